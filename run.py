@@ -47,7 +47,9 @@ TEST: dict[str, Callable[[], bool]] = BUILD | {
     "chromium": lambda: shutil.which("chromium") is not None,
     "strace": lambda: shutil.which("strace") is not None,
     "wrk": lambda: shutil.which("wrk") is not None,
-    "postgresql": lambda: "FRANKLY_PG_BIN" in os.environ or _has("/usr/lib/postgresql/*/bin/initdb"),
+    "postgresql": lambda: (
+        "FRANKLY_PG_BIN" in os.environ or _has("/usr/lib/postgresql/*/bin/initdb")
+    ),
 }
 FULL: dict[str, Callable[[], bool]] = TEST | {
     "caddy": lambda: shutil.which("caddy") is not None,
@@ -58,7 +60,12 @@ FULL: dict[str, Callable[[], bool]] = TEST | {
 }
 CHECK: dict[str, Callable[[], bool]] = BUILD | {"npm": lambda: shutil.which("npm") is not None}
 PACKAGES = {"demo": BUILD, "check": CHECK, "test": TEST, "full": FULL}
-PURE = ("tests/frankly_protocol", "tests/frankly_sdk", "tests/frankly_server/design", "tests/frankly_server/estimate")
+PURE = (
+    "tests/frankly_protocol",
+    "tests/frankly_sdk",
+    "tests/frankly_server/design",
+    "tests/frankly_server/estimate",
+)
 """Tests that need no server, database or browser."""
 LINT: dict[str, list[str]] = {
     "ruff check": ["ruff", "check", "."],
@@ -72,7 +79,9 @@ def step(words: str, *commands: Sequence[str]) -> None:
     print(f"  {words} … ", end="", flush=True, file=sys.stderr)
     start = time.monotonic()
     for command in commands:
-        result = subprocess.run(command, cwd=ROOT, check=False, stdout=PIPE, stderr=STDOUT, text=True)
+        result = subprocess.run(
+            command, cwd=ROOT, check=False, stdout=PIPE, stderr=STDOUT, text=True
+        )
         if result.returncode:
             print("failed", file=sys.stderr)
             sys.exit(f"{result.stdout[-4000:]}\nfailed: {' '.join(command)}")
@@ -83,7 +92,10 @@ def _as_root(otherwise: str) -> list[str]:
     if os.geteuid() == 0:
         return []
     sudo = shutil.which("sudo")
-    if sudo is None or subprocess.run([sudo, "-n", "true"], check=False, capture_output=True).returncode:
+    if (
+        sudo is None
+        or subprocess.run([sudo, "-n", "true"], check=False, capture_output=True).returncode
+    ):
         sys.exit(otherwise)
     return [sudo, "-n"]
 
@@ -100,21 +112,38 @@ def system_packages(needs: dict[str, Callable[[], bool]]) -> None:
     apt = [*_as_root(by_hand), "env", "DEBIAN_FRONTEND=noninteractive"]
     step(f"system packages: {' '.join(missing)}", [*apt, "apt-get", "update"], [*apt, *install])
     if still := [name for name in missing if not needs[name]()]:
-        sys.exit(f"{sys.executable} does not find {' '.join(still)}: run this with /usr/bin/python3")
+        sys.exit(
+            f"{sys.executable} does not find {' '.join(still)}: run this with /usr/bin/python3"
+        )
 
 
 def environment(lock: str) -> None:
     """Bring .venv to the state of a lock (`demo`, `test`, `full`); a stamp named by its content skips what is done."""
     locks = ["build.txt", f"{lock}.txt"]
-    inputs = [ROOT / "requirements" / name for name in locks] + [ROOT / name / "pyproject.toml" for name in OWN]
+    inputs = [ROOT / "requirements" / name for name in locks] + [
+        ROOT / name / "pyproject.toml" for name in OWN
+    ]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in inputs)).hexdigest()
     stamp = VENV / f"installed-{lock}-{sys.implementation.cache_tag}-{digest[:16]}"
     if stamp.exists():
         return
     # Without pip inside: plain Debian lacks python3-venv. The pip that is here installs into the new environment.
     step("environment .venv", [sys.executable, "-m", "venv", "--without-pip", str(VENV)])
-    pip = [sys.executable, "-m", "pip", "--python", str(PYTHON), "--disable-pip-version-check", "install", "--no-input"]
-    pip += ["--root-user-action=ignore", "--progress-bar=off", "--no-compile"]  # Python compiles what it comes to use
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(PYTHON),
+        "--disable-pip-version-check",
+        "install",
+        "--no-input",
+    ]
+    pip += [
+        "--root-user-action=ignore",
+        "--progress-bar=off",
+        "--no-compile",
+    ]  # Python compiles what it comes to use
     # Builds use what the build lock has put into .venv, so nothing unhashed is ever fetched.
     locked = [*pip, "--no-build-isolation", "--require-hashes", "-r"]
     step("build tools", [*locked, "requirements/build.txt"])
@@ -141,7 +170,10 @@ def node_packages() -> None:
     """Install what type-checks the browser SDK, at the versions of its lock."""
     lock, stamp = BROWSER / "package-lock.json", BROWSER / "node_modules" / ".package-lock.json"
     if not stamp.exists() or stamp.stat().st_mtime < lock.stat().st_mtime:
-        step("Node packages", ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", f"--prefix={BROWSER}"])
+        step(
+            "Node packages",
+            ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", f"--prefix={BROWSER}"],
+        )
         stamp.touch()
 
 
@@ -155,7 +187,10 @@ def run_all(commands: dict[str, list[str]]) -> None:
             [str(SCRIPTS / program) if program != "npm" else "npm", *arguments],
             cwd=ROOT, check=False, stdout=PIPE, stderr=STDOUT, text=True,
         )  # fmt: skip
-        print(f"{'failed' if done.returncode else 'ok'}, {time.monotonic() - start:.1f} s", file=sys.stderr)
+        print(
+            f"{'failed' if done.returncode else 'ok'}, {time.monotonic() - start:.1f} s",
+            file=sys.stderr,
+        )
         if done.returncode:
             failed.append(name)
             print(done.stdout)
@@ -167,7 +202,9 @@ def quick() -> None:
     environment("test")
     workers = str(min(os.cpu_count() or 1, 4))
     pure = ["python", "-m", "pytest", "-q", "-n", workers, "--dist", "worksteal"]
-    run_all(LINT | {"pure tests": [*pure, "-m", "not slow and not database and not browser", *PURE]})
+    run_all(
+        LINT | {"pure tests": [*pure, "-m", "not slow and not database and not browser", *PURE]}
+    )
 
 
 def check() -> None:
@@ -175,26 +212,50 @@ def check() -> None:
     system_packages(CHECK)
     environment("test")
     node_packages()
-    tsc = ["npm", "exec", f"--prefix={BROWSER}", "--offline", "--", "tsc", "-p", str(BROWSER / "jsconfig.json")]
+    tsc = [
+        "npm",
+        "exec",
+        f"--prefix={BROWSER}",
+        "--offline",
+        "--",
+        "tsc",
+        "-p",
+        str(BROWSER / "jsconfig.json"),
+    ]
     run_all(LINT | {"mypy": ["mypy"], "tsc": tsc})
 
 
 def list_benches(names: Sequence[str]) -> None:
     """Print what each bench measures: the first line of its docstring."""
     for name in names:
-        docstring = ast.get_docstring(ast.parse((ROOT / "bench" / f"{name}.py").read_text(encoding="utf-8"))) or ""
+        docstring = (
+            ast.get_docstring(
+                ast.parse((ROOT / "bench" / f"{name}.py").read_text(encoding="utf-8"))
+            )
+            or ""
+        )
         print(f"{name:>14}  {docstring.splitlines()[0]}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line and do what it asks."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="setup|demo|quick|check|test|bench")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    verbs = parser.add_subparsers(
+        dest="verb", required=True, metavar="setup|demo|quick|check|test|bench"
+    )
     verbs.add_parser("setup", help="install what the demo needs, nothing else")
-    verbs.add_parser("demo", help="the main job, end to end, on real answers; [affairs|workplace|multi]")
-    verbs.add_parser("quick", help="lint and the pure tests, in about a minute: no apt, no database, no browser")
+    verbs.add_parser(
+        "demo", help="the main job, end to end, on real answers; [affairs|workplace|multi]"
+    )
+    verbs.add_parser(
+        "quick", help="lint and the pure tests, in about a minute: no apt, no database, no browser"
+    )
     verbs.add_parser("check", help="everything static: lint, import contracts, types")
-    verbs.add_parser("test", help="every test; [--full] the counts the issues name; further options go to pytest")
+    verbs.add_parser(
+        "test", help="every test; [--full] the counts the issues name; further options go to pytest"
+    )
     benches = sorted(path.stem for path in (ROOT / "bench").glob("[a-z]*.py"))
     bench = verbs.add_parser(
         "bench", help=f"one of: {', '.join(benches)}; [--json]; without a name, what each measures"
@@ -209,12 +270,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         list_benches(benches)
         return
     full = "--full" in extra
-    locks = {"test": "full" if full else "test", "bench": "test"}  # benches use the tests' PostgreSQL and Chromium
+    locks = {
+        "test": "full" if full else "test",
+        "bench": "test",
+    }  # benches use the tests' PostgreSQL and Chromium
     setup(locks.get(chosen.verb, "demo"))
     if chosen.verb == "demo":
         become("-m", "examples.demo", *extra)
     elif chosen.verb == "test":
-        become("-m", "pytest", "-n", str(min(os.cpu_count() or 1, 4)), "--dist", "worksteal", *extra)
+        become(
+            "-m", "pytest", "-n", str(min(os.cpu_count() or 1, 4)), "--dist", "worksteal", *extra
+        )
     elif chosen.verb == "bench":
         become(f"bench/{chosen.name}.py", *extra)
 

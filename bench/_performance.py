@@ -69,7 +69,9 @@ def _filed(name: str) -> dict[str, Any] | None:
 
 
 def _where(result: dict[str, Any]) -> str:
-    said = f"Measured on 2 cores of a shared machine ({result['machine']}, Python {result['python']})."
+    said = (
+        f"Measured on 2 cores of a shared machine ({result['machine']}, Python {result['python']})."
+    )
     return said if "load" not in result else f"{said} {_busy(result)}"
 
 
@@ -88,7 +90,12 @@ def _file(result: dict[str, Any]) -> None:
     fresh = {row["item"] for row in result["rows"]}
     rows = [row for row in kept["rows"] if row["item"] not in fresh] + result["rows"]
     rows.sort(key=lambda row: row["item"])
-    body = {"bench": result["bench"], "python": result["python"], "machine": result["machine"], "rows": rows}
+    body = {
+        "bench": result["bench"],
+        "python": result["python"],
+        "machine": result["machine"],
+        "rows": rows,
+    }
     home.write_text(json.dumps(body, indent=1) + "\n")
 
 
@@ -99,7 +106,11 @@ def _with_the_rest(before: dict[str, Any], result: dict[str, Any]) -> dict[str, 
         fresh = {point["panel"] for point in result["points"]}
         kept = [point for point in before.get("points", []) if point["panel"] not in fresh]
         both = both if kept else {}
-        return result | both | {"points": sorted([*kept, *result["points"]], key=lambda point: str(point["panel"]))}
+        return (
+            result
+            | both
+            | {"points": sorted([*kept, *result["points"]], key=lambda point: str(point["panel"]))}
+        )
     if not result.get("part"):
         return result
     short = [name for name in before.get("short", []) if name not in result] + result["short"]
@@ -121,7 +132,15 @@ def page() -> str:
     ]
     for item in sorted({row["item"] for row in design["rows"]}):
         rows = [row for row in design["rows"] if row["item"] == item]
-        lines += ["", f"### {item}. {_DEMANDS[item]}", "", _summary(rows), "", _HEAD, "|---" * 11 + "|"]
+        lines += [
+            "",
+            f"### {item}. {_DEMANDS[item]}",
+            "",
+            _summary(rows),
+            "",
+            _HEAD,
+            "|---" * 11 + "|",
+        ]
         lines += [_line(row) for row in rows]
     return "\n".join([*lines, *_growth(), *_figures()]) + "\n"
 
@@ -134,7 +153,12 @@ def _growth() -> list[str]:
     head = ["", "## Growth (`python3 run.py bench growth`)", "", _where(found), ""]
     head += ["![how the work grows](bench/growth.svg)", ""]
     rows = [f"| {p['panel']} | {p['curve']} | {p['x']:g} | {p['y']:.4g} |" for p in found["points"]]
-    return [*head, "| panel | curve | x | y (CPU seconds; intake: reports a second) |", "|---" * 4 + "|", *rows]
+    return [
+        *head,
+        "| panel | curve | x | y (CPU seconds; intake: reports a second) |",
+        "|---" * 4 + "|",
+        *rows,
+    ]
 
 
 def _figures() -> list[str]:
@@ -160,7 +184,11 @@ def _figures() -> list[str]:
                 lines.append(f"| {figure} | {' | '.join(told)} |")
         lines += ["", f"Falls short: {', '.join(found['short']) or 'nothing'}."]
         if "coverage" in found:
-            lines += ["", "How often margins of 95% held the truth, the least over several truths:", ""]
+            lines += [
+                "",
+                "How often margins of 95% held the truth, the least over several truths:",
+                "",
+            ]
             lines += markdown(found["coverage"])
         for rows, heading in _COVERED.items():
             if found.get(rows):
@@ -177,7 +205,9 @@ def _summary(rows: Sequence[dict[str, Any]]) -> str:
     ratios = [row["ratio"] for row in rows if row["ratio"] is not None]
     parts = [f"{sum(judged)} of {len(judged)} demands met"] if judged else []
     if seconds:
-        parts.append(f"median {number(statistics.median(seconds))} s, longest {number(max(seconds))} s")
+        parts.append(
+            f"median {number(statistics.median(seconds))} s, longest {number(max(seconds))} s"
+        )
     if ratios:
         parts.append(f"ratios {number(min(ratios))} to {number(max(ratios))}")
     return "; ".join(parts) + "."

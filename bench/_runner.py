@@ -40,7 +40,11 @@ class Result:
     @property
     def spread(self) -> dict[str, tuple[float, float]]:
         """Least and most of the figures that were taken several times."""
-        return {name: (min(values), max(values)) for name, values in self.seen.items() if len(values) > 1}
+        return {
+            name: (min(values), max(values))
+            for name, values in self.seen.items()
+            if len(values) > 1
+        }
 
     @property
     def asked(self) -> dict[str, str]:
@@ -107,7 +111,9 @@ def number(value: float | None) -> str:
 
 def markdown(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return rows with the same keys as the lines of a table."""
-    cells = [[each if isinstance(each, str) else number(each) for each in row.values()] for row in rows]
+    cells = [
+        [each if isinstance(each, str) else number(each) for each in row.values()] for row in rows
+    ]
     return [f"| {' | '.join(line)} |" for line in (list(rows[0]), ["---"] * len(rows[0]), *cells)]
 
 
@@ -131,9 +137,13 @@ def tell(result: Result, *, as_json: bool, before: float) -> None:
     sys.exit(1 if result.short else 0)
 
 
-def main(description: str, measure: Callable[[], Result], arguments: Sequence[str] | None = None) -> None:
+def main(
+    description: str, measure: Callable[[], Result], arguments: Sequence[str] | None = None
+) -> None:
     """Measure and tell: the whole of a bench that takes no options of its own."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     as_json, before = parser.parse_args(arguments).json, load()
     tell(measure(), as_json=as_json, before=before)

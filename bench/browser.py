@@ -21,9 +21,16 @@ from frankly_protocol.mechanisms import DenseMechanism
 from playwright.sync_api import sync_playwright
 
 _PACKAGE = Path(__file__).resolve().parents[1] / "client_sdk" / "browser"
-_ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking", "--no-first-run"]
+_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--no-first-run",
+]
 _ENTRIES = ("core", "index", "element")
-_ASKED_FOR = tuple(f"{name}.js" for name in "log rare tokens memory respondents budget beside verifier".split())
+_ASKED_FOR = tuple(
+    f"{name}.js" for name in "log rare tokens memory respondents budget beside verifier".split()
+)
 """Parts that a survey may ask for."""
 _STATIC = re.compile(r'(?:from|^import|[;}]import) ?"\./([\w.]+)"', re.MULTILINE)
 _PLACES = ("bundle", "src")
@@ -60,7 +67,9 @@ def measure() -> Result:
     thread.start()
     try:
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_ARGUMENTS)
+            browser = playwright.chromium.launch(
+                executable_path="/usr/bin/chromium", args=_ARGUMENTS
+            )
             page = browser.new_page()
             page.goto(f"http://127.0.0.1:{server.server_port}/hosted.css")
             found = page.evaluate(_TRIAL, _given())
@@ -69,11 +78,23 @@ def measure() -> Result:
         server.shutdown()
         server.server_close()
         thread.join()
-    first = {name: values.pop(0) for name, values in found.items()}  # with what the engine compiles at first
-    seen: Seen = {"verify_sample_64x64_first_ms": [first["ours"]], "verify_sample_64x64_ms": found["ours"]}
-    seen |= {"plain_64x64_ms": found["plain"], "ratio_verify_sample_plain": ratios(found["ours"], found["plain"])}
+    first = {
+        name: values.pop(0) for name, values in found.items()
+    }  # with what the engine compiles at first
+    seen: Seen = {
+        "verify_sample_64x64_first_ms": [first["ours"]],
+        "verify_sample_64x64_ms": found["ours"],
+    }
+    seen |= {
+        "plain_64x64_ms": found["plain"],
+        "ratio_verify_sample_plain": ratios(found["ours"], found["plain"]),
+    }
     seen |= {"read_64x64_ms": found["read"]} | once(_sizes())
-    most = {"verify_sample_64x64_ms": LIMIT_MS, "core_kb": LIMIT_CORE_KB, "core_with_all_kb": LIMIT_ALL_KB}
+    most = {
+        "verify_sample_64x64_ms": LIMIT_MS,
+        "core_kb": LIMIT_CORE_KB,
+        "core_with_all_kb": LIMIT_ALL_KB,
+    }
     return Result("browser", seen, most)
 
 
@@ -81,7 +102,9 @@ def _given() -> dict[str, Any]:
     level = level_for(parse_epsilon("1"))
     off = -(-(level[1] << 48) // (level[0] + 63 * level[1]))
     on = (1 << 48) - 63 * off
-    table = DenseMechanism(48, tuple(tuple(on if x == y else off for y in range(64)) for x in range(64)))
+    table = DenseMechanism(
+        48, tuple(tuple(on if x == y else off for y in range(64)) for x in range(64))
+    )
     return {
         "table": table.params_json(),
         "claim": {"notion": Claim("ldp", level).notion, "level": level},
@@ -92,16 +115,19 @@ def _given() -> dict[str, Any]:
 def _sizes() -> dict[str, float]:
     """Kilobytes by entry, of `core` with all that a survey may ask for, and of each part that is loaded later."""
     text = {
-        place: {path.name: path.read_text("utf-8") for path in (_PACKAGE / place).glob("*.js")} for place in _PLACES
+        place: {path.name: path.read_text("utf-8") for path in (_PACKAGE / place).glob("*.js")}
+        for place in _PLACES
     }
     bundle, sources = text["bundle"], text["src"]
     found = {f"{name}_kb": _kb(bundle, _loads(bundle, f"{name}.js")) for name in _ENTRIES}
     found |= {
-        f"ratio_{name}_sources": found[f"{name}_kb"] / _kb(sources, _loads(sources, f"{name}.js")) for name in _ENTRIES
+        f"ratio_{name}_sources": found[f"{name}_kb"] / _kb(sources, _loads(sources, f"{name}.js"))
+        for name in _ENTRIES
     }
     found["core_with_all_kb"] = _kb(bundle, {*_loads(bundle, "core.js"), *_ASKED_FOR})
     return found | {
-        f"later_{name[:-3].replace('.', '_')}_kb": _kb(bundle, [name]) for name in (*_ASKED_FOR, "words.ar.js")
+        f"later_{name[:-3].replace('.', '_')}_kb": _kb(bundle, [name])
+        for name in (*_ASKED_FOR, "words.ar.js")
     }
 
 

@@ -17,15 +17,34 @@ from _design.adult import DataMissingError
 from _design.row import Row
 
 ITEMS = tuple(range(1, 9))
-_COLUMNS = ("item", "case", "value", "bound", "gap", "s", "baseline", "its value", "its s", "ratio", "limit", "holds")
+_COLUMNS = (
+    "item",
+    "case",
+    "value",
+    "bound",
+    "gap",
+    "s",
+    "baseline",
+    "its value",
+    "its s",
+    "ratio",
+    "limit",
+    "holds",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Read the command line, measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    parser.add_argument("--items", type=_items, default=ITEMS, help="which, such as 1,2 (default: all)")
-    parser.add_argument("--quick", action="store_true", help="the same at sizes that take about a minute")
+    parser.add_argument(
+        "--items", type=_items, default=ITEMS, help="which, such as 1,2 (default: all)"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="the same at sizes that take about a minute"
+    )
     chosen = parser.parse_args(arguments)
     rows: list[Row] = []
     missing: list[str] = []
@@ -42,7 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         machine = {"python": platform.python_version(), "machine": platform.machine()}
         print(
             json.dumps(
-                {"bench": "design", **_ratios(rows), "rows": _plain(rows), "holds": not broken} | machine, indent=2
+                {"bench": "design", **_ratios(rows), "rows": _plain(rows), "holds": not broken}
+                | machine,
+                indent=2,
             )
         )
     elif broken:
@@ -63,7 +84,11 @@ def _measured(item: int, *, quick: bool) -> Iterator[Row]:
     start = time.perf_counter()
 
     def progress(words: str) -> None:
-        print(f"[{time.perf_counter() - start:6.0f} s] item {item}: {words}", file=sys.stderr, flush=True)
+        print(
+            f"[{time.perf_counter() - start:6.0f} s] item {item}: {words}",
+            file=sys.stderr,
+            flush=True,
+        )
 
     yield from importlib.import_module(f"_design.item{item}").rows(quick, progress)
 
@@ -93,16 +118,32 @@ def _print(row: Row, *, first: bool) -> None:
         _number(row.gap, ".1e"),
         _number(row.seconds, ".3f"),
     )
-    baseline = (row.baseline, _number(row.baseline_value, ".6f"), capped + _number(row.baseline_seconds, ".3f"))
+    baseline = (
+        row.baseline,
+        _number(row.baseline_value, ".6f"),
+        capped + _number(row.baseline_seconds, ".3f"),
+    )
     print(
-        _line((str(row.item), row.case, *numbers, *baseline, capped + _number(row.ratio, ".1f"), row.limit, holds)),
+        _line(
+            (
+                str(row.item),
+                row.case,
+                *numbers,
+                *baseline,
+                capped + _number(row.ratio, ".1f"),
+                row.limit,
+                holds,
+            )
+        ),
         flush=True,
     )
 
 
 def _line(cells: Sequence[str]) -> str:
     widths = (4, 76, 9, 9, 8, 8, 56, 9, 10, 10, 36, 5)
-    return " ".join(cell.ljust(w) if w > 10 else cell.rjust(w) for cell, w in zip(cells, widths, strict=True)).rstrip()
+    return " ".join(
+        cell.ljust(w) if w > 10 else cell.rjust(w) for cell, w in zip(cells, widths, strict=True)
+    ).rstrip()
 
 
 def _number(value: float | None, form: str) -> str:

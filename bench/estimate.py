@@ -41,13 +41,26 @@ MOST_ERROR = {"_unbiased": 1 + 1e-6, "_projected": 1.01}
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    parser.add_argument("--runs", type=int, default=200, help="simulated surveys per cell (the issue names 2000)")
-    parser.add_argument("--grid-runs", type=int, default=4000, help="simulated surveys per cell of the shipped designs")
-    parser.add_argument("--reports", type=int, default=MANY, help="reports that everybody aggregates")
+    parser.add_argument(
+        "--runs", type=int, default=200, help="simulated surveys per cell (the issue names 2000)"
+    )
+    parser.add_argument(
+        "--grid-runs",
+        type=int,
+        default=4000,
+        help="simulated surveys per cell of the shipped designs",
+    )
+    parser.add_argument(
+        "--reports", type=int, default=MANY, help="reports that everybody aggregates"
+    )
     parser.add_argument("--stored", type=int, default=MANY, help="reports in the larger database")
-    parser.add_argument("--part", choices=PARTS, action="append", help="only this part; may be repeated")
+    parser.add_argument(
+        "--part", choices=PARTS, action="append", help="only this part; may be repeated"
+    )
     chosen = parser.parse_args()
     parts = chosen.part or PARTS
     before = load()
@@ -57,7 +70,10 @@ def main() -> None:
     seen |= compare(chosen.reports) if "rivals" in parts else {}
     seen |= errors() if "products" in parts else {}
     if cells:
-        seen |= {f"coverage_{m}_errors_below": [max(cell.below(m, LEVEL) for cell in cells)] for m in GUARANTEED}
+        seen |= {
+            f"coverage_{m}_errors_below": [max(cell.below(m, LEVEL) for cell in cells)]
+            for m in GUARANTEED
+        }
     held = _grid(chosen.grid_runs) if "coverage" in parts else []
     figures = list(demands.figures(held))
     for name in dict.fromkeys(each.demand for each in figures):
@@ -65,9 +81,15 @@ def main() -> None:
     if held:
         seen["shipped_cells"] = [len(held)]
         wide = [each for each in figures if each.demand == "score_width_anywhere"]
-        seen["shipped_cells_of_wide_scores"] = [sum(each.figure > demands.LIMITS["score_width"] for each in wide)]
-    missed = [asdict(each) for each in figures if each.figure > demands.LIMITS.get(each.demand, math.inf)]
-    more: dict[str, Any] = {"part": bool(chosen.part)} | ({"coverage": _rows(cells)} if cells else {})
+        seen["shipped_cells_of_wide_scores"] = [
+            sum(each.figure > demands.LIMITS["score_width"] for each in wide)
+        ]
+    missed = [
+        asdict(each) for each in figures if each.figure > demands.LIMITS.get(each.demand, math.inf)
+    ]
+    more: dict[str, Any] = {"part": bool(chosen.part)} | (
+        {"coverage": _rows(cells)} if cells else {}
+    )
     more |= {"shipped": demands.rows(held), "missed": missed} if held else {}
     if cells and not chosen.json:
         print(*markdown(more["coverage"]), *markdown(more["shipped"]), *markdown(missed), sep="\n")
@@ -78,9 +100,15 @@ def result(seen: Seen, more: dict[str, Any]) -> Result:
     """Return what was measured, with what is asked of it; other figures are told only."""
     most = {name: limit for start, limit in MOST.items() for name in seen if name.startswith(start)}
     most |= {name: LIMIT for name in seen if name.startswith("coverage_")}
-    most |= {f"shipped_{name}": limit for name, limit in demands.LIMITS.items() if f"shipped_{name}" in seen}
+    most |= {
+        f"shipped_{name}": limit
+        for name, limit in demands.LIMITS.items()
+        if f"shipped_{name}" in seen
+    }
     errors_of = [name for name in seen if name.startswith("mse_ratio_")]
-    most |= {name: limit for end, limit in MOST_ERROR.items() for name in errors_of if name.endswith(end)}
+    most |= {
+        name: limit for end, limit in MOST_ERROR.items() for name in errors_of if name.endswith(end)
+    }
     rivals = [name for name in seen if name.startswith("ratio_") and name not in most]
     least = {name: limit for end, limit in LEAST.items() for name in rivals if name.endswith(end)}
     return Result("estimate", seen, most, least, more)
@@ -97,7 +125,8 @@ def _grid(runs: int) -> list[grid.Held]:
     """Return the cells of everything that is shipped, and of the twelve."""
     designs = list(shipped.example_designs())
     twelve = [
-        shipped.Shipped(case.name, case.mechanism, None, (case.mechanism.answers,), shipped.USUAL) for case in cases()
+        shipped.Shipped(case.name, case.mechanism, None, (case.mechanism.answers,), shipped.USUAL)
+        for case in cases()
     ]
     every = [*designs, *shipped.surveys(), *twelve]
     held = [
@@ -115,7 +144,9 @@ def _rows(cells: list[Cell]) -> list[dict[str, Any]]:
     for name, n in product(dict.fromkeys(cell.case for cell in cells), SIZES):
         here = [cell for cell in cells if (cell.case, cell.n) == (name, n)]
         least = {m: _least([cell.coverage[m] for cell in here]) for m in (*POINTWISE, *JOINT)}
-        rows.append({"design": name, "n": n, **least, "variance": max(cell.variance_z for cell in here)})
+        rows.append(
+            {"design": name, "n": n, **least, "variance": max(cell.variance_z for cell in here)}
+        )
     return rows
 
 
@@ -135,7 +166,9 @@ def _latency() -> Seen:
     symbols: NDArray[np.int64] = rng.choice(case.law.shape[1], size=MANY, p=truth @ case.law)
 
     def from_symbols() -> None:
-        estimate(case.mechanism, [int(c) for c in np.bincount(symbols, minlength=case.law.shape[1])])
+        estimate(
+            case.mechanism, [int(c) for c in np.bincount(symbols, minlength=case.law.shape[1])]
+        )
 
     return {
         "estimate_10_thousand_s": seconds["few"],

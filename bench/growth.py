@@ -28,8 +28,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--quick", action="store_true", help="a few small sizes")
-    parser.add_argument("--panel", choices=PANELS, action="append", help="only this; may be repeated")
-    parser.add_argument("--rounds", type=int, default=3, help="designs of a size; seven times as many of the rest")
+    parser.add_argument(
+        "--panel", choices=PANELS, action="append", help="only this; may be repeated"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="designs of a size; seven times as many of the rest"
+    )
     chosen = parser.parse_args()
     before = load()
     points = list(measure(chosen.panel or PANELS, quick=chosen.quick, rounds=chosen.rounds))
@@ -46,7 +50,9 @@ def main() -> None:
         print(f"{point.panel:>12}  {point.curve:>16}  {point.x:>12g}  {point.y:12.6g}")
 
 
-def measure(panels: tuple[str, ...] | list[str], *, quick: bool, rounds: int = 3) -> Iterator[Point]:
+def measure(
+    panels: tuple[str, ...] | list[str], *, quick: bool, rounds: int = 3
+) -> Iterator[Point]:
     """Yield the points of the panels asked for."""
     often = 3 if quick else 7 * rounds
     if "design" in panels:
@@ -61,7 +67,9 @@ def measure(panels: tuple[str, ...] | list[str], *, quick: bool, rounds: int = 3
         server = PostgresServer(find_binaries(None))
         server.start()
         try:
-            yield from series.processes(server.create, (1,) if quick else (1, 2, 3, 4), 40 if quick else 2000)
+            yield from series.processes(
+                server.create, (1,) if quick else (1, 2, 3, 4), 40 if quick else 2000
+            )
         finally:
             server.stop()
 

@@ -46,13 +46,23 @@ Trials = Mapping[str, Callable[[], load.Loaded]]
 
 def main() -> None:
     """Measure and tell."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--rounds", type=int, default=7, help="trials of each kind")
     parser.add_argument("--seconds", type=int, default=2, help="seconds of a trial")
     parser.add_argument("--batches", type=int, default=20, help=f"batches of {SIZE} in a trial")
-    parser.add_argument("--on", choices=KINDS, action="append", help="only this database; may be repeated")
-    parser.add_argument("--blocks", type=int, choices=BLOCKS, action="append", help="only this survey; may be repeated")
+    parser.add_argument(
+        "--on", choices=KINDS, action="append", help="only this database; may be repeated"
+    )
+    parser.add_argument(
+        "--blocks",
+        type=int,
+        choices=BLOCKS,
+        action="append",
+        help="only this survey; may be repeated",
+    )
     chosen = parser.parse_args()
     before, seen = machine_load(), Seen()
     for kind in chosen.on or KINDS:
@@ -65,9 +75,13 @@ def result(seen: Seen) -> Result:
     """Return what was measured, with what is asked of its ratios; other figures are told only."""
     of_four = [name for name in seen if f"_{ASKED}_" in name]
     least = {
-        name: LEAST[end] for name in of_four if name.startswith("ratio_") and (end := name.split("_")[-1]) in LEAST
+        name: LEAST[end]
+        for name in of_four
+        if name.startswith("ratio_") and (end := name.split("_")[-1]) in LEAST
     }
-    most = {name: MOST_P50 for name in of_four if name.startswith("p50_") and name.endswith("_1_plain")}
+    most = {
+        name: MOST_P50 for name in of_four if name.startswith("p50_") and name.endswith("_1_plain")
+    }
     return Result("intake", seen, most, least)
 
 
@@ -87,7 +101,13 @@ def measure(kind: str, blocks: int, rounds: int, seconds: int, batches: int) -> 
         mine = stack.enter_context(ours(home / "ours", urls[0], BLOCKS[blocks]))
         plain = stack.enter_context(bare(home / "plain", urls[1], mine.document, validates=True))
         taking = stack.enter_context(bare(home / "bare", urls[2], mine.document))
-        found = _singles(f"{kind}_{blocks}", {"ours": mine, "plain": plain, "bare": taking}, blocks, rounds, seconds)
+        found = _singles(
+            f"{kind}_{blocks}",
+            {"ours": mine, "plain": plain, "bare": taking},
+            blocks,
+            rounds,
+            seconds,
+        )
         if blocks == ASKED:
             copying = Copying(urls[3], mine.document) if kind == "postgresql" else None
             found |= _batches(f"{kind}_{blocks}", mine, copying, rounds, batches)
@@ -97,10 +117,14 @@ def measure(kind: str, blocks: int, rounds: int, seconds: int, batches: int) -> 
     return found
 
 
-def _singles(where: str, servers: Mapping[str, Served], blocks: int, rounds: int, seconds: int) -> Seen:
+def _singles(
+    where: str, servers: Mapping[str, Served], blocks: int, rounds: int, seconds: int
+) -> Seen:
     seen = Seen()
     for connections in CONNECTIONS:
-        trials: Trials = {name: _by_wrk(server, connections, seconds) for name, server in servers.items()}
+        trials: Trials = {
+            name: _by_wrk(server, connections, seconds) for name, server in servers.items()
+        }
         seen |= _figures(f"{where}_{connections}", turns(trials, rounds))
     for connections in OWN if blocks == ASKED else ():
         # As many as keep it busy as long as wrk.
@@ -125,12 +149,19 @@ def _figures(where: str, found: Found) -> Seen:
         f"{where}_per_s": [each.per_s for each in mine],
         f"{where}_p50_s": [each.p50_s for each in mine],
         f"{where}_p99_s": [each.p99_s for each in mine],
-        **{f"cpu_{where}_{name}_s": [each.cpu_s for each in trials] for name, trials in found.items()},
+        **{
+            f"cpu_{where}_{name}_s": [each.cpu_s for each in trials]
+            for name, trials in found.items()
+        },
     }
     for name in ("plain", "bare"):
         theirs = found[name]
-        seen[f"ratio_{where}_{name}"] = ratios([each.per_s for each in mine], [each.per_s for each in theirs])
-        seen[f"p50_{where}_{name}"] = ratios([each.p50_s for each in mine], [each.p50_s for each in theirs])
+        seen[f"ratio_{where}_{name}"] = ratios(
+            [each.per_s for each in mine], [each.per_s for each in theirs]
+        )
+        seen[f"p50_{where}_{name}"] = ratios(
+            [each.p50_s for each in mine], [each.p50_s for each in theirs]
+        )
     return seen
 
 

@@ -45,7 +45,11 @@ def measure() -> Result:
         seen |= on(server.create(), "postgresql")
     finally:
         server.stop()
-    most = {f"ratio_latency_{case}_{kind}": MOST_LATENCY for case in TARGETS for kind in ("sqlite", "postgresql")}
+    most = {
+        f"ratio_latency_{case}_{kind}": MOST_LATENCY
+        for case in TARGETS
+        for kind in ("sqlite", "postgresql")
+    }
     return Result("intake_counts", seen, most)
 
 
@@ -55,7 +59,10 @@ def on(url: str, kind: str) -> Seen:
     upgrade(database)
     seen = Seen()
     for number, name in enumerate(CASES, 1):
-        seen |= {f"{key}_{kind}": value for key, value in _writing(database, name, f"{number:032x}").items()}
+        seen |= {
+            f"{key}_{kind}": value
+            for key, value in _writing(database, name, f"{number:032x}").items()
+        }
     for name in TARGETS:
         seen |= {f"{key}_{kind}": value for key, value in _latency(database, name).items()}
     database.close()
@@ -69,14 +76,19 @@ def _writing(database: Database, name: str, survey: str) -> Seen:
 
     def written(size: int, *, before: bool) -> Callable[[], float]:
         def trial() -> float:
-            fresh = [ReportRow(survey, secrets.token_hex(16), r.document, r.symbols, r.strata) for r in rows]
+            fresh = [
+                ReportRow(survey, secrets.token_hex(16), r.document, r.symbols, r.strata)
+                for r in rows
+            ]
             with _counted_as(document, before=before):
                 start = time.perf_counter()
                 for at in range(0, 20 * size if size == 1 else size, size):
                     with database.transaction("bench") as tx:
                         tx.reports.add(fresh[at : at + size])
                 with database.transaction("bench") as tx:
-                    tx.releases.release(survey, document.digest, 2, "2026-06-02T00:00:00Z", is_over=False)
+                    tx.releases.release(
+                        survey, document.digest, 2, "2026-06-02T00:00:00Z", is_over=False
+                    )
                 return (time.perf_counter() - start) / (20 if size == 1 else size)
 
         return trial
@@ -112,7 +124,11 @@ def _latency(database: Database, name: str) -> Seen:
         return trial
 
     found = turns(
-        {f"{n}_{when}": answered(loaded[n], before=when == "before") for n in loaded for when in ("before", "after")},
+        {
+            f"{n}_{when}": answered(loaded[n], before=when == "before")
+            for n in loaded
+            for when in ("before", "after")
+        },
         ROUNDS,
     )
     return {
@@ -130,7 +146,9 @@ def _loaded(database: Database, name: str, n: int) -> SurveyDocument:
         with database.transaction("load") as tx:
             tx.reports.add(every[start : start + LOAD])
     with database.transaction("release") as tx:
-        tx.releases.release(document.survey, document.digest, 2, "2026-06-02T00:00:00Z", is_over=False)
+        tx.releases.release(
+            document.survey, document.digest, 2, "2026-06-02T00:00:00Z", is_over=False
+        )
     return document
 
 

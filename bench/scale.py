@@ -24,12 +24,16 @@ MOST = {"ratio_memory": 1.2, "ratio_estimate": 1.2, "crosstab_many_s": 2.0}
 
 def main() -> None:
     """Measure and tell."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
     parser.add_argument("--reports", type=int, default=200_000, help="sent in batches of 1,000")
     parser.add_argument("--on", choices=("sqlite", "postgresql"), default="postgresql")
     part = parser.add_mutually_exclusive_group()
-    part.add_argument("--loaded", action="store_true", help="put the reports in by SQL (PostgreSQL)")
+    part.add_argument(
+        "--loaded", action="store_true", help="put the reports in by SQL (PostgreSQL)"
+    )
     part.add_argument("--sent", action="store_true", help="send them, and ask nothing")
     chosen = parser.parse_args()
     if chosen.loaded and chosen.on != "postgresql":
@@ -49,7 +53,11 @@ def measure(kind: str, reports: int, *, by_sql: bool = False, asked: bool = True
     server = PostgresServer(find_binaries(None))
     server.start()
     try:
-        return loaded(server.create(), reports) if by_sql else grown(server.create(), reports, asked=asked)
+        return (
+            loaded(server.create(), reports)
+            if by_sql
+            else grown(server.create(), reports, asked=asked)
+        )
     finally:
         server.stop()
 

@@ -32,13 +32,21 @@ def measure() -> Result:
     seen["peers_missing"] = [float(sum(places[name] is None for name in PEERS))]
     most = {"import_sdk_s": LIMIT_IMPORT_S}
     most |= {name: LIMIT_FASTEST for name in seen if name.startswith("ratio_fastest_")}
-    most |= {name: 1.0 for name in seen if name.startswith(("ratio_secure_", "ratio_size_", "ratio_import_smallest"))}
+    most |= {
+        name: 1.0
+        for name in seen
+        if name.startswith(("ratio_secure_", "ratio_size_", "ratio_import_smallest"))
+    }
     return Result("sdk", seen, most)
 
 
 def _randomising(places: dict[str, Path | None]) -> Seen:
     """Return CPU seconds per answer of everybody, and our ratio to the fastest peer and to the secure one."""
-    ours = {f"{family}_{k}": per_call(call, CALLS, ROUNDS) for k in SIZES for family, call in samplers(k)}
+    ours = {
+        f"{family}_{k}": per_call(call, CALLS, ROUNDS)
+        for k in SIZES
+        for family, call in samplers(k)
+    }
     peers: dict[str, Seen] = {}
     script = str(Path(__file__).parent / "_sdk" / "peer.py")
     for name in PEERS:
@@ -53,7 +61,10 @@ def _randomising(places: dict[str, Path | None]) -> Seen:
     }
     for case, values in ours.items():
         others = {name: cases[case] for name, cases in peers.items()}
-        for what, those in (("fastest", others), ("secure", {name: others[name] for name in SECURE if name in others})):
+        for what, those in (
+            ("fastest", others),
+            ("secure", {name: others[name] for name in SECURE if name in others}),
+        ):
             if those:
                 seen[f"ratio_{what}_{case}"] = ratios(values, min(those.values(), key=median))
     return seen
@@ -61,15 +72,28 @@ def _randomising(places: dict[str, Path | None]) -> Seen:
 
 def _imports(places: dict[str, Path | None]) -> Seen:
     """Time whole processes: what is imported first, and from where, is then the same for all."""
-    trials = {"python": _process(sys.executable, "pass"), "requests": _process(sys.executable, "import requests")}
-    trials |= {name: _process(str(python), IMPORTS[name]) for name, python in places.items() if python is not None}
+    trials = {
+        "python": _process(sys.executable, "pass"),
+        "requests": _process(sys.executable, "import requests"),
+    }
+    trials |= {
+        name: _process(str(python), IMPORTS[name])
+        for name, python in places.items()
+        if python is not None
+    }
     trials[OURS] = _process(sys.executable, IMPORTS[OURS])
     seconds = turns(trials, IMPORT_ROUNDS)
     bare = seconds.pop("python")
-    taken = {name: [a - b for a, b in zip(values, bare, strict=True)] for name, values in seconds.items()}
+    taken = {
+        name: [a - b for a, b in zip(values, bare, strict=True)] for name, values in seconds.items()
+    }
     ours = taken.pop(OURS)
     seen = {f"import_{_slug(name)}_s": values for name, values in taken.items()}
-    seen |= {"import_sdk_s": ours, "python_s": bare, "ratio_import_requests": ratios(ours, taken["requests"])}
+    seen |= {
+        "import_sdk_s": ours,
+        "python_s": bare,
+        "ratio_import_requests": ratios(ours, taken["requests"]),
+    }
     if peers := [taken[name] for name in PEERS if name in taken]:
         seen["ratio_import_smallest_peer"] = ratios(ours, min(peers, key=median))
     return seen

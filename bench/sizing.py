@@ -36,7 +36,14 @@ def measure(home: Path, url: str, reports: int) -> dict[str, Any]:
     before, seconds = _bytes(home), 0.0
     for _ in range(reports // _BATCH):
         batch: list[dict[str, Any]] = [
-            {"v": 1, "doc": published.digest, "id": secrets.token_hex(16), "y": [i % 2], "strata": {}, "token": None}
+            {
+                "v": 1,
+                "doc": published.digest,
+                "id": secrets.token_hex(16),
+                "y": [i % 2],
+                "strata": {},
+                "token": None,
+            }
             for i in range(_BATCH)
         ]
         began = time.perf_counter()
@@ -59,8 +66,14 @@ def _bytes(home: Path) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reports", type=int, default=50_000)
-    parser.add_argument("--json", action="store_true", help="accepted as by every bench; JSON is all there is")
+    parser.add_argument(
+        "--json", action="store_true", help="accepted as by every bench; JSON is all there is"
+    )
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
         where = Path(folder)
-        print(json.dumps(measure(where, f"sqlite:///{where / 'frankly.db'}", options.reports), indent=2))
+        print(
+            json.dumps(
+                measure(where, f"sqlite:///{where / 'frankly.db'}", options.reports), indent=2
+            )
+        )

@@ -14,7 +14,12 @@ from itertools import permutations
 from _runner import Result, main, ratios, timed, turns
 from _verify import limits
 from frankly_protocol.audit import Claim, worst
-from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 
 ROUNDS = 5
 BITS, D = 48, 1 << 48
@@ -35,9 +40,15 @@ def measure() -> Result:
         "srlip_4x4x4": lambda: worst(table, Claim("srlip", (1, 1), joint, attributes=(4, 4, 4))),
         "rldp_8x3": lambda: worst(_table(24), Claim("rldp", (1, 1), lower_bounds=(pairs,) * 8)),
         "dp_64x64": lambda: worst(table, Claim("dp", (2, 1), delta=(0, 1))),
-        "lip_unary_1000": lambda: worst(UnaryMechanism(BITS, 1000, D // 2, D // 5), Claim("lip", (1, 1), wide)),
-        "lip_subset_1000": lambda: worst(SubsetMechanism(BITS, 1000, 300, D // 2), Claim("lip", (1, 1), wide)),
-        "dp_product_8x8": lambda: worst(ProductMechanism((_table(8),) * 2), Claim("dp", (3, 1), delta=(0, 1))),
+        "lip_unary_1000": lambda: worst(
+            UnaryMechanism(BITS, 1000, D // 2, D // 5), Claim("lip", (1, 1), wide)
+        ),
+        "lip_subset_1000": lambda: worst(
+            SubsetMechanism(BITS, 1000, 300, D // 2), Claim("lip", (1, 1), wide)
+        ),
+        "dp_product_8x8": lambda: worst(
+            ProductMechanism((_table(8),) * 2), Claim("dp", (3, 1), delta=(0, 1))
+        ),
     }
     seconds = turns({name: timed(trial) for name, trial in trials.items()}, ROUNDS)
     seen = {f"{name}_s": values for name, values in seconds.items()}
@@ -46,10 +57,17 @@ def measure() -> Result:
     accepted, too_large = limits.judged()
     for language in ("python", "node"):
         seen[f"worst_accepted_{language}_s"] = [max(row[f"{language}_s"] for row in accepted)]
-        seen[f"worst_accepted_{language}_read_s"] = [max(row[f"{language}_read_s"] for row in accepted)]
+        seen[f"worst_accepted_{language}_read_s"] = [
+            max(row[f"{language}_read_s"] for row in accepted)
+        ]
         seen[f"too_large_{language}_s"] = [max(row[f"{language}_s"] for row in too_large)]
     seen |= limits.opened()
-    most = {"ldp_64x64_s": 0.001, "lip_64_secrets_s": 0.05, "lip_unary_1000_s": 0.05, "gap_srlip_2^8_worker_ms": 50}
+    most = {
+        "ldp_64x64_s": 0.001,
+        "lip_64_secrets_s": 0.05,
+        "lip_unary_1000_s": 0.05,
+        "gap_srlip_2^8_worker_ms": 50,
+    }
     most |= {name: 2.0 for name in seen if name.startswith(("worst_accepted", "too_large"))}
     return Result("verify", seen, most, more={"accepted": accepted, "too_large": too_large})
 
@@ -65,12 +83,18 @@ def _table(answers: int) -> DenseMechanism:
 
 
 def _joint(secrets: int, answers: int) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(1 + (s * 31 + x * 17 + s * x) % 101 for x in range(answers)) for s in range(secrets))
+    return tuple(
+        tuple(1 + (s * 31 + x * 17 + s * x) % 101 for x in range(answers)) for s in range(secrets)
+    )
 
 
 def _plain_ldp(mechanism: DenseMechanism) -> Fraction:
     columns = _columns(mechanism)
-    return max(column[x] / column[z] for column in columns for x, z in permutations(range(mechanism.answers), 2))
+    return max(
+        column[x] / column[z]
+        for column in columns
+        for x, z in permutations(range(mechanism.answers), 2)
+    )
 
 
 def _plain_lip(mechanism: DenseMechanism, joint: tuple[tuple[int, ...], ...]) -> Fraction:

@@ -28,16 +28,33 @@ _EVERY_S = 10.0
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("figure", required=False)
-@click.option("--list", "listing", is_flag=True, help="List every figure and table that can be made.")
-@click.option("--quick", is_flag=True, help="Fewer points and draws: seconds instead of minutes.")
-@click.option("--draws", type=int, help="How many random distributions, instead of the paper's number.")
 @click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), default=Path(), help="Folder to write to [default: .]."
+    "--list", "listing", is_flag=True, help="List every figure and table that can be made."
 )
-@click.option("--adult", type=click.Path(path_type=Path), help=f"Adult's records [default: {USUAL_ADULT} if there].")
+@click.option("--quick", is_flag=True, help="Fewer points and draws: seconds instead of minutes.")
+@click.option(
+    "--draws", type=int, help="How many random distributions, instead of the paper's number."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Folder to write to [default: .].",
+)
+@click.option(
+    "--adult",
+    type=click.Path(path_type=Path),
+    help=f"Adult's records [default: {USUAL_ADULT} if there].",
+)
 @json_option
 def reproduce(
-    figure: str | None, listing: bool, quick: bool, draws: int | None, out: Path, adult: Path | None, as_json: bool
+    figure: str | None,
+    listing: bool,
+    quick: bool,
+    draws: int | None,
+    out: Path,
+    adult: Path | None,
+    as_json: bool,
 ) -> None:
     """Make FIGURE again (or all): FIGURE.csv, FIGURE.svg, and what the paper's text says beside our numbers."""
     if listing:
@@ -50,7 +67,9 @@ def reproduce(
     made = []
     for one in wanted:
         with _shown(one.id) as said:
-            found = make(one, quick=quick, timer=time.perf_counter, said=said, draws=draws, records=records)
+            found = make(
+                one, quick=quick, timer=time.perf_counter, said=said, draws=draws, records=records
+            )
         made.append(_written(found, out, as_json))
     if as_json:
         write_json({"figures": made})
@@ -62,7 +81,9 @@ def _list(as_json: bool) -> None:
                 for f in FIGURES.values()]  # fmt: skip
         write_json({"figures": body})
         return
-    rows = [(f.id, f.number, f.title + (" (needs Adult)" if f.adult else "")) for f in FIGURES.values()]
+    rows = [
+        (f.id, f.number, f.title + (" (needs Adult)" if f.adult else "")) for f in FIGURES.values()
+    ]
     results().print(table("Figures", ("id", "printed as", "what it shows"), rows))
 
 

@@ -37,7 +37,11 @@ def unary_information(keep: float, flip: float, p: FloatArray) -> float:
         with_truth = keep * others[k - 1] if k else 0.0
         without = (1 - keep) * others[k] if k < a else 0.0
         chance[ones == k] = own * with_truth + (1 - own) * without
-    return entropy(chance) - entropy(np.array([keep, 1 - keep])) - (a - 1) * entropy(np.array([flip, 1 - flip]))
+    return (
+        entropy(chance)
+        - entropy(np.array([keep, 1 - keep]))
+        - (a - 1) * entropy(np.array([flip, 1 - flip]))
+    )
 
 
 def _powers(flip: float, answers: int) -> list[float]:

@@ -36,7 +36,10 @@ class Axis:
     @classmethod
     def around(cls, values: Iterable[float], start: float, end: float, *, log: bool) -> "Axis":
         """Cover all values, with a little room where they do not end at a tick."""
-        known = [value for value in values if math.isfinite(value) and (value > 0 or not log)] or [0.1, 1.0]
+        known = [value for value in values if math.isfinite(value) and (value > 0 or not log)] or [
+            0.1,
+            1.0,
+        ]
         low, high = min(known), max(known)
         if log:
             low, high = math.log10(low), math.log10(high)
@@ -89,7 +92,9 @@ def drawing(figure: Figure, rows: Sequence[Row], said: str) -> str:
     ]
     for i, panel in enumerate(figure.panels):
         own = [row for row in rows if row.panel == panel.key]
-        parts.append(f'<g transform="translate({i % across * WIDTH} {HEAD + i // across * HEIGHT})">')
+        parts.append(
+            f'<g transform="translate({i % across * WIDTH} {HEAD + i // across * HEIGHT})">'
+        )
         parts += _panel(panel, own, curves)
         parts.append("</g>")
     return "\n".join([*parts, *legend[0], "</svg>", ""])
@@ -117,7 +122,9 @@ def _ranges(panel: Panel, row: Row) -> tuple[float | None, ...]:
 def _frame(panel: Panel, x: Axis, y: Axis) -> list[str]:
     parts = []
     across = (
-        [(float(i), name) for i, name in enumerate(panel.names)] or [(v, f"{v:g}") for v in panel.marks] or x.ticks()
+        [(float(i), name) for i, name in enumerate(panel.names)]
+        or [(v, f"{v:g}") for v in panel.marks]
+        or x.ticks()
     )
     for value, words in across:
         at = x.at(value)
@@ -131,7 +138,9 @@ def _frame(panel: Panel, x: Axis, y: Axis) -> list[str]:
     parts.append(f'<rect class="axis" {box} fill="none" stroke="#333"/>')
     parts.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - BOTTOM + 33, "middle", panel.x, 12))
     middle = (TOP + HEIGHT - BOTTOM) / 2
-    parts.append(f'<g transform="rotate(-90 14 {middle})">{text(14, middle, "middle", panel.y, 12)}</g>')
+    parts.append(
+        f'<g transform="rotate(-90 14 {middle})">{text(14, middle, "middle", panel.y, 12)}</g>'
+    )
     return parts
 
 
@@ -146,12 +155,16 @@ def _curve(panel: Panel, rows: Sequence[Row], k: int, x: Axis, y: Axis) -> list[
         places = _steps(places)
     points = " ".join(f"{h},{v}" for h, v in places)
     dash = f' stroke-dasharray="{_DASHES[k % len(_DASHES)]}"' if _DASHES[k % len(_DASHES)] else ""
-    parts = [f'<polyline class="curve" points="{points}" fill="none" stroke="{shade}" stroke-width="1.6"{dash}/>']
+    parts = [
+        f'<polyline class="curve" points="{points}" fill="none" stroke="{shade}" stroke-width="1.6"{dash}/>'
+    ]
     for i, row in enumerate(rows):
         if row.low is not None and row.high is not None:
             # curves that share their x stand beside each other
             at = x.at(row.x) + (k % 5 - 2) * 1.5
-            parts.append(_line(at, y.at(row.low), at, y.at(row.high), f'stroke="{shade}" stroke-width="0.8"'))
+            parts.append(
+                _line(at, y.at(row.low), at, y.at(row.high), f'stroke="{shade}" stroke-width="0.8"')
+            )
         if panel.kind == "line" and i % math.ceil(len(rows) / _MOST_MARKED) == 0:
             parts.append(_marker(k, x.at(row.x), y.at(row.y)))
     return parts
@@ -180,7 +193,10 @@ def _box(row: Row, x: Axis, y: Axis, shade: str) -> list[str]:
 
 def _marker(k: int, x: float, y: float) -> str:
     # a ninth curve has the first one's dash, but not its marker
-    shade, kind = _SHADES[k % len(_SHADES)], _MARKERS[(k + 3 * (k // len(_MARKERS))) % len(_MARKERS)]
+    shade, kind = (
+        _SHADES[k % len(_SHADES)],
+        _MARKERS[(k + 3 * (k // len(_MARKERS))) % len(_MARKERS)],
+    )
     fill = f'fill="{shade}"'
     stroke = f'fill="none" stroke="{shade}" stroke-width="1.5"'
     shapes = {
@@ -205,7 +221,15 @@ def _legend(curves: Sequence[str], width: int, top: int) -> tuple[list[str], int
         if x + wide > width and x > 16:
             x, y = 16.0, y + LINE
         shade, dash = _SHADES[k % len(_SHADES)], _DASHES[k % len(_DASHES)]
-        parts.append(_line(x, y - 4, x + 32, y - 4, f'stroke="{shade}" stroke-width="1.6" stroke-dasharray="{dash}"'))
+        parts.append(
+            _line(
+                x,
+                y - 4,
+                x + 32,
+                y - 4,
+                f'stroke="{shade}" stroke-width="1.6" stroke-dasharray="{dash}"',
+            )
+        )
         parts.append(_marker(k, x + 16, y - 4))
         parts.append(text(x + 38, y, "start", name, 12))
         x += wide

@@ -95,7 +95,14 @@ class Check:
 
     @classmethod
     def near(
-        cls, words: str, ours: float, paper: float, tolerance: float, *, expected: bool = True, always: bool = False
+        cls,
+        words: str,
+        ours: float,
+        paper: float,
+        tolerance: float,
+        *,
+        expected: bool = True,
+        always: bool = False,
     ) -> "Check":
         """Compare with a printed number."""
         return cls(words, ours, paper, tolerance, abs(ours - paper) <= tolerance, expected, always)
@@ -104,7 +111,9 @@ class Check:
         """Return the check in words."""
         verdict = {None: "told only", True: "agrees", False: "differs"}[self.holds]
         if not self.expected:
-            verdict += " (as the errata say)" if self.holds is False else " (the errata say it should not)"
+            verdict += (
+                " (as the errata say)" if self.holds is False else " (the errata say it should not)"
+            )
         printed = "" if self.paper is None else f"paper {self.paper:g} (± {self.tolerance:.2g}), "
         return f"{self.words}: {printed}here {self.ours:.4g}: {verdict}"
 
@@ -143,12 +152,21 @@ class Rows:
         return sum(low[x].y <= high[x].y + slack for x in common), len(common)
 
     def ordered(
-        self, words: str, panel: str, lower: str, upper: str, slack: float = 1e-9, *, always: bool = False
+        self,
+        words: str,
+        panel: str,
+        lower: str,
+        upper: str,
+        slack: float = 1e-9,
+        *,
+        always: bool = False,
     ) -> Check:
         """Return the claim that one curve lies below another, with the share of points at which it does."""
         so, points = self.below(panel, lower, upper, slack)
         share = so / points if points else math.nan
-        return Check(f"{words} (share of {points} points)", share, holds=so == points, always=always)
+        return Check(
+            f"{words} (share of {points} points)", share, holds=so == points, always=always
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,4 +215,6 @@ def quartiles(panel: str, curve: str, x: float, values: Sequence[float]) -> Row:
         i = min(int(place), len(finite) - 2) if len(finite) > 1 else 0
         return finite[i] + (place - i) * (finite[min(i + 1, len(finite) - 1)] - finite[i])
 
-    return Row(panel, curve, x, quantile(0.5), quantile(0.25), quantile(0.75), finite[0], finite[-1])
+    return Row(
+        panel, curve, x, quantile(0.5), quantile(0.25), quantile(0.75), finite[0], finite[-1]
+    )

@@ -59,7 +59,9 @@ def fitted(name: str, prior: Prior, epsilon: Fraction) -> Fitted:
     p = prior.probabilities()
     if isinstance(made.mechanism, UnaryMechanism):
         whole = made.mechanism.denominator
-        told = channel.unary_information(made.mechanism.keep / whole, made.mechanism.flip / whole, p)
+        told = channel.unary_information(
+            made.mechanism.keep / whole, made.mechanism.flip / whole, p
+        )
     else:
         Q = table_of(made.mechanism)
         told = channel.information(_averaged(Q, prior) if name == CR else Q, p)
@@ -87,7 +89,9 @@ def _adult(run: Run) -> Iterator[Row]:
             best = most_informative(prior, [_claim(prior, Fraction(epsilon))], steps)
             yield Row(panel, OPT, float(epsilon), best.normalised_information)
             for name in (GRR, CR, OUE):
-                yield Row(panel, name, float(epsilon), fitted(name, prior, Fraction(epsilon)).utility)
+                yield Row(
+                    panel, name, float(epsilon), fitted(name, prior, Fraction(epsilon)).utility
+                )
 
 
 def _about_adult(rows: Rows) -> Iterator[Check]:
@@ -95,7 +99,9 @@ def _about_adult(rows: Rows) -> Iterator[Check]:
 
     def share(lower: str, upper: str) -> float:
         slack = 1e-3 if upper == OPT else 1e-9  # the optimum is searched for
-        return sum(rows.y(p, lower, x) <= rows.y(p, upper, x) + slack for p, x in points) / len(points)
+        return sum(rows.y(p, lower, x) <= rows.y(p, upper, x) + slack for p, x in points) / len(
+            points
+        )
 
     for name in (GRR, CR):
         at_least, at_most = share(OUE, name), share(name, OPT)
@@ -106,7 +112,10 @@ def _about_adult(rows: Rows) -> Iterator[Check]:
     last = max(x for _, x in points)
     oue = max(rows.y(p, OUE, x) for p, x in points if x == last)
     yield Check(
-        "OUE falls off: its limit is ½: largest utility at the last ε", oue, holds=oue <= 0.5 + 1e-9, always=True
+        "OUE falls off: its limit is ½: largest utility at the last ε",
+        oue,
+        holds=oue <= 0.5 + 1e-9,
+        always=True,
     )
     for panel, better in (("b", GRR), ("d", CR)):
         other = CR if better == GRR else GRR
@@ -171,7 +180,9 @@ def _about_levels(rows: Rows) -> Iterator[Check]:
     yield rows.ordered("b: α of CR is above that of GRR", "b", GRR, CR)
 
 
-_NMI: Callable[[str, str], Panel] = lambda key, title: Panel(key, title, "LIP level ε", "I(X;Y) / H(X)")  # noqa: E731
+_NMI: Callable[[str, str], Panel] = lambda key, title: Panel(  # noqa: E731
+    key, title, "LIP level ε", "I(X;Y) / H(X)"
+)  # noqa: E731, RUF100
 _LEVEL = "each α solved for LIP = ε by the exact verifier; ∞ where ε ≥ LIP of the raw answer"
 FIGURES = (
     Figure(

@@ -23,7 +23,11 @@ _ANSWERS, _STEPS, _GAP = 5, 20_000, 1e-6
 _STEPS_JOINT, _QUICK_STEPS = 400, 10
 _LDP, _LIP = "ε-LDP", "ε-LIP"
 _HALF = "ε/2-LIP"
-_SRLIP, _SOUND, _PRINTED = "SRLIP, joint cone", "SRLIP, product made in turn", "product of Theorem 4, as printed"
+_SRLIP, _SOUND, _PRINTED = (
+    "SRLIP, joint cone",
+    "SRLIP, product made in turn",
+    "product of Theorem 4, as printed",
+)
 
 Maker = Callable[[Prior, Fraction], float]
 """Makes a mechanism and returns I(X; Y) in nats."""
@@ -31,7 +35,9 @@ Maker = Callable[[Prior, Fraction], float]
 
 def _optimum(notion: str, share: Fraction) -> Maker:
     def make(prior: Prior, epsilon: Fraction) -> float:
-        return most_informative(prior, [promise(notion, prior, share * epsilon)], _STEPS, _GAP).information
+        return most_informative(
+            prior, [promise(notion, prior, share * epsilon)], _STEPS, _GAP
+        ).information
 
     return make
 
@@ -59,10 +65,18 @@ def _timed(run: Run, name: str, epsilon: str, priors: list[Prior], make: Maker) 
 
 def _about(lower: str, upper: str) -> Callable[[Rows], Iterator[Check]]:
     def checks(rows: Rows) -> Iterator[Check]:
-        yield rows.ordered(f"{upper} has at least the utility of {lower}", "a", lower, upper, 1e-6, always=True)
+        yield rows.ordered(
+            f"{upper} has at least the utility of {lower}", "a", lower, upper, 1e-6, always=True
+        )
         ends = [1 - rows.y("a", lower, x) / rows.y("a", upper, x) for x in (0.5, 2.0)]
-        yield Check("the difference is relatively low: share lost at ε = 0.5", ends[0], holds=ends[0] < 0.25)
-        yield Check("the difference becomes less for bigger ε: share lost at ε = 2", ends[1], holds=ends[1] < ends[0])
+        yield Check(
+            "the difference is relatively low: share lost at ε = 0.5", ends[0], holds=ends[0] < 0.25
+        )
+        yield Check(
+            "the difference becomes less for bigger ε: share lost at ε = 2",
+            ends[1],
+            holds=ends[1] < ends[0],
+        )
 
     return checks
 
@@ -74,7 +88,9 @@ def _side_channels(run: Run) -> Iterator[Row]:
     levels: list[float] = []
 
     def joint(prior: Prior, epsilon: Fraction) -> float:
-        return most_informative(prior, [side_channels(prior, epsilon, attributes)], steps).information
+        return most_informative(
+            prior, [side_channels(prior, epsilon, attributes)], steps
+        ).information
 
     def lip(prior: Prior, epsilon: Fraction) -> float:
         return most_informative(prior, [promise("lip", prior, epsilon)], steps).information
@@ -99,10 +115,19 @@ def _side_channels(run: Run) -> Iterator[Row]:
 
 
 def _about_side_channels(rows: Rows) -> Iterator[Check]:
-    yield rows.ordered("the product of Theorem 4 has less utility than the optimal LIP mechanism", "a", _PRINTED, _LIP)
-    yield rows.ordered("the joint cone has at least the sound product's utility", "a", _SOUND, _SRLIP, 1e-3)
+    yield rows.ordered(
+        "the product of Theorem 4 has less utility than the optimal LIP mechanism",
+        "a",
+        _PRINTED,
+        _LIP,
+    )
+    yield rows.ordered(
+        "the joint cone has at least the sound product's utility", "a", _SOUND, _SRLIP, 1e-3
+    )
     worst = max((row.most or row.y) / row.x for row in rows.curve("b", _PRINTED).values())
-    yield Check("largest true level / ε of Theorem 4's product on these draws (above 1: ε is broken)", worst)
+    yield Check(
+        "largest true level / ε of Theorem 4's product on these draws (above 1: ε is broken)", worst
+    )
 
 
 _DATA = {"data": f"|S| = 2, |X| = {_ANSWERS}, cells uniform in [0, 1], normalised", "ε": "0.5, 1, 1.5, 2",

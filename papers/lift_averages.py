@@ -30,7 +30,9 @@ _ORDERS: tuple[Case, ...] = (
 )
 
 
-def _rows(cases: tuple[Case, ...], priors: Callable[[Run], Sequence[Prior]]) -> Callable[[Run], Iterator[Row]]:
+def _rows(
+    cases: tuple[Case, ...], priors: Callable[[Run], Sequence[Prior]]
+) -> Callable[[Run], Iterator[Row]]:
     def curves(prior: Prior, epsilon: Fraction) -> Curves:
         found: Curves = {}
         for name, measure, order, split in cases:
@@ -38,7 +40,9 @@ def _rows(cases: tuple[Case, ...], priors: Callable[[Run], Sequence[Prior]]) -> 
             found[name] = Told.of(partition.merged(prior.answers), prior)
         return found
 
-    return lambda run: common.over(priors(run), run.some(common.EPSILONS, common.QUICK), run, curves)
+    return lambda run: common.over(
+        priors(run), run.some(common.EPSILONS, common.QUICK), run, curves
+    )
 
 
 def _about_averages(rows: Rows) -> Iterator[Check]:
@@ -46,11 +50,23 @@ def _about_averages(rows: Rows) -> Iterator[Check]:
         words = f"{name}, λ = 0.5, has at least ALIP's utility"
         yield rows.ordered(words, "a", "ALIP, λ = 0.5", f"{name}, λ = 0.5", slack=1e-9)
         gain = {
-            x: row.y - rows.y("a", f"{name}, λ = 0.5", x) for x, row in rows.curve("a", f"{name}, λ = 0.65").items()
+            x: row.y - rows.y("a", f"{name}, λ = 0.5", x)
+            for x, row in rows.curve("a", f"{name}, λ = 0.65").items()
         }
-        above, below = [v for x, v in gain.items() if 1 < x < 8], [v for x, v in gain.items() if x < 1]
-        yield Check(f"{name}: λ = 0.65 enhances utility for ε > 1: least gain", min(above), holds=min(above) >= -1e-9)
-        yield Check(f"{name}: λ = 0.65 lowers it for ε < 1: largest gain", max(below), holds=max(below) <= 1e-9)
+        above, below = (
+            [v for x, v in gain.items() if 1 < x < 8],
+            [v for x, v in gain.items() if x < 1],
+        )
+        yield Check(
+            f"{name}: λ = 0.65 enhances utility for ε > 1: least gain",
+            min(above),
+            holds=min(above) >= -1e-9,
+        )
+        yield Check(
+            f"{name}: λ = 0.65 lowers it for ε < 1: largest gain",
+            max(below),
+            holds=max(below) <= 1e-9,
+        )
 
 
 def _about_orders(rows: Rows) -> Iterator[Check]:
@@ -58,7 +74,11 @@ def _about_orders(rows: Rows) -> Iterator[Check]:
     yield rows.ordered("α = 100 is below α = 10", "a", "α = 100", "α = 10")
     apart = [abs(row.y - rows.y("a", "ALIP", x)) for x, row in rows.curve("a", "α = 100").items()]
     two = [abs(row.y - rows.y("a", "ALIP", x)) for x, row in rows.curve("a", "α = 2").items()]
-    yield Check("α = 100 is closer to ALIP than α = 2: its largest distance", max(apart), holds=max(apart) < max(two))
+    yield Check(
+        "α = 100 is closer to ALIP than α = 2: its largest distance",
+        max(apart),
+        holds=max(apart) < max(two),
+    )
 
 
 _PARAMETERS = {"levels": common.LEVELS, "ε": "0.25, 0.5, … 8", "mechanism": "subset merging (Algorithm 1, corrected)",

@@ -45,7 +45,9 @@ class Told:
         found = Lifts.of(weights, prior)
         least = float(found.table.min())
         utility = objectives.normalised(objectives.information(weights, prior.shares), prior.shares)
-        return cls(utility, math.log(float(found.table.max())), math.log(least) if least > 0 else -math.inf)
+        return cls(
+            utility, math.log(float(found.table.max())), math.log(least) if least > 0 else -math.inf
+        )
 
 
 Curves = dict[str, Told]
@@ -78,7 +80,10 @@ def adult(run: Run) -> list[Prior]:
 
 
 def over(
-    priors: Sequence[Prior], epsilons: Sequence[str], run: Run, curves: Callable[[Prior, Fraction], Curves]
+    priors: Sequence[Prior],
+    epsilons: Sequence[str],
+    run: Run,
+    curves: Callable[[Prior, Fraction], Curves],
 ) -> Iterator[Row]:
     """Yield the three panels: means with one standard deviation over the priors, or one prior's own numbers."""
     for epsilon in epsilons:

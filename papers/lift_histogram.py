@@ -24,7 +24,14 @@ def _histogram(run: Run) -> Iterator[Row]:
     for name, values in (("log Ψ", least), ("log Λ", largest)):
         counts, edges = np.histogram(values, bins=_BINS, range=ends)
         for count, edge in zip(counts, edges, strict=False):
-            yield Row("a", name, float(edge), float(count) / len(values), least=min(values), most=max(values))
+            yield Row(
+                "a",
+                name,
+                float(edge),
+                float(count) / len(values),
+                least=min(values),
+                most=max(values),
+            )
 
 
 def _about(rows: Rows) -> Iterator[Check]:

@@ -49,7 +49,9 @@ def _splits(priors: Callable[[Run], Sequence[Prior]]) -> Callable[[Run], Iterato
     def rows(run: Run) -> Iterator[Row]:
         def curves(prior: Prior, epsilon: Fraction) -> Curves:
             return {
-                common.name_of(split): Told.of(aorr(prior, split * epsilon, (1 - split) * epsilon, run), prior)
+                common.name_of(split): Told.of(
+                    aorr(prior, split * epsilon, (1 - split) * epsilon, run), prior
+                )
                 for split in common.SPLITS
             }
 
@@ -80,7 +82,9 @@ def _compared(
 
         yield from common.over(priors(run), run.some(*epsilons), run, curves)
         for (name, epsilon), seconds in took.items():
-            yield Row(SECONDS, name, float(epsilon), fmean(seconds), least=min(seconds), most=max(seconds))
+            yield Row(
+                SECONDS, name, float(epsilon), fmean(seconds), least=min(seconds), most=max(seconds)
+            )
 
     return rows
 
@@ -91,8 +95,14 @@ def _about_splits(value: float, tolerance: float) -> Callable[[Rows], Iterator[C
                          tolerance + 2 * rows.error("a", "ALIP, λ = 0.5", 2))  # fmt: skip
         relaxed = [rows.y("a", "ALIP, λ = 0.65", x) - rows.y("a", "ALIP, λ = 0.5", x)
                    for x in rows.curve("a", "ALIP, λ = 0.5") if x > 1]  # fmt: skip
-        yield Check("λ = 0.65 enhances utility for ε > 1: least gain", min(relaxed), holds=min(relaxed) >= -1e-3)
-        yield rows.ordered("λ = 0.35 has lower utility than λ = 0.5", "a", "ALIP, λ = 0.35", "ALIP, λ = 0.5", 1e-3)
+        yield Check(
+            "λ = 0.65 enhances utility for ε > 1: least gain",
+            min(relaxed),
+            holds=min(relaxed) >= -1e-3,
+        )
+        yield rows.ordered(
+            "λ = 0.35 has lower utility than λ = 0.5", "a", "ALIP, λ = 0.35", "ALIP, λ = 0.5", 1e-3
+        )
         for split in common.SPLITS:
             yield _kept(rows, common.name_of(split), split)
 
@@ -100,15 +110,25 @@ def _about_splits(value: float, tolerance: float) -> Callable[[Rows], Iterator[C
 
 
 def _kept(rows: Rows, name: str, split: Fraction) -> Check:
-    high = [row for row in rows.curve("b", name).values() if (row.most or row.y) > (1 - split) * row.x + 1e-9]
-    low = [row for row in rows.curve("c", name).values() if (row.least or row.y) < -split * row.x - 1e-9]
+    high = [
+        row
+        for row in rows.curve("b", name).values()
+        if (row.most or row.y) > (1 - split) * row.x + 1e-9
+    ]
+    low = [
+        row
+        for row in rows.curve("c", name).values()
+        if (row.least or row.y) < -split * row.x - 1e-9
+    ]
     return Check(f"{name}: points at which a level is broken", len(high) + len(low), holds=not high and not low,
                  always=True)  # fmt: skip
 
 
 def _about_compared(split: Fraction, best: bool) -> Callable[[Rows], Iterator[Check]]:
     def checks(rows: Rows) -> Iterator[Check]:
-        yield rows.ordered("SRR has at least subset merging's utility", "a", _MERGING, _SRR, always=True)
+        yield rows.ordered(
+            "SRR has at least subset merging's utility", "a", _MERGING, _SRR, always=True
+        )
         if best:
             yield rows.ordered("AORR has at least SRR's utility", "a", _SRR, _AORR, 1e-3)
             apart = [row.y - rows.y("a", _SRR, x) for x, row in rows.curve("a", _AORR).items()]
@@ -125,7 +145,12 @@ _TWO: dict[str, Maker] = {_SRR: _srr, _MERGING: _merging}
 _BOTH = (common.EPSILONS, _QUICK)
 _SPLIT, _HALF = Fraction(65, 100), Fraction(1, 2)
 _SEARCH = f"local search and at most {STEPS} steps of branch and bound"
-_FIGURE_4 = {"levels": common.LEVELS, "ε": "0.25, 0.5, … 8", "λ": "0.35, 0.5, 0.65", "AORR": _SEARCH}
+_FIGURE_4 = {
+    "levels": common.LEVELS,
+    "ε": "0.25, 0.5, … 8",
+    "λ": "0.35, 0.5, 0.65",
+    "AORR": _SEARCH,
+}
 _FIGURE_8 = {"levels": common.LEVELS, "ε": "0.25, 0.5, … 8", "λ": "0.65", "AORR": _SEARCH,
              "panel d of the paper": "the seconds, in a file of their own"}  # fmt: skip
 FIGURES = (

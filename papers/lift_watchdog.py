@@ -16,9 +16,14 @@ from papers.printed import lift as printed
 
 _PRINTED = ", as printed"
 _CRITERIA: tuple[Fraction | None, ...] = (None, *common.SPLITS)
-_PANELS = (*common.PANELS, Panel("d", "how often the printed algorithm breaks its levels", "ε", "share"))
+_PANELS = (
+    *common.PANELS,
+    Panel("d", "how often the printed algorithm breaks its levels", "ε", "share"),
+)
 
-Mechanism = tuple[Callable[[Watched], Partition], Callable[[Watched, Fraction | None], printed.Printed]]
+Mechanism = tuple[
+    Callable[[Watched], Partition], Callable[[Watched, Fraction | None], printed.Printed]
+]
 
 
 def _ratio(largest: float, least: float) -> float:
@@ -61,10 +66,14 @@ class _Maker:
         return self._known[key]
 
 
-def _rows(mechanism: Mechanism, priors: Callable[[Run], Sequence[Prior]]) -> Callable[[Run], Iterator[Row]]:
+def _rows(
+    mechanism: Mechanism, priors: Callable[[Run], Sequence[Prior]]
+) -> Callable[[Run], Iterator[Row]]:
     def rows(run: Run) -> Iterator[Row]:
         maker = _Maker(mechanism)
-        yield from common.over(priors(run), run.some(common.EPSILONS, common.QUICK), run, maker.curves)
+        yield from common.over(
+            priors(run), run.some(common.EPSILONS, common.QUICK), run, maker.curves
+        )
         for (name, epsilon), broken in maker.broken.items():
             yield Row("d", name, epsilon, sum(broken) / len(broken))
 
@@ -83,8 +92,16 @@ def _about(*printed_at: tuple[float, float, float]) -> Callable[[Rows], Iterator
             yield Check(f"the same as printed, ε = {epsilon:g}", at)
         for split in common.SPLITS:
             name = common.name_of(split)
-            over = [row for row in rows.curve("b", name).values() if (row.most or row.y) > (1 - split) * row.x + 1e-9]
-            under = [row for row in rows.curve("c", name).values() if (row.least or row.y) < -split * row.x - 1e-9]
+            over = [
+                row
+                for row in rows.curve("b", name).values()
+                if (row.most or row.y) > (1 - split) * row.x + 1e-9
+            ]
+            under = [
+                row
+                for row in rows.curve("c", name).values()
+                if (row.least or row.y) < -split * row.x - 1e-9
+            ]
             broken = len(over) + len(under)
             yield Check(f"{name}: the levels are kept in all cases: points that break them", broken,
                         holds=not broken, always=True)  # fmt: skip
@@ -105,14 +122,18 @@ def _above(base: Callable[[Rows], Iterator[Check]]) -> Callable[[Rows], Iterator
         yield from base(rows)
         for split in common.SPLITS:
             words = f"Proposition 2: {common.name_of(split)} has at most LDP's utility"
-            yield rows.ordered(words, "a", common.name_of(split) + _PRINTED, "LDP" + _PRINTED, always=True)
+            yield rows.ordered(
+                words, "a", common.name_of(split) + _PRINTED, "LDP" + _PRINTED, always=True
+            )
 
     return checks
 
 
 _PARAMETERS = {"levels": common.LEVELS, "ε": "0.25, 0.5, … 8", "λ": "0.35, 0.5, 0.65; LDP at ε",
                "bars": "one standard deviation over the draws; least, most: extremes"}  # fmt: skip
-_NOTES = ("the curves without 'as printed' are repaired until every report keeps its level (errata 21)",)
+_NOTES = (
+    "the curves without 'as printed' are repaired until every report keeps its level (errata 21)",
+)
 FIGURES = (
     Figure(
         "lift-2", "Figure 2", "Watchdog with complete merging, synthetic data", _PANELS,

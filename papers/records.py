@@ -11,7 +11,15 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_server.design import Prior
 
-COLUMNS = ("education", "marital-status", "occupation", "relationship", "race", "sex", "native-country")
+COLUMNS = (
+    "education",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "native-country",
+)
 """What the figures count; other columns may stand beside them."""
 _MOST_BYTES = 64 * 2**20
 _FIELD = "--adult"
@@ -26,7 +34,9 @@ class Records:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def joint(self, secret: str, answer: str, without: tuple[str, str] | None = None) -> list[list[int]]:
+    def joint(
+        self, secret: str, answer: str, without: tuple[str, str] | None = None
+    ) -> list[list[int]]:
         """Return the counts N[s][x] of two columns, values sorted by name. without : (column, value) to leave out."""
         kept = [row for row in self.rows if without is None or row[without[0]] != without[1]]
         secrets, answers = (sorted({row[name] for row in kept}) for name in (secret, answer))
@@ -46,11 +56,14 @@ def read_records(file: Path) -> Records:
     """
     if not file.is_file():
         words = (
-            f"there is no file {file}: give Adult's records (UCI, training part, with a header line) by --adult FILE"
+            f"there is no file {file}: give Adult's records (UCI, training part, with a header "
+            "line) by --adult FILE"
         )
         raise InvalidInput(Problem.FIELD_MISSING, words, _FIELD)
     if file.stat().st_size > _MOST_BYTES:
-        raise InvalidInput(Problem.FIELD_TYPE, "the file is larger than 64 MiB: give Adult's records", _FIELD)
+        raise InvalidInput(
+            Problem.FIELD_TYPE, "the file is larger than 64 MiB: give Adult's records", _FIELD
+        )
     try:
         with file.open(newline="", encoding="utf-8") as opened:
             return _read(csv.DictReader(opened, strict=True, skipinitialspace=True))
@@ -72,5 +85,7 @@ def _read(reader: "csv.DictReader[str]") -> Records:
             raise InvalidInput(Problem.FIELD_TYPE, words, _FIELD)
         rows.append({name: row[name].strip() for name in COLUMNS})
     if not rows:
-        raise InvalidInput(Problem.FIELD_TYPE, "the file has a header line and nothing else", _FIELD)
+        raise InvalidInput(
+            Problem.FIELD_TYPE, "the file has a header line and nothing else", _FIELD
+        )
     return Records(tuple(rows))

@@ -89,7 +89,9 @@ class Estimate:
         """Return PolyOpt or the non-robust optimum in whole numbers."""
         if name == NR:
             # A pair that was never counted is given one count: it has no protection otherwise, and no mechanism.
-            seen = promises.pairs(Prior(tuple(tuple(max(1, n) for n in row) for row in self.counts)))
+            seen = promises.pairs(
+                Prior(tuple(tuple(max(1, n) for n in row) for row in self.counts))
+            )
             claim = promises.promise("secret-ldp", seen, epsilon)
             return weights_of(most_informative(seen, [claim], steps).mechanism)
         claim = promises.robust(self.bounds, epsilon, diagonal=name == POLYOPT_PRINTED)

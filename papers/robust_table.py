@@ -44,9 +44,17 @@ def _about(rows: Rows) -> Iterator[Check]:
                 row = rows.curve(panel, name).get(float(beta))
                 if row is not None:
                     error = row.y - (row.low or row.y)  # the printed mean has about the same
-                    words = f"panel {panel}, {name}, β = {beta} (two standard errors of the difference)"
+                    words = (
+                        f"panel {panel}, {name}, β = {beta} (two standard errors of the difference)"
+                    )
                     wrong = name == IR and panel != "d"
-                    yield Check.near(words, row.y, printed, 2 * math.sqrt(2) * error + _HALF_DIGIT, expected=not wrong)
+                    yield Check.near(
+                        words,
+                        row.y,
+                        printed,
+                        2 * math.sqrt(2) * error + _HALF_DIGIT,
+                        expected=not wrong,
+                    )
 
 
 FIGURES = (

@@ -71,7 +71,9 @@ def _about_robust(rows: Rows) -> Iterator[Check]:
     for panel in "abcd":
         own = [row for row in rows.all if row.panel == panel]
         most = max(abs(v) for row in own for v in (row.least or 0.0, row.most or 0.0))
-        yield Check(f"{panel}: the difference is less than 3% at its most extreme", most, holds=most < 0.03)
+        yield Check(
+            f"{panel}: the difference is less than 3% at its most extreme", most, holds=most < 0.03
+        )
         middle = max(abs(row.y) for row in own)
         yield Check(f"{panel}: differences are symmetric: largest |median| / largest difference", middle / most,
                     holds=middle < 0.35 * most)  # fmt: skip

@@ -22,7 +22,12 @@ EPSILONS = ("0.075", "0.15", "0.3", "0.45", "0.6", "0.75", "0.9", "1.05", "1.2",
 QUICK = ("0.6", "1.5")
 _SMALL = (POLYOPT, POLYOPT_PRINTED, NR, IR, IR_BALL, SRR, GRR)
 _LARGE = (IR, IR_BALL, SRR, GRR)
-_COLUMNS = (("sex", "race"), ("race", "sex"), ("occupation", "education"), ("native-country", "relationship"))
+_COLUMNS = (
+    ("sex", "race"),
+    ("race", "sex"),
+    ("occupation", "education"),
+    ("native-country", "relationship"),
+)
 
 
 def _curves(estimate: Estimate, panel: str, run: Run) -> Iterator[tuple[str, str, float]]:
@@ -31,7 +36,11 @@ def _curves(estimate: Estimate, panel: str, run: Run) -> Iterator[tuple[str, str
         names: Sequence[str] = _SMALL if panel in "ab" else _LARGE
         for name in names:
             run.said(f"panel {panel}, ε = {epsilon}, {name}")
-            yield name, epsilon, estimate.utility(estimate.table(name, Fraction(epsilon), common.steps(run)))
+            yield (
+                name,
+                epsilon,
+                estimate.utility(estimate.table(name, Fraction(epsilon), common.steps(run))),
+            )
 
 
 def _adult(run: Run) -> Iterator[Row]:
@@ -62,7 +71,11 @@ def _about(rows: Rows) -> Iterator[Check]:
         yield rows.ordered(words, panel, POLYOPT_PRINTED, POLYOPT, 2e-3)
         small = min(rows.curve(panel, IR))
         better = rows.y(panel, IR, small) >= rows.y(panel, SRR, small) - 1e-12
-        yield Check(f"{panel}: IR outperforms SRR at the lowest ε: IR there", rows.y(panel, IR, small), holds=better)
+        yield Check(
+            f"{panel}: IR outperforms SRR at the lowest ε: IR there",
+            rows.y(panel, IR, small),
+            holds=better,
+        )
         yield rows.ordered(f"{panel}: GRR is worst, below SRR", panel, GRR, SRR)
     for panel in "cd":
         yield rows.ordered(f"{panel}: IR outperforms SRR", panel, SRR, IR, 1e-9)
@@ -70,7 +83,9 @@ def _about(rows: Rows) -> Iterator[Check]:
 
 
 def _panels(words: Sequence[str]) -> tuple[Panel, ...]:
-    return tuple(Panel(key, title, "ε", "I(X;Y) / H(X)") for key, title in zip("abcd", words, strict=True))
+    return tuple(
+        Panel(key, title, "ε", "I(X;Y) / H(X)") for key, title in zip("abcd", words, strict=True)
+    )
 
 
 _PARAMETERS = {"β": "0.05, order 2 (χ²)", "ε": "0.075, 0.15, 0.3, … 1.5",

@@ -31,7 +31,11 @@ class Made:
     @property
     def surprises(self) -> tuple[Check, ...]:
         """The claims that came out otherwise than expected."""
-        return tuple(check for check in self.checks if check.holds is not None and check.holds is not check.expected)
+        return tuple(
+            check
+            for check in self.checks
+            if check.holds is not None and check.holds is not check.expected
+        )
 
 
 def make(
@@ -52,9 +56,13 @@ def make(
     engine refuses.
     """
     if draws is not None and not 1 <= draws <= MOST_DRAWS:
-        raise InvalidInput(Problem.FIELD_TYPE, f"give a number of draws from 1 to {MOST_DRAWS}", "--draws")
+        raise InvalidInput(
+            Problem.FIELD_TYPE, f"give a number of draws from 1 to {MOST_DRAWS}", "--draws"
+        )
     if figure.adult and records is None:
-        raise InvalidInput(Problem.FIELD_MISSING, f"{figure.id} counts in the Adult data: name it", "--adult")
+        raise InvalidInput(
+            Problem.FIELD_MISSING, f"{figure.id} counts in the Adult data: name it", "--adult"
+        )
     usual = figure.quick_draws if quick else figure.draws
     count = usual if draws is None or not usual else draws
     run = Run(quick=quick, draws=count, records=records, said=said, timer=timer)
@@ -67,7 +75,9 @@ def make(
         figure,
         csv=_csv([*head, *(f"paper's text: {check.line()}" for check in checks)], rows),
         svg=drawing(figure, rows, _drawn(run)),
-        seconds=_csv([*head, "these numbers are seconds of this machine and differ from run to run"], timed)
+        seconds=_csv(
+            [*head, "these numbers are seconds of this machine and differ from run to run"], timed
+        )
         if timed
         else "",
         checks=checks,
@@ -89,7 +99,9 @@ def header(figure: Figure, run: Run) -> list[str]:
         f"seed: {figure.seed or figure.id} (SHAKE-256 of this, the case and the number of the draw)",
     ]
     lines += [f"{name}: {words}" for name, words in figure.parameters.items()]
-    lines += [f"panel {panel.key}: {panel.title}; x = {panel.x}, y = {panel.y}" for panel in figure.panels]
+    lines += [
+        f"panel {panel.key}: {panel.title}; x = {panel.x}, y = {panel.y}" for panel in figure.panels
+    ]
     return lines + [f"note: {note}" for note in figure.notes]
 
 
@@ -105,5 +117,7 @@ def _csv(head: Iterable[str], rows: Iterable[Row]) -> str:
     writer.writerow(COLUMNS)
     for row in rows:
         numbers = (row.x, row.y, row.low, row.high, row.least, row.most)
-        writer.writerow([row.panel, row.curve, *("" if v is None else f"{v:.10g}" for v in numbers)])
+        writer.writerow(
+            [row.panel, row.curve, *("" if v is None else f"{v:.10g}" for v in numbers)]
+        )
     return file.getvalue()

@@ -41,18 +41,32 @@ def least_delta(truth: float, epsilon: float, values: int) -> float:
 def _least_deltas(run: Run) -> Iterator[Row]:
     for epsilon, values in ((0, 2), (2, 2), (0, 5)):
         for k in _between(-6, 6, run, 121, 25):
-            yield Row("a", f"ε = {epsilon}, m = {values}", k, least_delta(math.exp(k), epsilon, values))
+            yield Row(
+                "a", f"ε = {epsilon}, m = {values}", k, least_delta(math.exp(k), epsilon, values)
+            )
 
 
 def _about_least_deltas(rows: Rows) -> Iterator[Check]:
     for m in (2, 5):
-        yield Check.near(f"the bound for large k, m = {m}", rows.y("a", f"ε = 0, m = {m}", 6), 1.0, 0.015, always=True)
+        yield Check.near(
+            f"the bound for large k, m = {m}",
+            rows.y("a", f"ε = 0, m = {m}", 6),
+            1.0,
+            0.015,
+            always=True,
+        )
         limit = 1 / (m - 1)
         yield Check.near(
-            f"the bound for large negative k, m = {m}", rows.y("a", f"ε = 0, m = {m}", -6), limit, 0.01, always=True
+            f"the bound for large negative k, m = {m}",
+            rows.y("a", f"ε = 0, m = {m}", -6),
+            limit,
+            0.01,
+            always=True,
         )
     zeros = [k for k, row in rows.curve("a", "ε = 2, m = 2").items() if row.y <= 1e-12]
-    yield Check.near("the largest |k| with δ = 0, ε = 2", max(map(abs, zeros)), 2.0, 1e-9, always=True)
+    yield Check.near(
+        "the largest |k| with δ = 0, ε = 2", max(map(abs, zeros)), 2.0, 1e-9, always=True
+    )
 
 
 # Figure 6.1
@@ -100,9 +114,17 @@ def _about_contours(_: Rows) -> Iterator[Check]:
         even, corner = (E + delta) / (E + 1), (1 + (delta - 0.5) / E, 0.5)
         name = f"Example 6.1, {i}"
         yield Check.near(f"{name}: g", printed_threshold(epsilon, delta), g, 6e-4, always=True)
-        yield Check.near(f"{name}: variance at (r(1), s(1))", _variance(even, even, share), at_one, 6e-4, always=True)
+        yield Check.near(
+            f"{name}: variance at (r(1), s(1))",
+            _variance(even, even, share),
+            at_one,
+            6e-4,
+            always=True,
+        )
         ends = corner[::-1] if share > 0.5 else corner
-        yield Check.near(f"{name}: variance at (r(0), s(0))", _variance(*ends, share), at_zero, 6e-4, always=True)
+        yield Check.near(
+            f"{name}: variance at (r(0), s(0))", _variance(*ends, share), at_zero, 6e-4, always=True
+        )
     yield Check.near("Example 6.1, 3: variance at (r(0), s(0)) itself", _variance(1 - 0.2 / math.exp(0.5), 0.5, 0.9),
                      1.733, 6e-4, always=True)  # fmt: skip
 
@@ -132,7 +154,9 @@ def largest_variance(p00: float, p11: float, sampling: float) -> float:
 
 def _ratios(run: Run) -> Iterator[Row]:
     for share in (0.01, 0.1):
-        for violation in _between(0.12, 1, run, 89, 12) if share == 0.1 else _between(0.02, 1, run, 99, 12):
+        for violation in (
+            _between(0.12, 1, run, 89, 12) if share == 0.1 else _between(0.02, 1, run, 99, 12)
+        ):
             mangat = (violation - share) / (violation * (1 - share))
             k = (violation - share) / (violation * (1 - share) + share * (1 - violation))
             warner = (1 + k) / 2
@@ -148,11 +172,19 @@ def _about_ratios(rows: Rows) -> Iterator[Check]:
         least = min(row.y for row in curve.values())
         words = f"Mangat's model is never the worse one, π = {share:g}: least ratio"
         yield Check(words, least, holds=least >= 1 - 1e-9, always=True)
-        yield Check.near(f"equally efficient at α = 1, π = {share:g}", rows.y("a", true, 1.0), 1.0, 1e-9, always=True)
+        yield Check.near(
+            f"equally efficient at α = 1, π = {share:g}",
+            rows.y("a", true, 1.0),
+            1.0,
+            1e-9,
+            always=True,
+        )
         first = rows.y("a", true, min(curve))
         yield Check(f"the advantage is largest where privacy is, π = {share:g}: ratio at the left end", first,
                     holds=first == max(row.y for row in curve.values()), always=True)  # fmt: skip
-        yield rows.ordered(f"the printed ratio is a lower bound, π = {share:g}", "a", printed, true, always=True)
+        yield rows.ordered(
+            f"the printed ratio is a lower bound, π = {share:g}", "a", printed, true, always=True
+        )
 
 
 def _sampled(run: Run) -> Iterator[Row]:
@@ -165,8 +197,13 @@ def _sampled(run: Run) -> Iterator[Row]:
 def _about_sampled(rows: Rows) -> Iterator[Check]:
     points = sorted(rows.curve("a", "sampling"))
     apart = {x: rows.y("a", "sampling", x) - rows.y("a", "no sampling (6.31)", x) for x in points}
-    printed = {x: rows.y("a", "sampling, as printed (6.12)", x) - rows.y("a", "no sampling (6.31)", x) for x in points}
-    yield Check.near("printed gap at pm = 0.1, (2pm − 1)²/(4pm²)", printed[0.1], 16.0, 1e-9, always=True)
+    printed = {
+        x: rows.y("a", "sampling, as printed (6.12)", x) - rows.y("a", "no sampling (6.31)", x)
+        for x in points
+    }
+    yield Check.near(
+        "printed gap at pm = 0.1, (2pm − 1)²/(4pm²)", printed[0.1], 16.0, 1e-9, always=True
+    )
     low = max(gap for x, gap in apart.items() if x <= 0.5)
     yield Check("the gap is largest where pm is small: true gap at pm ≤ ½", low, holds=low > 1e-9, expected=False,
                 always=True)  # fmt: skip

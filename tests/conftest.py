@@ -25,7 +25,9 @@ settings.load_profile("untimed")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --full."""
-    parser.addoption("--full", action="store_true", help="run the same tests at the counts the issues name")
+    parser.addoption(
+        "--full", action="store_true", help="run the same tests at the counts the issues name"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -35,11 +35,31 @@ class PostgresServer:
                 shutil.chown(path, self._account["user"], self._account["group"])
         data = self._home / "data"
         # --no-sync is about this first writing of files only: the server runs with fsync and synchronous_commit on.
-        options = ["--no-locale", "--encoding=UTF8", "--username=postgres", "--auth=scram-sha-256", "--no-sync"]
+        options = [
+            "--no-locale",
+            "--encoding=UTF8",
+            "--username=postgres",
+            "--auth=scram-sha-256",
+            "--no-sync",
+        ]
         self._run("initdb", "-D", str(data), f"--pwfile={secret}", *options)
         secret.unlink()
-        listen = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._home}"
-        self._run("pg_ctl", "-D", str(data), "-w", "-t", "60", "-l", str(self._home / "log"), "-o", listen, "start")
+        listen = (
+            f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._home}"
+        )
+        self._run(
+            "pg_ctl",
+            "-D",
+            str(data),
+            "-w",
+            "-t",
+            "60",
+            "-l",
+            str(self._home / "log"),
+            "-o",
+            listen,
+            "start",
+        )
 
     def stop(self) -> None:
         """Stop at once and remove every file."""
@@ -62,14 +82,18 @@ class PostgresServer:
 
     def execute(self, statement: str) -> None:
         """Run one statement as superuser, outside any transaction."""
-        with psycopg.connect(self.url("postgres").replace("+psycopg", ""), autocommit=True) as connection:
+        with psycopg.connect(
+            self.url("postgres").replace("+psycopg", ""), autocommit=True
+        ) as connection:
             connection.execute(statement)
 
     def _run(self, tool: str, *arguments: str) -> None:
         # Output goes to a file: the started server inherits it, and would keep a pipe open for ever.
         with (self._home / "output").open("w+") as output:
             command = [str(self.binaries / tool), *arguments]
-            done = subprocess.run(command, check=False, cwd="/", stdout=output, stderr=output, **self._account)
+            done = subprocess.run(
+                command, check=False, cwd="/", stdout=output, stderr=output, **self._account
+            )
             output.seek(0)
             if done.returncode:
                 raise RuntimeError(f"{tool} failed: {output.read()}")
@@ -84,13 +108,17 @@ def find_binaries(chosen: str | None) -> Path:
     found = Path("/usr/lib/postgresql").glob("*/bin/initdb")
     newest = max(found, key=lambda path: int(path.parts[4]), default=None)
     if newest is None:
-        raise RuntimeError("no PostgreSQL: as root, apt-get install -y postgresql, or set FRANKLY_PG_BIN to its bin")
+        raise RuntimeError(
+            "no PostgreSQL: as root, apt-get install -y postgresql, or set FRANKLY_PG_BIN to its bin"
+        )
     return newest.parent
 
 
 def _account() -> dict[str, Any]:
     """PostgreSQL refuses to run as root: then it runs as the account its package made."""
-    return {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
+    return (
+        {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
+    )
 
 
 def free_port() -> int:

@@ -42,6 +42,7 @@ strata:
 def habits(*blocks: str, budget: str, window: str = WINDOW, strata: str = "") -> bytes:
     """Return the file of these blocks; without a window it opens when it is published."""
     head = (
-        f'name: habits\ntitle: {{en: Habits}}\nlanguages: [en]\n{window}min_reports: 10\nbudget: "{budget}"\nblocks:\n'
+        f"name: habits\ntitle: {{en: Habits}}\nlanguages: [en]\n{window}min_reports: "
+        f'10\nbudget: "{budget}"\nblocks:\n'
     )
     return (head + "".join(blocks) + strata).encode()

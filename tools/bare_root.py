@@ -25,12 +25,20 @@ PACKAGES: Final = ("python3", "python3-pip", "ca-certificates")
 SETTINGS: Final = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "~/.config/pip/pip.conf")
 NEEDS_TEST: Final = ("run.py test", "mkdocs")
 """Lines that --without-test leaves out: the tests, and what only their packages bring."""
-_PASSED_ON: Final = re.compile(r"(?i)PIP_\w+|SSL_CERT_(FILE|DIR)|(REQUESTS|CURL)_CA_BUNDLE|(https?|no)_proxy")
+_PASSED_ON: Final = re.compile(
+    r"(?i)PIP_\w+|SSL_CERT_(FILE|DIR)|(REQUESTS|CURL)_CA_BUNDLE|(https?|no)_proxy"
+)
 
 
 def empty(base: Path) -> None:
     """Make an empty Debian 12 with python3 and pip. Raises subprocess.CalledProcessError."""
-    command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", "bookworm", str(base)]
+    command = [
+        "debootstrap",
+        "--variant=minbase",
+        f"--include={','.join(PACKAGES)}",
+        "bookworm",
+        str(base),
+    ]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: S603
 
 
@@ -46,7 +54,10 @@ def furnish(root: Path, copies: Sequence[str]) -> None:
     no_services = root / "usr/sbin/policy-rc.d"
     no_services.write_text("#!/bin/sh\nexit 101\n")
     no_services.chmod(0o755)
-    subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", ROOT, root / "srv/frankly"], check=True)  # noqa: S603, S607
+    subprocess.run(  # noqa: S603
+        ["git", "clone", "--quiet", "--no-hardlinks", ROOT, root / "srv/frankly"],  # noqa: S607
+        check=True,  # noqa: RUF100, S607
+    )  # noqa: RUF100, S603, S607
 
 
 def script(root: Path, binds: Sequence[str], follow: Sequence[str]) -> str:
@@ -79,8 +90,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Make the root, follow the README in it, remove it; the exit code is the reader's."""
     parser = argparse.ArgumentParser(description="Follow the README in an empty Debian.")
     parser.add_argument("--base", type=Path, help="copy this root instead of making one")
-    parser.add_argument("--without-test", action="store_true", help=f"leave out: {', '.join(NEEDS_TEST)}")
-    parser.add_argument("--bind", action="append", default=[], metavar="FOLDER", help="mount FOLDER, to be read")
+    parser.add_argument(
+        "--without-test", action="store_true", help=f"leave out: {', '.join(NEEDS_TEST)}"
+    )
+    parser.add_argument(
+        "--bind", action="append", default=[], metavar="FOLDER", help="mount FOLDER, to be read"
+    )
     parser.add_argument("--copy", action="append", default=[], metavar="FILE", help="copy FILE")
     parser.add_argument("--port", default="8000", help="for the server, if 8000 is taken")
     parser.add_argument("--keep", action="store_true", help="keep the root for a second look")

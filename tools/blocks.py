@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _FENCE = re.compile(
-    r"(?:^<!-- not run: (?P<why>[^\n]+?) -->\n)?^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"(?:^<!-- not run: (?P<why>[^\n]+?) -->\n)?^```(?P<language>\w*)\n(?P<body>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
 )
 _NAMED = re.compile(r"(?:#|//|<!--) ?(?P<name>[\w./-]+\.\w+)(?: -->)?\n")
 
@@ -41,7 +42,9 @@ class Block:
 def blocks(text: str) -> Iterator[Block]:
     """Yield the fenced blocks of a page in order."""
     for match in _FENCE.finditer(text):
-        yield Block(match["language"], match["body"], match.start("body"), match.end("body"), match["why"])
+        yield Block(
+            match["language"], match["body"], match.start("body"), match.end("body"), match["why"]
+        )
 
 
 def pages(root: Path) -> list[Path]:

@@ -63,10 +63,18 @@ class Shell:
     def process(self, command: Sequence[str], folder: Path, given: str | None = None) -> str:
         """Run a program in `folder` with `given` as its input; return what it printed. Raises Failed."""
         result = subprocess.run(  # noqa: S603 - a page's own commands
-            command, cwd=folder, env=self.environment, input=given, capture_output=True, text=True, check=False
+            command,
+            cwd=folder,
+            env=self.environment,
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if result.returncode:
-            raise Failed(f"{shlex.join(command)}\nexit code {result.returncode}\n{result.stdout}\n{result.stderr}")
+            raise Failed(
+                f"{shlex.join(command)}\nexit code {result.returncode}\n{result.stdout}\n{result.stderr}"
+            )
         return result.stdout
 
     def local(self, text: str) -> str:
@@ -86,7 +94,9 @@ class Shell:
         environment = {**self.environment, "FRANKLY_PORT": str(self.port)}
         log = Path(self.environment.get("FRANKLY_HOME", self.folder)) / "server.log"
         with log.open("wb") as file:
-            self._server = subprocess.Popen(words, cwd=self.folder, env=environment, stdout=file, stderr=file)  # noqa: S603
+            self._server = subprocess.Popen(  # noqa: S603
+                words, cwd=self.folder, env=environment, stdout=file, stderr=file
+            )  # noqa: RUF100, S603
         for _ in range(2400):
             with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health"):
                 return
@@ -104,7 +114,9 @@ class Reader:
         for fewer than their minimum.
     """
 
-    def __init__(self, shell: Shell, *, without: Sequence[str] = (), respondents: int = 100) -> None:
+    def __init__(
+        self, shell: Shell, *, without: Sequence[str] = (), respondents: int = 100
+    ) -> None:
         self._shell, self._without, self._respondents = shell, without, respondents
         self._link = self._key = ""
         self.done: list[str] = []
@@ -141,7 +153,8 @@ class Reader:
         self._timed(f"python: {body.splitlines()[0]} …", lambda: self._python(names + code))
         if "client.answer(" in code and self._respondents > 1:
             others = (
-                f"for i in range({self._respondents - 1}):\n    exec(code.replace('answers.db', f'answers-{{i}}.db'))"
+                f"for i in range({self._respondents - 1}):\n    exec(code.replace('answers.db', "
+                f"f'answers-{{i}}.db'))"
             )
             words = f"{self._respondents - 1} others answer by the same lines"
             self._timed(words, lambda: self._python(f"code = {code!r}\n{others}"))
@@ -169,7 +182,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Follow one page in the folder it is in; exit code 1 with the words of the command that failed."""
     parser = argparse.ArgumentParser(description="Follow a page, command by command.")
     parser.add_argument("page", type=Path)
-    parser.add_argument("--without", action="append", default=[], metavar="WORDS", help="leave out lines with WORDS")
+    parser.add_argument(
+        "--without", action="append", default=[], metavar="WORDS", help="leave out lines with WORDS"
+    )
     parser.add_argument("--port", type=int, default=PORT, help="for servers, in place of 8000")
     options = parser.parse_args(arguments)
     shell = Shell(options.page.resolve().parent, os.environ, options.port)
@@ -181,7 +196,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             shell.close()
     except Failed as failed:
         sys.exit(f"failed: {failed}")
-    _say(f"{len(reader.done)} commands and snippets, {len(reader.left_out)} left out, {time.monotonic() - start:.0f} s")
+    _say(
+        f"{len(reader.done)} commands and snippets, {len(reader.left_out)} left out, {time.monotonic() - start:.0f} s"
+    )
 
 
 if __name__ == "__main__":

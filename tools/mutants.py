@@ -6,32 +6,50 @@
 
 MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
     "evidence": (
-        ("if not self.n or self.rank < self.answers:", "if not self.n or self.rank > self.answers:"),
+        (
+            "if not self.n or self.rank < self.answers:",
+            "if not self.n or self.rank > self.answers:",
+        ),
         (
             "return np.asarray((self._V * self._rates) @ self._V.T",
             "return np.asarray((self._V * self._rates) @ self._V.T * 1.01",
         ),
         ("centred = self._V - (self._V @ self._rates)[:, None]", "centred = self._V"),
-        ("return np.asarray(self._V**2 @ self.law().T", "return np.asarray(abs(self._V) @ self.law().T"),
+        (
+            "return np.asarray(self._V**2 @ self.law().T",
+            "return np.asarray(abs(self._V) @ self.law().T",
+        ),
         (
             "(Fraction(min(row), scale), Fraction(max(row), scale))",
             "(Fraction(max(row), scale), Fraction(min(row), scale))",
         ),
-        ("[decoder(mechanism, shares(self.answers), prior)] if", "[decoder(mechanism, shares(self.answers), None)] if"),
+        (
+            "[decoder(mechanism, shares(self.answers), prior)] if",
+            "[decoder(mechanism, shares(self.answers), None)] if",
+        ),
         ("dtype=np.float64), best, self.rank)", "dtype=np.float64), best, self.answers)"),
     ),
     "figures": (
-        ("estimated_sampling, self.true_sampling = sampling", "true_sampling, self.estimated_sampling = sampling"),
+        (
+            "estimated_sampling, self.true_sampling = sampling",
+            "true_sampling, self.estimated_sampling = sampling",
+        ),
         (
             "independent = evidence.spread() * (evidence.n / (evidence.n - 1)) / evidence.n",
             "independent = evidence.spread() / evidence.n",
         ),
-        ("sampling = (independent - privacy) * self.estimated_sampling", "sampling = independent - privacy"),
+        (
+            "sampling = (independent - privacy) * self.estimated_sampling",
+            "sampling = independent - privacy",
+        ),
         (
             "raised = np.zeros(len(floors)) if privacy is None else np.maximum(0.0, floors",
             "raised = np.zeros(len(floors)) if privacy is None else np.minimum(0.0, floors",
         ),
-        ("return 1 - n / population, (population - n)", "return 1 - n / population, (population - n + 9)"),
+        (
+            "return 1 - n / population, (population - n)",
+            "return 1 - n / population, (population - n + 9)",
+        ),
         ("clt=times(normal_quantile(level), se)", "clt=times(normal_quantile(level), worst)"),
         ("chebyshev=times(chebyshev, worst)", "chebyshev=times(chebyshev, se)"),
         ("simultaneous=times(joint, worst)", "simultaneous=times(normal_quantile(level), worst)"),
@@ -50,28 +68,49 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("return estimate + (lean - root)", "return estimate - (lean + root)"),
         ("at_estimate = max(0.0, variance.constant", "at_estimate = max(-1.0, variance.constant"),
         ("mixed = special.betaln(k + 1, n - k + 1)", "mixed = special.betaln(k + 1, n - k + 2)"),
-        ("low = 0.0 if k == 0 else _crossing(excess, 0.0, middle)", "low = _crossing(excess, 1.0, middle)"),
-        ("high = 1.0 if k == n else _crossing(excess, 1.0, middle)", "high = _crossing(excess, 0.0, middle)"),
+        (
+            "low = 0.0 if k == 0 else _crossing(excess, 0.0, middle)",
+            "low = _crossing(excess, 1.0, middle)",
+        ),
+        (
+            "high = 1.0 if k == n else _crossing(excess, 1.0, middle)",
+            "high = _crossing(excess, 0.0, middle)",
+        ),
         ("np.abs(normals).max(axis=1)", "normals.max(axis=1)"),
     ),
     "chernoff": (
         ("limit = math.log(2 / (1 - level)) / n\n", "limit = math.log(1 / (1 - level)) / n\n"),
-        ("limit = math.log(2 / (1 - level)) / total\n", "limit = math.log(1 / (1 - level)) / total\n"),
+        (
+            "limit = math.log(2 / (1 - level)) / total\n",
+            "limit = math.log(1 / (1 - level)) / total\n",
+        ),
         ("for end in (knots[0], knots[-1]))", "for end in (knots[-1], knots[-1]))"),
         ("for end in (knots[0], knots[-1]))", "for end in (knots[0], knots[0]))"),
         ("excess = math.log(1 / (1 - level))", "excess = math.log(1 / (1 - level)) / 2"),
-        ("return 1 - _upper_chance(1 - mean, limit),", "return 1 - _upper_chance(1 - mean, limit / 2),"),
-        ("return -_upper(law.mirrored(), -w, -score.mean", "return -_upper(law.mirrored(), w, -score.mean"),
+        (
+            "return 1 - _upper_chance(1 - mean, limit),",
+            "return 1 - _upper_chance(1 - mean, limit / 2),",
+        ),
+        (
+            "return -_upper(law.mirrored(), -w, -score.mean",
+            "return -_upper(law.mirrored(), w, -score.mean",
+        ),
         ("exponents = np.maximum(np.outer", "exponents = np.minimum(np.outer"),
         ("max(aware[0], hoeffding[0]), min(aware[1], hoeffding[1])", "hoeffding[0], hoeffding[1]"),
         ("_LOG_WEIGHTS[:, None] - n * logs", "_LOG_WEIGHTS[:, None] - (n + 5) * logs"),
         ("return np.array([_hull(knots, row) for row in values])", "return values"),
-        ("_TILTS = np.geomspace(2.0**-13, 2.0**6, 39)", "_TILTS = np.geomspace(2.0**-3, 2.0**6, 39)"),
+        (
+            "_TILTS = np.geomspace(2.0**-13, 2.0**6, 39)",
+            "_TILTS = np.geomspace(2.0**-3, 2.0**6, 39)",
+        ),
         ("zip(upward, below, strict=True)", "zip(upward, above, strict=True)"),
         ("if not any(score.of_bit for score, _ in parts):", "if True:"),
     ),
     "scores": (
-        ("gaps = np.diff(values[order]) > SAME * np.ptp(values)", "gaps = np.diff(values[order]) > 0"),
+        (
+            "gaps = np.diff(values[order]) > SAME * np.ptp(values)",
+            "gaps = np.diff(values[order]) > 0",
+        ),
         ("np.maximum.at(high, groups, values)", "high = low.copy()"),
         ("-self.high[::-1], -self.low[::-1]", "-self.low[::-1], -self.high[::-1]"),
         ("return int(sizes.sum() - sizes.max())", "return int(sizes.min())"),
@@ -83,7 +122,10 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("low, high = value - max(below, z * error)", "low, high = value - below"),
         ("Variance(total - growth * value, growth", "Variance(total, growth"),
         ("if local is not None:", "if False:"),
-        ("p = (evidence.n * nearest + z * z / evidence.answers) / (evidence.n + z * z)", "p = nearest"),
+        (
+            "p = (evidence.n * nearest + z * z / evidence.answers) / (evidence.n + z * z)",
+            "p = nearest",
+        ),
         ("along = local.moments @ (w - w @ local.p)", "along = local.moments @ w"),
         ("return float(centred @ c) / squares if squares > 0 else 0.0", "return 0.0"),
         ("chernoff.widened(chernoff.within(ends, w), value)", "chernoff.within(ends, w)"),
@@ -108,11 +150,20 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
             "cross = (linear_parts[2] - linear_parts[0] - linear_parts[1]) / 2",
             "cross = linear_parts[2] - linear_parts[0] - linear_parts[1]",
         ),
-        ("Pair(evidence.n, values, covariance * square, w", "Pair(evidence.n, values, covariance, w"),
-        ("estimate - hypot(*(below for below, _ in reaches))", "estimate - sum(below for below, _ in reaches)"),
+        (
+            "Pair(evidence.n, values, covariance * square, w",
+            "Pair(evidence.n, values, covariance, w",
+        ),
+        (
+            "estimate - hypot(*(below for below, _ in reaches))",
+            "estimate - sum(below for below, _ in reaches)",
+        ),
         ("bool(of_answers.min() <= 0 <= of_answers.max())", "True"),
         ("_last(holds_at, side, corners)", "_last(holds_at, side, ())"),
-        ("if holds(np.array([0.0, 1.0]), is_score=is_score):", "if holds(np.array([0.0, 1.0]), is_score=False):"),
+        (
+            "if holds(np.array([0.0, 1.0]), is_score=is_score):",
+            "if holds(np.array([0.0, 1.0]), is_score=False):",
+        ),
     ),
     "sets": (
         ("Fraction(self.answers * h - total, self.answers * self.n)", "Fraction(h, self.n)"),
@@ -128,13 +179,22 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
     "set_fit": (
         ("len(p_values) * min(p_values)", "min(p_values)"),
         ("sqrt(2 * n * variance)", "sqrt(n * variance)"),
-        ("slope = (with_truth - without) / (q1 - q0)", "slope = (with_truth + without) / (q1 - q0)"),
+        (
+            "slope = (with_truth - without) / (q1 - q0)",
+            "slope = (with_truth + without) / (q1 - q0)",
+        ),
         ("int(used.sum())))", "len(used)))"),
         ("return 1.0 if total_size == round(n * mean) else 0.0", "return 1.0"),
-        ("if n * min(without, 1 - without) < _LEAST_EXPECTED:", "if n * without < _LEAST_EXPECTED:"),
+        (
+            "if n * min(without, 1 - without) < _LEAST_EXPECTED:",
+            "if n * without < _LEAST_EXPECTED:",
+        ),
     ),
     "set_law": (
-        ("(mechanism.size - inside) / (mechanism.answers - 1)", "(mechanism.size - inside) / mechanism.answers"),
+        (
+            "(mechanism.size - inside) / (mechanism.answers - 1)",
+            "(mechanism.size - inside) / mechanism.answers",
+        ),
         ("inside * placed(size - 1, m) +", "inside * placed(size, m) +"),
         ("k - 2 * (with_truth - without)", "k - (with_truth - without)"),
         ("columns[:, ~columns.any(axis=0)] = 1.0", "columns[:, ~columns.any(axis=0)] = 1e-6"),
@@ -147,20 +207,35 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("zip(index_of, symbol, strict=True))] = n", "zip(index_of, symbol, strict=True))] = 1"),
     ),
     "products": (
-        ("products = [a * b for a in left for b in right]", "products = [a * b for a, b in zip(left, right)]"),
+        (
+            "products = [a * b for a in left for b in right]",
+            "products = [a * b for a, b in zip(left, right)]",
+        ),
         ("return _dense([V**2 @ Q.T for V", "return _dense([abs(V) @ Q.T for V"),
         ("self.fallback = any(", "self.fallback = all("),
     ),
     "kronecker": (
         ("np.ascontiguousarray(factor.T) for factor", "np.ascontiguousarray(factor) for factor"),
-        ("np.asarray(reduce(np.kron, self._factors))", "np.asarray(reduce(np.kron, self._factors[::-1]))"),
-        ("result = result.reshape(len(factor), -1).T @ factor", "result = result.reshape(-1, len(factor)) @ factor"),
+        (
+            "np.asarray(reduce(np.kron, self._factors))",
+            "np.asarray(reduce(np.kron, self._factors[::-1]))",
+        ),
+        (
+            "result = result.reshape(len(factor), -1).T @ factor",
+            "result = result.reshape(-1, len(factor)) @ factor",
+        ),
     ),
     "likelihood": (
         ("gap = max(0.0, float(g.max()) - 1)", "gap = max(0.0, float(g.mean()) - 1)"),
         ("rare = expected < 1", "rare = expected < 0"),
-        ("covariance = np.linalg.inv(information) - np.outer(p, p)", "covariance = np.linalg.inv(information)"),
-        ("if gap <= tolerance:\n            return Likeliest", "if gap <= 1:\n            return Likeliest"),
+        (
+            "covariance = np.linalg.inv(information) - np.outer(p, p)",
+            "covariance = np.linalg.inv(information)",
+        ),
+        (
+            "if gap <= tolerance:\n            return Likeliest",
+            "if gap <= 1:\n            return Likeliest",
+        ),
         ("+ min(int(np.sum(best < 1e-9)), rank - 1)", ""),
         ("max(min(GAP / n, _TARGET_GAP), _ROUNDING)", "max(min(GAP, _TARGET_GAP), _ROUNDING)"),
     ),
@@ -170,19 +245,28 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("np.maximum.at(largest, group, linear)", "np.minimum.at(largest, group, linear)"),
     ),
     "projection": (
-        ("positive = int(np.flatnonzero(descending > thresholds)[-1])", "positive = len(values) - 1"),
+        (
+            "positive = int(np.flatnonzero(descending > thresholds)[-1])",
+            "positive = len(values) - 1",
+        ),
         ("(np.cumsum(descending) - 1)", "(np.cumsum(descending) - 0.99)"),
     ),
     "poisoning": (
         ("odds = beta / (1 - beta)", "odds = beta"),
-        ("up.append(float(odds * (reach[1] - observed)))", "up.append(float(odds * (reach[1] - reach[0])))"),
+        (
+            "up.append(float(odds * (reach[1] - observed)))",
+            "up.append(float(odds * (reach[1] - reach[0])))",
+        ),
     ),
     "planner": (
         ("math.ceil(n / self.response_rate - 1e-9)", "math.floor(n / self.response_rate)"),
         ("inside = n * self.setting.subgroup", "inside = n"),
         ("return max(self.margins(n))", "return min(self.margins(n))"),
         ("low = middle + 1", "low = middle + 2"),
-        ("max(0.0, (people - drawn) / max(1.0, people - 1))", "max(0.0, (people - drawn) / max(1.0, people + 9))"),
+        (
+            "max(0.0, (people - drawn) / max(1.0, people - 1))",
+            "max(0.0, (people - drawn) / max(1.0, people + 9))",
+        ),
     ),
     "factors": (
         ("even = Fraction(1, size)", "even = Fraction(1, size + 1)"),
@@ -193,12 +277,18 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("margin[part] += n", "margin[part] += 1"),
         ("denominator *= scale", "denominator = scale"),
         ("fallback = not _reaches_all(weights, prior)", "fallback = False"),
-        ("fallback = any(part.fallback for part in parts)", "fallback = all(part.fallback for part in parts)"),
+        (
+            "fallback = any(part.fallback for part in parts)",
+            "fallback = all(part.fallback for part in parts)",
+        ),
         ("rational.whole(target)]) == size", "rational.whole(target)]) >= size"),
     ),
     "pooling": (
         ("freedom = sum(ranks) - rank", "freedom = sum(ranks)"),
-        ("below = weighted_root(weights, [_distances(v, e, 0)", "below = weighted_root(weights, [_distances(v, e, 1)"),
+        (
+            "below = weighted_root(weights, [_distances(v, e, 0)",
+            "below = weighted_root(weights, [_distances(v, e, 1)",
+        ),
         ("_squares(w) for w in weights", "w for w in weights"),
         ("positive = values > _RANK", "positive = values > -_RANK"),
         ("scale = np.where(scale > 0, scale, 1.0)", "scale = np.ones_like(scale)"),
@@ -220,8 +310,14 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
 
 EQUAL: dict[tuple[str, int], str] = {
     ("inputs", 1): "symbols are keys of a mapping, so each comes once and is added to 0",
-    ("set_law", 3): "a column is only known up to a factor of its own: the likeliest shares and their gap keep it",
-    ("target_ends", 7): "what a report decodes to sums to 1, so E[s sᵀ] 1 = p, and what (w·p) adds is a multiple of p, "
+    (
+        "set_law",
+        3,
+    ): "a column is only known up to a factor of its own: the likeliest shares and their gap keep it",
+    (
+        "target_ends",
+        7,
+    ): "what a report decodes to sums to 1, so E[s sᵀ] 1 = p, and what (w·p) adds is a multiple of p, "
     "on which w − w·p and c − c·p are 0",
 }
 """Mutants that change no figure, by module and place, and why."""

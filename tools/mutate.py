@@ -35,9 +35,13 @@ def ordered(seed: int) -> list[tuple[str, int]]:
     def key(module: str, place: int) -> bytes:
         return sha256(f"{seed} {module} {place}".encode()).digest()
 
-    places = {module: sorted(range(len(MUTANTS[module])), key=partial(key, module)) for module in MUTANTS}
+    places = {
+        module: sorted(range(len(MUTANTS[module])), key=partial(key, module)) for module in MUTANTS
+    }
     longest = max(map(len, places.values()))
-    return [(module, own[i]) for i in range(longest) for module, own in places.items() if i < len(own)]
+    return [
+        (module, own[i]) for i in range(longest) for module, own in places.items() if i < len(own)
+    ]
 
 
 def mutated(module: str, place: int) -> str:
@@ -55,7 +59,9 @@ def passes(copy: Path, module: str) -> bool:
     Raises RuntimeError if pytest itself fails.
     """
     tests = [str(TESTS / f"{name}.py") for name in NEAREST[module].split()]
-    sources = os.pathsep.join(map(str, (copy, ROOT / "shared", ROOT / "client_sdk", ROOT / "analyst")))
+    sources = os.pathsep.join(
+        map(str, (copy, ROOT / "shared", ROOT / "client_sdk", ROOT / "analyst"))
+    )
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     try:
         done = subprocess.run(  # noqa: S603 - our own tests
@@ -82,12 +88,22 @@ def survives(copy: Path, module: str, place: int) -> bool:
 
 def main() -> None:
     """Read the command line, run, print one line per mutant and a last one with the numbers."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=19, help="decides the order, so which ones --most leaves out")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--seed", type=int, default=19, help="decides the order, so which ones --most leaves out"
+    )
     parser.add_argument("--most", type=int, default=None, help="test so many mutants at most")
-    parser.add_argument("--module", choices=sorted(MUTANTS), action="append", help="test the mutants of this module")
+    parser.add_argument(
+        "--module", choices=sorted(MUTANTS), action="append", help="test the mutants of this module"
+    )
     options = parser.parse_args()
-    chosen = [each for each in ordered(options.seed) if options.module is None or each[0] in options.module]
+    chosen = [
+        each
+        for each in ordered(options.seed)
+        if options.module is None or each[0] in options.module
+    ]
     chosen = chosen[: options.most]
     survivors: list[tuple[str, int]] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -100,12 +116,20 @@ def main() -> None:
         for module, place in chosen:
             before, after = MUTANTS[module][place]
             is_survivor = survives(copy, module, place)
-            verdict = f"SURVIVES: {EQUAL.get((module, place), 'not explained')}" if is_survivor else "found"
-            sys.stdout.write(f"{module} {place} {verdict}\n" + f"    {before!r} -> {after!r}\n" * is_survivor)
+            verdict = (
+                f"SURVIVES: {EQUAL.get((module, place), 'not explained')}"
+                if is_survivor
+                else "found"
+            )
+            sys.stdout.write(
+                f"{module} {place} {verdict}\n" + f"    {before!r} -> {after!r}\n" * is_survivor
+            )
             sys.stdout.flush()
             survivors += [(module, place)] * is_survivor
     explained = sum(each in EQUAL for each in survivors)
-    sys.stdout.write(f"{len(chosen)} mutants: {len(chosen) - len(survivors)} found, {explained} explained, ")
+    sys.stdout.write(
+        f"{len(chosen)} mutants: {len(chosen) - len(survivors)} found, {explained} explained, "
+    )
     sys.stdout.write(f"{len(survivors) - explained} not explained\n")
     sys.exit(1 if len(survivors) > explained else 0)
 

@@ -74,11 +74,18 @@ def try_all(scratch: Path, port: int) -> None:
     """Do the three tasks in an empty home; raises Failed."""
     checkout = scratch / "checkout"
     subprocess.run(["git", "clone", "--quiet", ROOT, checkout], check=True)  # noqa: S603, S607
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")}
-    home = {"HOME": str(scratch), "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")
+    }
+    home = {
+        "HOME": str(scratch),
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    }
     (scratch / "app-folder").mkdir()
     (scratch / "survey").mkdir()
-    app, survey = (Shell(scratch / name, {**environment, **home}, port) for name in ("app-folder", "survey"))
+    app, survey = (
+        Shell(scratch / name, {**environment, **home}, port) for name in ("app-folder", "survey")
+    )
     try:
         for task, shell in zip(TASKS, (app, survey, survey), strict=True):
             page = (checkout / "docs" / f"{task.page}.md").read_text(encoding="utf-8")
@@ -87,7 +94,9 @@ def try_all(scratch: Path, port: int) -> None:
             sys.stdout.write(f"| {task.words} | {commands} | {lines} | {seconds:.0f} |\n")
             sys.stdout.flush()
             if task.page == "run_a_survey":  # the next task begins with a server that has answers
-                perform(survey, checkout, iter(list(steps(page))[len(list(steps(page, task.until))) :]))
+                perform(
+                    survey, checkout, iter(list(steps(page))[len(list(steps(page, task.until))) :])
+                )
     finally:
         survey.close()
 

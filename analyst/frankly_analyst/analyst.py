@@ -61,10 +61,16 @@ class Analyst:
         the shares within these. weights : of versions that are pooled, "respondents" or "inverse-variance".
         Raises Unreachable or Refused.
         """
-        query = {"level": f"{level:.12f}".rstrip("0"), "census": _flag(census), "simultaneous": _flag(simultaneous)}
+        query = {
+            "level": f"{level:.12f}".rstrip("0"),
+            "census": _flag(census),
+            "simultaneous": _flag(simultaneous),
+        }
         texts = {"method": method, "by": by, "percent": percent, "weights": weights}
         query |= {name: value for name, value in texts.items() if value is not None}
-        query |= {name: str(day) for name, day in (("since", since), ("until", until)) if day is not None}
+        query |= {
+            name: str(day) for name, day in (("since", since), ("until", until)) if day is not None
+        }
         if population is not None:
             query["population"] = str(population)
         if targets is not None:
@@ -72,7 +78,12 @@ class Analyst:
 
         def ask(targets: Any, percent: str | None) -> Estimates:
             asked: dict[str, Any] = {"method": method, "by": by, "since": since, "until": until}
-            asked |= {"targets": targets, "population": population, "percent": percent, "weights": weights}
+            asked |= {
+                "targets": targets,
+                "population": population,
+                "percent": percent,
+                "weights": weights,
+            }
             return self.estimates(survey, level, census, simultaneous, language, **asked)
 
         body = self._ask("GET", f"/v1/surveys/{survey}/estimates", params=query)
@@ -92,7 +103,9 @@ class Analyst:
     def _ask(self, method: str, path: str, **sent: Any) -> Any:
         settings: dict[str, Any] = {"timeout": TIMEOUT_S, "allow_redirects": False, "stream": True}
         try:
-            with self._session.request(method, self._url + path, auth=self._sign, **sent, **settings) as answer:
+            with self._session.request(
+                method, self._url + path, auth=self._sign, **sent, **settings
+            ) as answer:
                 return _read(answer)
         except requests.RequestException as error:
             raise Unreachable(f"no answer from {self._url} ({type(error).__name__})") from None
@@ -131,7 +144,12 @@ def _read(answer: requests.Response) -> Any:
     if not isinstance(body, dict) or not isinstance(body.get("code"), str):
         raise Unreachable(f"the server answered {answer.status_code}")
     detail, field = str(body.get("detail", "")), body.get("field")
-    raise Refused(detail, code=body["code"], status=answer.status_code, field=field if isinstance(field, str) else None)
+    raise Refused(
+        detail,
+        code=body["code"],
+        status=answer.status_code,
+        field=field if isinstance(field, str) else None,
+    )
 
 
 def _flag(value: bool) -> str:

@@ -30,13 +30,17 @@ class Estimates:
     n: int
     rows: tuple[Estimate, ...]
     insufficient: Mapping[str, int]
-    covariances: Mapping[tuple[str, str], Sequence[Sequence[float]] | None] = field(default_factory=dict)
+    covariances: Mapping[tuple[str, str], Sequence[Sequence[float]] | None] = field(
+        default_factory=dict
+    )
     body: Mapping[str, Any] = field(default_factory=dict, repr=False)
     ask: Ask | None = field(default=None, repr=False, compare=False)
     language: str | None = None
 
     @classmethod
-    def from_json(cls, body: Mapping[str, Any], language: str | None = None, ask: Ask | None = None) -> Self:
+    def from_json(
+        cls, body: Mapping[str, Any], language: str | None = None, ask: Ask | None = None
+    ) -> Self:
         """Return what the server's answer says; KeyError, TypeError or AttributeError if it is not one."""
         questions, languages = body["questions"], body["languages"]
         return cls(
@@ -44,7 +48,9 @@ class Estimates:
             title=formats.localised(body["title"], language, languages),
             n=body["n"],
             rows=tuple(
-                Estimate.from_json(row, language, languages) for question in questions for row in question["rows"]
+                Estimate.from_json(row, language, languages)
+                for question in questions
+                for row in question["rows"]
             ),
             insufficient={_name(q): q["needed"] - q["n"] for q in questions if q["status"] != "ok"},
             covariances={(q["id"], _group(q)): q.get("covariance") for q in questions},
@@ -63,7 +69,9 @@ class Estimates:
         """Return the rows of one question. Raises InvalidRequest(targets_invalid) if there are none."""
         found = tuple(row for row in self.rows if (row.question, row.by) == (question, by))
         if not found:
-            raise InvalidRequest("there are no estimates of this question", code="targets_invalid", field="question")
+            raise InvalidRequest(
+                "there are no estimates of this question", code="targets_invalid", field="question"
+            )
         return found
 
     def sum(self, question: str, choices: Sequence[str], by: str = "") -> Estimate:
@@ -76,7 +84,9 @@ class Estimates:
         _require_different((choice, other), "other")
         return self.lincom(question, {choice: 1.0, other: -1.0}, label=f"{choice} − {other}", by=by)
 
-    def lincom(self, question: str, weights: Mapping[str, float], label: str | None = None, by: str = "") -> Estimate:
+    def lincom(
+        self, question: str, weights: Mapping[str, float], label: str | None = None, by: str = ""
+    ) -> Estimate:
         """Ask the server for Σ weight · share over choices of one question, or over cells of a joint table, "a × b".
 
         It has an interval of its own, by the method of these estimates: one made of the rows' intervals would not hold.
@@ -84,7 +94,9 @@ class Estimates:
         """
         return self._asked(question, label or _formula(weights), _by_id(weights, "weights"), by)
 
-    def ratio(self, question: str, of: Mapping[str, float], over: Mapping[str, float], by: str = "") -> Estimate:
+    def ratio(
+        self, question: str, of: Mapping[str, float], over: Mapping[str, float], by: str = ""
+    ) -> Estimate:
         """Ask the server for Σ of · share / Σ over · share, with Fieller's interval, flagged where it is unbounded.
 
         Its `method` is clt if that of these estimates is, otherwise score, flagged `score_instead` where another was
@@ -105,9 +117,15 @@ class Estimates:
     def plot(self, question: str | None = None, by: str = "") -> str:
         """Return bars with whiskers as SVG text, of one question (of all its groups if by is empty) or of all rows."""
         rows = self.rows if question is None else self._shown(question, by)
-        drawn = [PlotRow(_label(row), row.estimate, row.low, row.high) for row in rows if row.estimate is not None]
+        drawn = [
+            PlotRow(_label(row), row.estimate, row.low, row.high)
+            for row in rows
+            if row.estimate is not None
+        ]
         if not drawn:
-            raise InvalidRequest("there are no estimates to plot", code="targets_invalid", field="question")
+            raise InvalidRequest(
+                "there are no estimates to plot", code="targets_invalid", field="question"
+            )
         return interval_plot(question or self.title, drawn)
 
     def to_csv(self) -> str:
@@ -116,7 +134,9 @@ class Estimates:
 
     def to_pandas(self) -> Any:
         """Return the lines of `to_csv` as a pandas DataFrame. Raises InvalidRequest(unsupported) without pandas."""
-        return _needed("pandas").DataFrame(formats.lines(self.body, self.language), columns=list(formats.COLUMNS))
+        return _needed("pandas").DataFrame(
+            formats.lines(self.body, self.language), columns=list(formats.COLUMNS)
+        )
 
     def to_arrow(self) -> Any:
         """Return the lines of `to_csv` as a pyarrow Table. Raises InvalidRequest(unsupported) without pyarrow."""
@@ -130,12 +150,17 @@ class Estimates:
             f"<td>{_bar(row)}</td><td>{escape(', '.join(row.flags))}</td></tr>"
             for row in self.rows
         ]
-        few = [f"<li>{escape(q)}: not enough reports, {more} more needed</li>" for q, more in self.insufficient.items()]
+        few = [
+            f"<li>{escape(q)}: not enough reports, {more} more needed</li>"
+            for q, more in self.insufficient.items()
+        ]
         titles = ("question", "choice", "estimate", "interval", "n", "", "flags")
         head = f"<tr>{''.join(f'<th>{title}</th>' for title in titles)}</tr>"
         level = f" at {self.rows[0].level:.10g}" if self.rows else ""
         caption = f"<caption>{escape(self.title)}: {self.n} reports{level}</caption>"
-        return f"<table>{caption}{head}{''.join(lines)}</table>" + (f"<ul>{''.join(few)}</ul>" if few else "")
+        return f"<table>{caption}{head}{''.join(lines)}</table>" + (
+            f"<ul>{''.join(few)}</ul>" if few else ""
+        )
 
     def __str__(self) -> str:
         lines = [f"{self.title}: {self.n} reports"]
@@ -151,7 +176,10 @@ class Estimates:
             flags = f"  [{', '.join(row.flags)}]" if row.flags else ""
             numbers = f"{percent(row.estimate):>7}  {row.interval:<{ends}}"
             lines.append(f"  {_label(row):<{width}}  {numbers} at {row.level:.10g}{flags}")
-        lines += [f"{question}: not enough reports, {more} more needed" for question, more in self.insufficient.items()]
+        lines += [
+            f"{question}: not enough reports, {more} more needed"
+            for question, more in self.insufficient.items()
+        ]
         return "\n".join(lines)
 
     def _shown(self, question: str, by: str) -> tuple[Estimate, ...]:
@@ -160,10 +188,14 @@ class Estimates:
 
     def _ask(self, targets: Any, percent: str | None = None) -> "Estimates":
         if self.ask is None:
-            raise InvalidRequest("these estimates were not asked of a server", code="unsupported", field="targets")
+            raise InvalidRequest(
+                "these estimates were not asked of a server", code="unsupported", field="targets"
+            )
         return self.ask(targets, percent)
 
-    def _asked(self, question: str, label: str, combination: Mapping[str, Any], by: str) -> Estimate:
+    def _asked(
+        self, question: str, label: str, combination: Mapping[str, Any], by: str
+    ) -> Estimate:
         found = self._ask({_id(question): {_NAME: combination}}).of(question, by)[0]
         return replace(found, choice=label, label=label)
 
@@ -181,7 +213,9 @@ def _require_different(names: Sequence[str], field: str) -> None:
     given = [_id(name) for name in names]
     twice = next((name for name in names if given.count(_id(name)) > 1), None)
     if twice is not None:
-        raise InvalidRequest(f"{twice} is named twice: name each once", code="targets_invalid", field=field)
+        raise InvalidRequest(
+            f"{twice} is named twice: name each once", code="targets_invalid", field=field
+        )
 
 
 def _by_id(weights: Mapping[str, float], field: str) -> dict[str, float]:
@@ -199,7 +233,10 @@ def _needed(module: str) -> Any:
 
 
 def _formula(weights: Mapping[str, float]) -> str:
-    terms = [f"{'−' if w < 0 else '+'} {'' if abs(w) == 1 else f'{abs(w):g} × '}{c}" for c, w in weights.items()]
+    terms = [
+        f"{'−' if w < 0 else '+'} {'' if abs(w) == 1 else f'{abs(w):g} × '}{c}"
+        for c, w in weights.items()
+    ]
     return " ".join(terms).removeprefix("+ ")
 
 

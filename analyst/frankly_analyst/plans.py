@@ -36,7 +36,9 @@ class Plan:
             **{name: body[name] for name in copied},
             margins=tuple(body["margins"]),
             curve=tuple((point["n"], point["margin"]) for point in body["curve"]),
-            frontier=tuple((p["epsilon"], p["margin"], p["information"]) for p in body.get("frontier") or ()),
+            frontier=tuple(
+                (p["epsilon"], p["margin"], p["information"]) for p in body.get("frontier") or ()
+            ),
             body=body,
         )
 

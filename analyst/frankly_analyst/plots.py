@@ -79,7 +79,9 @@ class _Scale:
 
     def ticks(self) -> list[float]:
         """Return the round values that get a line."""
-        return [self.low + i * self.step for i in range(round((self.high - self.low) / self.step) + 1)]
+        return [
+            self.low + i * self.step for i in range(round((self.high - self.low) / self.step) + 1)
+        ]
 
 
 def interval_plot(title: str, rows: Sequence[PlotRow]) -> str:
@@ -109,7 +111,11 @@ def percent(share: float | None) -> str:
 
 def interval(low: float | None, high: float | None) -> str:
     """Return an interval of shares as text; both ends, because intervals need not be symmetric."""
-    return "interval unbounded" if low is None or high is None else f"{percent(low)} to {percent(high)}"
+    return (
+        "interval unbounded"
+        if low is None or high is None
+        else f"{percent(low)} to {percent(high)}"
+    )
 
 
 def _axis(scale: _Scale, height: int) -> list[str]:
@@ -139,7 +145,9 @@ def _row(row: PlotRow, scale: _Scale, y: float) -> list[str]:
     if row.truth is not None:
         x = scale.x(row.truth)
         points = f"{x},{bar - 7} {x + 5},{bar} {x},{bar + 7} {x - 5},{bar}"
-        lines.append(f'<polygon class="truth" points="{points}" fill="#c8501e" stroke="#fff" stroke-width="1"/>')
+        lines.append(
+            f'<polygon class="truth" points="{points}" fill="#c8501e" stroke="#fff" stroke-width="1"/>'
+        )
     return lines
 
 
@@ -172,7 +180,9 @@ def curve_plot(
         return (
             round(_CURVE_LEFT + point[0] / across * (WIDTH - _CURVE_LEFT - 24), 1),
             round(
-                _CURVE_HEIGHT - _CURVE_BOTTOM - point[1] / up * (_CURVE_HEIGHT - _CURVE_BOTTOM - 24),
+                _CURVE_HEIGHT
+                - _CURVE_BOTTOM
+                - point[1] / up * (_CURVE_HEIGHT - _CURVE_BOTTOM - 24),
                 1,
             ),
         )
@@ -188,7 +198,9 @@ def curve_plot(
         f'<polyline class="curve" points="{polyline}" fill="none" stroke="#174ea6" stroke-width="2.5"/>',
         *(_dot("curve-point", at(point), 3.5) for point in curve),
     ]
-    for i, (place, labels) in enumerate(_apart([(at((mark.x, mark.y)), mark.label) for mark in marks])):
+    for i, (place, labels) in enumerate(
+        _apart([(at((mark.x, mark.y)), mark.label) for mark in marks])
+    ):
         # A label right of the middle ends at its mark, so that it stays inside the picture.
         side = "end" if place[0] > WIDTH * 0.55 else "start"
         # Labels alternate above and below the curve, so that neighbours do not overlap.
@@ -237,7 +249,11 @@ def _apart(
     groups: list[tuple[tuple[float, float], list[str]]] = []
     for place, label in places:
         labels_nearby = next(
-            (labels for group_place, labels in groups if math.dist(place, group_place) < _SAME_PLACE),
+            (
+                labels
+                for group_place, labels in groups
+                if math.dist(place, group_place) < _SAME_PLACE
+            ),
             None,
         )
         if labels_nearby is None:

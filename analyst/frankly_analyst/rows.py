@@ -54,10 +54,16 @@ class Estimate:
     @property
     def interval(self) -> str:
         """Both ends as text."""
-        return "interval unknown" if "interval_unknown" in self.flags else interval(self.low, self.high)
+        return (
+            "interval unknown"
+            if "interval_unknown" in self.flags
+            else interval(self.low, self.high)
+        )
 
     @classmethod
-    def from_json(cls, row: Mapping[str, Any], language: str | None, languages: Sequence[str]) -> Self:
+    def from_json(
+        cls, row: Mapping[str, Any], language: str | None, languages: Sequence[str]
+    ) -> Self:
         """Return the row as the server writes it; labels as `formats.localised` chooses them."""
         values: dict[str, Any] = {name: row[name] for name in _COPIED}
         label = localised(row["label"], language, languages)

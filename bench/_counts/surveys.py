@@ -22,7 +22,9 @@ def _table(answers: int) -> DenseMechanism:
     """Randomised response that keeps an answer about e times as often as it turns into any other."""
     other = int(D / (answers - 1 + 2.71828))
     kept = D - (answers - 1) * other
-    return DenseMechanism(48, tuple(tuple(kept if x == y else other for y in range(answers)) for x in range(answers)))
+    return DenseMechanism(
+        48, tuple(tuple(kept if x == y else other for y in range(answers)) for x in range(answers))
+    )
 
 
 def _unary(answers: int) -> UnaryMechanism:
@@ -53,7 +55,9 @@ def published(
 ) -> SurveyDocument:
     """Store and return the document of a case, which opens at `now` for thirty days."""
     document = made(name, survey_id, now)
-    sealed = Envelope.seal(SURVEY_TYPE, document.payload(), (SigningKey.from_raw(bytes(32)),)).to_bytes()
+    sealed = Envelope.seal(
+        SURVEY_TYPE, document.payload(), (SigningKey.from_raw(bytes(32)),)
+    ).to_bytes()
     with database.transaction("publish") as tx:
         tx.surveys.add(SurveyRow(survey_id, f"s-{survey_id}", "{}"))
         tx.documents.add(DocumentRow(document.digest, survey_id, 1, document.digest, sealed))
@@ -84,14 +88,26 @@ def rows_of(document: SurveyDocument, n: int, rng: Random) -> list[ReportRow]:
     """Return n reports of random truths."""
     mechanisms: list[Any] = [block.mechanism for block in document.blocks]
     drawn = [
-        tuple(m.symbol_json(m.sample(rng.randrange(m.answers), rng.getrandbits)) for m in mechanisms)
+        tuple(
+            m.symbol_json(m.sample(rng.randrange(m.answers), rng.getrandbits)) for m in mechanisms
+        )
         for _ in range(min(n, DRAWN))
     ]
     if n > DRAWN and len(mechanisms) == 1 and isinstance(mechanisms[0], UnaryMechanism):
         # So many different sets as there would be: rotating the bits is cheap.
-        drawn = [(_rotated(each[0], mechanisms[0], k),) for k in range(mechanisms[0].answers) for each in drawn]
+        drawn = [
+            (_rotated(each[0], mechanisms[0], k),)
+            for k in range(mechanisms[0].answers)
+            for each in drawn
+        ]
     return [
-        ReportRow(document.survey, f"{rng.getrandbits(128):032x}", document.digest, drawn[i % len(drawn)], "")
+        ReportRow(
+            document.survey,
+            f"{rng.getrandbits(128):032x}",
+            document.digest,
+            drawn[i % len(drawn)],
+            "",
+        )
         for i in range(n)
     ]
 
@@ -99,20 +115,29 @@ def rows_of(document: SurveyDocument, n: int, rng: Random) -> list[ReportRow]:
 def layout_before(document: SurveyDocument) -> Layout:
     """Return what was counted before there were pairs: tables' symbols."""
     tables = [isinstance(block.mechanism, DenseMechanism) for block in document.blocks]
-    radices = tuple((b.mechanism.reports,) if ok else () for b, ok in zip(document.blocks, tables, strict=True))
+    radices = tuple(
+        (b.mechanism.reports,) if ok else () for b, ok in zip(document.blocks, tables, strict=True)
+    )
     return Layout(radices, (), ())
 
 
 def _block(name: str, mechanism: Mechanism) -> Block:
     factors = mechanism.factors if isinstance(mechanism, ProductMechanism) else (mechanism,)
-    asked = [_question(name if j == 0 else f"{name}-{j}", factor.answers) for j, factor in enumerate(factors)]
+    asked = [
+        _question(name if j == 0 else f"{name}-{j}", factor.answers)
+        for j, factor in enumerate(factors)
+    ]
     promise = Promise(Claim("ldp", level_for(Fraction(5))))
     prior = (1,) * mechanism.answers
-    return Block(name, tuple(asked), mechanism, (promise,), prior, stated_ceiling(mechanism), "made-up", None)
+    return Block(
+        name, tuple(asked), mechanism, (promise,), prior, stated_ceiling(mechanism), "made-up", None
+    )
 
 
 def _question(name: str, choices: int) -> Question:
-    return Question(name, {"en": f"{name}?"}, tuple(Choice(f"c{x}", {"en": f"c{x}"}) for x in range(choices)))
+    return Question(
+        name, {"en": f"{name}?"}, tuple(Choice(f"c{x}", {"en": f"c{x}"}) for x in range(choices))
+    )
 
 
 def _rotated(symbol: str | int | list[int], mechanism: UnaryMechanism, k: int) -> str:

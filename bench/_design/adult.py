@@ -29,6 +29,8 @@ def prior(secret: str, answer: str) -> Prior:
 @cache
 def _records() -> list[dict[str, str]]:
     if not DATA.is_file():
-        raise DataMissingError(f"put Adult's records (UCI, training part, with a header line) at {DATA}")
+        raise DataMissingError(
+            f"put Adult's records (UCI, training part, with a header line) at {DATA}"
+        )
     with DATA.open(newline="") as file:
         return list(csv.DictReader(file))

@@ -22,12 +22,16 @@ def rows(claims: Sequence[Claim], answers: int) -> FloatArray:
 
 def _ldp(claim: Claim, answers: int) -> Iterator[FloatArray]:
     unit = np.eye(answers)
-    yield np.array([_ratio(claim.level) * unit[x] - unit[z] for x, z in permutations(range(answers), 2)])
+    yield np.array(
+        [_ratio(claim.level) * unit[x] - unit[z] for x, z in permutations(range(answers), 2)]
+    )
 
 
 def _secret_ldp(claim: Claim, _: int) -> Iterator[FloatArray]:
     own = _conditional(_joint(claim))[0]
-    yield np.array([_ratio(claim.level) * own[s] - own[t] for s, t in permutations(range(len(own)), 2)])
+    yield np.array(
+        [_ratio(claim.level) * own[s] - own[t] for s, t in permutations(range(len(own)), 2)]
+    )
 
 
 def _lip(claim: Claim, _: int) -> Iterator[FloatArray]:

@@ -15,7 +15,9 @@ from _design.enumeration import FloatArray
 from _design.measured import GAP, Measured
 
 
-def request(prior: Prior, claims: Sequence[Claim], objective: str, cap: float | None = None) -> DesignRequest:
+def request(
+    prior: Prior, claims: Sequence[Claim], objective: str, cap: float | None = None
+) -> DesignRequest:
     """Return the request for an optimum without limits. cap : of the total variance, beside information."""
     return DesignRequest(
         prior,

@@ -92,7 +92,11 @@ def _srlip(generator: Random, most: int) -> _Made:
     fitting = [sizes for sizes in _ATTRIBUTES if math.prod(sizes) <= most]
     attributes, epsilon = fitting[int(generator.integers(len(fitting)))], _epsilon(generator)
     prior = _joint(generator, int(generator.integers(2, MOST_SECRETS + 1)), math.prod(attributes))
-    return prior, [promises.side_channels(prior, epsilon, attributes)], f"ε {epsilon}, attributes {attributes}"
+    return (
+        prior,
+        [promises.side_channels(prior, epsilon, attributes)],
+        f"ε {epsilon}, attributes {attributes}",
+    )
 
 
 def _rldp(generator: Random, most: int) -> _Made:
@@ -112,7 +116,11 @@ def _dpv(generator: Random, most: int) -> _Made:
     share = Fraction(prior.masses[sensitive], prior.total)
     # between the share itself, where nothing may be learned, and certainty
     bound = 1 - (1 - share) * Fraction(round(math.exp(-float(_epsilon(generator))), 6))
-    return prior, [promises.no_violation(prior, bound, sensitive)], f"α {bound}, sensitive {sensitive}"
+    return (
+        prior,
+        [promises.no_violation(prior, bound, sensitive)],
+        f"α {bound}, sensitive {sensitive}",
+    )
 
 
 def _both(generator: Random, most: int) -> _Made:
@@ -120,7 +128,11 @@ def _both(generator: Random, most: int) -> _Made:
     name = names[int(generator.integers(len(names)))]
     prior, claims, words = _MAKERS[name](generator, most)
     epsilon = _epsilon(generator)
-    return prior, [*claims, promises.answer_ldp(epsilon)], f"{name} with {words} and ldp with ε {epsilon}"
+    return (
+        prior,
+        [*claims, promises.answer_ldp(epsilon)],
+        f"{name} with {words} and ldp with ε {epsilon}",
+    )
 
 
 _MAKERS: dict[str, Callable[[Random, int], _Made]] = {
@@ -138,18 +150,26 @@ KINDS = tuple(_MAKERS)
 
 def _epsilon(generator: Random) -> Fraction:
     """Return a level with four decimals, evenly spread over the orders of magnitude."""
-    return Fraction(round(10**4 * LEAST_EPSILON * (MOST_EPSILON / LEAST_EPSILON) ** generator.random()), 10**4)
+    return Fraction(
+        round(10**4 * LEAST_EPSILON * (MOST_EPSILON / LEAST_EPSILON) ** generator.random()), 10**4
+    )
 
 
 def _prior(generator: Random, most: int) -> Prior:
-    return _joint(generator, int(generator.integers(2, MOST_SECRETS + 1)), int(generator.integers(2, most + 1)))
+    return _joint(
+        generator,
+        int(generator.integers(2, MOST_SECRETS + 1)),
+        int(generator.integers(2, most + 1)),
+    )
 
 
 def _joint(generator: Random, secrets: int, answers: int) -> Prior:
     return Prior.from_rows(_counts(generator, secrets, answers).tolist())
 
 
-def _counts(generator: Random, secrets: int, answers: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+def _counts(
+    generator: Random, secrets: int, answers: int
+) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     """Return counts from even to very uneven, cells of zero among them, but no empty row or column."""
     concentration = _CONCENTRATIONS[int(generator.integers(len(_CONCENTRATIONS)))]
     total = _TOTALS[int(generator.integers(len(_TOTALS)))]

@@ -74,7 +74,9 @@ def secret_ldp(joint: FloatArray, epsilon: float) -> Optimum:
     a = joint.shape[1]
     given = joint / joint.sum(axis=1, keepdims=True)
     ratio = np.exp(epsilon)
-    alike = [ratio * given[t] - given[s] for s in range(len(given)) for t in range(len(given)) if s != t]
+    alike = [
+        ratio * given[t] - given[s] for s in range(len(given)) for t in range(len(given)) if s != t
+    ]
     column = np.vstack([np.eye(a), *alike])  # what a report's column q keeps: column @ q ≥ 0
     first = np.hstack([np.zeros(((a - 1) * len(column), 1)), np.kron(np.eye(a - 1), column)])
     last = np.hstack([column.sum(axis=1, keepdims=True), np.tile(-column, a - 1)])
@@ -97,7 +99,9 @@ def lip(joint: FloatArray, low: float, high: float) -> Optimum:
     """Maximise I(X; Y) under −low ≤ ln P(y|s)/P(y) ≤ high: `reports`, then H(X) − H(X|Y)  [Funnel Thm 3, eq. 13-18]."""
     found, vertices = reports(joint, low, high)
     shares = joint.sum(axis=0)
-    return Optimum(float(entropies(shares[:, None])[0] - found.chance @ entropies(found.given)), vertices)
+    return Optimum(
+        float(entropies(shares[:, None])[0] - found.chance @ entropies(found.given)), vertices
+    )
 
 
 def reports(joint: FloatArray, low: float, high: float) -> tuple[Reports, int]:
@@ -126,7 +130,9 @@ def delta(joint: FloatArray, masses: FloatArray, low: float, high: float) -> Flo
 
 def mixed(points: FloatArray, shares: FloatArray) -> tuple[Reports, int]:
     """Minimise Σ α_i H(v_i) over α ≥ 0 with Σ α_i v_i = P(X); the points v have shape (M, a)."""
-    found = linprog(entropies(points.T), A_eq=points.T, b_eq=shares, bounds=(0, None), method="highs")
+    found = linprog(
+        entropies(points.T), A_eq=points.T, b_eq=shares, bounds=(0, None), method="highs"
+    )
     if found.status != 0:
         raise EnumerationError(f"the programme over {len(points)} vertices: {found.message}")
     used = found.x > 0
@@ -142,7 +148,9 @@ def entropies(columns: FloatArray) -> FloatArray:
 def _vertices(rows: FloatArray, equations: int) -> FloatArray:
     """Return the vertices of {x : b + A x ≥ 0}, rows being [b, A] and the first `equations` of them = 0."""
     try:
-        matrix = cdd.matrix_from_array(rows.tolist(), rep_type=cdd.RepType.INEQUALITY, lin_set=set(range(equations)))
+        matrix = cdd.matrix_from_array(
+            rows.tolist(), rep_type=cdd.RepType.INEQUALITY, lin_set=set(range(equations))
+        )
         generators = cdd.copy_generators(cdd.polyhedron_from_matrix(matrix)).array
     except RuntimeError as error:
         raise EnumerationError(str(error)) from error
@@ -161,7 +169,13 @@ def capped(notion: str, prior: Prior, epsilon: float, cap_s: float = CAP_S) -> T
     start = time.perf_counter()
     try:
         done = subprocess.run(
-            command, input=asked, capture_output=True, text=True, cwd=folder, check=False, timeout=patience
+            command,
+            input=asked,
+            capture_output=True,
+            text=True,
+            cwd=folder,
+            check=False,
+            timeout=patience,
         )
     except subprocess.TimeoutExpired:
         return Timed(None, cap_s, capped=True, trouble="")
@@ -183,7 +197,11 @@ def _answer() -> None:
     start = time.perf_counter()
     body: dict[str, float | str] = {"trouble": ""}
     try:
-        found = secret_ldp(joint, epsilon) if asked["notion"] == "secret-ldp" else lip(joint, epsilon, epsilon)
+        found = (
+            secret_ldp(joint, epsilon)
+            if asked["notion"] == "secret-ldp"
+            else lip(joint, epsilon, epsilon)
+        )
         body |= {"information": found.information, "vertices": found.vertices}
     except EnumerationError as error:
         body["trouble"] = str(error)

@@ -28,7 +28,10 @@ def tables(answers: int, E: float) -> Iterator[tuple[str, FloatArray]]:
 
 def subsets(answers: int, size: int, E: float) -> FloatArray:
     """Subset selection: a subset of so many answers, E times likelier if it holds the truth; GRR is size 1."""
-    inside = [[E if x in chosen else 1.0 for chosen in combinations(range(answers), size)] for x in range(answers)]
+    inside = [
+        [E if x in chosen else 1.0 for chosen in combinations(range(answers), size)]
+        for x in range(answers)
+    ]
     table = np.array(inside)
     return np.asarray(table / table[0].sum())
 
@@ -39,7 +42,10 @@ def unary(answers: int, E: float) -> FloatArray:
     for x in range(answers):
         chances = [0.5 if i == x else 1 / (E + 1) for i in range(answers)]
         rows.append(
-            [np.prod([c if b else 1 - c for c, b in zip(chances, bits, strict=True)]) for bits in _bits(answers)]
+            [
+                np.prod([c if b else 1 - c for c, b in zip(chances, bits, strict=True)])
+                for bits in _bits(answers)
+            ]
         )
     return np.array(rows, dtype=np.float64)
 

@@ -67,7 +67,9 @@ def _all(notion: str, epsilon: str, drawn: list[Prior], runs: list[Measured]) ->
         found = [_listed(prior, level) for prior in drawn]
         seconds, value = (time.perf_counter() - start) / len(drawn), fmean(found)
         name = "vertices of Δ, programme (Funnel Thm 3)"
-        agree = all(abs(one - run.design.information) <= GAP for one, run in zip(found, runs, strict=True))
+        agree = all(
+            abs(one - run.design.information) <= GAP for one, run in zip(found, runs, strict=True)
+        )
     return Row(
         item=1,
         case=f"{notion} ε={epsilon}, {sizes}, {len(drawn)} priors: means, largest gap",

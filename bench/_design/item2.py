@@ -59,4 +59,8 @@ def _row(secret: str, answer: str, epsilon: Fraction, limit_s: float, *, beside:
 
 def _not_below(run: Measured, found: Timed | None) -> bool:
     """Whether enumeration found nothing better; it may find less, where floats lose vertices (DESIGN §9.17)."""
-    return found is None or found.optimum is None or found.optimum.information <= run.design.information + GAP
+    return (
+        found is None
+        or found.optimum is None
+        or found.optimum.information <= run.design.information + GAP
+    )

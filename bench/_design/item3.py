@@ -20,7 +20,9 @@ LIMIT_S, MEDIAN_S = 20.0, 0.3
 
 def rows(quick: bool, progress: Progress) -> Iterator[Row]:
     """Yield a line per level and split λ (ε_l = λε, ε_u = (1 − λ)ε), and one over all."""
-    drawn = list(islice(priors.dirichlet(SECRETS, ANSWERS, seed=3), QUICK_PRIORS if quick else PRIORS))
+    drawn = list(
+        islice(priors.dirichlet(SECRETS, ANSWERS, seed=3), QUICK_PRIORS if quick else PRIORS)
+    )
     everything: list[Measured] = []
     for epsilon in QUICK_EPSILONS if quick else EPSILONS:
         for split in SPLITS:
@@ -31,11 +33,15 @@ def rows(quick: bool, progress: Progress) -> Iterator[Row]:
             yield _row(case, Summary.of(runs), "every gap ≤ 1e-6")
     if not quick:  # the median of a few levels says nothing
         case = f"alip, all {len(everything)} designs"
-        yield _row(case, Summary.of(everything), f"every gap ≤ 1e-6, median ≤ {MEDIAN_S:g} s", MEDIAN_S)
+        yield _row(
+            case, Summary.of(everything), f"every gap ≤ 1e-6, median ≤ {MEDIAN_S:g} s", MEDIAN_S
+        )
 
 
 def _designed(prior: Prior, epsilon: Fraction, split: Fraction) -> Measured:
-    return most_informative(prior, promises.two_sided(prior, split * epsilon, (1 - split) * epsilon), LIMIT_S)
+    return most_informative(
+        prior, promises.two_sided(prior, split * epsilon, (1 - split) * epsilon), LIMIT_S
+    )
 
 
 def _row(case: str, summary: Summary, limit: str, median_s: float = float("inf")) -> Row:

@@ -37,7 +37,11 @@ def _row(prior: Prior, half: Fraction, limit_s: float) -> Row:
         response = subset_rr.subset_random_response(joint, float(half), float(half))
         value = subset_rr.information(response, joint) / entropy
         excess = subset_rr.broken(response, joint, float(half), float(half))
-        name += f", breaks its promise by {excess:.3g}" if excess else f", {len(response.groups)} groups"
+        name += (
+            f", breaks its promise by {excess:.3g}"
+            if excess
+            else f", {len(response.groups)} groups"
+        )
     except EnumerationError as error:
         name += f": {error}"
     baseline_seconds = time.perf_counter() - start

@@ -70,7 +70,15 @@ def _case(prior: Prior, attributes: tuple[int, ...], epsilon: Fraction) -> _Case
     level = funnel_theorem4.side_channel_level(table / table[0].sum(), prior, attributes)
     kept = _keeps(sound.rows(), claim, prior) and level <= float(epsilon) + _ROUNDING
     leaked = funnel_theorem4.side_channel_level(Q, prior, attributes)
-    return _Case(run, sound, between - start, kept, funnel_theorem4.information(Q, prior), end - between, leaked)
+    return _Case(
+        run,
+        sound,
+        between - start,
+        kept,
+        funnel_theorem4.information(Q, prior),
+        end - between,
+        leaked,
+    )
 
 
 def _keeps(rows: list[list[int]], claim: Claim, prior: Prior) -> bool:
@@ -88,7 +96,9 @@ def _rows(name: str, epsilon: float, cases: list[_Case]) -> Iterator[Row]:
     relative = max((case.run.design.gap or 0.0) / case.run.design.information for case in cases)
     certified = relative <= LOOSE_GAP if loose else summary.all_certified
     # a sound product is one of the mechanisms that the bound is about
-    above = all((case.run.design.bound or 0.0) >= case.sound.information - _ROUNDING for case in cases)
+    above = all(
+        (case.run.design.bound or 0.0) >= case.sound.information - _ROUNDING for case in cases
+    )
     kept = sum(case.kept for case in cases)
     broken = sum(case.leaked > epsilon + _ROUNDING for case in cases)
     most = max(case.leaked for case in cases)
@@ -130,7 +140,9 @@ def parity(noise: int, slip: int, total: int) -> Prior:
         for first in range(4):
             right = total - noise if first.bit_count() % 2 == s else noise
             for second in range(4):
-                counts[s][4 * first + second] = right * (3 * (total - slip) if first == second else slip)
+                counts[s][4 * first + second] = right * (
+                    3 * (total - slip) if first == second else slip
+                )
     return Prior.from_rows(counts)
 
 
@@ -141,7 +153,9 @@ def _counterexample() -> Row:
     sent = np.array([[0.99, 0.01], [0.01, 0.99]])
     bits = [sent[[(x >> k) & 1 for x in range(4)]] for k in range(2)]
     promised = sum(conditions_level(prior, attributes, j, Q) for j, Q in enumerate(bits))
-    actual = funnel_theorem4.side_channel_level(np.kron(*bits).astype(np.float64), prior, attributes)
+    actual = funnel_theorem4.side_channel_level(
+        np.kron(*bits).astype(np.float64), prior, attributes
+    )
     return Row(
         item=5,
         case="two copies of two bits, the secret their parity: nats that Funnel Thm 4 promises",
@@ -170,6 +184,8 @@ def conditions_level(prior: Prior, attributes: tuple[int, ...], j: int, Q: Float
             cells = joint.sum(axis=unknown)
             mass = cells.sum(axis=-1, keepdims=True)
             with np.errstate(divide="ignore", invalid="ignore"):
-                logs = np.abs(np.log((cells @ Q / mass) / (cells.sum(axis=0) @ Q / mass.sum(axis=0))))
+                logs = np.abs(
+                    np.log((cells @ Q / mass) / (cells.sum(axis=0) @ Q / mass.sum(axis=0)))
+                )
             worst = max(worst, float(np.nanmax(logs, initial=0.0)))
     return worst

@@ -11,7 +11,13 @@ from frankly_protocol.audit import Claim, require_private
 from frankly_protocol.errors import DocumentRejected, FranklyError
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import Prior, promises
-from frankly_server.design.robust import ValueLeak, best_split, confidence_ball, distance_bound, lower_bounds
+from frankly_server.design.robust import (
+    ValueLeak,
+    best_split,
+    confidence_ball,
+    distance_bound,
+    lower_bounds,
+)
 
 from _design import adult, enumeration
 from _design.measured import GAP, most_informative

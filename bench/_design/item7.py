@@ -126,8 +126,13 @@ def _frontier(name: str, prior: Prior, points: int) -> Row:
     asked = replace(request(prior, claims, "variance"), limits=limits)
     curve = frontier(asked, points)
     seconds = time.perf_counter() - start
-    near = next((on for on in curve if on.information >= (1 - _GIVEN_UP) * most.information), curve[-1])
-    share, largest = near.information / most.information, most.variance if math.isfinite(most.variance) else None
+    near = next(
+        (on for on in curve if on.information >= (1 - _GIVEN_UP) * most.information), curve[-1]
+    )
+    share, largest = (
+        near.information / most.information,
+        most.variance if math.isfinite(most.variance) else None,
+    )
     said = "" if largest else " (shares not estimable)"
     return Row(
         item=7,
@@ -140,7 +145,9 @@ def _frontier(name: str, prior: Prior, points: int) -> Row:
         baseline_value=largest,
         baseline_seconds=None,
         limit="monotone, within bounds, as said",
-        holds=_monotone(curve) and all(_as_said(asked, on) for on in curve) and _bought(prior, claims, near),
+        holds=_monotone(curve)
+        and all(_as_said(asked, on) for on in curve)
+        and _bought(prior, claims, near),
     )
 
 
@@ -159,8 +166,14 @@ def _as_said(asked: DesignRequest, on: FrontierPoint) -> bool:
         return False
     Q, p = table(on.mechanism), asked.prior.probabilities()
     same = math.isclose(families.information(Q, p), on.information, abs_tol=SAME)
-    same &= math.isclose(families.variance(Q, p), on.variance, rel_tol=SAME) or math.isinf(on.variance)
-    return same and on.information <= on.information_bound + SAME and on.variance >= on.variance_bound * (1 - SAME)
+    same &= math.isclose(families.variance(Q, p), on.variance, rel_tol=SAME) or math.isinf(
+        on.variance
+    )
+    return (
+        same
+        and on.information <= on.information_bound + SAME
+        and on.variance >= on.variance_bound * (1 - SAME)
+    )
 
 
 def _bought(prior: Prior, claims: list[Claim], near: FrontierPoint) -> bool:
@@ -178,7 +191,11 @@ def _ceiling(name: str, prior: Prior, epsilon: Fraction, objective: str) -> Row:
     design, other = run.design, alone.design
     E = _ratio(promises.answer_ldp(BACKSTOP))
     finite = design.ceiling is not None and design.ceiling <= E * (1 + SAME)
-    dearer = design.value >= _least(other.bound) if objective == "variance" else design.value <= _most(other.bound)
+    dearer = (
+        design.value >= _least(other.bound)
+        if objective == "variance"
+        else design.value <= _most(other.bound)
+    )
     side = _figures(design.variance, design.information, objective)
     return Row(
         item=7,

@@ -57,7 +57,9 @@ def _tried(drawn: Draw, number: int, limit_s: float) -> _Tried:
     try:
         run = designed(drawn.asked, limit_s)
     except FranklyError as error:
-        return _Tried(drawn, (f"refused: {error}",), certified=False, gap=math.nan, seconds=0.0, rival=None)
+        return _Tried(
+            drawn, (f"refused: {error}",), certified=False, gap=math.nan, seconds=0.0, rival=None
+        )
     design, p = run.design, drawn.asked.prior.probabilities()
     faults = [*_unsound(drawn, design)]
     try:
@@ -66,7 +68,9 @@ def _tried(drawn: Draw, number: int, limit_s: float) -> _Tried:
         best = None
     if best is not None and not _within(best, design):
         faults.append(f"a rival has {best!r}, the bound is {design.bound!r}")
-    gap = (design.gap or 0.0) / max(design.value, _SAME) if math.isfinite(design.value) else math.inf
+    gap = (
+        (design.gap or 0.0) / max(design.value, _SAME) if math.isfinite(design.value) else math.inf
+    )
     return _Tried(drawn, tuple(faults), design.certified, gap, run.seconds, _compared(best, design))
 
 

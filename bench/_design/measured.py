@@ -31,7 +31,12 @@ def most_informative(prior: Prior, claim: Claim, limit_s: float, gap: float = GA
     start = time.perf_counter()
     limits = Limits(gap=gap, out_of_time=lambda: time.perf_counter() - start > limit_s)
     request = DesignRequest(
-        prior, (claim,), objective="information", accept_identity=True, accept_unidentifiable=True, limits=limits
+        prior,
+        (claim,),
+        objective="information",
+        accept_identity=True,
+        accept_unidentifiable=True,
+        limits=limits,
     )
     return Measured(design(request), time.perf_counter() - start)
 
@@ -57,7 +62,9 @@ class Summary:
         return cls(
             value=statistics.fmean(run.design.information for run in runs),
             bound=statistics.fmean(bounds),
-            gap=max(bound - run.design.information for bound, run in zip(bounds, runs, strict=True)),
+            gap=max(
+                bound - run.design.information for bound, run in zip(bounds, runs, strict=True)
+            ),
             median_s=statistics.median(seconds),
             most_s=max(seconds),
             certified=certified,

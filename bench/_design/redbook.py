@@ -18,4 +18,6 @@ def prior() -> Prior:
         sys.path.append(root)  # `examples` is no installed package
     data = importlib.import_module("examples.affairs.data")
     pilot, _ = data.split()
-    return Prior.from_rows([data.counts(pilot, "rate_marriage", ANSWERS, affair=secret) for secret in SECRETS])
+    return Prior.from_rows(
+        [data.counts(pilot, "rate_marriage", ANSWERS, affair=secret) for secret in SECRETS]
+    )

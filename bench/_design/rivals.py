@@ -99,14 +99,25 @@ class Search:
         """Maximise gains·θ over Σ θ v = 1, θ ≥ 0; return θ and the prices of the answers."""
         v = self._columns * self._scale
         size = max(float(np.max(np.abs(gains))), 1e-300)
-        found = linprog(-gains / size, A_eq=v.T, b_eq=self._scale, bounds=(0, None), method="highs", options=_OPTIONS)
+        found = linprog(
+            -gains / size,
+            A_eq=v.T,
+            b_eq=self._scale,
+            bounds=(0, None),
+            method="highs",
+            options=_OPTIONS,
+        )
         if found.status != 0:
-            return np.eye(1, len(v))[0], np.zeros(len(self._p))  # the constant column alone is always a mechanism
+            return np.eye(1, len(v))[0], np.zeros(
+                len(self._p)
+            )  # the constant column alone is always a mechanism
         prices = -found.eqlin.marginals * self._scale * size
         return np.asarray(found.x.clip(0)), np.asarray(prices)
 
     def _random_mixtures(self, count: int) -> list[FloatArray]:
-        return [self._programme(self._generator.random(len(self._columns)))[0] for _ in range(count)]
+        return [
+            self._programme(self._generator.random(len(self._columns)))[0] for _ in range(count)
+        ]
 
     def _mixed(self, objective: str) -> FloatArray:
         """Return how often each column is sent in the best mechanism made of the columns."""
@@ -153,7 +164,9 @@ class Search:
         v = self._columns * self._scale
         columns = np.column_stack([v.T, v.sum(axis=0)])
         cost = np.append(np.zeros(len(v)), -1.0)
-        found = linprog(cost, A_eq=columns, b_eq=self._scale, bounds=(0, None), method="highs", options=_OPTIONS)
+        found = linprog(
+            cost, A_eq=columns, b_eq=self._scale, bounds=(0, None), method="highs", options=_OPTIONS
+        )
         if found.status != 0:
             return self._random_mixtures(1)[0]
         return np.asarray((found.x[:-1] + found.x[-1]).clip(0))
@@ -183,7 +196,10 @@ class Search:
             gains, M = self._gains(self._columns, objective), None
         prices = self._programme(gains)[1]
         added = self._explore(self._directions(_MORE))
-        for start in self._generator.dirichlet(np.full(len(self._columns), 0.3), size=_STARTS) @ self._columns:
+        for start in (
+            self._generator.dirichlet(np.full(len(self._columns), 0.3), size=_STARTS)
+            @ self._columns
+        ):
             v = start
             for _ in range(_STEPS):
                 found = self._vertex((self._gradient(v, objective, M) - prices) / self._scale)

@@ -74,7 +74,9 @@ def subset_random_response(joint: FloatArray, low: float, high: float) -> Respon
     )
 
 
-def _groups(lifts: _Lifts, risky: list[int], harmless: list[int]) -> tuple[list[list[int]], list[int]]:
+def _groups(
+    lifts: _Lifts, risky: list[int], harmless: list[int]
+) -> tuple[list[list[int]], list[int]]:
     """Return the groups of Algorithm 1, and the harmless answers that no group had to take in."""
     groups: list[list[int]] = []
     while risky:

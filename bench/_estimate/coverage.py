@@ -47,7 +47,11 @@ def measure(case: Case, truth: str, n: int, runs: int, seed: int, level: float =
     drawn, places = distinct(case, p, n, runs, seed)
     for counts in drawn:
         found = Figures(
-            evidence_of(case.mechanism, counts, targets, None), len(p), None, census=False, are_shares=True
+            evidence_of(case.mechanism, counts, targets, None),
+            len(p),
+            None,
+            census=False,
+            are_shares=True,
         ).spreads(level)
         value = np.array(found["unbiased"])
         values.append(value)
@@ -56,7 +60,14 @@ def measure(case: Case, truth: str, n: int, runs: int, seed: int, level: float =
             held[method].append(_holds(found["margins"], method, value, p))
     held = {method: [each[place] for place in places] for method, each in held.items()}
     coverage = {method: _share(held[method], joint=method in JOINT) for method in METHODS}
-    return Cell(case.name, truth, n, runs, coverage, _variance_z(np.array(values)[places], np.array(variances)[places]))
+    return Cell(
+        case.name,
+        truth,
+        n,
+        runs,
+        coverage,
+        _variance_z(np.array(values)[places], np.array(variances)[places]),
+    )
 
 
 def corrected(errors: float, comparisons: int) -> float:

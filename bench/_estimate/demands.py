@@ -11,11 +11,21 @@ from _estimate.grid import Held
 from _estimate.guaranteed import OF_TWO
 from _estimate.linear import FloatArray
 
-LEAST = {"score": 0.93, "kl": 0.95, "exact": 0.95, "sequence": 0.95, "chebyshev": 0.95, "simultaneous": 0.95}
+LEAST = {
+    "score": 0.93,
+    "kl": 0.95,
+    "exact": 0.95,
+    "sequence": 0.95,
+    "chebyshev": 0.95,
+    "simultaneous": 0.95,
+}
 RUNS = 4000
 """Of these many runs is the Monte Carlo error that enumerated cells are judged by."""
 ERRORS, GOOD, KL_SIZE = 3.5, 0.94, 500
-LIMITS = {f"{method}_errors_below": ERRORS for method in LEAST} | {"score_width": 1.2, "kl_width_500": 1.5}
+LIMITS = {f"{method}_errors_below": ERRORS for method in LEAST} | {
+    "score_width": 1.2,
+    "kl_width_500": 1.5,
+}
 """The most that a figure may be.
 
 Widths are beside `clt` of the same score, in cells where it covers at least 94%. `score_width` leaves out those where
@@ -46,19 +56,27 @@ def figures(cells: Sequence[Held]) -> Iterator[Found]:
                 t = int(np.nanargmax(each))
                 method = demand.removesuffix("_errors_below") if demand in LIMITS else "clt"
                 covered = float(cell.coverage[method if method in cell.coverage else "clt"][t])
-                yield Found(demand, float(each[t]), covered, cell.design, cell.kind, cell.truth, cell.n, t)
+                yield Found(
+                    demand, float(each[t]), covered, cell.design, cell.kind, cell.truth, cell.n, t
+                )
 
 
 def _figures(cell: Held) -> Iterator[tuple[str, FloatArray]]:
     runs = RUNS if cell.exactly else cell.runs
     for method, least in LEAST.items():
         if method in cell.coverage:
-            yield f"{method}_errors_below", (least - cell.coverage[method]) / (least * (1 - least) / runs) ** 0.5
+            yield (
+                f"{method}_errors_below",
+                (least - cell.coverage[method]) / (least * (1 - least) / runs) ** 0.5,
+            )
     if "clt" not in cell.width:
         return
     good, beside = cell.coverage["clt"] >= GOOD, cell.beside("clt", "score")
     yield "score_width_anywhere", np.where(good, beside, np.nan)
-    yield "score_width", np.where(good if cell.nearby is None else good & (cell.nearby >= GOOD), beside, np.nan)
+    yield (
+        "score_width",
+        np.where(good if cell.nearby is None else good & (cell.nearby >= GOOD), beside, np.nan),
+    )
     if cell.n == KL_SIZE and "kl" in cell.width:
         yield "kl_width_500_shown", np.where(good & cell.two, cell.beside("clt", "kl"), np.nan)
         good = cell.coverage[OF_TWO] >= GOOD
@@ -72,8 +90,15 @@ def rows(cells: Sequence[Held]) -> list[dict[str, Any]]:
         found.setdefault(cell.design, []).append(cell)
     return [
         {"design": design, "cells": len(here)}
-        | {m: _least([cell.coverage[m] for cell in here if m in cell.coverage]) for m in ("clt", *LEAST)}
-        | {"score_width": max((f.figure for f in figures(here) if f.demand == "score_width"), default=None)}
+        | {
+            m: _least([cell.coverage[m] for cell in here if m in cell.coverage])
+            for m in ("clt", *LEAST)
+        }
+        | {
+            "score_width": max(
+                (f.figure for f in figures(here) if f.demand == "score_width"), default=None
+            )
+        }
         for design, here in found.items()
     ]
 

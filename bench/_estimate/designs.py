@@ -42,7 +42,11 @@ class Case:
             return [int(c) for c in drawn]
         return SetCounts.of_symbols(
             self.mechanism.answers,
-            {mask: int(c) for mask, c in zip(self.symbols, drawn, strict=True) if isinstance(mask, int)},
+            {
+                mask: int(c)
+                for mask, c in zip(self.symbols, drawn, strict=True)
+                if isinstance(mask, int)
+            },
         )
 
 
@@ -71,7 +75,9 @@ def distinct(
 ) -> tuple[list[list[int] | SetCounts], NDArray[np.int64]]:
     """Simulate surveys of n people drawn at random; return the different counts, and which of them each survey has."""
     rng = np.random.default_rng(seed)
-    found, places = np.unique(rng.multinomial(n, truth @ case.law, size=runs), axis=0, return_inverse=True)
+    found, places = np.unique(
+        rng.multinomial(n, truth @ case.law, size=runs), axis=0, return_inverse=True
+    )
     return [case.counts(drawn) for drawn in found], np.asarray(places).ravel()
 
 

@@ -55,7 +55,9 @@ class Held:
     def beside(self, other: str, method: str) -> FloatArray:
         """Return the mean widths of a method over those of another; nan where that has none."""
         widths = self.width[other]
-        return np.asarray(np.where(widths > 0, self.width[method] / np.where(widths > 0, widths, 1.0), np.nan))
+        return np.asarray(
+            np.where(widths > 0, self.width[method] / np.where(widths > 0, widths, 1.0), np.nan)
+        )
 
 
 class Differs(AssertionError):
@@ -78,7 +80,9 @@ def targets_of(shipped: Shipped) -> dict[str, Targets]:
         if len(basis) < a:
             found["all that can be told"] = tuple(map(tuple, basis))
     others = range(1, min(a, MOST_DIFFERENCES))
-    found["differences"] = tuple(tuple(Fraction((x == 0) - (x == j)) for x in range(a)) for j in others)
+    found["differences"] = tuple(
+        tuple(Fraction((x == 0) - (x == j)) for x in range(a)) for j in others
+    )
     return found
 
 
@@ -94,7 +98,9 @@ def cells(shipped: Shipped, runs: int, seed: int) -> Iterator[Held]:
                 yield cell(linear, (shipped.name, kind, truth), p, n, runs, seed + i)
 
 
-def cell(linear: Linear, named: tuple[str, str, str], p: FloatArray, n: int, runs: int, seed: int) -> Held:
+def cell(
+    linear: Linear, named: tuple[str, str, str], p: FloatArray, n: int, runs: int, seed: int
+) -> Held:
     """Return one cell. Raises Differs."""
     counts, weights = draws(linear.case, p, n, runs, seed)
     surveys, theta = linear.surveys(counts), linear.W @ p
@@ -105,17 +111,23 @@ def cell(linear: Linear, named: tuple[str, str, str], p: FloatArray, n: int, run
     if named[1] == "shares":
         at_once = all_at_once(linear, counts, surveys.value - theta)
         coverage["simultaneous"] = np.full(len(theta), np.average(at_once, weights=weights))
-    found = Held(*named, n, runs, weights is not None, coverage, widths(surveys.ends, weights), linear.two)
+    found = Held(
+        *named, n, runs, weights is not None, coverage, widths(surveys.ends, weights), linear.two
+    )
     if np.any(found.beside("clt", "score") > ASKED):
         found = replace(found, nearby=nearby(linear, p, n, runs, seed))
     return found
 
 
-def draws(case: Case, p: FloatArray, n: int, runs: int, seed: int) -> tuple[IntArray, FloatArray | None]:
+def draws(
+    case: Case, p: FloatArray, n: int, runs: int, seed: int
+) -> tuple[IntArray, FloatArray | None]:
     """Return counts per symbol of simulated surveys; of two symbols all that can come, with their chances."""
     if case.law.shape[1] == 2:
         ones = np.arange(n + 1)
-        return np.stack([n - ones, ones], axis=1), stats.binom.pmf(ones, n, float((p @ case.law)[1]))
+        return np.stack([n - ones, ones], axis=1), stats.binom.pmf(
+            ones, n, float((p @ case.law)[1])
+        )
     return np.random.default_rng([seed, n]).multinomial(n, p @ case.law, size=runs), None
 
 
@@ -129,7 +141,10 @@ def holding(ends: Mapping[str, Both], theta: FloatArray) -> dict[str, FloatArray
 
 def widths(ends: Mapping[str, Both], weights: FloatArray | None) -> dict[str, FloatArray]:
     """Return mean widths per target."""
-    return {method: np.average(high - low, axis=0, weights=weights) for method, (low, high) in ends.items()}
+    return {
+        method: np.average(high - low, axis=0, weights=weights)
+        for method, (low, high) in ends.items()
+    }
 
 
 def nearby(linear: Linear, p: FloatArray, n: int, runs: int, seed: int) -> FloatArray:
@@ -143,26 +158,39 @@ def nearby(linear: Linear, p: FloatArray, n: int, runs: int, seed: int) -> Float
     return np.asarray(np.min(found, axis=0))
 
 
-def _guaranteed(linear: Linear, surveys: Surveys, counts: IntArray, theta: FloatArray) -> dict[str, FloatArray]:
+def _guaranteed(
+    linear: Linear, surveys: Surveys, counts: IntArray, theta: FloatArray
+) -> dict[str, FloatArray]:
     """Return, per survey and target, 1 if `kl`, `exact` and `sequence` hold the truth; ends are added to `surveys`."""
     n, nothing = int(counts[0].sum()), np.full(surveys.value.shape, np.nan)
-    ends = {method: (nothing.copy(), nothing.copy()) for method in ("kl", "exact", "sequence", OF_TWO)}
+    ends = {
+        method: (nothing.copy(), nothing.copy()) for method in ("kl", "exact", "sequence", OF_TWO)
+    }
     chosen = np.unique(np.linspace(0, len(theta) - 1, MOST_BOUNDS).astype(int))
     for t in (int(t) for t in chosen if linear.two[t]):
-        found = of_two(linear.scores[t], linear.W[t], surveys.value[:, t], linear.in_high(counts, t), n)
+        found = of_two(
+            linear.scores[t], linear.W[t], surveys.value[:, t], linear.in_high(counts, t), n
+        )
         for method, (low, high) in found.items():
             ends[method][0][:, t], ends[method][1][:, t] = low, high
     surveys.ends.update(ends)
     held = holding(ends, theta)
     for t in (int(t) for t in chosen if not linear.two[t]):
         means = surveys.value[:, t]
-        for method, (least, most) in hold(linear.scores[t], linear.W[t], float(theta[t]), n).items():
+        for method, (least, most) in hold(
+            linear.scores[t], linear.W[t], float(theta[t]), n
+        ).items():
             held[method][:, t] = (least <= means + HAIR) & (means <= most + HAIR)
     return held
 
 
 def _check(
-    linear: Linear, surveys: Surveys, held: Mapping[str, FloatArray], counts: IntArray, i: int, theta: FloatArray
+    linear: Linear,
+    surveys: Surveys,
+    held: Mapping[str, FloatArray],
+    counts: IntArray,
+    i: int,
+    theta: FloatArray,
 ) -> None:
     """Compare one survey with the product: ends where they are known, otherwise whether they hold the truth."""
     value, margins = product_margins(linear, counts)
@@ -182,4 +210,6 @@ def _check(
                 same = max(abs(pair[0] - low), abs(pair[1] - high)) < CLOSE * room
             if not same:
                 where = f"{linear.case.name}, target {t}, counts {counts.tolist()}"
-                raise Differs(f"{method} of {where}: the product has {pair}, here {(low, high, bool(ours))}")
+                raise Differs(
+                    f"{method} of {where}: the product has {pair}, here {(low, high, bool(ours))}"
+                )

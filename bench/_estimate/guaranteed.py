@@ -23,7 +23,9 @@ TILTS = np.geomspace(2.0**-10, 2.0**6, 129)
 """λ times the range: the best of these is within a thousandth of the best of all."""
 
 
-def of_two(score: Score, w: FloatArray, value: FloatArray, in_high: IntArray, n: int) -> dict[str, Both]:
+def of_two(
+    score: Score, w: FloatArray, value: FloatArray, in_high: IntArray, n: int
+) -> dict[str, Both]:
     """Return the ends for surveys with so many reports in the upper group; `value` is what they estimate.
 
     Among them those of `clt` for the score of two values itself, which for sets is that of a single bit.
@@ -46,7 +48,10 @@ def of_two(score: Score, w: FloatArray, value: FloatArray, in_high: IntArray, n:
 def _normal(two: TwoValues, in_high: IntArray, n: int) -> Both:
     low, high = (sum(group) / 2 for group in (two.low, two.high))
     share = in_high / n
-    mean, half = low + (high - low) * share, Z * abs(high - low) * np.sqrt(share * (1 - share) / (n - 1))
+    mean, half = (
+        low + (high - low) * share,
+        Z * abs(high - low) * np.sqrt(share * (1 - share) / (n - 1)),
+    )
     return mean - half, mean + half
 
 
@@ -76,11 +81,15 @@ def hold(score: Score, w: FloatArray, theta: float, n: int) -> dict[str, chernof
         return float(np.logaddexp.reduce(each)) - math.log(1 / (1 - LEVEL))
 
     # The mixture is convex in the mean, and at θ below its limit.
-    low, high = (end if excess(end) <= 0 else float(brentq(excess, theta, end)) for end in score.reach)
+    low, high = (
+        end if excess(end) <= 0 else float(brentq(excess, theta, end)) for end in score.reach
+    )
     return {"kl": (bounds[signed < 0].max(), bounds[signed > 0].min()), "sequence": (low, high)}
 
 
-def _log_moments(score: Score, w: FloatArray, theta: float, tilts: FloatArray, *, beyond: bool = False) -> FloatArray:
+def _log_moments(
+    score: Score, w: FloatArray, theta: float, tilts: FloatArray, *, beyond: bool = False
+) -> FloatArray:
     """Return ln G(λ, θ); `beyond`, the largest at θ or further up for λ < 0, further down for λ > 0.
 
     An upper end is the largest θ that no λ < 0 excludes, so what excludes θ excludes all beyond it.
@@ -103,9 +112,13 @@ def all_at_once(linear: Linear, counts: IntArray, deviations: FloatArray) -> NDA
     n = int(counts[0].sum())
     largest = np.max(np.abs(deviations) / linear.worst, axis=1) * math.sqrt(n)
     held = largest <= normal_quantile(LEVEL)
-    doubtful = np.flatnonzero(~held & (largest <= normal_quantile(LEVEL, max(1, len(linear.targets)))))
+    doubtful = np.flatnonzero(
+        ~held & (largest <= normal_quantile(LEVEL, max(1, len(linear.targets))))
+    )
     for i in doubtful:
         covariance = linear.covariance(counts[i])
         scale = np.sqrt(np.diagonal(covariance))
-        held[i] = not np.all(scale > 0) or largest[i] <= intervals.widest(covariance / np.outer(scale, scale), LEVEL)
+        held[i] = not np.all(scale > 0) or largest[i] <= intervals.widest(
+            covariance / np.outer(scale, scale), LEVEL
+        )
     return np.asarray(held)

@@ -48,15 +48,22 @@ class Linear:
         units = [case.counts(row) for row in np.eye(case.law.shape[1], dtype=np.int64)]
         each = [evidence_of(case.mechanism, unit, targets, prior) for unit in units]
         self.known = each[0].known
-        V = np.array([[float(e.exact[t] or 0) for e in each] for t in self.known]).reshape(-1, len(units))
-        answers = [evidence_of(case.mechanism, unit, shares(case.law.shape[0]), prior).shares for unit in units]
+        V = np.array([[float(e.exact[t] or 0) for e in each] for t in self.known]).reshape(
+            -1, len(units)
+        )
+        answers = [
+            evidence_of(case.mechanism, unit, shares(case.law.shape[0]), prior).shares
+            for unit in units
+        ]
         told = answers[0] is not None
         self._D = np.array([[float(v or 0) for v in e or ()] for e in answers]).T if told else None
         self._decode(each[0].W, V)
         by_unit = [e.scores() for e in each]
         self.scores = by_unit[0]
         self.two = np.array([score.two is not None for score in self.scores], dtype=np.bool_)
-        self._in_high = np.array([[s.two.count if s.two else 0 for s in found] for found in by_unit]).T
+        self._in_high = np.array(
+            [[s.two.count if s.two else 0 for s in found] for found in by_unit]
+        ).T
 
     def _decode(self, W: FloatArray, V: FloatArray) -> None:
         self.W, self._V = W, V
@@ -66,7 +73,9 @@ class Linear:
         self._line = np.sum(centred * self._C, axis=1) / np.where(squares > 0, squares, 1.0)
         beside = self._C - self._line[:, None] * W
         self._is_line = np.ptp(beside, axis=1) <= 1e-9 * np.abs(self._C).max(axis=1)
-        self.worst = np.sqrt([max(0.0, worst_case_variance(c, w)) for c, w in zip(self._C, W, strict=True)])
+        self.worst = np.sqrt(
+            [max(0.0, worst_case_variance(c, w)) for c, w in zip(self._C, W, strict=True)]
+        )
 
     def about(self, W: FloatArray) -> "Linear | None":
         """Return the same about other targets, for `surveys` alone; None if not all shares can be told."""
@@ -94,7 +103,10 @@ class Linear:
             "score": cut(uncut, value, self.W.min(axis=1), self.W.max(axis=1)),
             "uncut": uncut,
             "clt": (value - Z * error, value + Z * error),
-            "chebyshev": (value - chebyshev_factor(LEVEL) * half, value + chebyshev_factor(LEVEL) * half),
+            "chebyshev": (
+                value - chebyshev_factor(LEVEL) * half,
+                value + chebyshev_factor(LEVEL) * half,
+            ),
         }
         return Surveys(value, error, ends)
 
@@ -108,7 +120,9 @@ class Linear:
         """Return how many reports of each survey are in the upper one of the two groups of scores."""
         return np.asarray(counts @ self._in_high[t])
 
-    def _score(self, value: FloatArray, squares: FloatArray, error: FloatArray, rates: FloatArray, n: int) -> Both:
+    def _score(
+        self, value: FloatArray, squares: FloatArray, error: FloatArray, rates: FloatArray, n: int
+    ) -> Both:
         """Return {θ : (m − θ)² ≤ z²/n·(v + b(θ − m) − θ²)} by its roots, joined with m ± z·se, also at p*."""
         v, b, there = (squares, self._line, 0.0) if self._D is None else self._moved(rates, n)
         k, here = Z * Z / n, np.maximum(0.0, v - value**2)
@@ -142,7 +156,9 @@ def cut(ends: Both, value: FloatArray, least: FloatArray, most: FloatArray) -> B
     """Return what intervals have in common with what is possible, widened to the estimate; all if there is nothing."""
     low, high = np.maximum(ends[0], least), np.minimum(ends[1], most)
     some = low <= high
-    return np.where(some, np.minimum(low, value), ends[0]), np.where(some, np.maximum(high, value), ends[1])
+    return np.where(some, np.minimum(low, value), ends[0]), np.where(
+        some, np.maximum(high, value), ends[1]
+    )
 
 
 def on_simplex(p: FloatArray) -> FloatArray:

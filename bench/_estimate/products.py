@@ -29,8 +29,14 @@ def errors(surveys: int = SURVEYS) -> Seen:
     found: dict[str, float] = {}
     for name, p in truths().items():
         for n in SIZES:
-            told = [estimate(reports.grr(), [int(c) for c in drawn]) for drawn in rng.multinomial(n, p @ law, surveys)]
-            shares = {what: np.array([getattr(each, what) for each in told]) for what in ("unbiased", "projected")}
+            told = [
+                estimate(reports.grr(), [int(c) for c in drawn])
+                for drawn in rng.multinomial(n, p @ law, surveys)
+            ]
+            shares = {
+                what: np.array([getattr(each, what) for each in told])
+                for what in ("unbiased", "projected")
+            }
             error = {what: float(np.mean((each - p) ** 2)) for what, each in shares.items()}
             cut = float(np.mean((clipped(shares["unbiased"]) - p) ** 2))
             found[f"mse_projected_to_clipped_{name}_{n}"] = error["projected"] / cut

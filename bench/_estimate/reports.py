@@ -24,7 +24,9 @@ def grr() -> DenseMechanism:
     """Return randomised response in whole numbers."""
     off = round(2**BITS / (exp(EPSILON) + K - 1))
     on = 2**BITS - (K - 1) * off
-    return DenseMechanism(BITS, tuple(tuple(on if x == y else off for y in range(K)) for x in range(K)))
+    return DenseMechanism(
+        BITS, tuple(tuple(on if x == y else off for y in range(K)) for x in range(K))
+    )
 
 
 def unary() -> UnaryMechanism:

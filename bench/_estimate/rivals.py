@@ -51,7 +51,9 @@ def compare(n: int) -> Seen:
     return once(figures | {"peers_missing": float(missing)})
 
 
-def _against(peer: str, found: dict[str, Any], seconds: Figures, errors: dict[str, float]) -> Figures:
+def _against(
+    peer: str, found: dict[str, Any], seconds: Figures, errors: dict[str, float]
+) -> Figures:
     slug, figures = peer.replace("-", "_"), {}
     for kind in ("grr", "unary"):
         theirs = found[f"{kind}_s"]
@@ -67,7 +69,9 @@ def _against(peer: str, found: dict[str, Any], seconds: Figures, errors: dict[st
 def _ours(folder: Path) -> tuple[Figures, dict[str, float]]:
     """Return seconds from counts and from reports, and mean squared errors by kind and product."""
     symbols, vectors = np.load(folder / "grr.npy"), np.load(folder / "unary.npy")
-    sources: dict[str, tuple[NDArray[np.uint8], Callable[[NDArray[np.uint8]], Any], Callable[[Any], Estimate]]] = {
+    sources: dict[
+        str, tuple[NDArray[np.uint8], Callable[[NDArray[np.uint8]], Any], Callable[[Any], Estimate]]
+    ] = {
         "grr": (symbols, _table_counts, lambda counts: estimate(reports.grr(), counts)),
         "unary": (vectors, SetCounts.of_vectors, lambda counts: estimate(reports.unary(), counts)),
     }
@@ -76,9 +80,14 @@ def _ours(folder: Path) -> tuple[Figures, dict[str, float]]:
     for kind, (data, count, told) in sources.items():
         counts = count(data)
         seconds[f"{kind}_counts"] = _least(lambda told=told, counts=counts: told(counts), 20)  # type: ignore[misc]
-        seconds[f"{kind}_reports"] = _least(lambda told=told, count=count, data=data: told(count(data)), 3)  # type: ignore[misc]
+        seconds[f"{kind}_reports"] = _least(
+            lambda told=told, count=count, data=data: told(count(data)), 3
+        )  # type: ignore[misc]
         found = [told(count(part)) for part in np.array_split(data, reports.BATCHES)]
-        shares = {name: np.array([getattr(each, name) for each in found], dtype=float) for name in _PRODUCTS}
+        shares = {
+            name: np.array([getattr(each, name) for each in found], dtype=float)
+            for name in _PRODUCTS
+        }
         errors |= {f"{kind}_{name}": _error(each) for name, each in shares.items()}
         errors[f"{kind}_clipped"] = _error(clipped(shares["unbiased"]))
     return seconds, errors

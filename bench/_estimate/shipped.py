@@ -54,7 +54,13 @@ def example_designs() -> Iterator[Shipped]:
         prior = tuple(int(sum(column)) for column in zip(*given["prior"]["joint"], strict=True))
         if len(prior) != mechanism.answers:
             prior = tuple(int(v) for row in given["prior"]["joint"] for v in row)
-        yield Shipped(str(path.relative_to(DESIGNS).with_suffix("")), mechanism, prior, (mechanism.answers,), USUAL)
+        yield Shipped(
+            str(path.relative_to(DESIGNS).with_suffix("")),
+            mechanism,
+            prior,
+            (mechanism.answers,),
+            USUAL,
+        )
 
 
 def surveys() -> Iterator[Shipped]:
@@ -65,7 +71,13 @@ def surveys() -> Iterator[Shipped]:
         blocks = [drafted.block for drafted in draft_blocks(definition)]
         for block in blocks:
             sizes = tuple(len(question.choices) for question in block.questions)
-            yield Shipped(f"{name}: {block.id}", block.mechanism, block.design_prior, sizes, definition.min_reports)
+            yield Shipped(
+                f"{name}: {block.id}",
+                block.mechanism,
+                block.design_prior,
+                sizes,
+                definition.min_reports,
+            )
         for pair in combinations(blocks, 2):
             factors = [block.mechanism for block in pair]
             if not all(isinstance(factor, DenseMechanism) for factor in factors):
@@ -73,8 +85,14 @@ def surveys() -> Iterator[Shipped]:
             together = ProductMechanism(tuple(factors))  # type: ignore[arg-type]
             if together.answers > MOST_CELLS or together.reports > MOST_SYMBOLS:
                 continue
-            prior = reduce(lambda a, b: tuple(x * y for x in a for y in b), (block.design_prior for block in pair))
-            title, sizes = f"{name}: {pair[0].id} × {pair[1].id}", tuple(factor.answers for factor in factors)
+            prior = reduce(
+                lambda a, b: tuple(x * y for x in a for y in b),
+                (block.design_prior for block in pair),
+            )
+            title, sizes = (
+                f"{name}: {pair[0].id} × {pair[1].id}",
+                tuple(factor.answers for factor in factors),
+            )
             yield Shipped(title, together, prior, sizes, definition.min_reports)
 
 

@@ -51,9 +51,18 @@ def latencies(many: int) -> Seen:
     """Return seconds of an answer, one-way and as a joint table, at few and many stored reports, and ratios."""
     found: Seen = {"stored_few": [float(FEW)], "stored_many": [float(many)]}
     with tempfile.TemporaryDirectory() as few, tempfile.TemporaryDirectory() as lots:
-        surveys = {"few": _survey(Path(few), FEW, check=True), "many": _survey(Path(lots), many, check=False)}
-        for what, asked in (("shares", {}), ("table", {"targets": ["smokes", "drinks"]}), ("day", {"by": "day"})):
-            seconds = turns({size: timed(_asking(*survey, asked)) for size, survey in surveys.items()}, ROUNDS)
+        surveys = {
+            "few": _survey(Path(few), FEW, check=True),
+            "many": _survey(Path(lots), many, check=False),
+        }
+        for what, asked in (
+            ("shares", {}),
+            ("table", {"targets": ["smokes", "drinks"]}),
+            ("day", {"by": "day"}),
+        ):
+            seconds = turns(
+                {size: timed(_asking(*survey, asked)) for size, survey in surveys.items()}, ROUNDS
+            )
             found |= {f"stored_{what}_{size}_s": values for size, values in seconds.items()}
             found[f"ratio_stored_{what}"] = ratios(seconds["many"], seconds["few"])
     return found
@@ -69,7 +78,10 @@ def _survey(home: Path, n: int, *, check: bool) -> tuple[Database, str]:
     surveys = Surveys(settings, database, keys, clock)
     surveys.apply(surveys.parse_definition(SURVEY))
     published = surveys.publish("habits")
-    survey, document = bytes.fromhex(published.survey_id), bytes.fromhex(published.digest.removeprefix("sha256:"))
+    survey, document = (
+        bytes.fromhex(published.survey_id),
+        bytes.fromhex(published.digest.removeprefix("sha256:")),
+    )
     with closing(sqlite3.connect(home / "frankly.db")) as connection, connection:
         connection.execute("PRAGMA cache_size = -2000000")
         connection.execute(_REPORTS, {"n": n, "survey": survey, "document": document})

@@ -39,20 +39,28 @@ def ratios(shipped: Shipped, runs: int, seed: int) -> Iterator[Held]:
     for i, (truth, p) in enumerate(truths(a, shipped.prior).items()):
         told = [(np.array(top), np.array(over)) for top, over in pairs if p @ over > 0]
         true = np.array([(p @ top) / (p @ over) for top, over in told])
-        differences = linear.about(np.array([top - r * over for (top, over), r in zip(told, true, strict=True)]))
+        differences = linear.about(
+            np.array([top - r * over for (top, over), r in zip(told, true, strict=True)])
+        )
         bottoms = linear.about(np.array([over for _, over in told]))
         if differences is None or bottoms is None:
             return
         for n in sorted({shipped.least, *SIZES}):
             counts, weights = draws(linear.case, p, n, runs, seed + i)
             zero = np.zeros(len(told))
-            held, unbounded = (holding(each.surveys(counts).ends, zero) for each in (differences, bottoms))
+            held, unbounded = (
+                holding(each.surveys(counts).ends, zero) for each in (differences, bottoms)
+            )
             coverage = {
-                method: np.maximum(held[ends], unbounded[ends]) for method, ends in (("score", "uncut"), ("clt", "clt"))
+                method: np.maximum(held[ends], unbounded[ends])
+                for method, ends in (("score", "uncut"), ("clt", "clt"))
             }
             for j in np.linspace(0, len(counts) - 1, CHECKED + 1).astype(int)[1:]:
                 _check_ratio(linear, told, true, counts[j], coverage["score"][j])
-            means = {method: np.average(each, axis=0, weights=weights) for method, each in coverage.items()}
+            means = {
+                method: np.average(each, axis=0, weights=weights)
+                for method, each in coverage.items()
+            }
             where = shipped.name, "ratios", truth, n, len(counts)
             yield Held(*where, weights is not None, means, {}, np.zeros(len(told), dtype=np.bool_))
 
@@ -68,10 +76,18 @@ def _pairs(shipped: Shipped) -> list[tuple[FloatArray, FloatArray]]:
 
 
 def _check_ratio(
-    linear: Linear, told: Sequence[tuple[FloatArray, FloatArray]], true: FloatArray, counts: IntArray, ours: FloatArray
+    linear: Linear,
+    told: Sequence[tuple[FloatArray, FloatArray]],
+    true: FloatArray,
+    counts: IntArray,
+    ours: FloatArray,
 ) -> None:
     """Compare one survey with the product's function."""
-    targets = tuple(tuple(Fraction(float(v)) for v in row) for top, over in told for row in (top, over, top + over))
+    targets = tuple(
+        tuple(Fraction(float(v)) for v in row)
+        for top, over in told
+        for row in (top, over, top + over)
+    )
     evidence = evidence_of(linear.case.mechanism, linear.case.counts(counts), targets, linear.prior)
     covariance = evidence.spread() / (evidence.n - 1)
     places = [[3 * t, 3 * t + 1] for t in range(len(told))]
@@ -83,10 +99,15 @@ def _check_ratio(
         ends = of_product.ratio([pair], LEVEL, is_score=True).ends
         low, high = ends or (-np.inf, np.inf)
         room = 1e-3 * max(high - low, HAIR)
-        inside, outside = low + room < true[t] < high - room, true[t] < low - room or true[t] > high + room
+        inside, outside = (
+            low + room < true[t] < high - room,
+            true[t] < low - room or true[t] > high + room,
+        )
         if (inside and not ours[t]) or (outside and ours[t]):
             where = f"{linear.case.name}, ratio {t}, counts {counts.tolist()}"
-            raise Differs(f"{where}: the product has {ends}, the true value {true[t]} is held here: {bool(ours[t])}")
+            raise Differs(
+                f"{where}: the product has {ends}, the true value {true[t]} is held here: {bool(ours[t])}"
+            )
 
 
 def pooled(designs: Sequence[Shipped], runs: int, seed: int) -> Iterator[Held]:
@@ -94,7 +115,9 @@ def pooled(designs: Sequence[Shipped], runs: int, seed: int) -> Iterator[Held]:
     by_name = {shipped.name: shipped for shipped in designs}
     for names in POOLS:
         pair = [by_name[name] for name in names]
-        linears = [Linear(case_of(s.name, s.mechanism), shares(s.mechanism.answers), s.prior) for s in pair]
+        linears = [
+            Linear(case_of(s.name, s.mechanism), shares(s.mechanism.answers), s.prior) for s in pair
+        ]
         given = truths(pair[0].mechanism.answers, pair[0].prior).items()
         for i, ((truth, p), moved) in enumerate(product(given, (False, True))):
             for first, n in SPLITS:
@@ -110,7 +133,10 @@ def pooled(designs: Sequence[Shipped], runs: int, seed: int) -> Iterator[Held]:
 
 
 def _pooled(
-    named: tuple[str, str], linears: Sequence[Linear], counts: Sequence[IntArray], ps: Sequence[FloatArray]
+    named: tuple[str, str],
+    linears: Sequence[Linear],
+    counts: Sequence[IntArray],
+    ps: Sequence[FloatArray],
 ) -> Iterator[Held]:
     """Yield one cell, and that of the Chernoff bounds. Raises Differs."""
     sizes = [int(each[0].sum()) for each in counts]
@@ -122,12 +148,21 @@ def _pooled(
     ends: dict[str, Both] = {}
     for method in ("uncut", "clt", "chebyshev"):
         squares = [
-            [(w * (s.ends[method][side] - s.value)) ** 2 for w, s in zip(weights, each, strict=True)] for side in (0, 1)
+            [
+                (w * (s.ends[method][side] - s.value)) ** 2
+                for w, s in zip(weights, each, strict=True)
+            ]
+            for side in (0, 1)
         ]
-        ends[method] = value - np.sqrt(np.sum(squares[0], axis=0)), value + np.sqrt(np.sum(squares[1], axis=0))
+        ends[method] = (
+            value - np.sqrt(np.sum(squares[0], axis=0)),
+            value + np.sqrt(np.sum(squares[1], axis=0)),
+        )
     ends["score"] = cut(ends["uncut"], value, np.zeros(a), np.ones(a))
     for i in range(CHECKED):
-        _check_pooled(linears, [own[i] for own in counts], weights, (ends["score"][0][i], ends["score"][1][i]))
+        _check_pooled(
+            linears, [own[i] for own in counts], weights, (ends["score"][0][i], ends["score"][1][i])
+        )
     coverage = {method: held.mean(axis=0) for method, held in holding(ends, theta).items()}
     design, truth = named
     yield Held(design, "pooled", truth, n, runs, False, coverage, widths(ends, None), nothing)
@@ -144,7 +179,9 @@ def _pooled(
     yield Held(design, "pooled", truth, n, least, False, {"kl": held.mean(axis=0)}, {}, nothing[:1])
 
 
-def _check_pooled(linears: Sequence[Linear], counts: Sequence[IntArray], weights: Sequence[float], ours: Both) -> None:
+def _check_pooled(
+    linears: Sequence[Linear], counts: Sequence[IntArray], weights: Sequence[float], ours: Both
+) -> None:
     """Compare one survey with the product's functions."""
     found = [product_margins(linear, own) for linear, own in zip(linears, counts, strict=True)]
     same = [(w,) * len(ours[0]) for w in weights]
@@ -154,4 +191,6 @@ def _check_pooled(linears: Sequence[Linear], counts: Sequence[IntArray], weights
         value = sum(w * v[t] for w, v in zip(weights, values, strict=True))
         low, high = cut_one(pair or (np.nan, np.nan), value, np.array([0.0, 1.0]))
         if not max(abs(low - ours[0][t]), abs(high - ours[1][t])) < CLOSE:
-            raise Differs(f"pooled {[own.tolist() for own in counts]}: the product has {(low, high)} for target {t}")
+            raise Differs(
+                f"pooled {[own.tolist() for own in counts]}: the product has {(low, high)} for target {t}"
+            )

@@ -10,9 +10,27 @@ from papers.figure import Figure, Panel, Row
 
 _SIZES = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 PANELS = (
-    Panel("design", "Design: LIP optimum, ε = 1", "answers a", "CPU seconds", x_log=True, y_log=True, marks=_SIZES[1:]),
-    Panel("verify", "Exact verification of a k × k table", "k", "CPU seconds", x_log=True, y_log=True, marks=_SIZES),
-    Panel("estimate_n", "An estimate from counts", "reports n", "CPU seconds", x_log=True, y_log=True),
+    Panel(
+        "design",
+        "Design: LIP optimum, ε = 1",
+        "answers a",
+        "CPU seconds",
+        x_log=True,
+        y_log=True,
+        marks=_SIZES[1:],
+    ),
+    Panel(
+        "verify",
+        "Exact verification of a k × k table",
+        "k",
+        "CPU seconds",
+        x_log=True,
+        y_log=True,
+        marks=_SIZES,
+    ),
+    Panel(
+        "estimate_n", "An estimate from counts", "reports n", "CPU seconds", x_log=True, y_log=True
+    ),
     Panel(
         "estimate_k",
         "An estimate from counts, n = 10,000",
@@ -48,6 +66,12 @@ def svg(points: Sequence[Mapping[str, Any]], said: str) -> str:
     rows = [Row(p["panel"], p["curve"], float(p["x"]), float(p["y"])) for p in points]
     panels = tuple(panel for panel in PANELS if any(row.panel == panel.key for row in rows))
     figure = Measured(
-        "bench-growth", "Growth", "how the work grows", panels, {}, lambda _: iter(rows), lambda _: iter(())
+        "bench-growth",
+        "Growth",
+        "how the work grows",
+        panels,
+        {},
+        lambda _: iter(rows),
+        lambda _: iter(()),
     )
     return drawing(figure, rows, said)

@@ -46,7 +46,9 @@ def designs(answers: Sequence[int], secrets: Sequence[int], rounds: int) -> Iter
     for c in secrets:
         for a in answers:
             asked = [
-                partial(most_informative, p, promises.promise("lip", p, Fraction(1)), DESIGN_LIMIT_S)
+                partial(
+                    most_informative, p, promises.promise("lip", p, Fraction(1)), DESIGN_LIMIT_S
+                )
                 for p in islice(priors.dirichlet(c, a, seed=17), rounds)
             ]
             yield Point("design", f"c = {c} secrets", a, statistics.median(map(_cpu_s, asked)))
@@ -72,7 +74,9 @@ def estimates(numbers: Sequence[int], sizes: Sequence[int], rounds: int) -> Iter
         yield Point("estimate_k", "k shares", k, _median(_estimated(table(k), 10_000), rounds))
     for k in (k for k in sizes if k <= MOST_CROSSED):
         crossed = ProductMechanism((table(k), table(k)))
-        yield Point("estimate_k", "k × k cross-tab", k, _median(_estimated(crossed, 10_000), rounds))
+        yield Point(
+            "estimate_k", "k × k cross-tab", k, _median(_estimated(crossed, 10_000), rounds)
+        )
 
 
 def processes(url: Callable[[], str], counts: Sequence[int], reports: int) -> Iterator[Point]:
@@ -80,7 +84,10 @@ def processes(url: Callable[[], str], counts: Sequence[int], reports: int) -> It
     for count in counts:
         with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
             first = stack.enter_context(ours(Path(folder), url()))
-            every = [first, *(stack.enter_context(twin(Path(folder), first)) for _ in range(count - 1))]
+            every = [
+                first,
+                *(stack.enter_context(twin(Path(folder), first)) for _ in range(count - 1)),
+            ]
             yield Point("intake", "single reports", count, _together(every, reports))
 
 
@@ -102,7 +109,9 @@ def table(k: int) -> DenseMechanism:
     """Return randomised response of k answers that keeps an answer three times as often as it becomes any other."""
     other = D // (k + 2)
     kept = D - (k - 1) * other
-    return DenseMechanism(48, tuple(tuple(kept if x == y else other for y in range(k)) for x in range(k)))
+    return DenseMechanism(
+        48, tuple(tuple(kept if x == y else other for y in range(k)) for x in range(k))
+    )
 
 
 def _estimated(mechanism: DenseMechanism | ProductMechanism, n: int) -> Callable[[], object]:

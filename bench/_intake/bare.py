@@ -71,12 +71,23 @@ def taking(survey: str) -> Read:
 def validating(document: SurveyDocument) -> Callable[[str], Read]:
     """Return what makes rows of this document's reports; KeyError, TypeError or ValueError for any other."""
     allowed = [_symbols(block.mechanism) for block in document.blocks]
-    strata = {question.id: {choice.id for choice in question.choices} for question in document.strata}
+    strata = {
+        question.id: {choice.id for choice in question.choices} for question in document.strata
+    }
 
     def read(body: Any) -> Row:
-        if set(body) != _KEYS or body["v"] != 1 or body["token"] is not None or body["doc"] != document.digest:
+        if (
+            set(body) != _KEYS
+            or body["v"] != 1
+            or body["token"] is not None
+            or body["doc"] != document.digest
+        ):
             raise ValueError
-        if not _ID.fullmatch(body["id"]) or len(body["y"]) != len(allowed) or set(body["strata"]) != set(strata):
+        if (
+            not _ID.fullmatch(body["id"])
+            or len(body["y"]) != len(allowed)
+            or set(body["strata"]) != set(strata)
+        ):
             raise ValueError
         if not all(holds(y) for holds, y in zip(allowed, body["y"], strict=True)):
             raise ValueError
@@ -107,7 +118,11 @@ def _digest(text: str) -> bytes:
 
 def inserting(url: str) -> Insert:
     """Make the table and return the insert, with a connection for each thread."""
-    return _on_sqlite(url.removeprefix("sqlite:///")) if url.startswith("sqlite") else _on_postgresql(url)
+    return (
+        _on_sqlite(url.removeprefix("sqlite:///"))
+        if url.startswith("sqlite")
+        else _on_postgresql(url)
+    )
 
 
 def _on_postgresql(url: str) -> Insert:
@@ -125,7 +140,10 @@ def _on_postgresql(url: str) -> Insert:
 
 
 def _on_sqlite(path: str) -> Insert:
-    here, one_writer = threading.local(), threading.Lock()  # SQLite's own waiting sleeps, which would flatter us
+    here, one_writer = (
+        threading.local(),
+        threading.Lock(),
+    )  # SQLite's own waiting sleeps, which would flatter us
 
     def connected() -> sqlite3.Connection:
         connection = sqlite3.connect(path, timeout=10)
@@ -149,4 +167,6 @@ if __name__ == "__main__":
     where, port, threads, *given = sys.argv[1:]
     made = validating(SurveyDocument.parse(Path(given[0]).read_bytes())) if given else taking
     app = application(inserting(where), made)
-    Production(app, host="127.0.0.1", port=int(port), threads=int(threads), ready=lambda _: None).run()
+    Production(
+        app, host="127.0.0.1", port=int(port), threads=int(threads), ready=lambda _: None
+    ).run()

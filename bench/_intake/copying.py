@@ -41,5 +41,8 @@ class Copying:
 
 
 def _rows(document: SurveyDocument, n: int) -> list[Row]:
-    survey, digest = bytes.fromhex(document.survey), bytes.fromhex(document.digest.removeprefix("sha256:"))
+    survey, digest = (
+        bytes.fromhex(document.survey),
+        bytes.fromhex(document.digest.removeprefix("sha256:")),
+    )
     return [(survey, secrets.token_bytes(16), digest, f"{i % 5},{i % 3}", "") for i in range(n)]

@@ -38,7 +38,9 @@ def grown(url: str, reports: int, few: int = FEW, *, asked: bool = True) -> Seen
             database.close()
             if asked:
                 _release(url, server.document.survey)
-            return figures | (_read(url, server.document.survey, few, home / "export") if asked else {})
+            return figures | (
+                _read(url, server.document.survey, few, home / "export") if asked else {}
+            )
 
 
 def loaded(url: str, reports: int, few: int = FEW) -> Seen:
@@ -136,7 +138,10 @@ def _exported(database: Database, survey: str, folder: Path) -> Seen:
     counted = count([folder], DuckDB())
     done, count_cpu = time.perf_counter(), time.process_time()
     for targets in (None, JOINT):
-        answers = [each.estimates(survey, targets=targets) for each in (counted.analysis(), Analysis(database))]
+        answers = [
+            each.estimates(survey, targets=targets)
+            for each in (counted.analysis(), Analysis(database))
+        ]
         if encode(answers[0]["questions"]) != encode(answers[1]["questions"]):
             raise AssertionError("the export's estimates are not the database's")
     size = sum((folder / file).stat().st_size for file in manifest.files())
@@ -157,4 +162,6 @@ def _bytes(database: Database, url: str) -> int:
         database.forget_deleted()  # its log goes into the file
         return Path(url.removeprefix("sqlite:///")).stat().st_size
     with database.engine.connect() as connection:
-        return int(connection.exec_driver_sql("SELECT pg_database_size(current_database())").scalar_one())
+        return int(
+            connection.exec_driver_sql("SELECT pg_database_size(current_database())").scalar_one()
+        )

@@ -40,7 +40,9 @@ def batches(document: SurveyDocument, n: int, size: int) -> list[bytes]:
     """Return n requests of `size` reports each, as a gateway passes them on."""
     path, every = f"/v1/surveys/{document.survey}/reports", bodies(document, n * size)
     return [
-        request(path, BATCH_JSON, b'{"reports":[' + b",".join(every[i * size : (i + 1) * size]) + b"]}")
+        request(
+            path, BATCH_JSON, b'{"reports":[' + b",".join(every[i * size : (i + 1) * size]) + b"]}"
+        )
         for i in range(n)
     ]
 
@@ -49,11 +51,14 @@ def bodies(document: SurveyDocument, n: int) -> list[bytes]:
     """Return n reports with ids of their own, as they leave a device: padded to the document's length."""
     rng = Random(7)
     drawn = [row.symbols for row in rows_of(document, min(n, 2000), rng)]
-    strata = [{question.id: rng.choice(question.choices).id for question in document.strata} for _ in drawn]
+    strata = [
+        {question.id: rng.choice(question.choices).id for question in document.strata}
+        for _ in drawn
+    ]
     return [
-        Report(document.digest, secrets.token_hex(16), drawn[i % len(drawn)], strata[i % len(drawn)]).to_bytes(
-            document.report_length
-        )
+        Report(
+            document.digest, secrets.token_hex(16), drawn[i % len(drawn)], strata[i % len(drawn)]
+        ).to_bytes(document.report_length)
         for i in range(n)
     ]
 
@@ -114,7 +119,9 @@ def _answer(recv: Callable[[int], bytes], reports: int) -> None:
     while len(body) < wanted:
         body += _more(recv)
     good = head.startswith((b"HTTP/1.1 201", b"HTTP/1.1 200"))
-    if not good or body.count(b'"accepted"') != reports:  # counted, for parsing would take time from the server
+    if (
+        not good or body.count(b'"accepted"') != reports
+    ):  # counted, for parsing would take time from the server
         raise RuntimeError(f"the server answered: {head.splitlines()[0]!r} {body[:300]!r}")
 
 

@@ -90,12 +90,16 @@ def twin(home: Path, first: Served) -> Iterator[Served]:
 
 
 @contextmanager
-def bare(home: Path, url: str, document: SurveyDocument, *, validates: bool = False) -> Iterator[Served]:
+def bare(
+    home: Path, url: str, document: SurveyDocument, *, validates: bool = False
+) -> Iterator[Served]:
     """Serve the bare route; one that `validates` takes this document's reports only."""
     port, kept = free_port(), home / "document.json"
     kept.write_bytes(document.payload())
     command = [str(Path(__file__).with_name("bare.py")), url, str(port), str(THREADS)]
-    with _running([*command, *([str(kept)] if validates else [])], {}, port, home / "bare.log") as group:
+    with _running(
+        [*command, *([str(kept)] if validates else [])], {}, port, home / "bare.log"
+    ) as group:
         yield Served(port, group, document, url)
 
 
@@ -111,11 +115,17 @@ def prepared(url: str, case: str) -> SurveyDocument:
 
 @contextmanager
 def _running(command: list[str], extra: dict[str, str], port: int, log: Path) -> Iterator[int]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")} | extra
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")
+    } | extra
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as out:
         process = subprocess.Popen(
-            [sys.executable, *command], env=environment, stdout=out, stderr=out, start_new_session=True
+            [sys.executable, *command],
+            env=environment,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
         )
     try:
         _wait(process, port, log)

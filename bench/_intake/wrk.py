@@ -57,7 +57,10 @@ def run(server: Served, connections: int, seconds: float) -> Loaded:
     if told["failed"] or not told["requests"]:
         raise RuntimeError(f"{told['failed']} of {told['requests']} requests failed")
     return Loaded(
-        told["requests"] * 1e6 / told["us"], told["p50_us"] / 1e6, told["p99_us"] / 1e6, cpu / told["requests"]
+        told["requests"] * 1e6 / told["us"],
+        told["p50_us"] / 1e6,
+        told["p99_us"] / 1e6,
+        cpu / told["requests"],
     )
 
 

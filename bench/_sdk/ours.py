@@ -30,8 +30,16 @@ def samplers(k: int) -> Iterator[tuple[str, Callable[[], object]]]:
 def reports(rounds: int) -> dict[str, list[float]]:
     """Time the way of a report on a real disk: first open with every check, later open, seal-send-erase, batches."""
     clock = FakeClock()
-    authority, document = Authority(clock), make_survey({"q": [f"c{i}" for i in range(16)]}, "1", clock=clock)
-    seen: dict[str, list[float]] = {"open_s": [], "reopen_s": [], "seal_send_erase_s": [], "batch_seal_s": []}
+    authority, document = (
+        Authority(clock),
+        make_survey({"q": [f"c{i}" for i in range(16)]}, "1", clock=clock),
+    )
+    seen: dict[str, list[float]] = {
+        "open_s": [],
+        "reopen_s": [],
+        "seal_send_erase_s": [],
+        "batch_seal_s": [],
+    }
     with tempfile.TemporaryDirectory() as folder:
         for i in range(rounds):
             server = FakeServer(document, FakeClock(), authority)

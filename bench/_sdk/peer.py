@@ -35,7 +35,9 @@ def opendp(k: int) -> Iterator[tuple[str, Call]]:
     dp = importlib.import_module("opendp.prelude")
     dp.enable_features("contrib")
     grr = dp.m.make_randomized_response(list(range(k)), prob=0.5)
-    vectors = dp.m.make_randomized_response_bitvec(dp.bitvector_domain(max_weight=1), dp.discrete_distance(), f=0.5)
+    vectors = dp.m.make_randomized_response_bitvec(
+        dp.bitvector_domain(max_weight=1), dp.discrete_distance(), f=0.5
+    )
     truth = bytes([1 << TRUTH]) + bytes((k - 1) // 8)
     yield "grr", lambda: grr(TRUTH)
     yield "unary", lambda: vectors(truth)

@@ -30,10 +30,21 @@ def environment(name: str) -> Path | None:
     python, ready = folder / "bin" / "python", folder / "ready"
     if ready.exists() and name != OURS:
         return python
-    pip = [_base(), "-m", "pip", "--python", str(python), "--disable-pip-version-check", "install", "--quiet"]
+    pip = [
+        _base(),
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "--disable-pip-version-check",
+        "install",
+        "--quiet",
+    ]
     pip += ["--root-user-action=ignore", "--no-compile", "--upgrade"]
     try:
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--clear", str(folder)], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "venv", "--without-pip", "--clear", str(folder)], check=True
+        )
         subprocess.run([*pip, *WANTED[name]], check=True, stdout=sys.stderr)
         subprocess.run([str(python), "-c", IMPORTS[name]], check=True, stdout=sys.stderr)
     except (OSError, subprocess.CalledProcessError):
@@ -44,7 +55,9 @@ def environment(name: str) -> Path | None:
 
 def _base() -> str:
     """Return the interpreter this environment was made from: that one has pip."""
-    return str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")
+    return str(
+        Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    )
 
 
 def installed_mb(python: Path) -> float:

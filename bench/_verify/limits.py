@@ -22,7 +22,12 @@ from _verify import worst
 
 _HERE = Path(__file__).parent
 _SOURCES = _HERE.parents[1] / "client_sdk" / "browser" / "src"
-_ARGUMENTS = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking", "--no-first-run"]
+_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--no-first-run",
+]
 ROUNDS = 5
 _OPEN = """async ({text, beside}) => {
   const [{bytesOf, digestOf}, {readSurvey, requireAllPrivate}, {reportLevel}] =
@@ -58,7 +63,9 @@ def judged() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         for name, make, most in worst.families():
             size, document = worst.largest(make, most)
             accepted.append({"case": name, "n": size} | _row(document, ask))
-        return accepted, [{"case": name} | _row(made, ask) for name, made in worst.too_large().items()]
+        return accepted, [
+            {"case": name} | _row(made, ask) for name, made in worst.too_large().items()
+        ]
 
 
 def opened() -> dict[str, list[float]]:
@@ -69,7 +76,9 @@ def opened() -> dict[str, list[float]]:
     seen: dict[str, list[float]] = {}
     try:
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_ARGUMENTS)
+            browser = playwright.chromium.launch(
+                executable_path="/usr/bin/chromium", args=_ARGUMENTS
+            )
             for name, beside in (("worker", True), ("page", False)):
                 rounds = [_visit(browser, server.server_port, beside=beside) for _ in range(ROUNDS)]
                 for figure, values in zip(("gap", "open"), zip(*rounds, strict=True), strict=True):
@@ -86,7 +95,9 @@ def _visit(browser: Any, port: int, *, beside: bool) -> list[float]:
     """Return milliseconds: the longest that the page stood still, and the whole opening."""
     page = browser.new_page()
     page.goto(f"http://127.0.0.1:{port}/hosted.css")
-    found: list[float] = page.evaluate(_OPEN, {"text": worst.honest().payload().decode(), "beside": beside})
+    found: list[float] = page.evaluate(
+        _OPEN, {"text": worst.honest().payload().decode(), "beside": beside}
+    )
     page.close()
     return found
 
@@ -94,7 +105,9 @@ def _visit(browser: Any, port: int, *, beside: bool) -> list[float]:
 @contextmanager
 def _node() -> Iterator[Callable[[Path], dict[str, Any]]]:
     command = ["node", str(_HERE / "judge.mjs")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as running:
         if running.stdin is None or running.stdout is None:
             raise OSError("no pipes to node")
 

@@ -13,7 +13,13 @@ from frankly_protocol.audit.work import require_affordable
 from frankly_protocol.blocks import Block, Choice, Prior, Promise, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 
 MOST = (2**53 - 1, 1)
 BITS = 48
@@ -24,7 +30,9 @@ Made = tuple[Mechanism, Sequence[Claim]]
 
 def document(*blocks: Block, strata: int = 1) -> SurveyDocument:
     """Return a survey of these blocks; the public question has so many choices."""
-    asked = () if strata == 1 else tuple(_question(f"z{i}", 8) for i in range(strata.bit_length() // 3))
+    asked = (
+        () if strata == 1 else tuple(_question(f"z{i}", 8) for i in range(strata.bit_length() // 3))
+    )
     later = NOW + timedelta(days=30)
     return SurveyDocument(
         survey="ab" * 16, version=1, prev=None, issued=NOW, opens=NOW, closes=later, expires=later, languages=("en",),
@@ -33,7 +41,13 @@ def document(*blocks: Block, strata: int = 1) -> SurveyDocument:
     )  # fmt: skip
 
 
-def block(mechanism: Mechanism, claims: Sequence[Claim], name: str = "b", *, tables: tuple[Joint, ...] = ()) -> Block:
+def block(
+    mechanism: Mechanism,
+    claims: Sequence[Claim],
+    name: str = "b",
+    *,
+    tables: tuple[Joint, ...] = (),
+) -> Block:
     """Return a block with one promise for each claim, each about a secret of its own."""
     sizes, answers = [], mechanism.answers
     while answers > 1:
@@ -108,7 +122,10 @@ def too_large() -> dict[str, SurveyDocument]:
         "srlip 2^8, 1000 reports, 15 secrets": document(block(*_srlip(2, 8, 1000, 15))),
         "srlip 2^8, 128 reports, 2 secrets": document(block(*_srlip(2, 8, 128, 2))),
         "secret-ldp, unary 256, 218 secrets": document(
-            block(UnaryMechanism(BITS, 256, 2**47, 2**46), (Claim("secret-ldp", MOST, _joint(218, 256)),))
+            block(
+                UnaryMechanism(BITS, 256, 2**47, 2**46),
+                (Claim("secret-ldp", MOST, _joint(218, 256)),),
+            )
         ),
         "100 blocks of 16 secrets": many_secrets(100),
         "20 blocks of 16 secrets": many_secrets(20),
@@ -133,15 +150,21 @@ def _table(answers: int, reports: int) -> DenseMechanism:
 @cache
 def _joint(secrets: int, answers: int) -> Joint:
     random = Random(secrets * 7919 + answers)
-    return tuple(tuple(random.randrange(2**52, 2**53) for _ in range(answers)) for _ in range(secrets))
+    return tuple(
+        tuple(random.randrange(2**52, 2**53) for _ in range(answers)) for _ in range(secrets)
+    )
 
 
 def _product(answers: int, reports: int, factors: int) -> ProductMechanism:
-    return ProductMechanism((_table(answers, reports),) * (factors - 1) + (_table(answers, reports + 1),))
+    return ProductMechanism(
+        (_table(answers, reports),) * (factors - 1) + (_table(answers, reports + 1),)
+    )
 
 
 def _bounds(secrets: int, width: int) -> tuple[tuple[tuple[int, int], ...], ...]:
-    return tuple(tuple((1, MOST[0] - 2 * (s * width + u)) for u in range(width)) for s in range(secrets))
+    return tuple(
+        tuple((1, MOST[0] - 2 * (s * width + u)) for u in range(width)) for s in range(secrets)
+    )
 
 
 def _srlip(values: int, count: int, reports: int, secrets: int) -> Made:
@@ -153,7 +176,8 @@ def _rising(secrets: int, answers: int) -> Joint:
     """Return counts that spread ever more from secret to secret, so that searches take many steps."""
     each = range(answers)
     return tuple(
-        tuple(int(2 ** (26 + 26 * (s + 1) / secrets * (2 * x / answers - 1))) for x in each) for s in range(secrets)
+        tuple(int(2 ** (26 + 26 * (s + 1) / secrets * (2 * x / answers - 1))) for x in each)
+        for s in range(secrets)
     )
 
 
@@ -170,41 +194,63 @@ def _repeated(notion: str, joint: Joint) -> Sequence[Claim]:
     return (replace(claim, low_level=MOST) if notion == "alip" else claim,) * 16
 
 
-def _of_sets(kind: str, notion: str, answers: int, joint: Callable[[int, int], Joint]) -> Callable[[int], Made]:
+def _of_sets(
+    kind: str, notion: str, answers: int, joint: Callable[[int, int], Joint]
+) -> Callable[[int], Made]:
     return lambda n: (_sets(kind, answers), _repeated(notion, joint(1 + n, answers)))
 
 
 def _srlip_of_sets(kind: str) -> Callable[[int], Made]:
-    return lambda n: (_sets(kind, 128), (Claim("srlip", MOST, _joint(1 + n, 128), attributes=(2,) * 7),))
+    return lambda n: (
+        _sets(kind, 128),
+        (Claim("srlip", MOST, _joint(1 + n, 128), attributes=(2,) * 7),),
+    )
 
 
 def _rldp_of_sets(kind: str) -> Callable[[int], Made]:
     def make(n: int) -> Made:
-        return _sets(kind, 16 * n), (Claim("rldp", MOST, lower_bounds=_bounds(8 * n, 2), diagonal=True),) * 16
+        return _sets(kind, 16 * n), (
+            Claim("rldp", MOST, lower_bounds=_bounds(8 * n, 2), diagonal=True),
+        ) * 16
 
     return make
 
 
 _CASES: dict[str, tuple[Callable[[int], Made], int]] = {
     "dense ldp, 16 claims, 4 × n": (lambda n: (_table(4, n), (Claim("ldp", MOST),) * 16), 4096),
-    "dense dp, n × 16": (lambda n: (_table(2 * n, 16), (Claim("dp", MOST, delta=(1, 2)),) * 8), 128),
+    "dense dp, n × 16": (
+        lambda n: (_table(2 * n, 16), (Claim("dp", MOST, delta=(1, 2)),) * 8),
+        128,
+    ),
     "dense dp, 16 × n": (lambda n: (_table(16, n), (Claim("dp", MOST, delta=(1, 2)),) * 16), 4096),
     "dense secret-ldp, 256 × 64, n secrets": (
         lambda n: (_table(256, 64), _repeated("secret-ldp", _joint(1 + n, 256))),
         255,
     ),
-    "dense lip, 4 × n, 64 secrets": (lambda n: (_table(4, n), _repeated("lip", _joint(64, 4))), 4096),
-    "dense alip, 16 × 1000, n secrets": (lambda n: (_table(16, 1000), _repeated("alip", _joint(1 + n, 16))), 255),
+    "dense lip, 4 × n, 64 secrets": (
+        lambda n: (_table(4, n), _repeated("lip", _joint(64, 4))),
+        4096,
+    ),
+    "dense alip, 16 × 1000, n secrets": (
+        lambda n: (_table(16, 1000), _repeated("alip", _joint(1 + n, 16))),
+        255,
+    ),
     "dense dpv, 64 × n": (lambda n: (_table(64, n), _repeated("dpv", _joint(4, 64))), 4096),
     "dense srlip 2^8, n reports": (lambda n: _srlip(2, 8, n, 2), 4096),
     "dense srlip 2^8, 2 reports, n secrets": (lambda n: _srlip(2, 8, 2, 1 + n), 255),
     "dense srlip 16^2, n reports": (lambda n: _srlip(16, 2, n, 2), 4096),
     "dense rldp 128 × 2, n reports": (
-        lambda n: (_table(256, n), (Claim("rldp", MOST, lower_bounds=_bounds(128, 2), diagonal=True),) * 4),
+        lambda n: (
+            _table(256, n),
+            (Claim("rldp", MOST, lower_bounds=_bounds(128, 2), diagonal=True),) * 4,
+        ),
         1000,
     ),
     "dense rldp 2 × 128, n reports": (
-        lambda n: (_table(256, n), (Claim("rldp", MOST, lower_bounds=_bounds(2, 128), diagonal=True),) * 4),
+        lambda n: (
+            _table(256, n),
+            (Claim("rldp", MOST, lower_bounds=_bounds(2, 128), diagonal=True),) * 4,
+        ),
         1000,
     ),
     **{
@@ -218,21 +264,37 @@ _CASES: dict[str, tuple[Callable[[int], Made], int]] = {
         )
     },
     **{f"{kind} srlip 2^7, n secrets": (_srlip_of_sets(kind), 255) for kind in ("unary", "subset")},
-    **{f"{kind} rldp, 8n × 2, 16 claims": (_rldp_of_sets(kind), 16) for kind in ("unary", "subset")},
-    "product ldp, 2^8, 16 claims, n reports each": (lambda n: (_product(2, n, 8), (Claim("ldp", MOST),) * 16), 4000),
+    **{
+        f"{kind} rldp, 8n × 2, 16 claims": (_rldp_of_sets(kind), 16) for kind in ("unary", "subset")
+    },
+    "product ldp, 2^8, 16 claims, n reports each": (
+        lambda n: (_product(2, n, 8), (Claim("ldp", MOST),) * 16),
+        4000,
+    ),
     "product lip 2^8, 384 reports, n secrets": (
         lambda n: (_product(2, 2, 8), _repeated("lip", _joint(1 + n, 256))[:1]),
         255,
     ),
     "product srlip 2^n": (
-        lambda n: (_product(2, 2, 1 + n), (Claim("srlip", MOST, _joint(2, 2 ** (1 + n)), attributes=(2,) * (1 + n)),)),
+        lambda n: (
+            _product(2, 2, 1 + n),
+            (Claim("srlip", MOST, _joint(2, 2 ** (1 + n)), attributes=(2,) * (1 + n)),),
+        ),
         7,
     ),
     "product dp, 2^n": (lambda n: (_product(2, 3, 1 + n), (Claim("dp", MOST, delta=(1, 2)),)), 7),
-    "product dp, 16^2, n reports": (lambda n: (_product(16, n, 2), (Claim("dp", MOST, delta=(1, 2)),)), 1000),
-    "product dp, 2 × 2, n reports": (lambda n: (_product(2, n, 2), (Claim("dp", MOST, delta=(1, 2)),)), 4000),
+    "product dp, 16^2, n reports": (
+        lambda n: (_product(16, n, 2), (Claim("dp", MOST, delta=(1, 2)),)),
+        1000,
+    ),
+    "product dp, 2 × 2, n reports": (
+        lambda n: (_product(2, n, 2), (Claim("dp", MOST, delta=(1, 2)),)),
+        4000,
+    ),
 }
 
 
 def _question(name: str, choices: int) -> Question:
-    return Question(name, {"en": name}, tuple(Choice(f"c{i}", {"en": f"c{i}"}) for i in range(choices)))
+    return Question(
+        name, {"en": name}, tuple(Choice(f"c{i}", {"en": f"c{i}"}) for i in range(choices))
+    )

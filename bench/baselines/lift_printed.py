@@ -11,4 +11,12 @@ from papers.printed.lift import (
     watched,
 )
 
-__all__ = ["Printed", "Risk", "complete_merging", "subset_merging", "sum_of_changes", "sum_of_lifts", "watched"]
+__all__ = [
+    "Printed",
+    "Risk",
+    "complete_merging",
+    "subset_merging",
+    "sum_of_changes",
+    "sum_of_lifts",
+    "watched",
+]

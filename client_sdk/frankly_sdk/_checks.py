@@ -22,7 +22,8 @@ LONGEST_S: Final = MAX_VALIDITY.total_seconds()
 
 _Row = TypeVar("_Row")
 _SECONDS = (
-    f"expected seconds, a number from 0 to {LONGEST_S:.0f}: no survey is valid for more than {MAX_VALIDITY.days} days"
+    f"expected seconds, a number from 0 to {LONGEST_S:.0f}: no survey is valid for more than "
+    f"{MAX_VALIDITY.days} days"
 )
 SPELLING: Final = "spaces around it or in the code points of the same letters"
 """The differences between two keys of one respondent."""
@@ -33,7 +34,9 @@ _KEY = "a respondent's key is a text that is not blank; without one, answer() is
 
 def _is_seconds(value: object) -> bool:
     # NaN fails the comparison. bool is a subclass of int in Python, but a mistake here.
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LONGEST_S
+    return (
+        isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LONGEST_S
+    )
 
 
 def _is_switch(value: object) -> bool:
@@ -41,7 +44,9 @@ def _is_switch(value: object) -> bool:
 
 
 def _is_path(value: object) -> bool:
-    return isinstance(value, str) or (isinstance(value, os.PathLike) and isinstance(os.fspath(value), str))
+    return isinstance(value, str) or (
+        isinstance(value, os.PathLike) and isinstance(os.fspath(value), str)
+    )
 
 
 def _or_none(kind: type) -> Callable[[object], bool]:
@@ -49,7 +54,9 @@ def _or_none(kind: type) -> Callable[[object], bool]:
 
 
 def _offers(*methods: str) -> Callable[[object], bool]:
-    return lambda value: value is None or all(callable(getattr(value, name, None)) for name in methods)
+    return lambda value: (
+        value is None or all(callable(getattr(value, name, None)) for name in methods)
+    )
 
 
 _RULES: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {

@@ -96,7 +96,9 @@ class Database:
         # The gate too: a child forked in the middle of a read would inherit a lock that is never
         # released.
         with connection.lock, _GATE, _translated(self._path):
-            return connection.db.execute(statement, values).fetchall() if self._is_readable() else []
+            return (
+                connection.db.execute(statement, values).fetchall() if self._is_readable() else []
+            )
 
     def run(self, statement: str, *values: object) -> None:
         """Run a statement; inside `transaction`, unless it begins or ends one."""
@@ -157,7 +159,9 @@ class Database:
             # this install. A file that exists is never opened here, for closing it would drop every
             # lock this process has on it.
             with contextlib.suppress(FileExistsError):
-                os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+                os.close(
+                    os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+                )
             if not self._path.is_file():
                 raise StoreError(f"{self._path} is no file; name one for this install's store")
             # isolation_level=None: no implicit BEGIN, as `transaction` writes its own. Threads are
@@ -185,7 +189,9 @@ class Database:
             if not connection.ready:
                 (version,) = connection.db.execute("PRAGMA user_version").fetchone()
                 if not is_known(version):
-                    raise StoreError("the store was written by a newer version of the app; update the app")
+                    raise StoreError(
+                        "the store was written by a newer version of the app; update the app"
+                    )
                 connection.ready = version == VERSION
             return connection.ready
 

@@ -153,4 +153,6 @@ def _bound(manager: Any, allowance: Allowance) -> None:
         )
 
     # Set on this manager only: other users of urllib3 in the process see its own classes.
-    manager.pool_classes_by_scheme = {name: bounded(pool) for name, pool in manager.pool_classes_by_scheme.items()}
+    manager.pool_classes_by_scheme = {
+        name: bounded(pool) for name, pool in manager.pool_classes_by_scheme.items()
+    }

@@ -100,7 +100,11 @@ class Opening:
         if remembered is not None or shipped is None:
             return remembered
         shipped_keys = KnownKeys.shipped(shipped)
-        return shipped_keys if shipped_keys.chain is None else self.store.keys(shipped_keys.chain) or shipped_keys
+        return (
+            shipped_keys
+            if shipped_keys.chain is None
+            else self.store.keys(shipped_keys.chain) or shipped_keys
+        )
 
     def _newest(self, alias: str, known_keys: KnownKeys | None) -> _Trusted:
         """Return the newest keys, of a chain that contains the stored keys of this alias and chain.
@@ -138,7 +142,11 @@ class Opening:
         if remembered is not None:
             return remembered
         inherited = self.store.survey(UNKNOWN_CHAIN, self.link.survey)
-        return inherited if inherited is not None and stands(inherited, trusted.keys.publisher) else None
+        return (
+            inherited
+            if inherited is not None and stands(inherited, trusted.keys.publisher)
+            else None
+        )
 
     def _is_cached(self, remembered: Remembered | None, trusted: _Trusted) -> bool:
         """Return True if the pinned document is stored and its signers are still trusted."""
@@ -157,7 +165,9 @@ class Opening:
         data = self._envelope(remembered, trusted)
         publisher, check = trusted.keys.publisher, partial(self._is_logged, trusted)
         try:
-            accepted = accept_survey(data, self.link, publisher, remembered, self.now, check, self.collect_hosts)
+            accepted = accept_survey(
+                data, self.link, publisher, remembered, self.now, check, self.collect_hosts
+            )
         except Equivocation:
             self._keep_evidence(trusted.chain, remembered, data)
             raise

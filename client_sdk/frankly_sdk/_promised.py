@@ -59,7 +59,10 @@ def whole_report(document: SurveyDocument, level: ReportLevel) -> Iterator[str]:
 
 def cost(level: ReportLevel, budget: Budget | None) -> str:
     """Return the ledger's charge, the bound that each block counts by, and the remaining budget."""
-    lines = ", ".join(f"{line.block} by its {_COUNTED[line.counted_by]}, {ln_up(line.odds)}" for line in level.lines)
+    lines = ", ".join(
+        f"{line.block} by its {_COUNTED[line.counted_by]}, {ln_up(line.odds)}"
+        for line in level.lines
+    )
     sentence = f"Answering everything costs {ln_up(level.cost.odds)} nats of what this app allows you in all ({lines})."
     if level.cost.odds is None:
         sentence = f"Answering uses up for ever everything that this app allows you ({lines})."
@@ -112,8 +115,14 @@ def _about(promise: Promise) -> str:
         low = times(Fraction(*claim.low_level)) if claim.low_level else "∞"
         return f"nobody’s belief about your “{secret}” grows by more than ×{bound} or shrinks by more than ÷{low}"
     if claim.notion in ("lip", "srlip"):
-        beside_answers = ", even for those who know some of your answers to it" if claim.notion == "srlip" else ""
-        return f"nobody’s belief about your “{secret}” changes by more than ×{bound}{beside_answers}"
+        beside_answers = (
+            ", even for those who know some of your answers to it"
+            if claim.notion == "srlip"
+            else ""
+        )
+        return (
+            f"nobody’s belief about your “{secret}” changes by more than ×{bound}{beside_answers}"
+        )
     return f"nobody’s odds about your “{secret}” change by more than ×{bound}"
 
 

@@ -40,7 +40,9 @@ class Row:
 
         Returned so that no traceback holds them.
         """
-        return self.truth.fault(document.questions) or self.public.fault({q.id: q for q in document.strata})
+        return self.truth.fault(document.questions) or self.public.fault(
+            {q.id: q for q in document.strata}
+        )
 
 
 def require_token(document: SurveyDocument, token: str | None) -> None:
@@ -138,7 +140,9 @@ class Sealing:
         """
         randbits = self.randbits
         try:
-            symbols = tuple(_symbol(block, row.truth.row(block), randbits) for block in self.document.blocks)
+            symbols = tuple(
+                _symbol(block, row.truth.row(block), randbits) for block in self.document.blocks
+            )
             return Report(
                 self.document.digest,
                 f"{randbits(128):032x}",

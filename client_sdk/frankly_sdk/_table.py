@@ -52,7 +52,9 @@ def read_rows(source: str, columns: Columns, document: SurveyDocument) -> list[R
 
 def _header(header: Sequence[str], columns: Columns, document: SurveyDocument) -> Sequence[str]:
     key_columns = [columns.key] if document.token is None else [columns.key, columns.token]
-    expected = sorted([*key_columns, *document.questions, *(question.id for question in document.strata)])
+    expected = sorted(
+        [*key_columns, *document.questions, *(question.id for question in document.strata)]
+    )
     # A question could have the name of the key column.
     if len(set(expected)) < len(expected):
         detail = "respondents and tokens need columns that are no questions: name them by --respondent and --token"
@@ -103,7 +105,9 @@ def _require_own_key(
     if earlier == line:
         return
     same = (
-        f"line {earlier} has the same one" if spelling == key else f"that of line {earlier} differs only in {SPELLING}"
+        f"line {earlier} has the same one"
+        if spelling == key
+        else f"that of line {earlier} differs only in {SPELLING}"
     )
     raise _bad(line, f"every respondent needs a key of their own: {same}", columns.key)
 

@@ -95,7 +95,9 @@ def _require_not_older(document: SurveyDocument, remembered: Remembered | None) 
     if remembered is None or document.version > remembered.version:
         return
     if document.version < remembered.version:
-        raise RollbackDetected(f"version {document.version} is older than version {remembered.version}, seen before")
+        raise RollbackDetected(
+            f"version {document.version} is older than version {remembered.version}, seen before"
+        )
     if document.digest != remembered.digest:
         raise Equivocation(f"version {document.version} has been seen here with other content")
 
@@ -116,5 +118,9 @@ def _signers(envelope: Envelope, publisher: Role) -> tuple[str, ...]:
     message = pae(envelope.payload_type, envelope.payload)
     signatures = {signature.key_id: signature.value for signature in envelope.signatures}
     # Verified again, as a threshold may be met although other signatures are invalid.
-    keys = [key for key in publisher.keys if key.key_id in signatures and key.verifies(signatures[key.key_id], message)]
+    keys = [
+        key
+        for key in publisher.keys
+        if key.key_id in signatures and key.verifies(signatures[key.key_id], message)
+    ]
     return tuple(key.key_id for key in keys)

@@ -64,7 +64,9 @@ def randomise(
             keys.append(
                 (
                     key,
-                    None if is_new else Randomised(key, "already", None, same_as, spelling != hash(key)),
+                    None
+                    if is_new
+                    else Randomised(key, "already", None, same_as, spelling != hash(key)),
                 )
             )
             todo += [row] if is_new else []
@@ -88,7 +90,9 @@ def _read(row: object) -> tuple[str, Row] | InvalidInput:
     Not raised, as a traceback would hold the answers.
     """
     if not isinstance(row, tuple | list) or len(row) not in (3, 4):
-        detail = "a row is a tuple of key, choices, strata and, if the survey asks for one, the token"
+        detail = (
+            "a row is a tuple of key, choices, strata and, if the survey asks for one, the token"
+        )
         return InvalidInput(Problem.FIELD_TYPE, detail)
     key, choices, strata, *token = row
     return key_fault(key) or (key, Row("", Answer.of(choices), Answer.of(strata), *token))

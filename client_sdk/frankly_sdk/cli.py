@@ -209,7 +209,9 @@ def _budget(options: argparse.Namespace, client: Client) -> int:
 
 def _summarise(results: Sequence[Randomised]) -> None:
     counts = Counter(row.status for row in results)
-    _say(f"sealed {counts['sealed']}, sent before {counts['done']}, over the budget {counts['over_budget']}")
+    _say(
+        f"sealed {counts['sealed']}, sent before {counts['done']}, over the budget {counts['over_budget']}"
+    )
 
 
 def _write(path: Path, reports: Iterable[bytes]) -> None:
@@ -231,7 +233,9 @@ def _write(path: Path, reports: Iterable[bytes]) -> None:
             temporary.unlink(missing_ok=True)
             raise
     except OSError:
-        detail = "it cannot be written; what was sealed stays in the store, run the same command again"
+        detail = (
+            "it cannot be written; what was sealed stays in the store, run the same command again"
+        )
         raise InvalidInput(Problem.BAD_REQUEST, detail, str(path)) from None
 
 

@@ -61,7 +61,10 @@ class Survey:
     @property
     def questions(self) -> Mapping[str, tuple[str, ...]]:
         """Question id → choice ids, in the document's order."""
-        return {name: tuple(c.id for c in question.choices) for name, question in self.document.questions.items()}
+        return {
+            name: tuple(c.id for c in question.choices)
+            for name, question in self.document.questions.items()
+        }
 
     def explain(self, language: str | None = None, budget: Budget | None = None) -> Explanation:
         """Return an explanation of questions, report and privacy bounds; show it before asking.
@@ -137,7 +140,9 @@ class Client:
         DocumentRejected and its kinds, PolicyRefused. Nothing of a new answer has been drawn or
         sent then.
         """
-        require(store=store, policy=policy, keys=keys, enabled=enabled, debug=debug, on_event=on_event)
+        require(
+            store=store, policy=policy, keys=keys, enabled=enabled, debug=debug, on_event=on_event
+        )
         require(
             spread_s=spread_s,
             transport=transport,
@@ -162,7 +167,9 @@ class Client:
             # first: opening may fail, as the survey may be closed or another one
             delivery.flush(timeout_s=0)
             wants_log, hosts = policy.wants_log(survey_link.digest), policy.collect_hosts
-            opened = Opening(survey_link, stored, transport, time_of(clock), announce, wants_log, hosts).survey(keys)
+            opened = Opening(
+                survey_link, stored, transport, time_of(clock), announce, wants_log, hosts
+            ).survey(keys)
             level, chain = policy.level(opened.document), opened.chain
             # (10); an answered survey is charged already
             if stored.answer(chain, survey_link.survey) is None:
@@ -223,7 +230,8 @@ class Client:
             survey.document,
             survey.level,
             store.spent(name),
-            is_answered=store.answer(self._parts.sealing.chain, survey.document.survey, name) is not None,
+            is_answered=store.answer(self._parts.sealing.chain, survey.document.survey, name)
+            is not None,
         )
 
     def answer(

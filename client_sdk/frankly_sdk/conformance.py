@@ -197,7 +197,10 @@ class _Bits:
 
     def __init__(self, draws: Any) -> None:
         pairs: list[Any] = draws if isinstance(draws, list) else [None]
-        if not all(isinstance(p, list) and len(p) == 2 and type(p[0]) is int and _is_hex(p[1]) for p in pairs):
+        if not all(
+            isinstance(p, list) and len(p) == 2 and type(p[0]) is int and _is_hex(p[1])
+            for p in pairs
+        ):
             raise _bad("bits", "expected a list of pairs: how many bits, and their value in hex")
         self._left = [(bits, int(value, 16)) for bits, value in pairs]
 
@@ -245,7 +248,12 @@ def _clock(text: Any) -> Clock:
 
 
 def _is_hex(value: Any) -> bool:
-    return isinstance(value, str) and bool(value) and not value.strip("0123456789abcdef") and len(value) <= 4096
+    return (
+        isinstance(value, str)
+        and bool(value)
+        and not value.strip("0123456789abcdef")
+        and len(value) <= 4096
+    )
 
 
 def _bad(field: str, detail: str) -> InvalidInput:

@@ -59,7 +59,9 @@ class Delivery:
         for sealed in self.store.outbox():
             server = urlsplit(sealed.collect_url).netloc
             if server in unreachable:
-                receipts.append(_queued("network", "the server could not be reached; it will be tried again"))
+                receipts.append(
+                    _queued("network", "the server could not be reached; it will be tried again")
+                )
                 continue
             receipts.append(self.deliver(sealed, max(0.0, deadline - self.timer())))
             # A server that stalls or stumbles over one report would do so over each: the next flush
@@ -93,7 +95,9 @@ class Delivery:
     def _deliver(self, sealed: Sealed, patience_s: float) -> Receipt:
         now = self.timer()
         deadline, wait_s = now + patience_s, _FIRST_WAIT_S
-        asked_s, own_s = (self._not_before.get(key, 0.0) - now for key in (sealed.collect_url, sealed.report_id))
+        asked_s, own_s = (
+            self._not_before.get(key, 0.0) - now for key in (sealed.collect_url, sealed.report_id)
+        )
         pause_s = max(0.0, asked_s, own_s)
         receipt = _queued("waiting", _REST) if asked_s >= own_s else _queued(_SPREAD, _EVENLY)
         while now + pause_s <= deadline:
@@ -136,7 +140,11 @@ def _judge(answer: Reply, report_id: str) -> Receipt:
     acknowledgement, and a 404 from a gateway is no refusal.
     """
     body = _body(answer)
-    if answer.status in (200, 201) and body.get("id") == report_id and body.get("status") in _ACKNOWLEDGED:
+    if (
+        answer.status in (200, 201)
+        and body.get("id") == report_id
+        and body.get("status") in _ACKNOWLEDGED
+    ):
         return Receipt("sent", str(body["status"]), "the server has stored the randomised answer")
     # A captive portal answers 200 with its own page: nothing may be erased for that.
     if answer.status < 300:

@@ -31,7 +31,10 @@ def evidence(store: str | Path) -> list[Evidence]:
     """
     stored = Store(Path(store))
     try:
-        return [Evidence(_kind(data), digest, data) for digest, data in sorted(stored.evidence().items())]
+        return [
+            Evidence(_kind(data), digest, data)
+            for digest, data in sorted(stored.evidence().items())
+        ]
     finally:
         stored.close()
 

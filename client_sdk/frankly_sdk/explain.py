@@ -142,7 +142,10 @@ def _block(block: Block, language: str, has_strata: bool) -> BlockExplanation:
     blind = Fraction(1, mechanism.answers)
     same = _same(mechanism)
     lines = [
-        *(f"{question.text[language]} ({_choices(question.choices, language)})" for question in block.questions),
+        *(
+            f"{question.text[language]} ({_choices(question.choices, language)})"
+            for question in block.questions
+        ),
         *_chances(block, same, language),
         f"Whoever guesses from this alone is right {percent(guess)} of the time; by guessing blindly, "
         f"{percent(blind)}, if all answers are equally common.",
@@ -185,7 +188,9 @@ def _chances(block: Block, same: tuple[Fraction, Fraction] | None, language: str
         chance = low if same[0] == same[1] else f"{low} to {high}, depending on the answer"
         yield f"What leaves names your true answer with a chance of {chance}; otherwise it names another one."
     elif isinstance(mechanism, UnaryMechanism):
-        keep, flip = (Fraction(weight, mechanism.denominator) for weight in (mechanism.keep, mechanism.flip))
+        keep, flip = (
+            Fraction(weight, mechanism.denominator) for weight in (mechanism.keep, mechanism.flip)
+        )
         yield (
             f"What leaves is a yes or a no for every answer: for the true one a yes with a chance of {percent(keep)}, "
             f"for any other with a chance of {percent(flip)}."
@@ -209,13 +214,24 @@ def _chances(block: Block, same: tuple[Fraction, Fraction] | None, language: str
 def _table(block: Block, language: str) -> Iterator[str]:
     """Yield a line for every answer: the chances of its symbols."""
     chances = columns(block.mechanism)
-    labels = product(*([choice.label[language] for choice in question.choices] for question in block.questions))
+    labels = product(
+        *([choice.label[language] for choice in question.choices] for question in block.questions)
+    )
     for x, label in enumerate(labels):
-        row = [(" and ".join(map(str, _parts(symbol))), column[x]) for symbol, column in chances.items()]
-        likely = ", ".join(f"{name} with a chance of {percent(chance)}" for name, chance in row if chance > _NEVER)
+        row = [
+            (" and ".join(map(str, _parts(symbol))), column[x])
+            for symbol, column in chances.items()
+        ]
+        likely = ", ".join(
+            f"{name} with a chance of {percent(chance)}" for name, chance in row if chance > _NEVER
+        )
         # Rounding leaves a few units of 2^-48 where an optimum has zeros; 64 of them are below a
         # thousandth of 1%.
-        remainder = ", any other with a chance below 0.001%" if any(0 < chance <= _NEVER for _, chance in row) else ""
+        remainder = (
+            ", any other with a chance below 0.001%"
+            if any(0 < chance <= _NEVER for _, chance in row)
+            else ""
+        )
         yield f"  if your answer is {' / '.join(label)}: {likely}{remainder}."
 
 
@@ -251,7 +267,11 @@ def _shape(mechanism: Mechanism) -> str:
     widest = mechanism.longest_symbol_json()
     if isinstance(widest, str):
         return f"<{len(widest)} hex digits>"
-    return f"0–{widest}" if isinstance(widest, int) else f"[{','.join(f'0–{part}' for part in widest)}]"
+    return (
+        f"0–{widest}"
+        if isinstance(widest, int)
+        else f"[{','.join(f'0–{part}' for part in widest)}]"
+    )
 
 
 def _choices(choices: Sequence[Choice], language: str) -> str:

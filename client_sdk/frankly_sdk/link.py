@@ -121,7 +121,11 @@ def _origin(address: SplitResult) -> str:
 
 
 def _form(field: str) -> str:
-    return _FORM if field == "link" else "this is no address: it begins with https:// and the name of a host"
+    return (
+        _FORM
+        if field == "link"
+        else "this is no address: it begins with https:// and the name of a host"
+    )
 
 
 def _split(url: str, field: str) -> SplitResult:

@@ -72,7 +72,11 @@ class Policy:
 
     def __post_init__(self) -> None:
         cap = parse_nats(self.cap, "cap", _MIN, _MAX)
-        max_ceiling = None if self.max_ceiling is None else parse_nats(self.max_ceiling, "max_ceiling", _MIN, _MAX)
+        max_ceiling = (
+            None
+            if self.max_ceiling is None
+            else parse_nats(self.max_ceiling, "max_ceiling", _MIN, _MAX)
+        )
         parse_chance(self.delta_cap, "delta_cap")
         for name in ("allow_unpinned", "require_log"):  # the text "false" would count as yes
             if not isinstance(getattr(self, name), bool):
@@ -85,7 +89,9 @@ class Policy:
 
         hosts: object = self.collect_hosts  # one text would count as hosts of one letter each
         if not (isinstance(hosts, tuple) and all(map(is_host, hosts))):
-            detail = 'expected a tuple of names of hosts in lower case, such as ("reports.example",)'
+            detail = (
+                'expected a tuple of names of hosts in lower case, such as ("reports.example",)'
+            )
             raise InvalidInput(Problem.FIELD_TYPE, detail, "collect_hosts")
 
     def wants_log(self, pin: str | None) -> bool:
@@ -150,7 +156,9 @@ class Policy:
             cap=str(self.cap),
             spent=ln_up(before.odds),
             left=nats_left(self.cap, before),
-            left_after=nats_left(self.cap, total_charge([before, charge]) if can_answer else before),
+            left_after=nats_left(
+                self.cap, total_charge([before, charge]) if can_answer else before
+            ),
             is_answered=is_answered,
             is_final=self._exceeds(charge.odds),
             can_answer=can_answer,
@@ -169,7 +177,9 @@ class Policy:
 
     def _check_secrets(self, document: SurveyDocument, level: ReportLevel) -> None:
         """Refuse a report whose odds exceed the cap, for a secret or else for the answers."""
-        bounds: list[tuple[str | None, Fraction | None]] = [(name, s.odds) for name, s in level.secrets.items()]
+        bounds: list[tuple[str | None, Fraction | None]] = [
+            (name, s.odds) for name, s in level.secrets.items()
+        ]
         for secret, odds in bounds or [(None, level.answers.odds)]:
             if self._exceeds(odds):
                 movement = f"its report can move the odds about {f'“{secret}”' if secret else 'the answers'}"
@@ -191,7 +201,9 @@ class Policy:
         """Refuse a report that uses up the whole budget, unless it is in final_surveys."""
         if self._exceeds(level.cost.odds) and document.survey not in self.final_surveys:
             detail = f"it costs {ln_up(level.cost.odds)} nats{self._but_for(document)}, this app allows {self.cap}"
-            way_out = "publish it with lower ceilings, or let the app name this survey in final_surveys"
+            way_out = (
+                "publish it with lower ceilings, or let the app name this survey in final_surveys"
+            )
             raise PolicyRefused(
                 "final",
                 f"{detail}: nothing could ever be answered here after it; {way_out}",
@@ -218,7 +230,9 @@ class Policy:
         delta = sum((_least_delta(block.promises) for block in document.blocks), Fraction(0))
         if delta <= Fraction(self.delta_cap):
             return ""
-        return f" (its promises need a δ of {chance_up(delta)}, and this app allows {self.delta_cap})"
+        return (
+            f" (its promises need a δ of {chance_up(delta)}, and this app allows {self.delta_cap})"
+        )
 
     def _check_ceilings(self, document: SurveyDocument, pinned: bool) -> None:
         limit = self._ceiling_limit
@@ -253,8 +267,17 @@ def _least_delta(promises: Sequence[Promise]) -> Fraction:
 
 def _not_counted(document: SurveyDocument, secret: str | None) -> str | None:
     """Return the reason why a promise about a secret is not counted as stated, or None."""
-    about = [promise for block in document.blocks for promise in block.promises if promise.secret == secret]
-    if secret is not None and document.strata and not all(promise.is_stratified for promise in about):
+    about = [
+        promise
+        for block in document.blocks
+        for promise in block.promises
+        if promise.secret == secret
+    ]
+    if (
+        secret is not None
+        and document.strata
+        and not all(promise.is_stratified for promise in about)
+    ):
         return "beside public questions a promise that rests on a prior counts only with counts for every stratum"
     if sum(block.rests_on_prior for block in document.blocks) > 1:
         return "only one block's promise that rests on a prior counts; ask these questions in one block"

@@ -139,7 +139,10 @@ class Store:
 
     def _keep_evidence(self, chain: str, pieces: dict[str, bytes]) -> None:
         stored_digests = {
-            digest for (digest,) in self._database.rows("SELECT digest FROM evidence WHERE chain = ?", chain)
+            digest
+            for (digest,) in self._database.rows(
+                "SELECT digest FROM evidence WHERE chain = ?", chain
+            )
         }
         if len(stored_digests | set(pieces)) > _MAX_EVIDENCE:
             return  # half a contradiction proves nothing
@@ -234,12 +237,12 @@ class Store:
                 where = "WHERE chain = ? AND survey = ? AND respondent = ?"
                 if (chain, survey) not in costs:
                     self._database.run(
-                        f"UPDATE answers SET respondent = ? {where}",
+                        f"UPDATE answers SET respondent = ? {where}",  # noqa: S608
                         name,
                         chain,
                         survey,
                         old,
-                    )  # noqa: S608
+                    )  # noqa: RUF100, S608
                     continue
                 both = total_charge([_charge(*costs[chain, survey]), _charge(*cost)])
                 for respondent, charge in ((name, both), (old, Charge(Fraction(1)))):
@@ -277,7 +280,9 @@ class Store:
         respondent has at most one report per survey, each of at most 16 KiB, and the ledger bounds
         the surveys; nothing is ever dropped.
         """
-        rows = self._database.rows(f"SELECT {_SEALED} FROM answers WHERE state = 'sealed' ORDER BY survey, report_id")  # noqa: S608
+        rows = self._database.rows(
+            f"SELECT {_SEALED} FROM answers WHERE state = 'sealed' ORDER BY survey, report_id"  # noqa: S608
+        )  # noqa: RUF100, S608
         return [Sealed(*row) for row in rows]
 
     def reserve(

@@ -16,7 +16,14 @@ from typing import Any
 from frankly_analyst import Analyst, Estimates
 from frankly_analyst.plots import percent
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from examples.demo.page import Facts, render
@@ -37,9 +44,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="frankly demo", description="Frankly's main job, end to end, on real answers."
     )
     told = "; ".join(f"{survey.name}: {survey.title}" for survey in SURVEYS.values())
-    parser.add_argument("survey", nargs="?", choices=list(SURVEYS), default=next(iter(SURVEYS)), help=told)
-    parser.add_argument("--respondents", type=int, metavar="N", help="let only the first N answer (at least 100)")
-    parser.add_argument("--home", type=Path, default=ROOT / ".demo", metavar="FOLDER", help="keys, database, devices")
+    parser.add_argument(
+        "survey", nargs="?", choices=list(SURVEYS), default=next(iter(SURVEYS)), help=told
+    )
+    parser.add_argument(
+        "--respondents", type=int, metavar="N", help="let only the first N answer (at least 100)"
+    )
+    parser.add_argument(
+        "--home",
+        type=Path,
+        default=ROOT / ".demo",
+        metavar="FOLDER",
+        help="keys, database, devices",
+    )
     parser.add_argument("--report", type=Path, default=ROOT / "demo-report.html", metavar="FILE")
     chosen = parser.parse_args(arguments)
     if chosen.respondents is not None and chosen.respondents < 100:
@@ -81,21 +98,36 @@ def run(survey: DemoSurvey, home: Path, report: Path, most: int | None, console:
     inside, checked, chance = verdict(questions)
     facts = _facts(survey, published, len(pilot), len(respondents), inside, checked)
     report.write_text(render([*questions, *joint], facts), encoding="utf-8")
-    stored_once = all(row.row.n == len(respondents) for question in questions for row in question.rows)
-    return _conclude(console, server, survey, facts, chance, stored_once, report, time.monotonic() - started)
+    stored_once = all(
+        row.row.n == len(respondents) for question in questions for row in question.rows
+    )
+    return _conclude(
+        console, server, survey, facts, chance, stored_once, report, time.monotonic() - started
+    )
 
 
-def _joint(survey: DemoSurvey, names: Sequence[str], found: Estimates, respondents: Sequence[Person]) -> Question:
+def _joint(
+    survey: DemoSurvey, names: Sequence[str], found: Estimates, respondents: Sequence[Person]
+) -> Question:
     return compare_table(found.rows, respondents, names, [survey.choices(name) for name in names])
 
 
-def _collect(console: Console, link: str, devices: Path, respondents: Sequence[Person], cap: str) -> None:
+def _collect(
+    console: Console, link: str, devices: Path, respondents: Sequence[Person], cap: str
+) -> None:
     """Let everyone answer; whoever found no server tries again, as an app does at its next start."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
         for words in ("fetch, verify, randomise, persist, send", "once more", "and once more"):
             task = progress.add_task(words, total=len(respondents))
-            statuses = answer_all(link, devices, respondents, partial(progress.advance, task), cap=cap)
+            statuses = answer_all(
+                link, devices, respondents, partial(progress.advance, task), cap=cap
+            )
             if set(statuses) == {"sent"}:
                 break
     console.print()
@@ -103,7 +135,13 @@ def _collect(console: Console, link: str, devices: Path, respondents: Sequence[P
 
 def _print_promises(console: Console, published: dict[str, Any]) -> None:
     table = Table(
-        "block", "notion", "ε (nats)", "mechanism", "ceiling", "counts by", title="What was designed and signed"
+        "block",
+        "notion",
+        "ε (nats)",
+        "mechanism",
+        "ceiling",
+        "counts by",
+        title="What was designed and signed",
     )
     for line in _blocks(published):
         table.add_row(*line)
@@ -115,7 +153,14 @@ def _print_promises(console: Console, published: dict[str, Any]) -> None:
 
 def _blocks(published: dict[str, Any]) -> list[tuple[str, str, str, str, str, str]]:
     return [
-        (b["id"], b["notion"], _nats(b["epsilon"]), b["mechanism"], _nats(b["ceiling"]), b["counted_by"])
+        (
+            b["id"],
+            b["notion"],
+            _nats(b["epsilon"]),
+            b["mechanism"],
+            _nats(b["ceiling"]),
+            b["counted_by"],
+        )
         for b in published["blocks"]
     ]
 
@@ -128,7 +173,8 @@ def _report_note(published: dict[str, Any]) -> str:
     """Return what everything that is sent tells of each secret, and what answering costs, in nats."""
     report = published["report"]
     secrets = [
-        f"up to {_nats(told['odds'])} nats of log-odds about “{name}”" for name, told in report["secrets"].items()
+        f"up to {_nats(told['odds'])} nats of log-odds about “{name}”"
+        for name, told in report["secrets"].items()
     ]
     return (
         f"Everything that is sent tells {', '.join(secrets)}, of a budget of {published['budget']}, and up to "
@@ -140,7 +186,9 @@ def _report_note(published: dict[str, Any]) -> str:
 def _ceiling_note(published: dict[str, Any]) -> str:
     endless = [b["id"] for b in published["blocks"] if b["rules_out"]]
     if not endless:
-        return "Every ceiling is finite: no report rules an answer out, whatever is known beforehand."
+        return (
+            "Every ceiling is finite: no report rules an answer out, whatever is known beforehand."
+        )
     names = ", ".join(endless)
     return (
         f"The ceiling of block “{names}” is infinite, or as good as that: some of its reports rule some answers out "
@@ -152,7 +200,8 @@ def _ceiling_note(published: dict[str, Any]) -> str:
 def _question_table(question: Question) -> Table:
     first = question.rows[0].row
     caption = (
-        f"n = {first.n:,} · {first.mechanism} · {first.notion} ε = {first.epsilon} · ceiling {_nats(first.ceiling)}"
+        f"n = {first.n:,} · {first.mechanism} · {first.notion} ε = {first.epsilon} · ceiling "
+        f"{_nats(first.ceiling)}"
     )
     table = Table("answer", title=question.text, caption=caption, min_width=90)
     for name in ("estimate", "95% interval", "truth", "truth is"):
@@ -165,7 +214,12 @@ def _question_table(question: Question) -> Table:
 
 
 def _facts(
-    survey: DemoSurvey, published: dict[str, Any], pilot: int, respondents: int, inside: int, checked: int
+    survey: DemoSurvey,
+    published: dict[str, Any],
+    pilot: int,
+    respondents: int,
+    inside: int,
+    checked: int,
 ) -> Facts:
     return Facts(
         title=survey.title,
@@ -194,9 +248,14 @@ def _conclude(
         f"\n{facts.inside} of {facts.checked} true shares lie inside their 95% intervals "
         f"(so few or fewer: probability {chance:.3g}). All have answered, so intervals cover the randomisation alone."
     )
-    console.print(f"{seconds:.0f} s of work for {facts.respondents:,} respondents. The page: {report}", soft_wrap=True)
+    console.print(
+        f"{seconds:.0f} s of work for {facts.respondents:,} respondents. The page: {report}",
+        soft_wrap=True,
+    )
     if not stored_once:
-        console.print(f"[red]Some question does not count exactly {facts.respondents:,} reports.[/]")
+        console.print(
+            f"[red]Some question does not count exactly {facts.respondents:,} reports.[/]"
+        )
         return 1
     if chance < IMPLAUSIBLE:
         console.print("[red]So many misses mean that the margins are wrong.[/]")

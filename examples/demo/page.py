@@ -86,7 +86,11 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
 
 def _question(question: Question) -> str:
     shown = [(c, c.row.estimate) for c in question.rows]
-    rows = [PlotRow(c.row.label, share, c.row.low, c.row.high, c.truth) for c, share in shown if share is not None]
+    rows = [
+        PlotRow(c.row.label, share, c.row.low, c.row.high, c.truth)
+        for c, share in shown
+        if share is not None
+    ]
     first = question.rows[0].row
     lines = "".join(
         f"<tr><td>{escape(c.row.label)}</td><td>{percent(c.row.estimate)}</td><td>{c.row.interval}</td>"
@@ -105,7 +109,11 @@ def _question(question: Question) -> str:
 
 def _cost(facts: Facts) -> str:
     head = "".join(
-        f'<th scope="col">{name}</th>' for name in ("Block", "Notion", "ε (nats)", "Mechanism", "Ceiling", "Counts by")
+        f'<th scope="col">{name}</th>'
+        for name in ("Block", "Notion", "ε (nats)", "Mechanism", "Ceiling", "Counts by")
     )
-    lines = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in facts.blocks)
+    lines = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>"
+        for line in facts.blocks
+    )
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>'

@@ -26,14 +26,21 @@ def shuffled(everyone: Sequence[Person], seed: int) -> list[Person]:
     return mixed
 
 
-def counts(persons: Sequence[Person], question: str, choices: Sequence[str], **where: str) -> list[int]:
+def counts(
+    persons: Sequence[Person], question: str, choices: Sequence[str], **where: str
+) -> list[int]:
     """Count the answers to a question, in the order of `choices`, among those with the answers named in `where`."""
-    found = Counter(p[question] for p in persons if all(p[key] == value for key, value in where.items()))
+    found = Counter(
+        p[question] for p in persons if all(p[key] == value for key, value in where.items())
+    )
     return [found[choice] for choice in choices]
 
 
 def joint_counts(
-    persons: Sequence[Person], questions: Sequence[str], choices: Sequence[Sequence[str]], **where: str
+    persons: Sequence[Person],
+    questions: Sequence[str],
+    choices: Sequence[Sequence[str]],
+    **where: str,
 ) -> list[int]:
     """Count joint answers to several questions in row-major order, the last question fastest."""
     chosen = [p for p in persons if all(p[key] == value for key, value in where.items())]

@@ -37,22 +37,30 @@ def answer_all(
     # A spawned process inherits neither threads nor open files.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers or os.cpu_count() or 1, mp_context=context) as pool:
-        for done in as_completed([pool.submit(_answer_chunk, link, folder, chunk, cap) for chunk in chunks]):
+        for done in as_completed(
+            [pool.submit(_answer_chunk, link, folder, chunk, cap) for chunk in chunks]
+        ):
             statuses = done.result()
             total += statuses
             progress(sum(statuses.values()))
     return total
 
 
-def _answer_chunk(link: str, folder: Path, chunk: Sequence[tuple[int, Person]], cap: str) -> Counter[str]:
-    return Counter(_answer(link, folder / f"{number:05}.db", person, cap) for number, person in chunk)
+def _answer_chunk(
+    link: str, folder: Path, chunk: Sequence[tuple[int, Person]], cap: str
+) -> Counter[str]:
+    return Counter(
+        _answer(link, folder / f"{number:05}.db", person, cap) for number, person in chunk
+    )
 
 
 def _answer(link: str, store: Path, person: Person, cap: str) -> str:
     try:
         with Client.open(link, store=store, policy=Policy(cap=cap)) as client:
             try:
-                return client.answer({question: person[question] for question in client.survey.questions}).status
+                return client.answer(
+                    {question: person[question] for question in client.survey.questions}
+                ).status
             except AlreadyAnswered as before:
                 return before.receipt.status
     except NetworkError:

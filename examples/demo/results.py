@@ -38,7 +38,9 @@ class Question:
         return self.rows[:1] if len(self.rows) == 2 else self.rows
 
 
-def compare(rows: Iterable[Estimate], respondents: Sequence[Person], texts: Mapping[str, str]) -> list[Question]:
+def compare(
+    rows: Iterable[Estimate], respondents: Sequence[Person], texts: Mapping[str, str]
+) -> list[Question]:
     """Put the truth beside every estimated share, question by question in the survey's order.
 
     texts : what each question asks, by its id.
@@ -51,13 +53,20 @@ def compare(rows: Iterable[Estimate], respondents: Sequence[Person], texts: Mapp
         truths = counts(respondents, question, [row.choice for row in estimates])
         pairs = zip(estimates, truths, strict=True)
         found.append(
-            Question(question, texts[question], tuple(Compared(row, n / len(respondents)) for row, n in pairs))
+            Question(
+                question,
+                texts[question],
+                tuple(Compared(row, n / len(respondents)) for row, n in pairs),
+            )
         )
     return found
 
 
 def compare_table(
-    rows: Sequence[Estimate], respondents: Sequence[Person], questions: Sequence[str], choices: Sequence[Sequence[str]]
+    rows: Sequence[Estimate],
+    respondents: Sequence[Person],
+    questions: Sequence[str],
+    choices: Sequence[Sequence[str]],
 ) -> Question:
     """Put the truth beside every cell of a joint table; all in row-major order, the last question fastest."""
     truths = joint_counts(respondents, questions, choices)

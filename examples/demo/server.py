@@ -43,7 +43,11 @@ class DemoServer:
     def frankly(self, *arguments: str) -> str:
         """Run one `frankly` command with this server's settings and return what it printed."""
         done = subprocess.run(
-            [str(FRANKLY), *arguments], env=self._environment(), capture_output=True, text=True, check=False
+            [str(FRANKLY), *arguments],
+            env=self._environment(),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode:
             raise ServerFailed(f"frankly {' '.join(arguments)}\n{done.stderr.strip()}")
@@ -54,13 +58,16 @@ class DemoServer:
         self.frankly("keys", "init", "--yes")
         self.frankly("migrate")
         self.frankly("survey", "apply", str(survey.file))
-        published: dict[str, Any] = json.loads(self.frankly("survey", "publish", survey.name, "--json"))
+        published: dict[str, Any] = json.loads(
+            self.frankly("survey", "publish", survey.name, "--json")
+        )
         return published
 
     def analyst_key(self) -> str:
         """Make an analyst's API key, which is shown once."""
         found = re.search(
-            r"frankly_live_[A-Za-z0-9_-]+", self.frankly("keys", "api", "--role", "analyst", "--label", "demo")
+            r"frankly_live_[A-Za-z0-9_-]+",
+            self.frankly("keys", "api", "--role", "analyst", "--label", "demo"),
         )
         if found is None:
             raise ServerFailed("no API key was printed")
@@ -73,11 +80,15 @@ class DemoServer:
     def start(self, patience_s: float = 120) -> None:
         """Start serving and wait until /health answers."""
         with (self.home / "server.log").open("ab") as log:
-            self._process = subprocess.Popen([str(FRANKLY), "serve"], env=self._environment(), stdout=log, stderr=log)
+            self._process = subprocess.Popen(
+                [str(FRANKLY), "serve"], env=self._environment(), stdout=log, stderr=log
+            )
         deadline = time.monotonic() + patience_s
         while not self._healthy():
             if self._process.poll() is not None or time.monotonic() > deadline:
-                raise ServerFailed((self.home / "server.log").read_text(encoding="utf-8", errors="replace")[-2000:])
+                raise ServerFailed(
+                    (self.home / "server.log").read_text(encoding="utf-8", errors="replace")[-2000:]
+                )
             time.sleep(0.05)
 
     def kill(self) -> None:
@@ -102,14 +113,19 @@ class DemoServer:
             return False
 
     def _environment(self) -> Mapping[str, str]:
-        outer = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")}
+        outer = {
+            name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")
+        }
         return {**outer, **self.settings}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.stop()
 

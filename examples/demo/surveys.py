@@ -40,7 +40,9 @@ class DemoSurvey:
 
     def split(self) -> tuple[Sequence[Person], Sequence[Person]]:
         """Return (the public pilot that priors are counted from, those who answer)."""
-        load: Callable[[], tuple[list[Person], list[Person]]] = import_module(f"examples.{self.name}.data").split
+        load: Callable[[], tuple[list[Person], list[Person]]] = import_module(
+            f"examples.{self.name}.data"
+        ).split
         return load()
 
     def question_texts(self) -> dict[str, str]:
@@ -49,7 +51,9 @@ class DemoSurvey:
 
     def choices(self, question: str) -> tuple[str, ...]:
         """Return the choice ids of one question, in the file's order."""
-        return next(tuple(c.id for c in q.choices) for q in self.definition.questions if q.id == question)
+        return next(
+            tuple(c.id for c in q.choices) for q in self.definition.questions if q.id == question
+        )
 
 
 SURVEYS: Final = {

@@ -57,7 +57,9 @@ def create_app(open_client: Callable[[], Client] | None = None) -> Flask:
         except UnknownChoice:
             return _page(client, "Please answer every question.", asking=True), 400
         except AlreadyAnswered as before:
-            return _page(client, f"This device has answered already. {SAID[before.receipt.status]}"), 409
+            return _page(
+                client, f"This device has answered already. {SAID[before.receipt.status]}"
+            ), 409
         except FranklyError as error:  # a refusal: nothing was sent
             return _page(client, f"Nothing was sent: {error.detail}."), 409
         return _page(client, SAID[receipt.status]), 200
@@ -75,4 +77,6 @@ def _page(client: Client, said: str = "", *, asking: bool = False) -> str:
 
 
 def _from_environment() -> Client:
-    return Client.open(os.environ["SURVEY_LINK"], store=os.environ.get("SURVEY_STORE", "answers.db"))
+    return Client.open(
+        os.environ["SURVEY_LINK"], store=os.environ.get("SURVEY_STORE", "answers.db")
+    )

@@ -18,7 +18,9 @@ VIEWS, DEGREE, NEWS = ("liberal", "moderate", "conservative"), ("no", "yes"), ("
 
 def people() -> list[Person]:
     """Return all 944 voters in the shuffled order."""
-    return shuffled([_person(row) for row in records("anes96", delimiter="\t", quotechar="'")], SEED)
+    return shuffled(
+        [_person(row) for row in records("anes96", delimiter="\t", quotechar="'")], SEED
+    )
 
 
 def split() -> tuple[list[Person], list[Person]]:

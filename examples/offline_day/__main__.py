@@ -48,13 +48,21 @@ def day(folder: Path, say: Callable[[str], None] = print) -> int:
         say(f"12:40  {morning['queued']} people answered; the battery dies")
     with server.open(store) as client:
         told = visits(client, people[12:], lambda: server.clock.advance(VISIT))
-        say(f"16:40  {told['queued']} more answered, {told['met before']} had been met before and were not asked twice")
+        say(
+            f"16:40  {told['queued']} more answered, {told['met before']} had been met before and were not asked twice"
+        )
         lost = Counter(receipt.status for receipt in client.flush(timeout_s=1))
-        say(f"17:00  on a hill, one bar of network that lasts too short: {lost['queued']} reports still wait")
+        say(
+            f"17:00  on a hill, one bar of network that lasts too short: {lost['queued']} reports still wait"
+        )
         server.network.online = True
         sent = Counter(receipt.status for receipt in client.flush())
-        say(f"19:00  at home: {sent['sent']} reports sent, in an order that says nothing about the day")
-    say(f"       the server has {len(server.reports)} noisy answers; the tablet keeps who has answered, not what")
+        say(
+            f"19:00  at home: {sent['sent']} reports sent, in an order that says nothing about the day"
+        )
+    say(
+        f"       the server has {len(server.reports)} noisy answers; the tablet keeps who has answered, not what"
+    )
     return 0 if len(server.reports) == len(people) == sent["sent"] else 1
 
 

@@ -11,7 +11,12 @@ from frankly_sdk import AlreadyAnswered, Client, FranklyError
 Ask = Callable[[str], str]
 
 
-def interview(client: Client, language: str | None = None, ask: Ask = input, say: Callable[[str], None] = print) -> int:
+def interview(
+    client: Client,
+    language: str | None = None,
+    ask: Ask = input,
+    say: Callable[[str], None] = print,
+) -> int:
     """Explain, ask every question, hand over; 0 if the answer was sent or is waiting to be."""
     say(str(client.survey.explain(language)))
     if ask("\nGo on? [y/N] ").strip().lower() not in ("y", "yes"):
@@ -20,7 +25,9 @@ def interview(client: Client, language: str | None = None, ask: Ask = input, say
     document = client.survey.document
     chosen = language if language in document.languages else document.languages[0]
     strata = {question.id: _one(question, chosen, ask, say) for question in document.strata}
-    answers = {name: _one(question, chosen, ask, say) for name, question in document.questions.items()}
+    answers = {
+        name: _one(question, chosen, ask, say) for name, question in document.questions.items()
+    }
     try:
         receipt = client.answer(answers, strata=strata)
     except AlreadyAnswered as before:

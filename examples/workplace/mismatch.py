@@ -32,7 +32,11 @@ Table = list[list[int]]
 
 def asked(name: str, joint: Table, n: int) -> dict[str, Any]:
     """Return the request of one of the three designs for a pilot's counts, joint[limitation][health]."""
-    base: dict[str, Any] = {"prior": {"joint": joint}, "epsilon": EPSILON, "objective": "information"}
+    base: dict[str, Any] = {
+        "prior": {"joint": joint},
+        "epsilon": EPSILON,
+        "objective": "information",
+    }
     if name == "trusts the counts":
         return base | {"notion": "secret-ldp", "mechanism": "non-robust"}
     if name == "robust":
@@ -54,7 +58,9 @@ class Told:
 
 def table(persons: Sequence[Person]) -> Table:
     """Count limitation (rows) by health (columns)."""
-    return [joint_counts(persons, ("health",), (HEALTH,), limitation=secret) for secret in LIMITATION]
+    return [
+        joint_counts(persons, ("health",), (HEALTH,), limitation=secret) for secret in LIMITATION
+    ]
 
 
 def realised(weights: Sequence[Sequence[int]], truth: Table) -> float:
@@ -71,7 +77,9 @@ def realised(weights: Sequence[Sequence[int]], truth: Table) -> float:
             start = s * columns if in_pairs else 0
             chances.append(sum(n * weights[start + u][y] for u, n in enumerate(row)) / sum(row))
         if max(chances) > 0:
-            worst = max(worst, math.inf if min(chances) == 0 else math.log(max(chances) / min(chances)))
+            worst = max(
+                worst, math.inf if min(chances) == 0 else math.log(max(chances) / min(chances))
+            )
     return worst
 
 
@@ -79,7 +87,11 @@ FRAMES = ("everybody", "clinic")
 
 
 def rounds(
-    pilots: int, n: int, frame: str = "everybody", seed: int = SEED, clock: Callable[[], float] = time.monotonic
+    pilots: int,
+    n: int,
+    frame: str = "everybody",
+    seed: int = SEED,
+    clock: Callable[[], float] = time.monotonic,
 ) -> list[Told]:
     """Draw `pilots` samples of n people and return what became of each mechanism's promise.
 
@@ -94,7 +106,9 @@ def rounds(
     for _ in range(pilots):
         joint = table(draw.sample(met, n))
         for name in NAMES:
-            answer = design_json(parse_json(json.dumps(asked(name, joint, n)).encode(), decimals=True), clock)
+            answer = design_json(
+                parse_json(json.dumps(asked(name, joint, n)).encode(), decimals=True), clock
+            )
             weights = _weights(answer)
             found.append(Told(name, realised(weights, truth), answer["information"]))
     return found
@@ -123,8 +137,12 @@ def summary(found: Sequence[Told]) -> list[dict[str, Any]]:
 
 def told(run: Mapping[str, Any]) -> str:
     """Return what `--json` wrote as the table that is printed."""
-    lines = [f"Promised: {run['epsilon']} nats about the limitation, from pilots of {run['people']} people."]
-    lines.append(f"{'mechanism':<18} {'broken':>8} {'median':>7} {'largest':>8} {'information':>12}")
+    lines = [
+        f"Promised: {run['epsilon']} nats about the limitation, from pilots of {run['people']} people."
+    ]
+    lines.append(
+        f"{'mechanism':<18} {'broken':>8} {'median':>7} {'largest':>8} {'information':>12}"
+    )
     for line in run["mechanisms"]:
         broken = f"{line['broken']}/{line['pilots']}"
         figures = f"{line['median']:7.2f} {line['largest']:8.2f} {line['information']:12.3f}"
@@ -134,7 +152,9 @@ def told(run: Mapping[str, Any]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the rounds and print the summary."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pilots", type=int, default=40)
     parser.add_argument("--people", type=int, default=1000)
     parser.add_argument("--from", dest="frame", choices=FRAMES, default=FRAMES[0])

@@ -25,21 +25,40 @@ def downgrade() -> None:
 def _surveys() -> None:
     op.create_table(
         "surveys",
-        sa.Column("id", sa.LargeBinary(16), nullable=False, comment="random, fixed at the first apply"),
-        sa.Column("name", sa.String(64), nullable=False, comment="the admin's slug, unique on this server"),
         sa.Column(
-            "definition", sa.Text, nullable=False, comment="the draft as canonical JSON; the next version to publish"
+            "id", sa.LargeBinary(16), nullable=False, comment="random, fixed at the first apply"
+        ),
+        sa.Column(
+            "name", sa.String(64), nullable=False, comment="the admin's slug, unique on this server"
+        ),
+        sa.Column(
+            "definition",
+            sa.Text,
+            nullable=False,
+            comment="the draft as canonical JSON; the next version to publish",
         ),
         sa.PrimaryKeyConstraint("id", name="pk_surveys"),
         sa.UniqueConstraint("name", name="uq_surveys_name"),
     )
     op.create_table(
         "documents",
-        sa.Column("digest", sa.LargeBinary(32), nullable=False, comment="SHA-256 of the signed payload"),
+        sa.Column(
+            "digest", sa.LargeBinary(32), nullable=False, comment="SHA-256 of the signed payload"
+        ),
         sa.Column("survey", sa.LargeBinary(16), nullable=False, comment="the survey it belongs to"),
         sa.Column("version", sa.Integer, nullable=False, comment="1, 2, ... within the survey"),
-        sa.Column("source", sa.LargeBinary(32), nullable=False, comment="digest of the definition it was made from"),
-        sa.Column("envelope", sa.LargeBinary, nullable=False, comment="the signed bytes as served; immutable"),
+        sa.Column(
+            "source",
+            sa.LargeBinary(32),
+            nullable=False,
+            comment="digest of the definition it was made from",
+        ),
+        sa.Column(
+            "envelope",
+            sa.LargeBinary,
+            nullable=False,
+            comment="the signed bytes as served; immutable",
+        ),
         sa.PrimaryKeyConstraint("digest", name="pk_documents"),
         sa.ForeignKeyConstraint(["survey"], ["surveys.id"], name="fk_documents_survey_surveys"),
         sa.UniqueConstraint("survey", "version", name="uq_documents_survey_version"),
@@ -58,8 +77,18 @@ def _reports() -> None:
             nullable=False,
             comment="the document whose mechanism made the symbols",
         ),
-        sa.Column("symbols", sa.Text, nullable=False, comment="randomised symbols, one per block, comma-separated"),
-        sa.Column("strata", sa.Text, nullable=False, comment="public strata as canonical JSON, empty if none"),
+        sa.Column(
+            "symbols",
+            sa.Text,
+            nullable=False,
+            comment="randomised symbols, one per block, comma-separated",
+        ),
+        sa.Column(
+            "strata",
+            sa.Text,
+            nullable=False,
+            comment="public strata as canonical JSON, empty if none",
+        ),
         sa.PrimaryKeyConstraint("survey", "id", name="pk_reports"),
         sqlite_with_rowid=False,
     )
@@ -74,10 +103,14 @@ def _counters() -> None:
             nullable=False,
             comment="the document whose mechanism made the symbols",
         ),
-        sa.Column("block", sa.SmallInteger, nullable=False, comment="position of the block, from 0"),
+        sa.Column(
+            "block", sa.SmallInteger, nullable=False, comment="position of the block, from 0"
+        ),
         sa.Column("stratum", sa.String(1200), nullable=False, comment="as in reports.strata"),
         sa.Column("symbol", sa.Integer, nullable=False, comment="the report symbol"),
-        sa.Column("slot", sa.SmallInteger, nullable=False, comment="spreads writers; summed on reading"),
+        sa.Column(
+            "slot", sa.SmallInteger, nullable=False, comment="spreads writers; summed on reading"
+        ),
         sa.Column("n", sa.BigInteger, nullable=False, comment="reports with this symbol"),
         sa.PrimaryKeyConstraint("document", "block", "stratum", "symbol", "slot", name="pk_counts"),
         sa.CheckConstraint("n >= 0", name=op.f("ck_counts_n")),
@@ -88,7 +121,9 @@ def _counters() -> None:
         "day_counts",
         sa.Column("survey", sa.LargeBinary(16), nullable=False, comment="the survey addressed"),
         sa.Column("day", sa.String(10), nullable=False, comment="UTC day; nothing finer is kept"),
-        sa.Column("event", sa.String(64), nullable=False, comment="the problem code of refused reports"),
+        sa.Column(
+            "event", sa.String(64), nullable=False, comment="the problem code of refused reports"
+        ),
         sa.Column("n", sa.BigInteger, nullable=False, comment="how often"),
         sa.PrimaryKeyConstraint("survey", "day", "event", name="pk_day_counts"),
         sa.CheckConstraint("n >= 0", name=op.f("ck_day_counts_n")),
@@ -100,13 +135,21 @@ def _api_keys() -> None:
     op.create_table(
         "api_keys",
         sa.Column(
-            "prefix", sa.String(16), nullable=False, comment="first characters of the secret part, shown in lists"
+            "prefix",
+            sa.String(16),
+            nullable=False,
+            comment="first characters of the secret part, shown in lists",
         ),
         sa.Column("hash", sa.LargeBinary(32), nullable=False, comment="SHA-256 of the whole key"),
         sa.Column("role", sa.String(16), nullable=False, comment="admin or analyst"),
         sa.Column("label", sa.String(200), nullable=False, comment="the admin's note"),
         sa.Column("created", sa.String(20), nullable=False, comment="UTC, RFC 3339"),
-        sa.Column("revoked", sa.String(20), nullable=True, comment="UTC, RFC 3339; null while the key works"),
+        sa.Column(
+            "revoked",
+            sa.String(20),
+            nullable=True,
+            comment="UTC, RFC 3339; null while the key works",
+        ),
         sa.PrimaryKeyConstraint("prefix", name="pk_api_keys"),
         sa.CheckConstraint("role IN ('admin', 'analyst')", name=op.f("ck_api_keys_role")),
     )

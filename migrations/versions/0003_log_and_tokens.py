@@ -22,25 +22,48 @@ def upgrade() -> None:
         ),
         sa.Column("document", sa.LargeBinary(32), nullable=False, comment="the entry logged"),
         sa.PrimaryKeyConstraint("position", name="pk_log_entries"),
-        sa.ForeignKeyConstraint(["document"], ["documents.digest"], name="fk_log_entries_document_documents"),
+        sa.ForeignKeyConstraint(
+            ["document"], ["documents.digest"], name="fk_log_entries_document_documents"
+        ),
         sa.UniqueConstraint("document", name="uq_log_entries_document"),
         sa.CheckConstraint("position >= 0", name=op.f("ck_log_entries_position")),
     )
     op.create_table(
         "log_cosignatures",
-        sa.Column("size", sa.Integer, nullable=False, autoincrement=False, comment="how many entries the witness saw"),
+        sa.Column(
+            "size",
+            sa.Integer,
+            nullable=False,
+            autoincrement=False,
+            comment="how many entries the witness saw",
+        ),
         sa.Column("key_id", sa.LargeBinary(32), nullable=False, comment="the witness' key"),
-        sa.Column("line", sa.String(1000), nullable=False, comment="its newest signature line on that head"),
+        sa.Column(
+            "line",
+            sa.String(1000),
+            nullable=False,
+            comment="its newest signature line on that head",
+        ),
         sa.PrimaryKeyConstraint("size", "key_id", name="pk_log_cosignatures"),
         sa.CheckConstraint("size >= 0", name=op.f("ck_log_cosignatures_size")),
     )
     op.create_table(
         "tokens",
-        sa.Column("survey", sa.LargeBinary(16), nullable=False, comment="the survey the token opens, once"),
         sa.Column(
-            "hash", sa.LargeBinary(32), nullable=False, comment="SHA-256 of the token; the token itself is not kept"
+            "survey", sa.LargeBinary(16), nullable=False, comment="the survey the token opens, once"
         ),
-        sa.Column("spent", sa.Boolean, nullable=False, comment="used; by whom, when and for which report is not kept"),
+        sa.Column(
+            "hash",
+            sa.LargeBinary(32),
+            nullable=False,
+            comment="SHA-256 of the token; the token itself is not kept",
+        ),
+        sa.Column(
+            "spent",
+            sa.Boolean,
+            nullable=False,
+            comment="used; by whom, when and for which report is not kept",
+        ),
         sa.PrimaryKeyConstraint("survey", "hash", name="pk_tokens"),
         sqlite_with_rowid=False,
     )

@@ -63,12 +63,22 @@ def _create() -> None:
             nullable=False,
             comment="the document whose mechanism made the symbols",
         ),
-        sa.Column("block", sa.SmallInteger, nullable=False, comment="position of the block, from 0"),
-        sa.Column("other", sa.SmallInteger, nullable=False, comment="a later block, or a set's own"),
+        sa.Column(
+            "block", sa.SmallInteger, nullable=False, comment="position of the block, from 0"
+        ),
+        sa.Column(
+            "other", sa.SmallInteger, nullable=False, comment="a later block, or a set's own"
+        ),
         sa.Column("stratum", sa.String(1200), nullable=False, comment="as in reports.strata"),
-        sa.Column("symbol", sa.Integer, nullable=False, comment="of the block, or a set's position"),
-        sa.Column("other_symbol", sa.Integer, nullable=False, comment="of the other, or a later position"),
-        sa.Column("slot", sa.SmallInteger, nullable=False, comment="spreads writers; summed on reading"),
+        sa.Column(
+            "symbol", sa.Integer, nullable=False, comment="of the block, or a set's position"
+        ),
+        sa.Column(
+            "other_symbol", sa.Integer, nullable=False, comment="of the other, or a later position"
+        ),
+        sa.Column(
+            "slot", sa.SmallInteger, nullable=False, comment="spreads writers; summed on reading"
+        ),
         sa.Column("n", sa.BigInteger, nullable=False, comment="reports with both"),
         sa.PrimaryKeyConstraint(*_PAIR, "slot", name="pk_pair_counts"),
         sa.CheckConstraint("n >= 0", name=op.f("ck_pair_counts_n")),
@@ -78,8 +88,13 @@ def _create() -> None:
 
 
 def _layouts() -> list[tuple[bytes, bytes, Layout]]:
-    found = op.get_bind().execute(sa.select(_documents.c.digest, _documents.c.survey, _documents.c.envelope))
-    return [(bytes(digest), bytes(survey), Layout.read(bytes(envelope))) for digest, survey, envelope in found]
+    found = op.get_bind().execute(
+        sa.select(_documents.c.digest, _documents.c.survey, _documents.c.envelope)
+    )
+    return [
+        (bytes(digest), bytes(survey), Layout.read(bytes(envelope)))
+        for digest, survey, envelope in found
+    ]
 
 
 def _newly_numbered(layout: Layout, symbols: list[Any]) -> list[int]:
@@ -92,14 +107,18 @@ def _whole_reports(survey: bytes, digest: bytes) -> Iterator[tuple[Any, str, int
     keys = (_reports.c.symbols, _reports.c.strata)
     wanted = (_reports.c.survey == survey) & (_reports.c.document == digest)
     every = sa.select(*keys, sa.func.count()).where(wanted).group_by(*keys)
-    for symbols, stratum, n in op.get_bind().execute(every, execution_options={"yield_per": _CHUNK}):
+    for symbols, stratum, n in op.get_bind().execute(
+        every, execution_options={"yield_per": _CHUNK}
+    ):
         yield json.loads(f"[{symbols}]"), stratum, n
 
 
 def _replace(digest: bytes, found: Counter[tuple[Any, ...]]) -> None:
     """Put these counts in place of those of the same blocks."""
     blocks = sorted({block for _, block, *_ in found})
-    op.get_bind().execute(sa.delete(_counts).where(_counts.c.document == digest, _counts.c.block.in_(blocks)))
+    op.get_bind().execute(
+        sa.delete(_counts).where(_counts.c.document == digest, _counts.c.block.in_(blocks))
+    )
     _fill(_counts, _COUNT, found)
 
 

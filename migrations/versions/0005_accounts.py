@@ -25,7 +25,14 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for table in ("api_key_scopes", "survey_standings", "jobs", "audit_events", "sessions", "accounts"):
+    for table in (
+        "api_key_scopes",
+        "survey_standings",
+        "jobs",
+        "audit_events",
+        "sessions",
+        "accounts",
+    ):
         op.drop_table(table)
     if op.get_bind().dialect.name == "postgresql":
         op.execute("DROP FUNCTION audit_events_refuse()")
@@ -36,21 +43,47 @@ def _accounts() -> None:
         "accounts",
         sa.Column("id", sa.LargeBinary(16), nullable=False, comment="random"),
         sa.Column("organisation", sa.String(64), nullable=False, comment=_ORGANISATION),
-        sa.Column("email", sa.String(254), nullable=False, comment="folded; what people sign in with"),
-        sa.Column("password", sa.String(300), nullable=False, comment="argon2id, with its parameters and salt"),
+        sa.Column(
+            "email", sa.String(254), nullable=False, comment="folded; what people sign in with"
+        ),
+        sa.Column(
+            "password",
+            sa.String(300),
+            nullable=False,
+            comment="argon2id, with its parameters and salt",
+        ),
         sa.Column("role", sa.String(16), nullable=False, comment="owner, admin, analyst or viewer"),
         sa.Column("created", sa.String(20), nullable=False, comment=_TIME),
-        sa.Column("disabled", sa.String(20), nullable=True, comment="UTC, RFC 3339; null while the account works"),
-        sa.Column("failures", sa.Integer, nullable=False, comment="wrong passwords since the last right one"),
-        sa.Column("locked_until", sa.String(20), nullable=True, comment="UTC, RFC 3339; null if it was never locked"),
+        sa.Column(
+            "disabled",
+            sa.String(20),
+            nullable=True,
+            comment="UTC, RFC 3339; null while the account works",
+        ),
+        sa.Column(
+            "failures",
+            sa.Integer,
+            nullable=False,
+            comment="wrong passwords since the last right one",
+        ),
+        sa.Column(
+            "locked_until",
+            sa.String(20),
+            nullable=True,
+            comment="UTC, RFC 3339; null if it was never locked",
+        ),
         sa.PrimaryKeyConstraint("id", name="pk_accounts"),
         sa.UniqueConstraint("email", name="uq_accounts_email"),
-        sa.CheckConstraint("role IN ('owner', 'admin', 'analyst', 'viewer')", name=op.f("ck_accounts_role")),
+        sa.CheckConstraint(
+            "role IN ('owner', 'admin', 'analyst', 'viewer')", name=op.f("ck_accounts_role")
+        ),
         sa.CheckConstraint("failures >= 0", name=op.f("ck_accounts_failures")),
     )
     op.create_table(
         "sessions",
-        sa.Column("hash", sa.LargeBinary(32), nullable=False, comment="SHA-256 of the cookie's token"),
+        sa.Column(
+            "hash", sa.LargeBinary(32), nullable=False, comment="SHA-256 of the cookie's token"
+        ),
         sa.Column("account", sa.LargeBinary(16), nullable=False, comment="who signed in"),
         sa.Column("expires", sa.String(20), nullable=False, comment=_TIME),
         sa.PrimaryKeyConstraint("hash", name="pk_sessions"),
@@ -61,12 +94,25 @@ def _accounts() -> None:
 def _audit() -> None:
     op.create_table(
         "audit_events",
-        sa.Column("position", sa.Integer, nullable=False, autoincrement=True, comment="grows; rows are never changed"),
+        sa.Column(
+            "position",
+            sa.Integer,
+            nullable=False,
+            autoincrement=True,
+            comment="grows; rows are never changed",
+        ),
         sa.Column("at", sa.String(20), nullable=False, comment=_TIME),
         sa.Column("organisation", sa.String(64), nullable=False, comment=_ORGANISATION),
-        sa.Column("actor", sa.String(254), nullable=False, comment="an account's email, or the command line"),
+        sa.Column(
+            "actor",
+            sa.String(254),
+            nullable=False,
+            comment="an account's email, or the command line",
+        ),
         sa.Column("action", sa.String(64), nullable=False, comment="what was done"),
-        sa.Column("subject", sa.String(254), nullable=False, comment="what it was done to, by name"),
+        sa.Column(
+            "subject", sa.String(254), nullable=False, comment="what it was done to, by name"
+        ),
         sa.PrimaryKeyConstraint("position", name="pk_audit_events"),
     )
     if op.get_bind().dialect.name == "postgresql":
@@ -90,18 +136,29 @@ def _jobs() -> None:
     op.create_table(
         "jobs",
         sa.Column("id", sa.LargeBinary(16), nullable=False, comment="random"),
-        sa.Column("survey", sa.LargeBinary(16), nullable=False, comment="the survey being published"),
-        sa.Column("state", sa.String(16), nullable=False, comment="running, cancelling, done, failed or cancelled"),
+        sa.Column(
+            "survey", sa.LargeBinary(16), nullable=False, comment="the survey being published"
+        ),
+        sa.Column(
+            "state",
+            sa.String(16),
+            nullable=False,
+            comment="running, cancelling, done, failed or cancelled",
+        ),
         sa.Column("done", sa.Integer, nullable=False, comment="blocks designed"),
         sa.Column("total", sa.Integer, nullable=False, comment="blocks in all"),
         sa.Column(
-            "detail", sa.Text, nullable=False, comment="the block at work, the digest published, or why it failed"
+            "detail",
+            sa.Text,
+            nullable=False,
+            comment="the block at work, the digest published, or why it failed",
         ),
         sa.Column("updated", sa.String(20), nullable=False, comment=_TIME),
         sa.PrimaryKeyConstraint("id", name="pk_jobs"),
         sa.ForeignKeyConstraint(["survey"], ["surveys.id"], name="fk_jobs_survey_surveys"),
         sa.CheckConstraint(
-            "state IN ('running', 'cancelling', 'done', 'failed', 'cancelled')", name=op.f("ck_jobs_state")
+            "state IN ('running', 'cancelling', 'done', 'failed', 'cancelled')",
+            name=op.f("ck_jobs_state"),
         ),
     )
 
@@ -111,8 +168,18 @@ def _standings() -> None:
         "survey_standings",
         sa.Column("survey", sa.LargeBinary(16), nullable=False, comment="the survey"),
         sa.Column("organisation", sa.String(64), nullable=False, comment=_ORGANISATION),
-        sa.Column("state", sa.String(16), nullable=False, comment="open, paused, closed or archived: the admin's word"),
-        sa.Column("stop_reports", sa.Integer, nullable=True, comment="close at so many reports; null for no such rule"),
+        sa.Column(
+            "state",
+            sa.String(16),
+            nullable=False,
+            comment="open, paused, closed or archived: the admin's word",
+        ),
+        sa.Column(
+            "stop_reports",
+            sa.Integer,
+            nullable=True,
+            comment="close at so many reports; null for no such rule",
+        ),
         sa.Column(
             "stop_margin",
             sa.String(20),
@@ -120,14 +187,26 @@ def _standings() -> None:
             comment="the margin that number was worked out from, as a decimal text",
         ),
         sa.PrimaryKeyConstraint("survey", name="pk_survey_standings"),
-        sa.ForeignKeyConstraint(["survey"], ["surveys.id"], name="fk_survey_standings_survey_surveys"),
-        sa.CheckConstraint("state IN ('open', 'paused', 'closed', 'archived')", name=op.f("ck_survey_standings_state")),
+        sa.ForeignKeyConstraint(
+            ["survey"], ["surveys.id"], name="fk_survey_standings_survey_surveys"
+        ),
+        sa.CheckConstraint(
+            "state IN ('open', 'paused', 'closed', 'archived')",
+            name=op.f("ck_survey_standings_state"),
+        ),
     )
     op.create_table(
         "api_key_scopes",
         sa.Column("prefix", sa.String(16), nullable=False, comment="the key"),
         sa.Column("organisation", sa.String(64), nullable=False, comment=_ORGANISATION),
-        sa.Column("surveys", sa.Text, nullable=False, comment="ids of the surveys it opens, by spaces; empty for all"),
+        sa.Column(
+            "surveys",
+            sa.Text,
+            nullable=False,
+            comment="ids of the surveys it opens, by spaces; empty for all",
+        ),
         sa.PrimaryKeyConstraint("prefix", name="pk_api_key_scopes"),
-        sa.ForeignKeyConstraint(["prefix"], ["api_keys.prefix"], name="fk_api_key_scopes_prefix_api_keys"),
+        sa.ForeignKeyConstraint(
+            ["prefix"], ["api_keys.prefix"], name="fk_api_key_scopes_prefix_api_keys"
+        ),
     )

@@ -56,13 +56,28 @@ def _create() -> None:
             nullable=False,
             comment="the document whose mechanism made the symbols",
         ),
-        sa.Column("block", sa.SmallInteger, nullable=False, comment="position of the block, from 0"),
+        sa.Column(
+            "block", sa.SmallInteger, nullable=False, comment="position of the block, from 0"
+        ),
         sa.Column("stratum", sa.String(1200), nullable=False, comment="as in reports.strata"),
-        sa.Column("day", sa.String(10), nullable=False, comment="UTC day of arrival; empty if not known"),
-        sa.Column("symbol", sa.Integer, nullable=False, comment="the report symbol, or a set's position"),
-        sa.Column("other_symbol", sa.Integer, nullable=False, comment="a set's later position; -1 for a symbol alone"),
-        sa.Column("slot", sa.SmallInteger, nullable=False, comment="spreads writers; summed on reading"),
-        sa.Column("n", sa.BigInteger, nullable=False, comment="reports of that day with this symbol"),
+        sa.Column(
+            "day", sa.String(10), nullable=False, comment="UTC day of arrival; empty if not known"
+        ),
+        sa.Column(
+            "symbol", sa.Integer, nullable=False, comment="the report symbol, or a set's position"
+        ),
+        sa.Column(
+            "other_symbol",
+            sa.Integer,
+            nullable=False,
+            comment="a set's later position; -1 for a symbol alone",
+        ),
+        sa.Column(
+            "slot", sa.SmallInteger, nullable=False, comment="spreads writers; summed on reading"
+        ),
+        sa.Column(
+            "n", sa.BigInteger, nullable=False, comment="reports of that day with this symbol"
+        ),
         sa.PrimaryKeyConstraint(*_KEY, name="pk_counts_by_day"),
         sa.CheckConstraint("n >= 0", name=op.f("ck_counts_by_day_n")),
         sqlite_with_rowid=False,

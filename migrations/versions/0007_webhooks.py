@@ -17,24 +17,49 @@ def upgrade() -> None:
     op.create_table(
         "webhooks",
         sa.Column("survey", sa.LargeBinary(16), nullable=False, comment="the survey it is about"),
-        sa.Column("url", sa.String(500), nullable=False, comment="https address on a host the operator allows"),
-        sa.Column("secret", sa.String(64), nullable=False, comment="HMAC key, hex; signing needs it as it is"),
+        sa.Column(
+            "url",
+            sa.String(500),
+            nullable=False,
+            comment="https address on a host the operator allows",
+        ),
+        sa.Column(
+            "secret",
+            sa.String(64),
+            nullable=False,
+            comment="HMAC key, hex; signing needs it as it is",
+        ),
         sa.PrimaryKeyConstraint("survey", name="pk_webhooks"),
         sa.ForeignKeyConstraint(["survey"], ["surveys.id"], name="fk_webhooks_survey_surveys"),
     )
     op.create_table(
         "webhook_deliveries",
         sa.Column("survey", sa.LargeBinary(16), nullable=False, comment="the survey it is about"),
-        sa.Column("event", sa.String(64), nullable=False, comment="what happened, and to which version: told once"),
-        sa.Column("id", sa.LargeBinary(16), nullable=False, comment="random; the same in every try"),
-        sa.Column("body", sa.Text, nullable=False, comment="the JSON that is sent, the same in every try"),
+        sa.Column(
+            "event",
+            sa.String(64),
+            nullable=False,
+            comment="what happened, and to which version: told once",
+        ),
+        sa.Column(
+            "id", sa.LargeBinary(16), nullable=False, comment="random; the same in every try"
+        ),
+        sa.Column(
+            "body", sa.Text, nullable=False, comment="the JSON that is sent, the same in every try"
+        ),
         sa.Column("state", sa.String(16), nullable=False, comment="waiting, delivered or failed"),
         sa.Column("tries", sa.Integer, nullable=False, comment="how often it was tried"),
-        sa.Column("due", sa.String(20), nullable=False, comment="not to be tried before; UTC, RFC 3339"),
+        sa.Column(
+            "due", sa.String(20), nullable=False, comment="not to be tried before; UTC, RFC 3339"
+        ),
         sa.Column("detail", sa.String(200), nullable=False, comment="what the last try met"),
         sa.PrimaryKeyConstraint("survey", "event", name="pk_webhook_deliveries"),
-        sa.ForeignKeyConstraint(["survey"], ["surveys.id"], name="fk_webhook_deliveries_survey_surveys"),
-        sa.CheckConstraint("state IN ('waiting', 'delivered', 'failed')", name=op.f("ck_webhook_deliveries_state")),
+        sa.ForeignKeyConstraint(
+            ["survey"], ["surveys.id"], name="fk_webhook_deliveries_survey_surveys"
+        ),
+        sa.CheckConstraint(
+            "state IN ('waiting', 'delivered', 'failed')", name=op.f("ck_webhook_deliveries_state")
+        ),
         sa.CheckConstraint("tries >= 0", name=op.f("ck_webhook_deliveries_tries")),
     )
 

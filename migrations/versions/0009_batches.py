@@ -28,7 +28,10 @@ def upgrade() -> None:
     op.add_column("reports", sa.Column("release", sa.Integer, comment=release))
     settled = "rewritten since it was spent"
     op.add_column(
-        "tokens", sa.Column("settled", sa.Boolean, nullable=False, server_default=sa.false(), comment=settled)
+        "tokens",
+        sa.Column(
+            "settled", sa.Boolean, nullable=False, server_default=sa.false(), comment=settled
+        ),
     )
     for table in _OLD:
         op.execute(f"DELETE FROM {table}")  # noqa: S608 - names of ours
@@ -63,7 +66,13 @@ def _create() -> None:
     op.create_table(
         "batches",
         _document(),
-        sa.Column("release", sa.Integer, nullable=False, autoincrement=False, comment="1, 2, ... within the document"),
+        sa.Column(
+            "release",
+            sa.Integer,
+            nullable=False,
+            autoincrement=False,
+            comment="1, 2, ... within the document",
+        ),
         _stratum(),
         sa.Column("released", sa.String(20), nullable=False, comment="when, UTC, RFC 3339"),
         sa.Column("n", sa.BigInteger, nullable=False, comment="its reports; never changed"),
@@ -78,10 +87,16 @@ def _create() -> None:
         "batch_pair_counts",
         "released reports with both",
         _block(),
-        sa.Column("other", sa.SmallInteger, nullable=False, comment="a later block, or a set's own"),
+        sa.Column(
+            "other", sa.SmallInteger, nullable=False, comment="a later block, or a set's own"
+        ),
         _stratum(),
-        sa.Column("symbol", sa.Integer, nullable=False, comment="of the block, or a set's position"),
-        sa.Column("other_symbol", sa.Integer, nullable=False, comment="of the other, or a later position"),
+        sa.Column(
+            "symbol", sa.Integer, nullable=False, comment="of the block, or a set's position"
+        ),
+        sa.Column(
+            "other_symbol", sa.Integer, nullable=False, comment="of the other, or a later position"
+        ),
     )
     _counts(
         "batch_counts_by_day",
@@ -89,8 +104,15 @@ def _create() -> None:
         _block(),
         _stratum(),
         sa.Column("day", sa.String(10), nullable=False, comment="UTC day of the release"),
-        sa.Column("symbol", sa.Integer, nullable=False, comment="the report symbol, or a set's position"),
-        sa.Column("other_symbol", sa.Integer, nullable=False, comment="a set's later position; -1 for a symbol alone"),
+        sa.Column(
+            "symbol", sa.Integer, nullable=False, comment="the report symbol, or a set's position"
+        ),
+        sa.Column(
+            "other_symbol",
+            sa.Integer,
+            nullable=False,
+            comment="a set's later position; -1 for a symbol alone",
+        ),
     )
 
 
@@ -100,7 +122,9 @@ def _document() -> "sa.Column[object]":
 
 
 def _block() -> "sa.Column[object]":
-    return sa.Column("block", sa.SmallInteger, nullable=False, comment="position of the block, from 0")
+    return sa.Column(
+        "block", sa.SmallInteger, nullable=False, comment="position of the block, from 0"
+    )
 
 
 def _stratum() -> "sa.Column[object]":
@@ -126,7 +150,9 @@ def _comment_strata(words: str) -> None:
 
 def _drop_what_is_written(table: str) -> None:
     if op.get_bind().dialect.name == "sqlite":
-        op.execute(f"CREATE TRIGGER {table}_dropped BEFORE INSERT ON {table} BEGIN SELECT RAISE(IGNORE); END")
+        op.execute(
+            f"CREATE TRIGGER {table}_dropped BEFORE INSERT ON {table} BEGIN SELECT RAISE(IGNORE); END"
+        )
         return
     op.execute(
         "CREATE OR REPLACE FUNCTION frankly_drop_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$"
@@ -142,9 +168,16 @@ def _views(counts: str, by_day: str) -> None:
     groups = "d.survey, d.version, c.document"
     for view, table, columns, alone in (
         ("noisy_counts", counts, "c.block, c.stratum, c.symbol", ""),
-        ("noisy_counts_by_day", by_day, "c.block, c.stratum, c.day, c.symbol", f"WHERE c.other_symbol = {_ALONE}"),
+        (
+            "noisy_counts_by_day",
+            by_day,
+            "c.block, c.stratum, c.day, c.symbol",
+            f"WHERE c.other_symbol = {_ALONE}",
+        ),
     ):
-        named = ", ".join(f"{column} AS {column.removeprefix('c.')}" for column in columns.split(", "))
+        named = ", ".join(
+            f"{column} AS {column.removeprefix('c.')}" for column in columns.split(", ")
+        )
         op.execute(
             f"CREATE VIEW {view} AS SELECT {keys}, {named}, SUM(c.n) AS n "  # noqa: S608 - names of columns only
             f"FROM {table} c JOIN documents d ON d.digest = c.document {alone} GROUP BY {groups}, {columns}"

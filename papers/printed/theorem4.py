@@ -27,10 +27,15 @@ def factors(prior: Prior, attributes: Sequence[int], epsilon: Fraction) -> list[
     The paper enumerates the vertices of (20-23); columns are constrained one by one, so the programme over extreme rays
     has the same optimum.
     """
-    conditions = Conditions(prior, tuple(attributes))  # no factor is ever entered: nothing is known of outcomes
+    conditions = Conditions(
+        prior, tuple(attributes)
+    )  # no factor is ever entered: nothing is known of outcomes
     level = Fraction(*level_for(epsilon / len(attributes)))
     every = range(len(attributes))
-    return [most_informative(conditions.rows(j, level, "stepwise"), conditions.outcomes(j)) for j in every]
+    return [
+        most_informative(conditions.rows(j, level, "stepwise"), conditions.outcomes(j))
+        for j in every
+    ]
 
 
 def multiplied(tables: Sequence[Table]) -> FloatArray:

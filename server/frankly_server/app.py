@@ -45,7 +45,9 @@ class _NoSession(SecureCookieSessionInterface):
         return None
 
 
-def create_app(settings: Settings, *, clock: Clock | None = None, services: Services | None = None) -> APIFlask:
+def create_app(
+    settings: Settings, *, clock: Clock | None = None, services: Services | None = None
+) -> APIFlask:
     """Return the WSGI application.
 
     Parameters
@@ -114,7 +116,9 @@ def _open(settings: Settings, clock: Clock) -> Services:
 
 def _refuse_debug() -> None:
     if os.environ.get("FLASK_DEBUG", "0") not in ("", "0", "false"):
-        raise InvalidInput(Problem.UNSAFE_SETTING, "debug pages would show requests; unset it", "FLASK_DEBUG")
+        raise InvalidInput(
+            Problem.UNSAFE_SETTING, "debug pages would show requests; unset it", "FLASK_DEBUG"
+        )
 
 
 def _add_description(app: APIFlask) -> None:

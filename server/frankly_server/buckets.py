@@ -40,7 +40,9 @@ class Buckets:
             raise ValueError("a bucket fills at a positive rate and holds at least 1")
         self.per_s, self.burst = per_s, burst
         self._guard = threading.Lock()
-        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()  # name -> (level, time in s)
+        self._levels: OrderedDict[str, tuple[float, float]] = (
+            OrderedDict()
+        )  # name -> (level, time in s)
 
     def look(self, name: str, now: float) -> BucketLevel:
         """Return the allowance of a name without taking anything."""

@@ -13,7 +13,9 @@ class LazyModule:
 
     def __getattr__(self, attribute: str) -> Any:
         value = getattr(import_module(self._name), attribute)
-        setattr(self, attribute, value)  # later reads do not come here: some functions run millions of times
+        setattr(
+            self, attribute, value
+        )  # later reads do not come here: some functions run millions of times
         return value
 
 

@@ -49,7 +49,11 @@ def number(value: Any, field: str) -> Decimal:
     """Return a finite number, exactly as written. Raises InvalidInput(field_type)."""
     # repr is the shortest text of a float; Decimal(0.1) would have 55 digits.
     decimal = Decimal(repr(value)) if isinstance(value, float) else value
-    if isinstance(decimal, bool) or not isinstance(decimal, int | Decimal) or not Decimal(decimal).is_finite():
+    if (
+        isinstance(decimal, bool)
+        or not isinstance(decimal, int | Decimal)
+        or not Decimal(decimal).is_finite()
+    ):
         raise InvalidInput(Problem.FIELD_TYPE, "give a finite number", field)
     return Decimal(decimal)
 

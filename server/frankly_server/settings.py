@@ -17,7 +17,12 @@ _PREFIX = "FRANKLY_"
 
 def _bare_origin(url: str) -> str:
     scheme, separator, address = url.rstrip("/").partition("://")
-    if scheme not in ("http", "https") or not separator or not address or set(address) & set("?#@ \t\r\n"):
+    if (
+        scheme not in ("http", "https")
+        or not separator
+        or not address
+        or set(address) & set("?#@ \t\r\n")
+    ):
         raise ValueError("write the address people see, as in https://surveys.example.org")
     return f"{scheme}://{address}"
 

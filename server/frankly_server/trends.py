@@ -42,7 +42,9 @@ def trend_plot(title: str, periods: Sequence[str], trends: Sequence[Trend]) -> s
     # At least one percentage point high: a constant share would divide by zero.
     low, high = min(values), max(*values, min(values) + 0.01)
     height = (_PANEL + _LABEL) * len(trends) + _BOTTOM
-    description = "; ".join(f"{trend.label}: " + ", ".join(map(_description, trend.points)) for trend in trends)
+    description = "; ".join(
+        f"{trend.label}: " + ", ".join(map(_description, trend.points)) for trend in trends
+    )
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" class="intervals">',
         f"<title>{escape(title)}</title>",
@@ -54,7 +56,9 @@ def trend_plot(title: str, periods: Sequence[str], trends: Sequence[Trend]) -> s
     ends = [(_x(0, len(periods)), "start", periods[0])]
     if len(periods) > 1:
         ends.append((_x(len(periods) - 1, len(periods)), "end", periods[-1]))
-    return "\n".join([*lines, *(text(x, height - 8, side, label, 12) for x, side, label in ends), "</svg>"])
+    return "\n".join(
+        [*lines, *(text(x, height - 8, side, label, 12) for x, side, label in ends), "</svg>"]
+    )
 
 
 def _panel(trend: Trend, periods: list[str], span: tuple[float, float], top: int) -> list[str]:
@@ -68,15 +72,25 @@ def _panel(trend: Trend, periods: list[str], span: tuple[float, float], top: int
     for value in dict.fromkeys((low, 0.0, high)):
         # A number that would overlap the zero line's is left out; the table on the page shows it.
         overlaps = value in (low, high) and 0 < abs(y(value) - y(0.0)) < 14
-        lines.append(_line("axis", _LEFT, WIDTH - _RIGHT, y(value), y(value), 1.5 if value == 0 else 0.5))
-        lines += [] if overlaps else [text(_LEFT - 6, y(value) + 4, "end", f"{value * 100:.0f}%".replace("-", "−"), 12)]
+        lines.append(
+            _line("axis", _LEFT, WIDTH - _RIGHT, y(value), y(value), 1.5 if value == 0 else 0.5)
+        )
+        lines += (
+            []
+            if overlaps
+            else [text(_LEFT - 6, y(value) + 4, "end", f"{value * 100:.0f}%".replace("-", "−"), 12)]
+        )
     places = [(_x(periods.index(point.period), len(periods)), point) for point in trend.points]
     polyline = " ".join(f"{x},{y(point.estimate)}" for x, point in places)
-    lines.append(f'<polyline class="curve" points="{polyline}" fill="none" stroke="#174ea6" stroke-width="1.5"/>')
+    lines.append(
+        f'<polyline class="curve" points="{polyline}" fill="none" stroke="#174ea6" stroke-width="1.5"/>'
+    )
     for x, point in places:
         if point.low is not None and point.high is not None:
             lines.append(_line("whisker", x, x, y(point.low), y(point.high), 2))
-        lines.append(f'<circle class="curve-point" cx="{x}" cy="{y(point.estimate)}" r="3.5" fill="#174ea6"/>')
+        lines.append(
+            f'<circle class="curve-point" cx="{x}" cy="{y(point.estimate)}" r="3.5" fill="#174ea6"/>'
+        )
     return lines
 
 

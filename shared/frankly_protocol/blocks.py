@@ -125,7 +125,11 @@ class Block:
         """Read a block; checks parameters and ceiling, but not privacy (acceptance step 9)."""
         kind = value.get("kind") if isinstance(value, dict) else None
         # Checked before the fields: an old app reports a new kind as such, not as unknown fields.
-        if isinstance(value, dict) and "kind" in value and not (isinstance(kind, str) and kind in KINDS):
+        if (
+            isinstance(value, dict)
+            and "kind" in value
+            and not (isinstance(kind, str) and kind in KINDS)
+        ):
             raise UnsupportedDocument("unknown kind of mechanism: update the app", field)
         params = KINDS[kind].PARAMS if isinstance(kind, str) and kind in KINDS else ()
         data = schema.record(value, field, _KEYS | set(params))
@@ -140,13 +144,17 @@ class Block:
                     lambda v, f: Question.from_json(v, f, languages),
                 ),
                 mechanism=_mechanism(data["kind"], {name: data[name] for name in params}, field),
-                promises=schema.items(data["claims"], field + ".claims", 1, MAX_PROMISES, Promise.from_json),
+                promises=schema.items(
+                    data["claims"], field + ".claims", 1, MAX_PROMISES, Promise.from_json
+                ),
                 design_prior=counts(data["design_prior"], field + ".design_prior"),
                 ceiling=schema.optional(
                     data["ceiling"], field + ".ceiling", lambda v, f: Fraction(*schema.ratio(v, f))
                 ),
                 mechanism_name=schema.identifier(data["mechanism"], field + ".mechanism"),
-                certificate=schema.optional(data["certificate"], field + ".certificate", Certificate.from_json),
+                certificate=schema.optional(
+                    data["certificate"], field + ".certificate", Certificate.from_json
+                ),
             )
         except DocumentRejected as error:
             # Constructors know only relative fields; the path makes the error findable in the
@@ -181,7 +189,9 @@ def _mechanism(kind: str, params: Mapping[str, Any], field: str) -> Mechanism:
     """
     # Type and row length are checked before the mechanism computes with the numbers.
     for table in _tables(kind, params):
-        if not isinstance(table, list) or not all(isinstance(row, list) and len(row) <= MAX_REPORTS for row in table):
+        if not isinstance(table, list) or not all(
+            isinstance(row, list) and len(row) <= MAX_REPORTS for row in table
+        ):
             raise DocumentRejected(
                 "weights",
                 "expected a table of whole numbers",

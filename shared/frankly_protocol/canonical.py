@@ -111,7 +111,9 @@ def _parse(data: bytes, max_depth: int, *, decimals: bool) -> Any:
         raise _Bad(f"the body is nested deeper than {max_depth} levels") from None
     except json.JSONDecodeError as error:
         # The message of the parser is about syntax; the document itself is never quoted.
-        raise _Bad(f"the body is not valid JSON (line {error.lineno}, column {error.colno})") from None
+        raise _Bad(
+            f"the body is not valid JSON (line {error.lineno}, column {error.colno})"
+        ) from None
     return value
 
 
@@ -223,4 +225,6 @@ _DECODERS: Final = {
 
 
 def _message(error: Exception) -> str:
-    return str(error) if isinstance(error, _Bad) else "a text holds characters that UTF-8 cannot carry"
+    return (
+        str(error) if isinstance(error, _Bad) else "a text holds characters that UTF-8 cannot carry"
+    )

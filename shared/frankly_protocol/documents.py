@@ -77,7 +77,9 @@ class SurveyDocument:
         schema.distinct(tuple(block.id for block in self.blocks), "blocks")
         # Answers and public answers are looked up by question id, so ids are unique over all
         # blocks.
-        questions = [q.id for block in self.blocks for q in block.questions] + [q.id for q in self.strata]
+        questions = [q.id for block in self.blocks for q in block.questions] + [
+            q.id for q in self.strata
+        ]
         schema.distinct(tuple(questions), "blocks")
         self._require_tables()
 
@@ -96,7 +98,10 @@ class SurveyDocument:
         schema.record(data, None, _KEYS)
         languages = schema.items(data["languages"], "languages", 1, 32, schema.language)
         schema.distinct(languages, "languages")
-        times = {name: schema.moment(data[name], name) for name in ("issued", "opens", "closes", "expires")}
+        times = {
+            name: schema.moment(data[name], name)
+            for name in ("issued", "opens", "closes", "expires")
+        }
         document = cls(
             survey=schema.hex128(data["survey"], "survey"),
             version=schema.integer(data["version"], "version", 1),
@@ -104,12 +109,16 @@ class SurveyDocument:
             **times,
             languages=languages,
             title=schema.words(data["title"], "title", languages),
-            consent=schema.optional(data["consent"], "consent", lambda v, f: schema.words(v, f, languages)),
+            consent=schema.optional(
+                data["consent"], "consent", lambda v, f: schema.words(v, f, languages)
+            ),
             collect_url=schema.text(data["collect_url"], "collect_url", 2000),
             min_reports=schema.integer(data["min_reports"], "min_reports", 2),
             release_every=schema.text(data["release_every"], "release_every"),
             release_step=schema.integer(data["release_step"], "release_step", 2),
-            strata=schema.items(data["strata"], "strata", 0, 8, lambda v, f: Question.from_json(v, f, languages)),
+            strata=schema.items(
+                data["strata"], "strata", 0, 8, lambda v, f: Question.from_json(v, f, languages)
+            ),
             blocks=schema.items(data["blocks"], "blocks", 1, 100, _block_reader(languages)),
             token=schema.optional(data["token"], "token", TokenRule.from_json),
         )

@@ -130,7 +130,8 @@ class Envelope:
             "payload": base64.b64encode(self.payload).decode("ascii"),
             "payloadType": self.payload_type,
             "signatures": [
-                {"keyid": s.key_id, "sig": base64.b64encode(s.value).decode("ascii")} for s in self.signatures
+                {"keyid": s.key_id, "sig": base64.b64encode(s.value).decode("ascii")}
+                for s in self.signatures
             ],
         }
         return json.dumps(body, sort_keys=True, separators=(",", ":")).encode("ascii")
@@ -181,7 +182,9 @@ class Envelope:
         by_id = {key.key_id: key for key in keys}
         # A set of key ids: several signatures of one key count once.
         valid_ids = {
-            s.key_id for s in self.signatures if s.key_id in by_id and by_id[s.key_id].verifies(s.value, message)
+            s.key_id
+            for s in self.signatures
+            if s.key_id in by_id and by_id[s.key_id].verifies(s.value, message)
         }
         if len(valid_ids) < threshold:
             raise DocumentRejected(
@@ -209,7 +212,11 @@ def _signatures(items: object) -> tuple[Signature, ...]:
     signatures = []
     for i, item in enumerate(items):
         field = f"signatures[{i}]"
-        if not isinstance(item, dict) or set(item) != {"keyid", "sig"} or not isinstance(item["keyid"], str):
+        if (
+            not isinstance(item, dict)
+            or set(item) != {"keyid", "sig"}
+            or not isinstance(item["keyid"], str)
+        ):
             raise DocumentRejected("envelope", "a signature has exactly keyid and sig", field)
         signatures.append(Signature(item["keyid"], _base64(item["sig"], field + ".sig")))
     if len({s.key_id for s in signatures}) != len(signatures):

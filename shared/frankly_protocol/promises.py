@@ -56,7 +56,9 @@ class Prior:
     @property
     def table(self) -> Joint:
         """The counts of everybody, with one row per secret: the sum of the tables."""
-        totals = tuple(tuple(map(sum, zip(*rows, strict=True))) for rows in zip(*self.tables, strict=True))
+        totals = tuple(
+            tuple(map(sum, zip(*rows, strict=True))) for rows in zip(*self.tables, strict=True)
+        )
         return _rows_per_secret(totals)
 
     @property
@@ -80,7 +82,9 @@ class Prior:
             )
         for z, table in enumerate(tables):
             place = f"{field}.tables[{z}]"
-            if len(table) not in (1, len(names)) or (len(table) == 1 and len(table[0]) != len(names)):
+            if len(table) not in (1, len(names)) or (
+                len(table) == 1 and len(table[0]) != len(names)
+            ):
                 raise schema.reject(
                     f"expected {len(names)} rows, or one row if the answer is the secret",
                     place,
@@ -163,7 +167,11 @@ class Promise:
         if sensitive is None:
             return replace(self.claim, joint=rows) if len(rows) > 1 else None
         # One row that is the sensitive secret's is a certainty: the verifier refuses it.
-        return replace(self.claim, joint=rows, sensitive=present.index(sensitive)) if sensitive in present else None
+        return (
+            replace(self.claim, joint=rows, sensitive=present.index(sensitive))
+            if sensitive in present
+            else None
+        )
 
     @classmethod
     def under(cls, claim: Claim, prior: Prior) -> "Promise":
@@ -190,7 +198,11 @@ class Promise:
         if notion != "alip" and read["level"] is None:
             raise schema.reject("only alip may leave a level open", field + ".level")
         prior = read.pop("prior", None)
-        secret, source = (prior.secret, prior.source) if prior else (read.pop("secret", None), read.pop("source", None))
+        secret, source = (
+            (prior.secret, prior.source)
+            if prior
+            else (read.pop("secret", None), read.pop("source", None))
+        )
         if "sensitive" in read:
             read["sensitive"] = _row_of(read["sensitive"], prior, field + ".sensitive")
         return cls(
@@ -213,7 +225,9 @@ class Promise:
             "diagonal": claim.diagonal,
             "secret": self.secret,
             "source": self.source,
-            "sensitive": self.prior.secrets[claim.sensitive] if self.prior and claim.sensitive is not None else None,
+            "sensitive": self.prior.secrets[claim.sensitive]
+            if self.prior and claim.sensitive is not None
+            else None,
         }
         return {"notion": claim.notion} | {name: every[name] for name in _FIELDS[claim.notion]}
 
@@ -255,7 +269,9 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "low_level": lambda v, f: schema.optional(v, f, schema.ratio),
     "delta": lambda v, f: schema.ratio(v, f, 0),
     "prior": Prior.from_json,
-    "attributes": lambda v, f: schema.items(v, f, 1, 8, lambda n, g: schema.integer(n, g, 2, MAX_ANSWERS)),
+    "attributes": lambda v, f: schema.items(
+        v, f, 1, 8, lambda n, g: schema.integer(n, g, 2, MAX_ANSWERS)
+    ),
     "lower_bounds": lambda v, f: schema.items(v, f, 2, MAX_ANSWERS, _bounds_row),
     "diagonal": schema.flag,
     "secret": schema.identifier,

@@ -95,7 +95,9 @@ class Report:
         for name, pattern in (("doc", _DIGEST), ("id", _HEX128)):
             if not isinstance(body[name], str) or not pattern.fullmatch(body[name]):
                 raise InvalidInput(Problem.FIELD_TYPE, _EXPECTED[name], name)
-        if body["token"] is not None and not (isinstance(body["token"], str) and _TOKEN.fullmatch(body["token"])):
+        if body["token"] is not None and not (
+            isinstance(body["token"], str) and _TOKEN.fullmatch(body["token"])
+        ):
             raise InvalidInput(Problem.TOKEN_INVALID, "a token is base64url text, or null", "token")
         return cls(
             body["doc"],
@@ -119,7 +121,9 @@ def _symbols(value: Any) -> tuple[SymbolJson, ...]:
 def _is_symbol(value: Any) -> bool:
     if isinstance(value, list):
         return all(type(y) is int and y >= 0 for y in value)
-    return (type(value) is int and value >= 0) or (isinstance(value, str) and bool(_SET.fullmatch(value)))
+    return (type(value) is int and value >= 0) or (
+        isinstance(value, str) and bool(_SET.fullmatch(value))
+    )
 
 
 def _strata(value: Any) -> dict[str, str]:

@@ -92,7 +92,9 @@ def unsafe_character(value: str) -> str | None:
     for i, char in enumerate(value):
         if unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"):
             continue
-        inside = 0 < i < len(value) - 1 and not value[i - 1].isascii() and not value[i + 1].isascii()
+        inside = (
+            0 < i < len(value) - 1 and not value[i - 1].isascii() and not value[i + 1].isascii()
+        )
         if not (char in _JOINERS and inside):
             return f"U+{ord(char):04X}"
     return None
@@ -101,7 +103,8 @@ def unsafe_character(value: str) -> str | None:
 def words(value: Any, field: str, languages: tuple[str, ...]) -> dict[str, str]:
     """Return a text per language, for exactly the document's languages."""
     return {
-        key: text(translation, f"{field}.{key}") for key, translation in record(value, field, set(languages)).items()
+        key: text(translation, f"{field}.{key}")
+        for key, translation in record(value, field, set(languages)).items()
     }
 
 

@@ -42,7 +42,9 @@ def test_what_is_computed_at_once_is_the_product_s(every: dict[str, Any], name: 
 def test_another_product_is_noticed(every: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     def wider(*given: Any) -> Any:
         value, margins = linear.product_margins(*given)
-        return value, replace(margins, score=tuple((low, high + 1e-3) for low, high in margins.score))
+        return value, replace(
+            margins, score=tuple((low, high + 1e-3) for low, high in margins.score)
+        )
 
     monkeypatch.setattr(grid, "product_margins", wider)
     with pytest.raises(grid.Differs, match="score of ldp, target 0"):
@@ -51,7 +53,12 @@ def test_another_product_is_noticed(every: dict[str, Any], monkeypatch: pytest.M
 
 def test_cells_of_two_symbols_are_enumerated_and_demands_hold(every: dict[str, Any]) -> None:
     designs = [every[name] for name in ("families/warner", "hamming")]
-    cells = [cell for each in designs for made in (grid.cells, sums.ratios) for cell in made(each, 40, seed=1)]
+    cells = [
+        cell
+        for each in designs
+        for made in (grid.cells, sums.ratios)
+        for cell in made(each, 40, seed=1)
+    ]
     assert {cell.exactly for cell in cells} == {True, False}
     assert {cell.kind for cell in cells} == {"shares", "differences", "ratios"}
     for found in demands.figures(cells):
@@ -70,4 +77,9 @@ def test_a_cell_that_falls_short_is_found(every: dict[str, Any]) -> None:
 def test_everything_that_is_shipped_is_in_the_grid() -> None:
     folder = shipped.ROOT / "server/frankly_server/surveys/templates"
     assert {path.stem for path in folder.glob("*.yaml")} <= {path.stem for path in shipped.SURVEYS}
-    assert {path.parent.name for path in shipped.SURVEYS} >= {"affairs", "workplace", "multi", "templates"}
+    assert {path.parent.name for path in shipped.SURVEYS} >= {
+        "affairs",
+        "workplace",
+        "multi",
+        "templates",
+    }

@@ -59,7 +59,10 @@ def test_every_demand_holds_at_small_sizes_of_adult(root: Path) -> None:
 def test_table_for_people(root: Path) -> None:
     done = run(root, "--quick", "--items", "4")
     head, *lines = done.stdout.splitlines()
-    assert head.split() == "item case value bound gap s baseline its value its s ratio limit holds".split()
+    assert (
+        head.split()
+        == "item case value bound gap s baseline its value its s ratio limit holds".split()
+    )
     assert lines
     assert all(line.split()[0] == "4" and line.endswith("yes") for line in lines)
 
@@ -78,7 +81,9 @@ def test_ratio_is_of_the_baseline_to_the_engine(load: Load) -> None:
     assert Row(1, "", 1.0, 1.0, 0.0, 0.5, "", None, None, "", None).ratio is None
 
 
-def test_adult_is_counted_by_name(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adult_is_counted_by_name(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     adult = load("adult")
     table = tmp_path / "adult.csv"
     monkeypatch.setattr(adult, "DATA", table)
@@ -118,7 +123,11 @@ def test_enumeration_finds_the_best_of_a_grid(load: Load, notion: str, epsilon: 
                 good &= other <= math.exp(epsilon) * sent[:, s] + 1e-12
     best = float(informations(joint, Q[good]).max())
     module = load("enumeration")
-    found = module.secret_ldp(joint, epsilon) if notion == "secret-ldp" else module.lip(joint, epsilon, epsilon)
+    found = (
+        module.secret_ldp(joint, epsilon)
+        if notion == "secret-ldp"
+        else module.lip(joint, epsilon, epsilon)
+    )
     # A mechanism of the grid is never better, and the best of the polytope lies within a step of one of its points.
     assert best <= found.information + 1e-12
     assert found.information - best <= 0.005

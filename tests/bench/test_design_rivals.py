@@ -87,7 +87,10 @@ def test_best_subset_selection_at_equal_shares_is_the_best_of_the_tables(
 def kept(load: Load, mechanism: DenseMechanism, claims: list) -> bool:
     """Whether the definitions' rows, as the rivals have them, hold for every report."""
     weights = np.array(mechanism.weights, dtype=float)
-    return bool(np.min(load("definitions").rows(claims, mechanism.answers) @ weights) >= -1e-9 * weights.max())
+    return bool(
+        np.min(load("definitions").rows(claims, mechanism.answers) @ weights)
+        >= -1e-9 * weights.max()
+    )
 
 
 @pytest.mark.parametrize("number", range(24))
@@ -138,7 +141,9 @@ def test_rival_of_two_answers_reaches_warner(load: Load, objective: str) -> None
 
 
 @pytest.mark.parametrize("notion", ["secret-ldp", "lip"])
-def test_rival_of_two_answers_comes_near_the_best_of_a_grid_and_not_above(load: Load, notion: str) -> None:
+def test_rival_of_two_answers_comes_near_the_best_of_a_grid_and_not_above(
+    load: Load, notion: str
+) -> None:
     prior = Prior.from_rows([[35, 10], [15, 40]])
     claim = promises.promise(notion, prior, Fraction("0.4"))
     rivals, shares = load("rivals"), prior.probabilities()
@@ -161,7 +166,9 @@ def test_complete_columns_make_mechanisms(load: Load) -> None:
     search.best("information")
     rows = load("definitions").rows(drawn.asked.claims, drawn.asked.prior.answers)
     assert np.min(search._columns @ rows.T) >= -1e-6 * np.max(search._columns)
-    assert search._columns @ drawn.asked.prior.probabilities() == pytest.approx(np.ones(len(search._columns)))
+    assert search._columns @ drawn.asked.prior.probabilities() == pytest.approx(
+        np.ones(len(search._columns))
+    )
 
 
 def test_theorem_4_promises_next_to_nothing_of_two_copies_of_two_bits(load: Load) -> None:
@@ -172,12 +179,19 @@ def test_theorem_4_promises_next_to_nothing_of_two_copies_of_two_bits(load: Load
     assert row.baseline_value > 2.5
     # The true level by the exact verifier, of the same two mechanisms in whole numbers.
     prior = item5.parity(noise=1000, slip=1, total=10**5)
-    first, second = ([99 if (x >> k) & 1 == b else 1 for x in range(4) for b in (0, 1)] for k in range(2))
+    first, second = (
+        [99 if (x >> k) & 1 == b else 1 for x in range(4) for b in (0, 1)] for k in range(2)
+    )
     weights = [
-        [first[2 * i + a] * second[2 * j + b] for a in (0, 1) for b in (0, 1)] for i in range(4) for j in range(4)
+        [first[2 * i + a] * second[2 * j + b] for a in (0, 1) for b in (0, 1)]
+        for i in range(4)
+        for j in range(4)
     ]
     scaled = [[w << 48 for w in row] for row in weights]
-    rows = tuple(tuple([v // 10**4 for v in row[:-1]] + [2**48 - sum(v // 10**4 for v in row[:-1])]) for row in scaled)
+    rows = tuple(
+        tuple([v // 10**4 for v in row[:-1]] + [2**48 - sum(v // 10**4 for v in row[:-1])])
+        for row in scaled
+    )
     found = worst(DenseMechanism(48, rows), promises.side_channels(prior, Fraction(1), (4, 4)))
     assert math.log(found.ratio) == pytest.approx(row.baseline_value, abs=1e-6)
 
@@ -186,7 +200,9 @@ def test_realised_level_is_that_of_the_estimate(load: Load) -> None:
     joint = [[3, 1], [2, 4]]
     mechanism = DenseMechanism(4, ((12, 4), (8, 8), (4, 12), (2, 14)))
     first = [(3 * 12 + 1 * 8) / 4 / 16, (2 * 4 + 4 * 2) / 6 / 16]
-    expected = max(abs(math.log(first[0] / first[1])), abs(math.log((1 - first[0]) / (1 - first[1]))))
+    expected = max(
+        abs(math.log(first[0] / first[1])), abs(math.log((1 - first[0]) / (1 - first[1])))
+    )
     assert load("item6").realised_level(mechanism, joint) == pytest.approx(expected)
 
 

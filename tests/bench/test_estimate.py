@@ -40,7 +40,10 @@ def judge(found: Any, cells: list[Any]) -> None:
     """3 errors, corrected for how many comparisons are made: every score of every cell, for coverage by each method."""
     compared = sum(cases()[index].mechanism.answers for index, *_ in cells)
     for method in GUARANTEED:
-        assert found.below(method, LEVEL) <= coverage.corrected(3, compared * len(GUARANTEED)), (method, found)
+        assert found.below(method, LEVEL) <= coverage.corrected(3, compared * len(GUARANTEED)), (
+            method,
+            found,
+        )
     assert found.variance_z <= coverage.corrected(3, compared), found
 
 
@@ -66,7 +69,9 @@ def test_the_plugin_form_falls_short_where_it_is_said_to() -> None:
     assert (found.coverage["chebyshev_plugin"] or 0) < 0.8
 
 
-def held_from_to(ends: Callable[[int, int], tuple[float, float]], n: int, q: float, truth: float) -> tuple[int, int]:
+def held_from_to(
+    ends: Callable[[int, int], tuple[float, float]], n: int, q: float, truth: float
+) -> tuple[int, int]:
     """Return the least and the most of n for which the interval holds the truth: both of its ends grow with them."""
     middle = round(q * n)
 
@@ -83,7 +88,11 @@ def test_sequences_hold_at_a_hundred_looks() -> None:
     low, high, q = (-0.5, -0.5), (1.5, 1.5), 0.3  # Warner with ¾: truth ¼·… = −½ + 2q
     truth, w = -0.5 + 2 * q, np.array([0.0, 1.0])
     paths, looks = 2000, np.unique(np.geomspace(2, 4000, 100).astype(int))
-    sums = np.random.default_rng(5).binomial(np.diff(looks, prepend=0), q, size=(paths, len(looks))).cumsum(axis=1)
+    sums = (
+        np.random.default_rng(5)
+        .binomial(np.diff(looks, prepend=0), q, size=(paths, len(looks)))
+        .cumsum(axis=1)
+    )
 
     def of_two(k: int, n: int) -> tuple[float, float]:
         return sequence_of_two(TwoValues(low, high, k), n, LEVEL)
@@ -104,7 +113,12 @@ def test_the_fit_test_seldom_alarms_and_finds_attacks(full: bool) -> None:
     alarms = found = 0
     p = case.truth("skewed")
     best = int(
-        np.argmax([float(estimate(case.mechanism, [int(y == z) for z in range(5)]).unbiased[1] or 0) for y in range(5)])
+        np.argmax(
+            [
+                float(estimate(case.mechanism, [int(y == z) for z in range(5)]).unbiased[1] or 0)
+                for y in range(5)
+            ]
+        )
     )
     for _ in range(runs):
         honest = rng.multinomial(n, p @ case.law)
@@ -117,7 +131,9 @@ def test_the_fit_test_seldom_alarms_and_finds_attacks(full: bool) -> None:
 
 
 @pytest.mark.parametrize("census", [False, True])
-def test_parts_and_finite_populations_are_true_in_simulated_surveys(full: bool, census: bool) -> None:
+def test_parts_and_finite_populations_are_true_in_simulated_surveys(
+    full: bool, census: bool
+) -> None:
     """n of N people drawn without replacement, or all of them: whole, privacy and sampling variance by simulation.
 
     The privacy part is what answers of the same people vary by when randomised again; sampling is the rest.
@@ -125,7 +141,12 @@ def test_parts_and_finite_populations_are_true_in_simulated_surveys(full: bool, 
     rng, runs, people = np.random.default_rng(21), 4000 if full else 100, 400
     compared = 0
     found = []
-    for case in (cases()[3], cases()[7], cases()[9], cases()[11]):  # randomised response, a table, unary, subset
+    for case in (
+        cases()[3],
+        cases()[7],
+        cases()[9],
+        cases()[11],
+    ):  # randomised response, a table, unary, subset
         a = case.mechanism.answers
         n = people if census else people // 2
         answers = np.arange(people) % a
@@ -134,7 +155,9 @@ def test_parts_and_finite_populations_are_true_in_simulated_surveys(full: bool, 
         values, inner, wholes, privacies = [], [], [], []
         for _ in range(runs):
             sample = np.bincount(rng.permutation(answers)[:n], minlength=a)
-            drawn = np.sum([rng.multinomial(k, law) for k, law in zip(sample, case.law, strict=True)], axis=0)
+            drawn = np.sum(
+                [rng.multinomial(k, law) for k, law in zip(sample, case.law, strict=True)], axis=0
+            )
             each = Figures(
                 evidence_of(case.mechanism, case.counts(drawn), shares(a), None), a, None if census else people,
                 census=census, are_shares=True,
@@ -153,7 +176,9 @@ def test_parts_and_finite_populations_are_true_in_simulated_surveys(full: bool, 
             (np.array(values) - np.array(inner) - p, np.array(wholes) - np.array(privacies)),
         ):
             terms = deviations**2 - estimated
-            error = np.sqrt(np.maximum(terms.var(axis=0, ddof=1), 2 * estimated.mean(axis=0) ** 2) / runs)
+            error = np.sqrt(
+                np.maximum(terms.var(axis=0, ddof=1), 2 * estimated.mean(axis=0) ** 2) / runs
+            )
             # A census has no sampling part: what is left there is rounding, 1e-17 of variances of 1e-3.
             found.append(np.abs(terms.mean(axis=0)) / np.maximum(error, 1e-12))
             compared += a

@@ -22,21 +22,31 @@ def test_points_are_measured(bench: Any) -> None:
     assert {(p.panel, p.curve, p.x) for p in points} == {
         *(("design", "c = 2 secrets", a) for a in (4, 8)),
         *(("verify", name, k) for name in ("LDP", "LIP, k secrets") for k in (2, 8)),
-        *(("estimate_n", name, n) for name in ("5 shares", "16 × 16 cross-tab") for n in (100, 10_000)),
+        *(
+            ("estimate_n", name, n)
+            for name in ("5 shares", "16 × 16 cross-tab")
+            for n in (100, 10_000)
+        ),
         *(("estimate_k", name, k) for name in ("k shares", "k × k cross-tab") for k in (2, 8)),
     }
     assert all(0 < p.y < 60 for p in points)
 
 
-def test_what_is_filed_is_on_the_page(bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: Path) -> None:
+def test_what_is_filed_is_on_the_page(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: Path
+) -> None:
     performance = importlib.import_module("_performance")
     monkeypatch.setattr(performance, "DOCS", tmp_path)
     (tmp_path / "bench").mkdir()
-    (tmp_path / "bench" / "design.json").write_text((root / "docs" / "bench" / "design.json").read_text())
+    (tmp_path / "bench" / "design.json").write_text(
+        (root / "docs" / "bench" / "design.json").read_text()
+    )
     of = {"python": "3.11", "machine": "x"}
     growth = of | {
         "bench": "growth",
-        "points": [{"panel": "design", "curve": "c = 2 secrets", "x": a, "y": a * 0.1} for a in (4, 8, 16)]
+        "points": [
+            {"panel": "design", "curve": "c = 2 secrets", "x": a, "y": a * 0.1} for a in (4, 8, 16)
+        ]
         + [{"panel": "intake", "curve": "single reports", "x": k, "y": 900.0 * k} for k in (1, 2)],
     }
     intake = of | {
@@ -45,7 +55,10 @@ def test_what_is_filed_is_on_the_page(bench: Any, monkeypatch: pytest.MonkeyPatc
         "spread": {"ratio_single_sqlite": [0.8, 1.0]},
         "asked": {"ratio_single_sqlite": "≥ 0.8"},
     }
-    for name, body in {"growth": growth, "intake": intake | {"short": ["ratio_single_sqlite"]}}.items():
+    for name, body in {
+        "growth": growth,
+        "intake": intake | {"short": ["ratio_single_sqlite"]},
+    }.items():
         (tmp_path / f"{name}.out").write_text(json.dumps(body))
     performance.main([str(tmp_path / "growth.out"), str(tmp_path / "intake.out")])
     page = (tmp_path / "performance.md").read_text()
@@ -53,24 +66,49 @@ def test_what_is_filed_is_on_the_page(bench: Any, monkeypatch: pytest.MonkeyPatc
     assert "| ratio_single_sqlite | 0.9 | 0.8 | 1 | ≥ 0.8 |" in page
     assert "Falls short: ratio_single_sqlite." in page
     drawn = ElementTree.parse(tmp_path / "bench" / "growth.svg").getroot()
-    curves = [each.get("points", "").split() for each in drawn.iter() if each.tag.endswith("polyline")]
+    curves = [
+        each.get("points", "").split() for each in drawn.iter() if each.tag.endswith("polyline")
+    ]
     assert [len(points) for points in curves] == [3, 2]
 
 
-def test_a_result_of_a_part_replaces_that_part(bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_result_of_a_part_replaces_that_part(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     performance = importlib.import_module("_performance")
     monkeypatch.setattr(performance, "DOCS", tmp_path)
     (tmp_path / "bench").mkdir()
 
     def filed(body: dict[str, Any]) -> dict[str, Any]:
         performance._file(body)
-        found: dict[str, Any] = json.loads((tmp_path / "bench" / f"{body['bench']}.json").read_text())
+        found: dict[str, Any] = json.loads(
+            (tmp_path / "bench" / f"{body['bench']}.json").read_text()
+        )
         return found
 
-    whole = {"bench": "scale", "sent_per_s": 5.0, "ratio_memory": 1.5, "crosstab_s": 3.0, "load": [1.0, 2.0]}
+    whole = {
+        "bench": "scale",
+        "sent_per_s": 5.0,
+        "ratio_memory": 1.5,
+        "crosstab_s": 3.0,
+        "load": [1.0, 2.0],
+    }
     filed(whole | {"short": ["ratio_memory", "crosstab_s"], "holds": False})
-    found = filed({"bench": "scale", "crosstab_s": 0.5, "part": True, "load": [9.0, 8.0], "short": [], "holds": True})
-    assert (found["sent_per_s"], found["crosstab_s"], found["short"]) == (5.0, 0.5, ["ratio_memory"])
+    found = filed(
+        {
+            "bench": "scale",
+            "crosstab_s": 0.5,
+            "part": True,
+            "load": [9.0, 8.0],
+            "short": [],
+            "holds": True,
+        }
+    )
+    assert (found["sent_per_s"], found["crosstab_s"], found["short"]) == (
+        5.0,
+        0.5,
+        ["ratio_memory"],
+    )
     assert (found["holds"], found["load"]) == (False, [1.0, 2.0, 9.0, 8.0])
     again = filed(whole | {"short": [], "holds": True})
     assert (again["crosstab_s"], again["load"]) == (3.0, [1.0, 2.0])

@@ -22,7 +22,12 @@ def test_intake_on_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "CONNECTIONS", (1, 2))
     monkeypatch.setattr(bench, "OWN", (2,))
     figures = bench.measure("sqlite", 4, 1, 1, 1)
-    for name in ("ratio_sqlite_4_1_plain", "p50_sqlite_4_2_bare", "ratio_own_sqlite_4_2_plain", "sqlite_4_batch_per_s"):
+    for name in (
+        "ratio_sqlite_4_1_plain",
+        "p50_sqlite_4_2_bare",
+        "ratio_own_sqlite_4_2_plain",
+        "sqlite_4_batch_per_s",
+    ):
         [value] = figures[name]
         assert value > 0
     assert {f"cpu_sqlite_4_2_{name}_s" for name in ("ours", "plain", "bare")} <= set(figures)

@@ -16,7 +16,9 @@ def bench(root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     found = importlib.import_module("intake_counts")
     for name, value in {"BATCH": 4, "ROUNDS": 1, "FEW": 60, "MANY": 80}.items():
         monkeypatch.setattr(found, name, value)
-    monkeypatch.setattr(found, "CASES", {name: found.CASES[name] for name in ("two_tables", "unary_16")})
+    monkeypatch.setattr(
+        found, "CASES", {name: found.CASES[name] for name in ("two_tables", "unary_16")}
+    )
     return found
 
 

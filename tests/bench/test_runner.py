@@ -16,10 +16,14 @@ def bench(root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module
 
 
-def test_a_result_tells_medians_spread_and_what_falls_short(bench: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_result_tells_medians_spread_and_what_falls_short(
+    bench: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     runner = bench("_runner")
     seen = {"ratio_a": [2.0, 0.5, 1.0], "b_s": [3.0], "ratio_c": [0.4, 0.6]}
-    result = runner.Result("some", seen, most={"ratio_a": 1.0, "b_s": 2.5}, least={"ratio_c": 0.6}, more={"part": True})
+    result = runner.Result(
+        "some", seen, most={"ratio_a": 1.0, "b_s": 2.5}, least={"ratio_c": 0.6}, more={"part": True}
+    )
     assert result.figures == {"ratio_a": 1.0, "b_s": 3.0, "ratio_c": 0.5}
     assert result.short == ["b_s", "ratio_c"]
     with pytest.raises(SystemExit, match="1"):
@@ -27,9 +31,18 @@ def test_a_result_tells_medians_spread_and_what_falls_short(bench: Any, capsys: 
     told = json.loads(capsys.readouterr().out)
     assert told["spread"] == {"ratio_a": [0.5, 2.0], "ratio_c": [0.4, 0.6]}
     assert told["asked"] == {"ratio_a": "≤ 1", "b_s": "≤ 2.5", "ratio_c": "≥ 0.6"}
-    assert (told["short"], told["holds"], told["part"], told["load"][0]) == (result.short, False, True, 0.5)
+    assert (told["short"], told["holds"], told["part"], told["load"][0]) == (
+        result.short,
+        False,
+        True,
+        0.5,
+    )
     with pytest.raises(SystemExit, match="0"):
-        runner.tell(runner.Result("good", {"ratio_a": [1.0]}, most={"ratio_a": 1.0}), as_json=False, before=0.5)
+        runner.tell(
+            runner.Result("good", {"ratio_a": [1.0]}, most={"ratio_a": 1.0}),
+            as_json=False,
+            before=0.5,
+        )
     assert "ratio_a             1             1             1  ≤ 1" in capsys.readouterr().out
 
 
@@ -43,7 +56,10 @@ def test_trials_take_turns_after_one_for_the_caches(bench: Any) -> None:
 def test_verification_is_measured(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     verify = bench("verify")
     documents = verify.limits.worst
-    small, refused = [(name, make, 4) for name, make, _ in documents.families()], {"some": documents.many_secrets(20)}
+    small, refused = (
+        [(name, make, 4) for name, make, _ in documents.families()],
+        {"some": documents.many_secrets(20)},
+    )
     monkeypatch.setattr(verify, "ROUNDS", 1)
     monkeypatch.setattr(verify.limits, "ROUNDS", 1)
     monkeypatch.setattr(documents, "families", lambda: small)
@@ -68,9 +84,17 @@ def test_the_browser_sdk_is_measured_and_weighed_as_the_pages_say(
 def test_the_sdk_is_measured_beside_peers(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """With an environment for ours and one peer that are this very one: nothing is fetched."""
     sdk, peer = bench("sdk"), bench("_sdk.peer")
-    for name, value in {"SIZES": (2,), "CALLS": 3, "ROUNDS": 2, "IMPORT_ROUNDS": 2, "REPORT_ROUNDS": 1}.items():
+    for name, value in {
+        "SIZES": (2,),
+        "CALLS": 3,
+        "ROUNDS": 2,
+        "IMPORT_ROUNDS": 2,
+        "REPORT_ROUNDS": 1,
+    }.items():
         monkeypatch.setattr(sdk, name, value)
-    monkeypatch.setattr(sdk, "environment", lambda name: Path(sys.executable) if name == sdk.OURS else None)
+    monkeypatch.setattr(
+        sdk, "environment", lambda name: Path(sys.executable) if name == sdk.OURS else None
+    )
     result = sdk.measure()
     assert result.figures["peers_missing"] == len(peer.PEERS)
     assert len(result.seen["frankly_sdk_grr_2_us"]) == 2
@@ -86,7 +110,9 @@ def test_estimates_are_asked_what_each_kind_of_figure_is(bench: Any) -> None:
         "ratio_pure_ldp_grr_counts": (9.0, "≥ 10"), "ratio_pure_ldp_grr_reports": (2.0, "≥ 1"), "ours_grr_s": (9.0, ""),
     }  # fmt: skip
     result = bench("estimate").result({name: [value] for name, (value, _) in given.items()}, {})
-    assert {name: result.asked.get(name, "") for name in given} == {name: asked for name, (_, asked) in given.items()}
+    assert {name: result.asked.get(name, "") for name in given} == {
+        name: asked for name, (_, asked) in given.items()
+    }
     assert set(result.short) == {
         "ratio_latency", "coverage_exact_errors_below", "mse_ratio_pure_ldp_grr_unbiased", "ratio_pure_ldp_grr_counts",
     }  # fmt: skip

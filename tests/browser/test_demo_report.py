@@ -24,8 +24,12 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
-@pytest.fixture(params=[(1280, "light"), (360, "light"), (360, "dark")], ids=["wide", "phone", "phone-dark"])
-def page(browser: Browser, request: pytest.FixtureRequest, demo_run: DemoRun) -> Iterator[tuple[Page, list[str]]]:
+@pytest.fixture(
+    params=[(1280, "light"), (360, "light"), (360, "dark")], ids=["wide", "phone", "phone-dark"]
+)
+def page(
+    browser: Browser, request: pytest.FixtureRequest, demo_run: DemoRun
+) -> Iterator[tuple[Page, list[str]]]:
     width, scheme = request.param
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     said: list[str] = []
@@ -37,7 +41,9 @@ def page(browser: Browser, request: pytest.FixtureRequest, demo_run: DemoRun) ->
     page.close()
 
 
-def test_the_page_shows_every_question_with_bars_whiskers_and_table(page: tuple[Page, list[str]]) -> None:
+def test_the_page_shows_every_question_with_bars_whiskers_and_table(
+    page: tuple[Page, list[str]],
+) -> None:
     opened, said = page
     assert opened.locator("svg.intervals").count() == 4
     assert opened.locator("svg .bar").count() == 2 + 6 + 5 + 6

@@ -40,9 +40,15 @@ class Install:
     now: Any = NOW
     told: list[Outcome] = field(default_factory=list)
 
-    def init(self, *, pin: bool = True, shipped: bool = True, link: str | None = None, **policy: Any) -> Outcome:
+    def init(
+        self, *, pin: bool = True, shipped: bool = True, link: str | None = None, **policy: Any
+    ) -> Outcome:
         """Set up for the site's survey."""
-        given = {"store": str(self.folder), "link": link or self.site.link(pin=pin), "policy": policy}
+        given = {
+            "store": str(self.folder),
+            "link": link or self.site.link(pin=pin),
+            "policy": policy,
+        }
         return self._run("init", {**given, "keys": self.site.shipped if shipped else None})
 
     def refresh(self) -> Outcome:
@@ -51,7 +57,11 @@ class Install:
 
     def answer(self, answers: Any = None, **more: Any) -> Outcome:
         """Answer the one question of most documents here."""
-        given = {"store": str(self.folder), "now": format_time(self.now), "answers": answers or {"affair": "yes"}}
+        given = {
+            "store": str(self.folder),
+            "now": format_time(self.now),
+            "answers": answers or {"affair": "yes"},
+        }
         return self._run("answer", {**given, **more})
 
     def _run(self, name: str, given: Any) -> Outcome:

@@ -42,7 +42,9 @@ def process(command: Sequence[str]) -> Run:
 
     def run(name: str, given: Any) -> Outcome:
         text = given if isinstance(given, str) else json.dumps(given)
-        done = subprocess.run([*command, name], input=text, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            [*command, name], input=text, capture_output=True, text=True, timeout=60, check=False
+        )
         return _outcome(done.returncode, done.stdout, done.stderr)
 
     return run
@@ -52,8 +54,14 @@ def in_this_process(name: str, given: Any) -> Outcome:
     """Run our own implementation without starting a process: the same function, ten times as fast."""
     from frankly_sdk import conformance
 
-    text, out, err = given if isinstance(given, str) else json.dumps(given), io.StringIO(), io.StringIO()
-    return _outcome(conformance.main([name], io.StringIO(text), out, err), out.getvalue(), err.getvalue())
+    text, out, err = (
+        given if isinstance(given, str) else json.dumps(given),
+        io.StringIO(),
+        io.StringIO(),
+    )
+    return _outcome(
+        conformance.main([name], io.StringIO(text), out, err), out.getvalue(), err.getvalue()
+    )
 
 
 def _outcome(status: int, out: str, err: str) -> Outcome:

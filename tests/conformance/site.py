@@ -44,9 +44,13 @@ class Site:
     def make(self, *blocks: Any, **changes: Any) -> SurveyDocument:
         """A document whose reports come here."""
         plain = survey(*(blocks or (ldp_block(),)), survey_id=changes.pop("survey_id", "ab" * 16))
-        return replace(plain, collect_url=f"{self.origin}/v1/surveys/{plain.survey}/reports", **changes)
+        return replace(
+            plain, collect_url=f"{self.origin}/v1/surveys/{plain.survey}/reports", **changes
+        )
 
-    def show(self, document: SurveyDocument, *signers: SigningKey, log: bool = True) -> SurveyDocument:
+    def show(
+        self, document: SurveyDocument, *signers: SigningKey, log: bool = True
+    ) -> SurveyDocument:
         """Serve a document from now on, logged unless told otherwise."""
         self.document, self.envelope = document, sealed(document.payload(), *signers)
         if log:
@@ -104,7 +108,12 @@ class Site:
 
 def problem(status: int, code: str, **headers: str) -> Reply:
     """A problem answer."""
-    return status, PROBLEM, json.dumps({"type": f"urn:frankly:problem:{code}", "code": code}).encode(), headers
+    return (
+        status,
+        PROBLEM,
+        json.dumps({"type": f"urn:frankly:problem:{code}", "code": code}).encode(),
+        headers,
+    )
 
 
 def says(reply: Reply | None) -> Step:
@@ -141,7 +150,11 @@ def serving() -> Iterator[Site]:
                 return  # hang up without a word
             status, kind, body, headers = reply
             self.send_response(status)
-            for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **headers}.items():
+            for name, value in {
+                "Content-Type": kind,
+                "Content-Length": str(len(body)),
+                **headers,
+            }.items():
                 self.send_header(name.replace("_", "-"), value)
             self.send_header("Connection", "close")
             self.end_headers()

@@ -26,7 +26,9 @@ BAD_INPUT, REFUSED, NETWORK, INTEGRITY = 3, 4, 5, 6
 
 
 @pytest.mark.parametrize("with_token", [False, True])
-def test_given_bits_give_the_report_that_the_vectors_say(install: Install, with_token: bool) -> None:
+def test_given_bits_give_the_report_that_the_vectors_say(
+    install: Install, with_token: bool
+) -> None:
     case = dict(VECTORS[0])
     site, plain = install.site, SurveyDocument.parse(case["document"].encode())
     rule = TokenRule("invite") if with_token else None
@@ -53,11 +55,19 @@ def test_without_random_bits_nothing_is_sealed_or_sent(install: Install) -> None
     assert install.answer().body == {"status": "sent", "code": "accepted"}
 
 
-WRONG: list[Any] = [{"affair": "maybe"}, {"affair": 1}, {"affair": True}, {"other": "yes"}, {"affair": "yes", "x": "y"}]
+WRONG: list[Any] = [
+    {"affair": "maybe"},
+    {"affair": 1},
+    {"affair": True},
+    {"other": "yes"},
+    {"affair": "yes", "x": "y"},
+]
 
 
 @pytest.mark.parametrize("answers", [*WRONG, "yes", ["yes"]], ids=range(len(WRONG) + 2))
-def test_answers_that_are_no_choice_are_refused_and_not_repeated(install: Install, answers: Any) -> None:
+def test_answers_that_are_no_choice_are_refused_and_not_repeated(
+    install: Install, answers: Any
+) -> None:
     install.init()
     told = install.answer(answers)
     assert (told.status, told.code) == (BAD_INPUT, "unknown_choice")
@@ -66,7 +76,9 @@ def test_answers_that_are_no_choice_are_refused_and_not_repeated(install: Instal
 
 
 @pytest.mark.parametrize("token", [None, "", "x", "A" * 42])
-def test_a_survey_that_asks_for_a_token_takes_nothing_without(install: Install, token: str | None) -> None:
+def test_a_survey_that_asks_for_a_token_takes_nothing_without(
+    install: Install, token: str | None
+) -> None:
     install.site.show(install.site.make(token=TokenRule("invite")))
     install.init()
     told = install.answer(token=token)
@@ -82,7 +94,10 @@ def garbled(body: bytes) -> Reply:
 AGAIN: dict[str, tuple[Any, str]] = {
     "hangs up": (says(None), "network"),
     "503": (says(problem(503, "unavailable")), "unavailable"),
-    "429 with a strange Retry-After": (says(problem(429, "too_many", Retry_After="-1")), "too_many"),
+    "429 with a strange Retry-After": (
+        says(problem(429, "too_many", Retry_After="-1")),
+        "too_many",
+    ),
     "500 of something in between": (says((500, "text/html", b"<html>", {})), "http_500"),
     "404 of something in between": (says((404, "text/html", b"<html>", {})), "http_404"),
     "a log-in page": (says((200, "text/html", b"<html>Welcome", {})), "no_receipt"),
@@ -95,7 +110,9 @@ AGAIN: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", AGAIN)
-def test_until_it_is_acknowledged_the_same_bytes_are_sent_again(install: Install, name: str) -> None:
+def test_until_it_is_acknowledged_the_same_bytes_are_sent_again(
+    install: Install, name: str
+) -> None:
     step, code = AGAIN[name]
     site = install.site
     site.script += [step, step]
@@ -126,7 +143,9 @@ FINAL = ["closed", "id_conflict", "token_spent", "symbol_unknown", "doc_mismatch
 
 
 @pytest.mark.parametrize("code", FINAL)
-def test_what_the_server_refuses_for_good_is_erased_and_not_drawn_again(install: Install, code: str) -> None:
+def test_what_the_server_refuses_for_good_is_erased_and_not_drawn_again(
+    install: Install, code: str
+) -> None:
     from frankly_protocol.problems import Problem
 
     known = Problem.from_code(code)
@@ -170,7 +189,11 @@ def test_after_the_end_nothing_is_drawn(install: Install) -> None:
         ("init", {"store": "x"}, "field_missing"),
         ("init", {"store": "x", "link": "https://a.example/s/1"}, "link"),
         ("init", {"store": "x", "link": f"http://a.example/s/{'ab' * 16}"}, "insecure_transport"),
-        ("init", {"store": "x", "link": f"https://a.example/s/{'ab' * 16}", "extra": 1}, "field_unknown"),
+        (
+            "init",
+            {"store": "x", "link": f"https://a.example/s/{'ab' * 16}", "extra": 1},
+            "field_unknown",
+        ),
         (
             "init",
             {"store": "x", "link": f"https://a.example/s/{'ab' * 16}", "policy": {"cap": "NaN"}},
@@ -181,7 +204,11 @@ def test_after_the_end_nothing_is_drawn(install: Install) -> None:
             {"store": "x", "link": f"https://a.example/s/{'ab' * 16}", "policy": {"cap": "65"}},
             "eps_out_of_range",
         ),
-        ("init", {"store": "x", "link": f"https://a.example/s/{'ab' * 16}", "keys": "?"}, "field_type"),
+        (
+            "init",
+            {"store": "x", "link": f"https://a.example/s/{'ab' * 16}", "keys": "?"},
+            "field_type",
+        ),
         ("refresh", {"store": "/nowhere/at/all"}, "field_type"),
         ("answer", {"store": "/nowhere/at/all", "answers": {}, "patience_s": True}, "field_type"),
     ],
@@ -197,7 +224,9 @@ def test_the_commands_are_processes_too(site: Site, tmp_path: Path) -> None:
     assert install.init().status == 0
     assert install.answer().body == {"status": "sent", "code": "accepted"}
     assert install.answer().status == REFUSED
-    usage = subprocess.run([*(command_line() or OURS), "nonsense"], capture_output=True, check=False)
+    usage = subprocess.run(
+        [*(command_line() or OURS), "nonsense"], capture_output=True, check=False
+    )
     assert usage.returncode == 2
 
 
@@ -205,9 +234,14 @@ def test_the_commands_are_processes_too(site: Site, tmp_path: Path) -> None:
 def test_commands_at_the_same_time_seal_one_value(site: Site, tmp_path: Path) -> None:
     install = Install(process(command_line() or OURS), site, tmp_path / "device")
     install.init()
-    given = json.dumps({"store": str(install.folder), "now": "2026-06-01T12:00:00Z", "answers": {"affair": "yes"}})
+    given = json.dumps(
+        {"store": str(install.folder), "now": "2026-06-01T12:00:00Z", "answers": {"affair": "yes"}}
+    )
     command = [*(command_line() or OURS), "answer"]
-    running = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=-1, stderr=-1, text=True) for _ in range(6)]
+    running = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=-1, stderr=-1, text=True)
+        for _ in range(6)
+    ]
     for one in running:
         one.communicate(given, timeout=120)
     assert sorted(one.returncode for one in running) == [0, *[REFUSED] * 5]

@@ -16,7 +16,10 @@ def test_the_example_runs(root: Path, tmp_path: Path) -> None:
     found = re.search(r"echo '(\{.*\})' \\\n  \| python -m frankly_sdk.conformance (\w+)", page)
     assert found is not None
     given = json.loads(found.group(1)) | {"store": str(tmp_path / "device")}
-    assert in_this_process(found.group(2), given).body == {"survey": "0123456789abcdef" * 2, "digest": None}
+    assert in_this_process(found.group(2), given).body == {
+        "survey": "0123456789abcdef" * 2,
+        "digest": None,
+    }
     assert VARIABLE in page
 
 

@@ -31,12 +31,18 @@ DOCUMENT_PATH = f"/v1/surveys/{'ab' * 16}/document"
 BAD_INPUT, REFUSED, NETWORK, INTEGRITY = 3, 4, 5, 6
 
 
-def test_a_pinned_survey_is_accepted_explained_and_then_opens_without_the_server(install: Install) -> None:
+def test_a_pinned_survey_is_accepted_explained_and_then_opens_without_the_server(
+    install: Install,
+) -> None:
     assert install.init().status == 0
     told = install.refresh()
     assert told.status == 0
     document = install.site.document
-    assert (told.body["survey"], told.body["version"], told.body["digest"]) == ("ab" * 16, 1, document.digest)
+    assert (told.body["survey"], told.body["version"], told.body["digest"]) == (
+        "ab" * 16,
+        1,
+        document.digest,
+    )
     assert told.body["questions"] == {"affair": ["no", "yes"]}
     assert told.body["signed_by"] == [PUBLISHER.public.key_id]
     assert document.title["en"] in told.body["explanation"]
@@ -82,7 +88,11 @@ ATTACKS: dict[str, tuple[Callable[[Site], None], int, str]] = {
     "4 an unknown field": (bent("extra", 1), INTEGRITY, "document_schema"),
     "4 a row that does not sum": (bent("blocks.0.weights.0.0", 1), INTEGRITY, "document_weights"),
     "5 a newer type": (bent("type", "frankly.survey/3"), INTEGRITY, "document_type"),
-    "5 an unknown notion": (bent("blocks.0.claims.0.notion", "trust-me"), INTEGRITY, "document_type"),
+    "5 an unknown notion": (
+        bent("blocks.0.claims.0.notion", "trust-me"),
+        INTEGRITY,
+        "document_type",
+    ),
     "8 another document than pinned": (
         lambda s: void(s.show(replace(s.document, title={"en": "Another"}))),
         INTEGRITY,
@@ -93,7 +103,11 @@ ATTACKS: dict[str, tuple[Callable[[Site], None], int, str]] = {
         INTEGRITY,
         "document_pin",
     ),
-    "9 the level is too low": (bent("blocks.0.claims.0.level.1", 2**48 + 2**10), INTEGRITY, "document_privacy"),
+    "9 the level is too low": (
+        bent("blocks.0.claims.0.level.1", 2**48 + 2**10),
+        INTEGRITY,
+        "document_privacy",
+    ),
     "9 a ceiling kept silent": (bent("blocks.0.ceiling", None), INTEGRITY, "document_privacy"),
     "reports would leave without TLS": (
         bent("collect_url", "http://collect.example/r"),
@@ -106,7 +120,9 @@ ATTACKS: dict[str, tuple[Callable[[Site], None], int, str]] = {
         "not_json",
     ),
     "a redirect": (
-        lambda s: s.override.update({DOCUMENT_PATH: (302, JSON, b"", {"Location": "https://elsewhere.example"})}),
+        lambda s: s.override.update(
+            {DOCUMENT_PATH: (302, JSON, b"", {"Location": "https://elsewhere.example"})}
+        ),
         NETWORK,
         "redirect",
     ),
@@ -124,7 +140,9 @@ def void(_value: object) -> None:
 
 
 @pytest.mark.parametrize("name", ATTACKS)
-def test_what_does_not_hold_is_refused_by_name_and_nothing_leaves(install: Install, name: str) -> None:
+def test_what_does_not_hold_is_refused_by_name_and_nothing_leaves(
+    install: Install, name: str
+) -> None:
     attack, status, code = ATTACKS[name]
     link = install.site.link()
     attack(install.site)
@@ -139,7 +157,9 @@ def test_what_does_not_hold_is_refused_by_name_and_nothing_leaves(install: Insta
 
 
 @pytest.mark.parametrize(("minutes", "field"), [(-1451, "opens"), (30 * 1440 + 11, "closes")])
-def test_6_outside_its_window_a_survey_is_refused(install: Install, minutes: int, field: str) -> None:
+def test_6_outside_its_window_a_survey_is_refused(
+    install: Install, minutes: int, field: str
+) -> None:
     install.init()
     install.now = NOW + timedelta(minutes=minutes)
     told = install.refresh()
@@ -211,7 +231,9 @@ def test_8_a_log_only_grows(install: Install) -> None:
     assert (install.refresh().status, install.told[-1].code) == (INTEGRITY, "document_version")
     site.log.digests[:] = [*before, "sha256:" + "44" * 32]
     assert install.refresh().status == 0
-    assert not any("since" in path or "old=" in path for path in site.asked), "a known head must not be named"
+    assert not any("since" in path or "old=" in path for path in site.asked), (
+        "a known head must not be named"
+    )
 
 
 def test_keys_follow_from_those_the_app_ships(install: Install) -> None:
@@ -225,11 +247,15 @@ def test_keys_follow_from_those_the_app_ships(install: Install) -> None:
     del site.keys[1:]
     site.envelope = sealed(site.document.payload())
     site.override["/v1/keys/chain"] = None
-    assert install.refresh().status == 0, "what the new keys signed is kept, and the old ones are not asked"
+    assert install.refresh().status == 0, (
+        "what the new keys signed is kept, and the old ones are not asked"
+    )
 
 
 @pytest.mark.parametrize(
-    ("version", "signer"), [(2, STRANGER), (3, ROOT)], ids=["not signed by the known root", "a version left out"]
+    ("version", "signer"),
+    [(2, STRANGER), (3, ROOT)],
+    ids=["not signed by the known root", "a version left out"],
 )
 def test_keys_that_do_not_follow_are_refused(install: Install, version: int, signer: Any) -> None:
     root = Role((signer.public,), 1)
@@ -244,7 +270,10 @@ def test_10_the_apps_limits_hold(install: Install) -> None:
     assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_cap")
     site.show(site.make(dp_block(), survey_id="aa" * 16))
     install.init(cap="64")
-    assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_cap")  # δ is not taken unasked
+    assert (install.refresh().status, install.told[-1].code) == (
+        REFUSED,
+        "policy_cap",
+    )  # δ is not taken unasked
     site.show(site.make(lip_block(), survey_id="cd" * 16))
     install.init(pin=False)
     assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_ceiling")

@@ -84,7 +84,9 @@ class InProcess:
         content_type = "application/json" if body is not None else None
         found = self.http.open(path, method=method, data=body, content_type=content_type)
         assert len(found.data) <= limit
-        return Reply(found.status_code, found.mimetype, found.headers.get("Retry-After"), found.data)
+        return Reply(
+            found.status_code, found.mimetype, found.headers.get("Retry-After"), found.data
+        )
 
 
 @dataclass
@@ -106,7 +108,9 @@ class Site:
     def client(self, name: str, transport: InProcess, at: datetime = NOW) -> Client:
         """An install of its own."""
         options = {"policy": Policy(cap="4"), "transport": transport, "clock": FixedClock(at)}
-        return Client.open(self.link, self.folder / f"{name}.db", sleep=lambda _s: None, spread_s=0, **options)  # type: ignore[arg-type]
+        return Client.open(
+            self.link, self.folder / f"{name}.db", sleep=lambda _s: None, spread_s=0, **options
+        )  # type: ignore[arg-type]
 
     def stored(self) -> int:
         """How many reports are stored."""
@@ -116,7 +120,9 @@ class Site:
 
 @pytest.fixture
 def site(database_url: str, tmp_path: Path) -> Iterator[Site]:
-    settings = Settings(home=tmp_path / "home", database_url=SecretStr(database_url), public_url=ORIGIN)
+    settings = Settings(
+        home=tmp_path / "home", database_url=SecretStr(database_url), public_url=ORIGIN
+    )
     database = Database(settings.store_url())
     upgrade(database)
     services = Services(settings, database, FixedClock(NOW))

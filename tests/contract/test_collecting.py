@@ -16,14 +16,18 @@ from tests.contract.conftest import ANSWERS, NOW, STRATA, Site
 N = 30
 
 
-def test_every_answer_is_stored_and_counted_once(site: Site, answer_as: Callable[[str], str]) -> None:
+def test_every_answer_is_stored_and_counted_once(
+    site: Site, answer_as: Callable[[str], str]
+) -> None:
     assert Counter(answer_as(str(i)) for i in range(N)) == {"accepted": N}
     assert site.stored() == N
     site.services.releasing.release()
     with site.services.database.reading("test") as tx:
         counts = tx.counts.of_document(site.digest)
         assert tx.counts.recount(site.survey_id) == []
-    assert {block: sum(n for key, n in counts.items() if key.block == block) for block in range(3)} == {
+    assert {
+        block: sum(n for key, n in counts.items() if key.block == block) for block in range(3)
+    } == {
         0: N,
         1: N,
         2: N,
@@ -35,13 +39,22 @@ def test_only_the_schema_leaves_and_always_in_one_length(site: Site) -> None:
     transport = site.transport()
     for i in range(N):
         with site.client(str(i), transport) as client:
-            smokes, drinks, moves = ("no", "yes")[i % 2], ("never", "weekly", "daily")[i % 3], "weekly"
+            smokes, drinks, moves = (
+                ("no", "yes")[i % 2],
+                ("never", "weekly", "daily")[i % 3],
+                "weekly",
+            )
             client.answer({"smokes": smokes, "drinks": drinks, "moves": moves}, strata=STRATA)
     assert len({len(body) for body in transport.posted}) == 1
     for body in transport.posted:
         report = json.loads(body)
         assert set(report) == {"v", "doc", "id", "y", "strata", "token"}
-        assert (report["v"], report["doc"], report["strata"], report["token"]) == (1, site.digest, STRATA, None)
+        assert (report["v"], report["doc"], report["strata"], report["token"]) == (
+            1,
+            site.digest,
+            STRATA,
+            None,
+        )
     assert len({json.loads(body)["id"] for body in transport.posted}) == N
 
 
@@ -74,12 +87,17 @@ def test_a_lost_answer_is_sent_again_and_stored_once(site: Site) -> None:
 def test_too_early_waits_and_closed_is_final(site: Site) -> None:
     """The device's clock may be off by ten minutes; the server's word about the window counts."""
     early, late = NOW - timedelta(days=40), NOW + timedelta(days=40)
-    for name, at, status, code in (("a", early, "queued", "too_early"), ("b", late, "refused", "closed")):
+    for name, at, status, code in (
+        ("a", early, "queued", "too_early"),
+        ("b", late, "refused", "closed"),
+    ):
         with site.client(name, site.transport(at)) as client:
             receipt = client.answer(ANSWERS, strata=STRATA, patience_s=0)
         assert (receipt.status, receipt.code) == (status, code)
     assert site.stored() == 0
-    with site.client("a", site.transport()) as client:  # now it has opened: what was sealed goes out by itself
+    with site.client(
+        "a", site.transport()
+    ) as client:  # now it has opened: what was sealed goes out by itself
         assert client.flush() == []
     assert site.stored() == 1
 

@@ -74,7 +74,9 @@ CASES: dict[str, dict[str, Any]] = {
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     """One server for all of them."""
     home = tmp_path_factory.mktemp("every-mechanism")
-    settings = Settings(home=home, database_url=SecretStr(f"sqlite:///{home / 'frankly.db'}"), public_url=ORIGIN)
+    settings = Settings(
+        home=home, database_url=SecretStr(f"sqlite:///{home / 'frankly.db'}"), public_url=ORIGIN
+    )
     database = Database(settings.store_url())
     upgrade(database)
     found = Services(settings, database, FixedClock(NOW))
@@ -93,7 +95,11 @@ def file_of(name: str) -> bytes:
         for i, size in enumerate(sizes)
     ]  # fmt: skip
     if joint:
-        named = {"secret": "ill", "secrets": [f"s{i}" for i in range(len(joint))]} if len(joint) > 1 else {}
+        named = (
+            {"secret": "ill", "secrets": [f"s{i}" for i in range(len(joint))]}
+            if len(joint) > 1
+            else {}
+        )
         given["prior"] = {"joint": joint, "source": "a table", **named}
     block = {"id": "b", "mechanism": name.partition(" ")[0], "questions": questions, **given}
     survey = {"name": slug(name), "title": {"en": name}, "languages": ["en"], "min_reports": PEOPLE, "budget": "4",
@@ -118,8 +124,14 @@ def test_from_a_survey_file_to_an_estimate(name: str, services: Services, tmp_pa
     for i in range(PEOPLE):
         # Some families rule answers out: an app answers such a survey only if it names it.
         policy = Policy(cap="4", final_surveys=(published.survey_id,))
-        options: dict[str, Any] = {"policy": policy, "transport": transport, "clock": FixedClock(NOW)}
-        with Client.open(published.link, tmp_path / f"{i}.db", sleep=lambda _s: None, spread_s=0, **options) as client:
+        options: dict[str, Any] = {
+            "policy": policy,
+            "transport": transport,
+            "clock": FixedClock(NOW),
+        }
+        with Client.open(
+            published.link, tmp_path / f"{i}.db", sleep=lambda _s: None, spread_s=0, **options
+        ) as client:
             block = client.survey.document.blocks[0]
             answers = {f"q{k}": f"c{(i + k) % size}" for k, size in enumerate(sizes)}
             assert client.answer(answers).code == "accepted"
@@ -130,7 +142,9 @@ def test_from_a_survey_file_to_an_estimate(name: str, services: Services, tmp_pa
     assert told["n"] == PEOPLE
     symbols = [json.loads(body)["y"][0] for body in transport.posted]
     expected = margins(decoded(block, symbols), sizes)
-    for question, target, known in zip(told["questions"], expected, margins_known(block, sizes), strict=True):
+    for question, target, known in zip(
+        told["questions"], expected, margins_known(block, sizes), strict=True
+    ):
         rows = {row["choice"]: row["estimate"] for row in question["rows"]}
         assert rows == pytest.approx({f"c{k}": float(target[k]) for k in known}, abs=1e-9)
 
@@ -181,7 +195,9 @@ def decoded(block: Block, symbols: list[Any]) -> NDArray[np.float64]:
 def margins(shares: NDArray[np.float64], sizes: list[int]) -> list[NDArray[np.float64]]:
     """The shares of each question's choices."""
     table = shares.reshape(sizes)
-    return [table.sum(axis=tuple(j for j in range(len(sizes)) if j != i)) for i in range(len(sizes))]
+    return [
+        table.sum(axis=tuple(j for j in range(len(sizes)) if j != i)) for i in range(len(sizes))
+    ]
 
 
 def margins_known(block: Block, sizes: list[int]) -> list[list[int]]:
@@ -193,7 +209,11 @@ def margins_known(block: Block, sizes: list[int]) -> list[list[int]]:
         index = np.indices(sizes)[i].ravel()
         rows = [(index == k).astype(float) for k in range(size)]
         found.append(
-            [k for k, row in enumerate(rows) if np.linalg.matrix_rank(np.column_stack([Q, row]), tol=1e-9) == rank]
+            [
+                k
+                for k, row in enumerate(rows)
+                if np.linalg.matrix_rank(np.column_stack([Q, row]), tol=1e-9) == rank
+            ]
         )
     return found
 
@@ -212,7 +232,9 @@ def test_what_has_no_level_at_all_has_no_place_in_a_ledger(
 ) -> None:
     """DESIGN §9.2: of the answer itself a Mangat model has ε = ∞; a degree of violation alone is no budget of nats."""
     name = f"{given['mechanism']} alone"
-    monkeypatch.setitem(CASES, name, {key: value for key, value in given.items() if key != "mechanism"})
+    monkeypatch.setitem(
+        CASES, name, {key: value for key, value in given.items() if key != "mechanism"}
+    )
     services.surveys.apply(services.surveys.parse_definition(file_of(name)))
     with pytest.raises((InvalidInput, DocumentRejected)) as refused:
         services.surveys.publish(slug(name))
@@ -220,7 +242,11 @@ def test_what_has_no_level_at_all_has_no_place_in_a_ledger(
 
 
 OWN: list[tuple[dict[str, Any], str, str]] = [
-    ({"p00": "0.7", "p11": "0.6", "epsilon": "0.1"}, "mechanism_not_certified", "blocks[0].mechanism"),
+    (
+        {"p00": "0.7", "p11": "0.6", "epsilon": "0.1"},
+        "mechanism_not_certified",
+        "blocks[0].mechanism",
+    ),
     ({"p00": "1.7", "p11": "0.6"}, "field_type", "blocks[0].p00"),
     ({"p00": "0.7"}, "field_missing", "blocks[0].p11"),
     ({"p00": "many", "p11": "0.6"}, "prior_value", "blocks[0].p00"),
@@ -233,7 +259,9 @@ OWN: list[tuple[dict[str, Any], str, str]] = [
 def test_parameters_that_do_not_fit_are_named(
     given: dict[str, Any], code: str, field: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(CASES, "binary badly", {"notion": "ldp", "epsilon": "1", "choices": [2], **given})
+    monkeypatch.setitem(
+        CASES, "binary badly", {"notion": "ldp", "epsilon": "1", "choices": [2], **given}
+    )
     with pytest.raises(InvalidInput) as refused:
         draft_blocks(parse_definition(file_of("binary badly")))
     assert (refused.value.code, refused.value.field) == (code, field)

@@ -34,7 +34,9 @@ class Device:
         path = url.removeprefix(ORIGIN)
         answer = self.place.http.get(path)
         lie = self.shown is not None and path.partition("?")[0].endswith("/document")
-        return Reply(answer.status_code, answer.mimetype, None, (self.shown or b"") if lie else answer.data)
+        return Reply(
+            answer.status_code, answer.mimetype, None, (self.shown or b"") if lie else answer.data
+        )
 
     def post(self, url: str, body: bytes, limit: int) -> Reply:
         """Nothing is ever answered here."""
@@ -45,7 +47,11 @@ class Device:
 
     def opens(self, store: Path, link: str, **policy: Any) -> str | None:
         """Open the survey; return the digest accepted, None if it was refused."""
-        options: dict[str, Any] = {"policy": Policy(**policy), "transport": self, "clock": FixedClock(NOW)}
+        options: dict[str, Any] = {
+            "policy": Policy(**policy),
+            "transport": self,
+            "clock": FixedClock(NOW),
+        }
         try:
             with Client.open(link, store, **options) as client:
                 return client.survey.document.digest
@@ -91,20 +97,28 @@ def test_targeted_devices_refuse_and_the_others_notice_nothing(
     devices, targeted = (1000, 10) if full else (10, 3)
     own = own_document(place)
     found = [
-        Device(place, own if i < targeted else None).opens(tmp_path / f"{i}.db", link, **policy) for i in range(devices)
+        Device(place, own if i < targeted else None).opens(tmp_path / f"{i}.db", link, **policy)
+        for i in range(devices)
     ]
     assert found == [None] * targeted + [HONEST.digest] * (devices - targeted)
 
 
-def test_a_targeted_document_in_the_log_is_named_by_every_audit(place: Place, tmp_path: Path) -> None:
+def test_a_targeted_document_in_the_log_is_named_by_every_audit(
+    place: Place, tmp_path: Path
+) -> None:
     log_it(place)
     place.__dict__["witness"].visit(place)
     assert Device(place, own_document(place)).opens(tmp_path / "s.db", LINK) == OWN.digest
     assert Device(place, own_document(place)).opens(tmp_path / "t.db", PIN) is None
     report = audit(place, FixedClock(NOW))
-    assert any(finding.kind == "document" and finding.about == OWN.digest for finding in report.findings)
+    assert any(
+        finding.kind == "document" and finding.about == OWN.digest for finding in report.findings
+    )
     # A server that says the truth about its version is found out as well: one version, two documents.
-    honest = replace(place, bend=lambda p, b: b.replace(b'"version": 2', b'"version": 1') if "entries" in p else b)
+    honest = replace(
+        place,
+        bend=lambda p, b: b.replace(b'"version": 2', b'"version": 1') if "entries" in p else b,
+    )
     split = [f for f in audit(honest, FixedClock(NOW)).findings if f.kind == "split"]
     assert len(split) == 1
     assert HONEST.digest in split[0].detail

@@ -43,7 +43,9 @@ class Network:
 
     def post(self, url: str, body: bytes, limit: int) -> Reply:
         self.posted.append(body)
-        answer = self.place.http.post(url.removeprefix(ORIGIN), data=body, content_type="application/json")
+        answer = self.place.http.post(
+            url.removeprefix(ORIGIN), data=body, content_type="application/json"
+        )
         return Reply(answer.status_code, answer.mimetype, None, answer.data)
 
     def close(self) -> None:
@@ -51,7 +53,12 @@ class Network:
 
 
 def answered(network: Network, store: Path, token: str | None) -> Any:
-    options: dict[str, Any] = {"transport": network, "clock": FixedClock(NOW), "sleep": lambda _s: None, "spread_s": 0}
+    options: dict[str, Any] = {
+        "transport": network,
+        "clock": FixedClock(NOW),
+        "sleep": lambda _s: None,
+        "spread_s": 0,
+    }
     with Client.open(LINK, store, **options) as client:
         return client.answer({"affair": "yes"}, token=token)
 
@@ -72,7 +79,9 @@ def test_a_token_is_good_for_one_report_of_the_one_length(place: Place, tmp_path
 
 
 @pytest.mark.parametrize("token", [None, "", "x", "A" * 42])
-def test_without_a_token_nothing_is_drawn_or_sent(place: Place, tmp_path: Path, token: str | None) -> None:
+def test_without_a_token_nothing_is_drawn_or_sent(
+    place: Place, tmp_path: Path, token: str | None
+) -> None:
     network = Network(place)
     with pytest.raises(InvalidInput) as refused:
         answered(network, tmp_path / "a.db", token)

@@ -51,7 +51,9 @@ def here(caddyfile: str, names: int, replica_port: int, ports: tuple[int, int]) 
 
 def version() -> tuple[int, int]:
     """The major and minor version of the Caddy that is installed."""
-    said = subprocess.run([_program(), "version"], check=True, capture_output=True, text=True).stdout
+    said = subprocess.run(
+        [_program(), "version"], check=True, capture_output=True, text=True
+    ).stdout
     major, minor = re.match(r"v?(\d+)\.(\d+)\.", said).groups()  # type: ignore[union-attr]
     return int(major), int(minor)
 
@@ -67,7 +69,9 @@ def validated(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
     file = folder / "Caddyfile.checked"
     file.write_text(text)
     command = [_program(), "validate", "--adapter", "caddyfile", "--config", str(file)]
-    return subprocess.run(command, env=_environment(folder), capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, env=_environment(folder), capture_output=True, text=True, check=False
+    )
 
 
 @contextmanager
@@ -76,7 +80,10 @@ def proxying(text: str, ports: tuple[int, int], folder: Path) -> Iterator[Proxy]
     file, log = folder / "Caddyfile", folder / "caddy.log"
     file.write_text(text)
     command = [_program(), "run", "--adapter", "caddyfile", "--config", str(file)]
-    with log.open("wb") as said, subprocess.Popen(command, env=_environment(folder), stdout=said, stderr=said) as caddy:
+    with (
+        log.open("wb") as said,
+        subprocess.Popen(command, env=_environment(folder), stdout=said, stderr=said) as caddy,
+    ):
         try:
             root = folder / "caddy" / "pki" / "authorities" / "local" / "root.crt"
             deadline = time.monotonic() + 60
@@ -99,7 +106,9 @@ def _has_certificate(port: int, root: Path) -> bool:
     """Whether it has made itself a certificate by now: it listens before that."""
     try:
         with socket.create_connection(("localhost", port)) as raw:
-            ssl.create_default_context(cafile=str(root)).wrap_socket(raw, server_hostname="localhost").close()
+            ssl.create_default_context(cafile=str(root)).wrap_socket(
+                raw, server_hostname="localhost"
+            ).close()
     except OSError:
         return False
     return True
@@ -127,8 +136,13 @@ def _name(door: socket.socket, addresses: list[str]) -> None:
         (kind,) = struct.unpack(">H", question[-4:-2])
         found = addresses if kind == _A else []
         # Each answer points back at the name in the question, and holds for no time.
-        records = [struct.pack(">HHHIH", 0xC00C, _A, _IN, 0, 4) + socket.inet_aton(address) for address in found]
-        door.sendto(_HEADER.pack(number, _FOUND, 1, len(records), 0, 0) + question + b"".join(records), who)
+        records = [
+            struct.pack(">HHHIH", 0xC00C, _A, _IN, 0, 4) + socket.inet_aton(address)
+            for address in found
+        ]
+        door.sendto(
+            _HEADER.pack(number, _FOUND, 1, len(records), 0, 0) + question + b"".join(records), who
+        )
 
 
 def port_on_all(addresses: list[str]) -> int:

@@ -18,8 +18,13 @@ from tests.postgres import PostgresServer, free_port
 @pytest.fixture(scope="module")
 def image(root: Path) -> list[tuple[str, str]]:
     """Instructions of the Dockerfile, in order."""
-    text = re.sub(r"^#.*\n", "", (root / "Dockerfile").read_text(), flags=re.MULTILINE).replace("\\\n", " ")
-    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in text.splitlines() if line)]
+    text = re.sub(r"^#.*\n", "", (root / "Dockerfile").read_text(), flags=re.MULTILINE).replace(
+        "\\\n", " "
+    )
+    return [
+        (word, rest.strip())
+        for word, _, rest in (line.partition(" ") for line in text.splitlines() if line)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +40,9 @@ def compose(root: Path) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def caddyfile(root: Path, compose: dict[str, Any]) -> str:
     """What the proxy is set up with: the file that the compose file mounts."""
-    [mount] = [volume for volume in compose["services"]["proxy"]["volumes"] if "Caddyfile" in volume]
+    [mount] = [
+        volume for volume in compose["services"]["proxy"]["volumes"] if "Caddyfile" in volume
+    ]
     return (root / mount.split(":")[0]).read_text()
 
 

@@ -19,15 +19,24 @@ def instructions(image: list[tuple[str, str]], word: str) -> list[str]:
 
 def environment_of(image: list[tuple[str, str]]) -> dict[str, str]:
     """The image's environment."""
-    return dict(pair.split("=", 1) for rest in instructions(image, "ENV") for pair in shlex.split(rest))
+    return dict(
+        pair.split("=", 1) for rest in instructions(image, "ENV") for pair in shlex.split(rest)
+    )
 
 
 @contextmanager
-def serving(command: list[str], environment: dict[str, str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def serving(
+    command: list[str], environment: dict[str, str], folder: Path
+) -> Iterator[subprocess.Popen[bytes]]:
     """A server that says where it answers; told to stop at the end, which it must do well."""
     port = environment["FRANKLY_PORT"]
-    log = folder / f"server-{port}.log"  # a pipe that nobody reads would stop the server once it is full
-    with log.open("wb") as said, subprocess.Popen(command, env=environment, cwd=folder, stderr=said) as server:
+    log = (
+        folder / f"server-{port}.log"
+    )  # a pipe that nobody reads would stop the server once it is full
+    with (
+        log.open("wb") as said,
+        subprocess.Popen(command, env=environment, cwd=folder, stderr=said) as server,
+    ):
         try:
             # Both servers say where they answer once the port is open.
             deadline = time.monotonic() + 120

@@ -36,22 +36,33 @@ CANARY = "canary7f3a9"
 def proxied(caddyfile: str, port: int, folder: Path, addresses: list[str]) -> Iterator[Proxy]:
     """Caddy in front of what listens on this port of these addresses."""
     ports = free_port(), free_port()
-    with naming(addresses) as names, proxying(here(caddyfile, names, port, ports), ports, folder) as proxy:
+    with (
+        naming(addresses) as names,
+        proxying(here(caddyfile, names, port, ports), ports, folder) as proxy,
+    ):
         yield proxy
 
 
-def ask(proxy: Proxy, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, Any, bytes]:
+def ask(
+    proxy: Proxy, method: str, path: str, body: bytes | None = None, **headers: str
+) -> tuple[int, Any, bytes]:
     """One request by TLS; status, headers, body."""
-    connection = http.client.HTTPSConnection("localhost", proxy.port, timeout=60, context=proxy.trust)
+    connection = http.client.HTTPSConnection(
+        "localhost", proxy.port, timeout=60, context=proxy.trust
+    )
     try:
-        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        connection.request(
+            method, path, body, {name.replace("_", "-"): value for name, value in headers.items()}
+        )
         answer = connection.getresponse()
         return answer.status, answer.headers, answer.read()
     finally:
         connection.close()
 
 
-def test_caddy_takes_the_file_and_nothing_that_is_wrong_with_it(caddyfile: str, tmp_path: Path) -> None:
+def test_caddy_takes_the_file_and_nothing_that_is_wrong_with_it(
+    caddyfile: str, tmp_path: Path
+) -> None:
     found = validated(here(caddyfile, 53, 8000, (443, 80)), tmp_path)
     assert found.returncode == 0, found.stderr
     assert "deprecated" not in found.stderr.lower()
@@ -77,7 +88,9 @@ def test_nothing_of_who_asks_gets_past_the_proxy(caddyfile: str, tmp_path: Path)
         assert mark not in head, mark
 
 
-def test_a_proxy_without_replicas_says_so_and_writes_down_nothing(caddyfile: str, tmp_path: Path) -> None:
+def test_a_proxy_without_replicas_says_so_and_writes_down_nothing(
+    caddyfile: str, tmp_path: Path
+) -> None:
     with proxied(caddyfile, free_port(), tmp_path, ["127.0.0.1"]) as proxy:
         status, _, body = ask(proxy, "GET", f"/s/{CANARY}?{CANARY}", User_Agent=CANARY)
         assert status in (502, 503)
@@ -105,7 +118,9 @@ def replicas(deployment: dict[str, str], compose: dict[str, Any], tmp_path: Path
     )
 
 
-def test_two_servers_behind_it_while_each_is_replaced(replicas: Replicas, caddyfile: str, tmp_path: Path) -> None:
+def test_two_servers_behind_it_while_each_is_replaced(
+    replicas: Replicas, caddyfile: str, tmp_path: Path
+) -> None:
     site, environment, command = replicas
 
     def replica(address: str) -> Any:
@@ -113,7 +128,10 @@ def test_two_servers_behind_it_while_each_is_replaced(replicas: Replicas, caddyf
         folder.mkdir(exist_ok=True)
         return serving(command, environment | {"FRANKLY_HOST": address}, folder)
 
-    with proxied(caddyfile, int(environment["FRANKLY_PORT"]), tmp_path, REPLICAS) as proxy, ExitStack() as up:
+    with (
+        proxied(caddyfile, int(environment["FRANKLY_PORT"]), tmp_path, REPLICAS) as proxy,
+        ExitStack() as up,
+    ):
         started = {address: up.enter_context(ExitStack()) for address in REPLICAS}
         for address, one in started.items():
             one.enter_context(replica(address))
@@ -140,7 +158,9 @@ def check_edges(proxy: Proxy, site: Site) -> None:
     assert status == 200
     assert headers["Strict-Transport-Security"] == "max-age=31536000"
     # Docker publishes no port of HTTP/3: nobody is sent there.
-    assert {"Server", "Via", "X-Powered-By", "Set-Cookie", "X-Request-Id", "Alt-Svc"} & set(headers) == set()
+    assert {"Server", "Via", "X-Powered-By", "Set-Cookie", "X-Request-Id", "Alt-Svc"} & set(
+        headers
+    ) == set()
     assert "default-src 'none'" in headers["Content-Security-Policy"]
     assert ask(proxy, "GET", "/metrics")[0] == 404
     assert ask(proxy, "GET", "/metrics/")[0] == 404

@@ -12,7 +12,10 @@ import pytest
 CHECKS = {
     "lint": ["-m", "ruff", "check", "."],
     "types": ["-m", "mypy"],
-    "import directions": ["-c", "from importlinter.cli import lint_imports_command as main; main()"],
+    "import directions": [
+        "-c",
+        "from importlinter.cli import lint_imports_command as main; main()",
+    ],
 }
 
 # What each package may import beside the standard library: what its users have to install, and nothing else.
@@ -37,7 +40,9 @@ HOMES = {
 
 @pytest.mark.parametrize("command", CHECKS.values(), ids=CHECKS.keys())
 def test_check_finds_nothing(root: Path, command: list[str]) -> None:
-    done = subprocess.run([sys.executable, *command], cwd=root, check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, *command], cwd=root, check=False, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 

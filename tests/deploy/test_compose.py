@@ -45,7 +45,11 @@ def wrong(fields: dict[str, Any], allowed: dict[str, Any]) -> list[str]:
     found = []
     for name, value in fields.items():
         kind = allowed.get(name)
-        fits = re.fullmatch(kind, str(value)) if isinstance(kind, str) else kind is not None and type(value) is kind
+        fits = (
+            re.fullmatch(kind, str(value))
+            if isinstance(kind, str)
+            else kind is not None and type(value) is kind
+        )
         if not fits:
             found.append(name)
     return found
@@ -58,21 +62,33 @@ def test_every_field_is_one_of_the_specification(compose: dict[str, Any]) -> Non
         assert wrong(service, FIELDS) == [], name
         assert wrong(service.get("healthcheck", {}), HEALTH) == [], name
         assert set(service.get("deploy", {})) <= {"replicas"}
-        assert all(isinstance(value, str) for value in service.get("environment", {}).values()), name
+        assert all(isinstance(value, str) for value in service.get("environment", {}).values()), (
+            name
+        )
         assert all(isinstance(word, str) for word in service.get("command", [])), name
         for port in service.get("ports", []):
             assert re.fullmatch(r"[0-9]+:[0-9]+", port)
-    assert wrong({"colour": 1, "restart": "sometimes", "command": "x"}, FIELDS) == ["colour", "restart", "command"]
+    assert wrong({"colour": 1, "restart": "sometimes", "command": "x"}, FIELDS) == [
+        "colour",
+        "restart",
+        "command",
+    ]
 
 
-def test_every_service_volume_and_profile_that_is_named_is_there(root: Path, compose: dict[str, Any]) -> None:
+def test_every_service_volume_and_profile_that_is_named_is_there(
+    root: Path, compose: dict[str, Any]
+) -> None:
     services = compose["services"]
     for name, service in services.items():
         for mount in service.get("volumes", []):
             source, target, *mode = mount.split(":")
             assert target.startswith("/")
             assert mode in ([], ["ro"])
-            assert (root / source).is_file() if source.startswith(".") else source in compose["volumes"], mount
+            assert (
+                (root / source).is_file()
+                if source.startswith(".")
+                else source in compose["volumes"]
+            ), mount
         for other, how in service.get("depends_on", {}).items():
             assert set(how) == {"condition"}
             assert how["condition"] in CONDITIONS
@@ -80,7 +96,9 @@ def test_every_service_volume_and_profile_that_is_named_is_there(root: Path, com
             if how["condition"] == "service_healthy":
                 assert "healthcheck" in services[other] or "build" in services[other], name
     waits = {name: set(service.get("depends_on", {})) for name, service in services.items()}
-    while ready := [name for name, others in waits.items() if not others]:  # no service waits for itself
+    while ready := [
+        name for name, others in waits.items() if not others
+    ]:  # no service waits for itself
         for name in ready:
             del waits[name]
         waits = {name: others - set(ready) for name, others in waits.items()}
@@ -119,7 +137,9 @@ class Site:
 
     def services(self) -> Services:
         """The services over the same database, in this process."""
-        return Services.open(Settings(home=self.home, database_url=SecretStr(self.database_url)), SystemClock())
+        return Services.open(
+            Settings(home=self.home, database_url=SecretStr(self.database_url)), SystemClock()
+        )
 
 
 def health(image: list[tuple[str, str]], port: int) -> list[str]:
@@ -144,7 +164,9 @@ def taken_offline(image: list[tuple[str, str]]) -> list[str]:
     """The root keys that docs/operations.md copies off the volume, each to a file of its name, and then removes."""
     page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
     inside = re.escape(f"{environment_of(image)['FRANKLY_HOME']}/keys/")
-    copied = re.findall(rf"^docker compose run --rm -T keys cat {inside}(\S+) > (\S+)$", page, re.MULTILINE)
+    copied = re.findall(
+        rf"^docker compose run --rm -T keys cat {inside}(\S+) > (\S+)$", page, re.MULTILINE
+    )
     [removed] = re.findall(r"^docker compose run --rm keys rm (.+)$", page, re.MULTILINE)
     names = [name for name, _ in copied]
     assert names == [file for _, file in copied]
@@ -153,7 +175,11 @@ def taken_offline(image: list[tuple[str, str]]) -> list[str]:
 
 
 def test_the_whole_deployment_by_hand(
-    deployment: dict[str, str], image: list[tuple[str, str]], compose: dict[str, Any], tmp_path: Path, full: bool
+    deployment: dict[str, str],
+    image: list[tuple[str, str]],
+    compose: dict[str, Any],
+    tmp_path: Path,
+    full: bool,
 ) -> None:
     """Keys, migration, replicas, load through the proxy while they are replaced in turn, and a witness of the log."""
     services, wanted = compose["services"], 5_000 if full else 200
@@ -172,7 +198,9 @@ def test_the_whole_deployment_by_hand(
     ports = [free_port() for _ in range(replicas)]
 
     def replica(port: int) -> Any:
-        return serving(services["server"]["command"], deployment | {"FRANKLY_PORT": str(port)}, tmp_path)
+        return serving(
+            services["server"]["command"], deployment | {"FRANKLY_PORT": str(port)}, tmp_path
+        )
 
     with TcpProxy(ports) as proxy, ExitStack() as up:
         started = {port: up.enter_context(ExitStack()) for port in ports}
@@ -200,7 +228,9 @@ def test_the_whole_deployment_by_hand(
 
 def stays_until_told(command: list[str], environment: dict[str, str], folder: Path) -> None:
     """Run the witness as the compose file does: it goes on until SIGTERM."""
-    with subprocess.Popen(command, env=environment, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, env=environment, cwd=folder, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stderr is not None
         assert "1 entries" in process.stderr.readline()
         time.sleep(0.2)
@@ -215,11 +245,15 @@ def config(root: Path, folder: Path, **environment: str) -> subprocess.Completed
     assert program, "install the package docker-compose"
     command = [program, "--file", str(root / "docker-compose.yml"), "config"]
     given = {"PATH": os.environ["PATH"], "HOME": str(folder), **environment}
-    return subprocess.run(command, env=given, cwd=folder, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, env=given, cwd=folder, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.full_only
-def test_docker_compose_reads_what_these_tests_read(root: Path, compose: dict[str, Any], tmp_path: Path) -> None:
+def test_docker_compose_reads_what_these_tests_read(
+    root: Path, compose: dict[str, Any], tmp_path: Path
+) -> None:
     """Its own parser, and its own schema: the package docker-compose is not among what the default suite installs."""
     done = config(root, tmp_path, POSTGRES_PASSWORD=PASSWORD)
     assert done.returncode == 0, done.stderr
@@ -227,7 +261,16 @@ def test_docker_compose_reads_what_these_tests_read(root: Path, compose: dict[st
     assert set(read["services"]) == set(compose["services"])
     assert set(read["volumes"]) == set(compose["volumes"])
     for name, service in compose["services"].items():
-        for field in ("command", "environment", "image", "profiles", "read_only", "cap_drop", "security_opt", "tmpfs"):
+        for field in (
+            "command",
+            "environment",
+            "image",
+            "profiles",
+            "read_only",
+            "cap_drop",
+            "security_opt",
+            "tmpfs",
+        ):
             assert read["services"][name].get(field) == service.get(field), (name, field)
         assert read["services"][name].get("depends_on") == service.get("depends_on"), name
     assert read["services"]["server"]["deploy"] == {"replicas": 2}
@@ -235,12 +278,19 @@ def test_docker_compose_reads_what_these_tests_read(root: Path, compose: dict[st
 
 
 @pytest.mark.full_only
-def test_docker_compose_asks_for_the_password_and_takes_the_choices(root: Path, tmp_path: Path) -> None:
+def test_docker_compose_asks_for_the_password_and_takes_the_choices(
+    root: Path, tmp_path: Path
+) -> None:
     without = config(root, tmp_path)
     assert without.returncode != 0
     assert "put it into .env" in without.stderr
     chosen = config(
-        root, tmp_path, POSTGRES_PASSWORD=PASSWORD, SITE="a.example.org", REPLICAS="5", METRICS_TOKEN="t" * 32
+        root,
+        tmp_path,
+        POSTGRES_PASSWORD=PASSWORD,
+        SITE="a.example.org",
+        REPLICAS="5",
+        METRICS_TOKEN="t" * 32,
     )
     read = yaml.safe_load(chosen.stdout)["services"]
     assert read["server"]["deploy"] == {"replicas": 5}

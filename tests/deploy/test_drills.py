@@ -77,7 +77,9 @@ class Desk:
     def services(self, home: Path | None = None) -> Services:
         """The services over this home, or another."""
         url = self.database_url if home is None else f"sqlite:///{home / 'frankly.db'}"
-        return Services.open(Settings(home=home or self.home, database_url=SecretStr(url)), SystemClock())
+        return Services.open(
+            Settings(home=home or self.home, database_url=SecretStr(url)), SystemClock()
+        )
 
 
 @pytest.fixture(scope="module")
@@ -87,14 +89,19 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     running = Running(home, f"sqlite:///{home / 'frankly.db'}")
     services = running.services()
     for number in range(REPORTS):
-        services.intake.accept(running.survey, report_bytes(running, f"{number:032x}", (number % 2, number % 3)))
+        services.intake.accept(
+            running.survey, report_bytes(running, f"{number:032x}", (number % 2, number % 3))
+        )
     services.close()
     return home, running.survey
 
 
 @pytest.fixture
 def desk(
-    filled: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    filled: tuple[Path, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> Desk:
     """A copy of that server for one test; its root key on a stick."""
     home, stick, folder = tmp_path / "home", tmp_path / "stick", tmp_path / "folder"
@@ -117,12 +124,16 @@ def desk(
 def drill(root: Path, name: str) -> str:
     """The blocks of a drill in their order, as one script."""
     text = (root / "docs" / "operations.md").read_text(encoding="utf-8")
-    blocks = re.findall(rf"^<!-- drill: {name} -->\n```bash\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        rf"^<!-- drill: {name} -->\n```bash\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
+    )
     assert blocks
     return "".join(blocks)
 
 
-def test_a_backup_is_restored_elsewhere_and_is_the_same_server(root: Path, desk: Desk, full: bool) -> None:
+def test_a_backup_is_restored_elsewhere_and_is_the_same_server(
+    root: Path, desk: Desk, full: bool
+) -> None:
     ours, script = desk.services(), drill(root, "backup")
     said = desk.shell(script) if full else desk.line_by_line(script)
     assert "every count follows from the reports" in " ".join(said.split())
@@ -140,11 +151,16 @@ def _kept(services: Services, survey: str) -> tuple[list[Any], dict[Any, int]]:
     with services.database.reading("compare") as tx:
         counts: dict[Any, int] = {}
         for document in services.surveys.versions(survey):
-            counts |= {(document.digest, key): n for key, n in tx.counts.of_document(document.digest).items()}
+            counts |= {
+                (document.digest, key): n
+                for key, n in tx.counts.of_document(document.digest).items()
+            }
         return sorted((row.id, row.symbols, row.document) for row in stored(tx, survey)), counts
 
 
-def test_the_publishers_key_is_replaced_and_what_is_published_signed_again(root: Path, desk: Desk) -> None:
+def test_the_publishers_key_is_replaced_and_what_is_published_signed_again(
+    root: Path, desk: Desk
+) -> None:
     before = desk.json("frankly keys status")
     desk.line_by_line(drill(root, "keys"))
     after = desk.json("frankly keys status")
@@ -156,7 +172,9 @@ def test_the_publishers_key_is_replaced_and_what_is_published_signed_again(root:
 
 
 def _in_force(status: Any, role: str) -> set[str]:
-    return {key["key_id"] for key in status["keys"] if (key["role"], key["state"]) == (role, "in force")}
+    return {
+        key["key_id"] for key in status["keys"] if (key["role"], key["state"]) == (role, "in force")
+    }
 
 
 def test_a_stolen_key_is_revoked_and_signs_nothing_more(desk: Desk) -> None:
@@ -165,7 +183,9 @@ def test_a_stolen_key_is_revoked_and_signs_nothing_more(desk: Desk) -> None:
     [new] = _in_force(desk.json("frankly keys status"), "publisher")
     assert new != stolen
     services = desk.services()
-    assert len(services.surveys.signed_by_others()) == 1  # until resign, devices refuse what is published
+    assert (
+        len(services.surveys.signed_by_others()) == 1
+    )  # until resign, devices refuse what is published
     services.close()
     assert len(desk.json("frankly keys resign --yes")["signed"]) == 1
     assert "broken" not in desk.run("frankly doctor")

@@ -32,7 +32,9 @@ class Machine:
     def __init__(self, root: Path, folder: Path) -> None:
         """Find the blocks, and put the played `docker` on the path."""
         page = (root / "docs" / "operations.md").read_text(encoding="utf-8")
-        self.copy, self.check, self.remove = [block.body for block in blocks(page) if _first_start(block.body)]
+        self.copy, self.check, self.remove = [
+            block.body for block in blocks(page) if _first_start(block.body)
+        ]
         self.keys, self.here, self.log = folder / "volume" / "keys", folder / "here", folder / "log"
         self.here.mkdir()
         programs = folder / "bin"
@@ -40,12 +42,21 @@ class Machine:
         (programs / "docker").write_text(DOCKER)
         (programs / "docker").chmod(0o755)
         path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-        self._environment = {**os.environ, "PATH": path, "FRANKLY_HOME": str(folder / "volume"), "LOG": str(self.log)}
+        self._environment = {
+            **os.environ,
+            "PATH": path,
+            "FRANKLY_HOME": str(folder / "volume"),
+            "LOG": str(self.log),
+        }
 
     def run(self, script: str, place: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run a block as it stands; a failing line does not stop the next, as at a prompt."""
         return subprocess.run(
-            ["bash", "-c", script], cwd=place or self.here, env=self._environment, capture_output=True, text=True
+            ["bash", "-c", script],
+            cwd=place or self.here,
+            env=self._environment,
+            capture_output=True,
+            text=True,
         )
 
 
@@ -75,7 +86,10 @@ def test_keys_are_copied_checked_and_only_then_removed(machine: Machine, tmp_pat
     originals = {path.name: path.read_bytes() for path in machine.keys.glob("root*.pem")}
     assert originals.keys() == {"root.pem", "root-2.pem"}  # nothing is removed before the check
     assert {path.name: path.read_bytes() for path in machine.here.glob("*.pem")} == originals
-    assert all(path.stat().st_mode & 0o077 == 0 for path in [*machine.here.glob("*.pem"), machine.here / ".env"])
+    assert all(
+        path.stat().st_mode & 0o077 == 0
+        for path in [*machine.here.glob("*.pem"), machine.here / ".env"]
+    )
     places = kept_apart(machine, tmp_path)
     for place, name in zip(places, ("root.pem", "root-2.pem"), strict=True):
         done = machine.run(machine.check, place)

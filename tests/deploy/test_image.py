@@ -20,10 +20,25 @@ from tests.deploy.containers import PORT, environment_of, instructions, serving
 from tests.postgres import PostgresServer, free_port
 
 
-def test_every_path_copied_or_named_exists_and_reaches_the_build(root: Path, image: list[tuple[str, str]]) -> None:
-    kept = [line[1:] for line in (root / ".dockerignore").read_text().splitlines() if line.startswith("!")]
-    sources = [name for rest in instructions(image, "COPY") if "--from" not in rest for name in rest.split()[:-1]]
-    named = [name for rest in instructions(image, "RUN") for name in re.findall(r"requirements/\w+\.txt", rest)]
+def test_every_path_copied_or_named_exists_and_reaches_the_build(
+    root: Path, image: list[tuple[str, str]]
+) -> None:
+    kept = [
+        line[1:]
+        for line in (root / ".dockerignore").read_text().splitlines()
+        if line.startswith("!")
+    ]
+    sources = [
+        name
+        for rest in instructions(image, "COPY")
+        if "--from" not in rest
+        for name in rest.split()[:-1]
+    ]
+    named = [
+        name
+        for rest in instructions(image, "RUN")
+        for name in re.findall(r"requirements/\w+\.txt", rest)
+    ]
     assert sources
     assert named
     for name in sources + named:
@@ -42,7 +57,9 @@ def test_nothing_of_a_checkout_reaches_the_image_by_accident(root: Path) -> None
 
 
 def test_the_build_has_what_run_py_asks_for(image: list[tuple[str, str]]) -> None:
-    installed = re.findall(r"apt-get install -y --no-install-recommends ([^&]+)", instructions(image, "RUN")[0])
+    installed = re.findall(
+        r"apt-get install -y --no-install-recommends ([^&]+)", instructions(image, "RUN")[0]
+    )
     assert set(run.BUILD) <= set(installed[0].split())
 
 
@@ -56,13 +73,17 @@ def test_every_setting_is_one(image: list[tuple[str, str]], compose: dict[str, A
         assert found <= known
 
 
-def test_one_port_everywhere(image: list[tuple[str, str]], compose: dict[str, Any], caddyfile: str) -> None:
+def test_one_port_everywhere(
+    image: list[tuple[str, str]], compose: dict[str, Any], caddyfile: str
+) -> None:
     [check] = instructions(image, "HEALTHCHECK")
     assert environment_of(image)["FRANKLY_PORT"] == PORT
     assert instructions(image, "EXPOSE") == [PORT]
     assert re.findall(r"127\.0\.0\.1:(\d+)", check) == [PORT]
     # Replicas cannot share a port of the host, and nobody reaches them but through the proxy.
-    assert {name for name, service in compose["services"].items() if "ports" in service} == {"proxy"}
+    assert {name for name, service in compose["services"].items() if "ports" in service} == {
+        "proxy"
+    }
     assert f"dynamic a server {PORT} {{" in caddyfile
 
 
@@ -85,8 +106,18 @@ def test_the_database_is_found_healthy_by_its_own_check(
     kind, tool, *arguments = compose["services"]["database"]["healthcheck"]["test"]
     assert kind == "CMD"
     command = [str(postgres.binaries / tool), *arguments]
-    assert subprocess.run([*command, f"--port={postgres.port}"], env=deployment, capture_output=True).returncode == 0
-    assert subprocess.run([*command, f"--port={free_port()}"], env=deployment, capture_output=True).returncode != 0
+    assert (
+        subprocess.run(
+            [*command, f"--port={postgres.port}"], env=deployment, capture_output=True
+        ).returncode
+        == 0
+    )
+    assert (
+        subprocess.run(
+            [*command, f"--port={free_port()}"], env=deployment, capture_output=True
+        ).returncode
+        != 0
+    )
 
 
 def test_the_proxy_tells_nothing_of_who_asks(caddyfile: str, compose: dict[str, Any]) -> None:
@@ -114,7 +145,13 @@ def test_a_production_wsgi_server_serves_it_too(deployment: dict[str, str], tmp_
     for command in (["frankly", "keys", "init", "--yes"], ["frankly", "migrate"]):
         subprocess.run(command, env=environment, cwd=tmp_path, check=True, capture_output=True)
     bind = f"127.0.0.1:{deployment['FRANKLY_PORT']}"
-    command = ["gunicorn", "--workers=1", "--threads=2", f"--bind={bind}", "frankly_server.app:wsgi()"]
+    command = [
+        "gunicorn",
+        "--workers=1",
+        "--threads=2",
+        f"--bind={bind}",
+        "frankly_server.app:wsgi()",
+    ]
     with (
         serving(command, environment, tmp_path),
         urllib.request.urlopen(f"http://{bind}/health", timeout=120) as answer,

@@ -19,7 +19,9 @@ def _pins(root: Path, lock: str) -> dict[tuple[str, str], list[str]]:
     pins = {}
     for entry in re.split(r"\n(?=\S)", text.strip()):
         first, *hashes = entry.split(" \\\n")
-        name, version = re.fullmatch(r"([A-Za-z0-9._-]+)(==[^\s;]+(?: ; .+)?)", first.strip()).groups()
+        name, version = re.fullmatch(
+            r"([A-Za-z0-9._-]+)(==[^\s;]+(?: ; .+)?)", first.strip()
+        ).groups()
         pins[canonicalize_name(name), version] = [line.strip() for line in hashes]
     return pins
 
@@ -28,7 +30,9 @@ def _pins(root: Path, lock: str) -> dict[tuple[str, str], list[str]]:
 def test_every_requirement_is_one_version_known_by_hashes_alone(root: Path, lock: str) -> None:
     for requirement, hashes in _pins(root, lock).items():
         assert hashes, requirement
-        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", line) for line in hashes), requirement
+        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", line) for line in hashes), (
+            requirement
+        )
 
 
 @pytest.mark.parametrize("suffix", ["in", "txt"])
@@ -39,11 +43,15 @@ def test_no_address_of_a_registry(root: Path, lock: str, suffix: str) -> None:
 
 
 @pytest.mark.parametrize(("smaller", "larger"), [("runtime", "demo"), ("demo", "test")])
-def test_a_larger_lock_keeps_the_versions_of_the_smaller(root: Path, smaller: str, larger: str) -> None:
+def test_a_larger_lock_keeps_the_versions_of_the_smaller(
+    root: Path, smaller: str, larger: str
+) -> None:
     small, large = _pins(root, smaller), _pins(root, larger)
     versions = {(name, pin.partition(" ")[0]) for name, pin in large}
     missing = {
-        (name, pin) for name, pin in small if "win32" not in pin and (name, pin.partition(" ")[0]) not in versions
+        (name, pin)
+        for name, pin in small
+        if "win32" not in pin and (name, pin.partition(" ")[0]) not in versions
     }
     assert not missing
 
@@ -61,9 +69,14 @@ def test_every_declared_dependency_is_locked(root: Path, package: str) -> None:
 
 
 def test_all_packages_have_one_version(root: Path) -> None:
-    projects = [tomllib.loads((root / package / "pyproject.toml").read_text())["project"] for package in PACKAGES]
+    projects = [
+        tomllib.loads((root / package / "pyproject.toml").read_text())["project"]
+        for package in PACKAGES
+    ]
     [version] = {project["version"] for project in projects}
     for project in projects:
         own = {line for line in project["dependencies"] if line.startswith("frankly-")}
         assert own <= {f"frankly-protocol=={version}", f"frankly-analyst=={version}"}
-    assert f'__version__ = "{version}"' in (root / "shared/frankly_protocol/__init__.py").read_text()
+    assert (
+        f'__version__ = "{version}"' in (root / "shared/frankly_protocol/__init__.py").read_text()
+    )

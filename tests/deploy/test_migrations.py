@@ -35,14 +35,23 @@ def shape(database: Database) -> Shape:
     return {
         name: {
             "columns": {
-                column["name"]: (str(column["type"]), column["nullable"], column["default"] is not None)
+                column["name"]: (
+                    str(column["type"]),
+                    column["nullable"],
+                    column["default"] is not None,
+                )
                 for column in found.get_columns(name)
             },
             "key": tuple(found.get_pk_constraint(name)["constrained_columns"]),
-            "unique": sorted(tuple(sorted(c["column_names"])) for c in found.get_unique_constraints(name)),
-            "checks": sorted(" ".join(check["sqltext"].split()) for check in found.get_check_constraints(name)),
+            "unique": sorted(
+                tuple(sorted(c["column_names"])) for c in found.get_unique_constraints(name)
+            ),
+            "checks": sorted(
+                " ".join(check["sqltext"].split()) for check in found.get_check_constraints(name)
+            ),
             "references": sorted(
-                (tuple(c["constrained_columns"]), c["referred_table"]) for c in found.get_foreign_keys(name)
+                (tuple(c["constrained_columns"]), c["referred_table"])
+                for c in found.get_foreign_keys(name)
             ),
         }
         for name in found.get_table_names()
@@ -54,7 +63,10 @@ def rows(database: Database, seen: Shape) -> dict[str, list[str]]:
     """Every row of the tables and columns of `seen`, in an order of its own."""
     with database.engine.connect() as connection:
         return {
-            name: sorted(repr(tuple(row)) for row in connection.exec_driver_sql(f"SELECT {_listed(table)} FROM {name}"))
+            name: sorted(
+                repr(tuple(row))
+                for row in connection.exec_driver_sql(f"SELECT {_listed(table)} FROM {name}")
+            )
             for name, table in seen.items()
         }
 
@@ -82,7 +94,9 @@ def harm(before: Shape, after: Shape) -> list[str]:
         if new["key"] != old["key"]:
             found.append(f"{name} has another key")
         for rule in ("unique", "checks", "references"):
-            found += [f"{name} has more {rule}: {value}" for value in new[rule] if value not in old[rule]]
+            found += [
+                f"{name} has more {rule}: {value}" for value in new[rule] if value not in old[rule]
+            ]
     return found
 
 
@@ -117,7 +131,9 @@ def test_every_step_back_and_forth_loses_nothing_that_both_sides_know(site: Site
     assert shape(database) == {}
 
 
-def test_a_running_server_stays_ready_under_a_newer_schema_and_a_new_one_does_not_start(site: Site) -> None:
+def test_a_running_server_stays_ready_under_a_newer_schema_and_a_new_one_does_not_start(
+    site: Site,
+) -> None:
     """While an update goes on, the migration has run and the release before still serves."""
     database = site.services.database
 
@@ -126,7 +142,13 @@ def test_a_running_server_stays_ready_under_a_newer_schema_and_a_new_one_does_no
             connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{version}'")
 
     newer = f"{int(SCHEMA_VERSION) + 1:04d}"
-    for version, ready in ((newer, 200), (REVISIONS[-2], 503), ("abc", 503), ("", 503), (SCHEMA_VERSION, 200)):
+    for version, ready in (
+        (newer, 200),
+        (REVISIONS[-2], 503),
+        ("abc", 503),
+        ("", 503),
+        (SCHEMA_VERSION, 200),
+    ):
         pretend(version)
         assert site.client.get("/health/ready").status_code == ready, version
         if version != SCHEMA_VERSION:
@@ -153,7 +175,10 @@ def test_steps_that_would_stop_the_release_before_are_seen() -> None:
                              "references": []}  # fmt: skip
     good: Shape = {"t": table}
     assert harm(good, {"t": table, "u": table}) == []
-    assert harm(good, {"t": table | {"columns": table["columns"] | {"b": ("TEXT", True, False)}}}) == []
+    assert (
+        harm(good, {"t": table | {"columns": table["columns"] | {"b": ("TEXT", True, False)}}})
+        == []
+    )
     for change in (
         {"columns": {}},
         {"columns": {"a": ("TEXT", True, False)}},

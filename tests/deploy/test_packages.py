@@ -19,7 +19,9 @@ OF_THE_SDK = {
 
 def _pip(*arguments: str) -> str:
     # The environment of the tests has no pip of its own: the interpreter it was made from does.
-    base = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    base = (
+        Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    )
     command = [str(base), "-m", "pip", "--disable-pip-version-check", *arguments]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -31,12 +33,17 @@ OF_THE_ANALYST = {"certifi", "charset-normalizer", "frankly-analyst", "idna", "r
 
 @pytest.mark.parametrize(
     ("folders", "package", "allowed"),
-    [(("shared", "client_sdk"), "frankly_sdk", OF_THE_SDK), (("analyst",), "frankly_analyst", OF_THE_ANALYST)],
+    [
+        (("shared", "client_sdk"), "frankly_sdk", OF_THE_SDK),
+        (("analyst",), "frankly_analyst", OF_THE_ANALYST),
+    ],
 )
 def test_a_client_brings_its_few_dependencies_and_no_more(
     root: Path, tmp_path: Path, folders: tuple[str, ...], package: str, allowed: set[str]
 ) -> None:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True
+    )
     python = tmp_path / "empty/bin/python"
     sources = [str(shutil.copytree(root / name, tmp_path / name)) for name in folders]
     _pip("--python", str(python), "install", "--no-input", "--no-compile", *sources)
@@ -44,7 +51,9 @@ def test_a_client_brings_its_few_dependencies_and_no_more(
     assert {item["name"].lower().replace("_", "-") for item in listed} <= allowed
     heavy = "{'numpy', 'flask', 'frankly_server', 'pandas'}"
     loaded = f"import sys, {package}; print({heavy} & set(sys.modules) or 'nothing else')"
-    done = subprocess.run([str(python), "-c", loaded], check=True, capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(
+        [str(python), "-c", loaded], check=True, capture_output=True, text=True, cwd=tmp_path
+    )
     assert done.stdout == "nothing else\n"
 
 
@@ -66,12 +75,17 @@ def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _hatchling(project: Path, *arguments: str) -> None:
     subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", *arguments], cwd=project, check=True, capture_output=True
+        [sys.executable, "-m", "hatchling", "build", *arguments],
+        cwd=project,
+        check=True,
+        capture_output=True,
     )
 
 
 @pytest.mark.parametrize("made_from", ["dist", "again"])
-def test_the_server_carries_its_migrations_and_licence(root: Path, built: Path, made_from: str) -> None:
+def test_the_server_carries_its_migrations_and_licence(
+    root: Path, built: Path, made_from: str
+) -> None:
     [wheel] = (built / made_from).glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())

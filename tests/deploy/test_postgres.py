@@ -17,7 +17,9 @@ def test_durability_is_on(postgres_url: str, setting: str) -> None:
 
 def test_each_test_has_an_empty_database(postgres_url: str) -> None:
     with psycopg.connect(postgres_url.replace("+psycopg", "")) as connection:
-        tables = connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone()
+        tables = connection.execute(
+            "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
+        ).fetchone()
         connection.execute("CREATE TABLE left_behind (n int)")
     assert tables == (0,)
 

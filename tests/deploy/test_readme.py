@@ -18,18 +18,26 @@ INSTALLS = ("run.py", "frankly demo", "mkdocs", "python3 -m venv", "pip ")
 
 
 def test_the_readme_can_be_followed_to_its_end(root: Path, tmp_path: Path) -> None:
-    (tmp_path / "app").symlink_to(root / ".venv")  # the app's environment that the README has its reader make
+    (tmp_path / "app").symlink_to(
+        root / ".venv"
+    )  # the app's environment that the README has its reader make
     kept = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")}
     shell = Shell(root, {**kept, "HOME": str(tmp_path)}, free_port())
     reader = Reader(shell, without=INSTALLS)
     try:
         reader.follow((root / "README.md").read_text(encoding="utf-8"))
-        assert "Teacher, nurse, artist, technician" in shell.run(".venv/bin/frankly estimates affairs")
+        assert "Teacher, nurse, artist, technician" in shell.run(
+            ".venv/bin/frankly estimates affairs"
+        )
     finally:
         shell.close()
     assert len(reader.left_out) == 7
     assert "99 others answer by the same lines" in reader.done
-    assert {path.name for path in tmp_path.iterdir()} >= {"frankly", "frankly-backup.zip", "answers.db"}
+    assert {path.name for path in tmp_path.iterdir()} >= {
+        "frankly",
+        "frankly-backup.zip",
+        "answers.db",
+    }
     for verb in ("keys init", "publish", "serve", "estimates", "audit", "doctor", "backup verify"):
         assert [line for line in reader.done if verb in line], verb
 
@@ -57,7 +65,9 @@ def test_a_reader_sets_variables_and_leaves_a_server_running(tmp_path: Path) -> 
     assert shell.environment["PLACE"] == f"{tmp_path}/here"
     assert shell.environment["OTHER"] == str(Path("~/x").expanduser())
     (tmp_path / "health").write_text("well")
-    shell.run(f"{sys.executable} -m http.server --bind 127.0.0.1 {shell.port} &   # in the background")
+    shell.run(
+        f"{sys.executable} -m http.server --bind 127.0.0.1 {shell.port} &   # in the background"
+    )
     assert shell.run(
         "python3 -c 'import urllib.request as u; print(u.urlopen(\"http://127.0.0.1:8000/health\").read())'"
     )
@@ -68,9 +78,21 @@ def test_a_reader_sets_variables_and_leaves_a_server_running(tmp_path: Path) -> 
 @pytest.mark.full_only
 def test_the_readme_in_an_empty_debian(root: Path) -> None:
     """Needs root, debootstrap and the network; `python3 run.py test` inside it is left out: these are the tests."""
-    binds = [f"--bind={place}" for place in os.environ.get("BARE_ROOT_BINDS", "").split(":") if place]
-    copies = [f"--copy={place}" for place in os.environ.get("BARE_ROOT_COPIES", "").split(":") if place]
-    command = [sys.executable, "-m", "tools.bare_root", "--without-test", f"--port={free_port()}", *binds, *copies]
+    binds = [
+        f"--bind={place}" for place in os.environ.get("BARE_ROOT_BINDS", "").split(":") if place
+    ]
+    copies = [
+        f"--copy={place}" for place in os.environ.get("BARE_ROOT_COPIES", "").split(":") if place
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "tools.bare_root",
+        "--without-test",
+        f"--port={free_port()}",
+        *binds,
+        *copies,
+    ]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "left out: python3 run.py test" in done.stdout

@@ -21,7 +21,9 @@ APT = "apt-get install -y --no-install-recommends gcc libcdd-dev"
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """Record what would be run instead of running it."""
     seen: list[tuple[str, ...]] = []
-    monkeypatch.setattr(run, "step", lambda words, *commands: seen.extend(tuple(command) for command in commands))
+    monkeypatch.setattr(
+        run, "step", lambda words, *commands: seen.extend(tuple(command) for command in commands)
+    )
     return seen
 
 
@@ -30,17 +32,23 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Say which programs this machine has, and who runs it."""
 
     def choose(*names: str, user: int) -> None:
-        monkeypatch.setattr(run.shutil, "which", lambda name: f"/usr/bin/{name}" if name in names else None)
+        monkeypatch.setattr(
+            run.shutil, "which", lambda name: f"/usr/bin/{name}" if name in names else None
+        )
         monkeypatch.setattr(run.os, "geteuid", lambda: user)
 
     return choose
 
 
 def _sudo(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    monkeypatch.setattr(run.subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, code))
+    monkeypatch.setattr(
+        run.subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, code)
+    )
 
 
-def test_an_ordinary_user_is_told_the_one_line(programs: Callable[..., None], steps: list[Any]) -> None:
+def test_an_ordinary_user_is_told_the_one_line(
+    programs: Callable[..., None], steps: list[Any]
+) -> None:
     programs("apt-get", user=1000)
     with pytest.raises(SystemExit) as stopped:
         run.system_packages(MISSING)
@@ -68,7 +76,9 @@ def test_what_is_missing_is_installed_and_looked_for_again(
 ) -> None:
     programs("apt-get", "sudo", user=user)
     _sudo(monkeypatch, 0)
-    with pytest.raises(SystemExit, match="does not find gcc libcdd-dev: run this with /usr/bin/python3"):
+    with pytest.raises(
+        SystemExit, match="does not find gcc libcdd-dev: run this with /usr/bin/python3"
+    ):
         run.system_packages(MISSING)
     apt = (*prefix, "env", "DEBIAN_FRONTEND=noninteractive")
     assert steps == [(*apt, "apt-get", "update"), (*apt, *APT.split())]
@@ -105,8 +115,12 @@ def checkout(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return tmp_path
 
 
-@pytest.mark.parametrize("changed", ["requirements/demo.txt", "requirements/build.txt", "server/pyproject.toml"])
-def test_a_second_run_skips_and_a_changed_lock_does_not(checkout: Path, steps: list[Any], changed: str) -> None:
+@pytest.mark.parametrize(
+    "changed", ["requirements/demo.txt", "requirements/build.txt", "server/pyproject.toml"]
+)
+def test_a_second_run_skips_and_a_changed_lock_does_not(
+    checkout: Path, steps: list[Any], changed: str
+) -> None:
     run.environment("demo")
     first = len(steps)
     run.environment("demo")
@@ -117,7 +131,9 @@ def test_a_second_run_skips_and_a_changed_lock_does_not(checkout: Path, steps: l
     assert len(steps) == 2 * first
 
 
-def test_everything_from_a_registry_is_hash_checked_and_builds_fetch_nothing(checkout: Path, steps: list[Any]) -> None:
+def test_everything_from_a_registry_is_hash_checked_and_builds_fetch_nothing(
+    checkout: Path, steps: list[Any]
+) -> None:
     run.environment("test")
     installs = [command for command in steps if "install" in command]
     assert installs
@@ -144,7 +160,9 @@ def test_a_failed_step_shows_what_was_said(capsys: pytest.CaptureFixture[str]) -
         (["setup"], "demo", None),
     ],
 )
-def test_each_verb(monkeypatch: pytest.MonkeyPatch, arguments: list[str], lock: str, started: list[str] | None) -> None:
+def test_each_verb(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], lock: str, started: list[str] | None
+) -> None:
     prepared, commands = [], []
     monkeypatch.setattr(run, "setup", prepared.append)
     monkeypatch.setattr(run.os, "execv", lambda _path, command: commands.append(command))
@@ -172,7 +190,9 @@ def _started(monkeypatch: pytest.MonkeyPatch, verb: str) -> dict[str, list[str]]
     return commands
 
 
-def test_quick_needs_no_system_package_and_runs_the_pure_tests(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+def test_quick_needs_no_system_package_and_runs_the_pure_tests(
+    monkeypatch: pytest.MonkeyPatch, root: Path
+) -> None:
     monkeypatch.setattr(run, "system_packages", lambda needs: pytest.fail(f"installs {needs}"))
     commands = _started(monkeypatch, "quick")
     assert set(commands) == {"lock", "ruff check", "ruff format", "import contracts", "pure tests"}
@@ -215,12 +235,18 @@ def test_a_wrong_command_line_is_a_usage_error(
     assert "usage: " in capsys.readouterr().err
 
 
-def test_benches_are_listed_with_what_they_measure(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_benches_are_listed_with_what_they_measure(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run.main(["bench"])
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == sorted(path.stem for path in (root / "bench").glob("[a-z]*.py"))
+    assert [line.split()[0] for line in lines] == sorted(
+        path.stem for path in (root / "bench").glob("[a-z]*.py")
+    )
     assert all(len(line.split()) > 5 for line in lines)
-    assert {"design", "sdk", "intake", "estimate", "scale", "browser"} <= {line.split()[0] for line in lines}
+    assert {"design", "sdk", "intake", "estimate", "scale", "browser"} <= {
+        line.split()[0] for line in lines
+    }
 
 
 def test_ci_runs_every_test(root: Path, tmp_path: Path) -> None:
@@ -228,5 +254,12 @@ def test_ci_runs_every_test(root: Path, tmp_path: Path) -> None:
     fake.write_text('#!/bin/sh\necho "$PWD" "$@"\n')
     fake.chmod(0o755)
     environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    done = subprocess.run([root / ".ci/run"], env=environment, cwd=tmp_path, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [root / ".ci/run"],
+        env=environment,
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     assert done.stdout == f"{root} run.py test\n"

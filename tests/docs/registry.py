@@ -42,11 +42,17 @@ _BROWSER, _SDK, _DESIGN = (
     "tests/frankly_sdk/test_docs.py",
     "tests/docs/test_design_examples.py",
 )
-_HERE, _GUIDES, _DRILLS = "tests/docs/test_loose_blocks.py", "tests/docs/test_guides.py", "tests/deploy/test_drills.py"
+_HERE, _GUIDES, _DRILLS = (
+    "tests/docs/test_loose_blocks.py",
+    "tests/docs/test_guides.py",
+    "tests/deploy/test_drills.py",
+)
 _FIRST: Final = "tests/deploy/test_first_start.py"
 
 BLOCKS: Final[dict[tuple[str, str], Fate]] = {
-    ("CONTRIBUTING.md", "python3 run.py quick"): _shown("tests/deploy/test_checks.py", "the checks are tests"),
+    ("CONTRIBUTING.md", "python3 run.py quick"): _shown(
+        "tests/deploy/test_checks.py", "the checks are tests"
+    ),
     ("docs/admin.md", ",no,yes"): _run("tests/frankly_server/surveys/test_protection.py"),
     ("docs/admin.md", "FRANKLY_WEBHOOK_HOSTS="): _run(_HERE),
     ("docs/admin.md", "POST /frankly HTTP/1.1"): _made(_HERE),
@@ -56,7 +62,9 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/browser.md", 'import { Client } from "@frankly/sdk";'): _run(_BROWSER),
     ("docs/browser.md", "import * as ed25519"): _run(_BROWSER),
     ("docs/browser.md", "import { createElement, useEffect, useRef }"): _run(_BROWSER),
-    ("docs/choosing.md", "Promised: 0.5 nats about the limitation"): _made("tests/docs/test_numbers.py"),
+    ("docs/choosing.md", "Promised: 0.5 nats about the limitation"): _made(
+        "tests/docs/test_numbers.py"
+    ),
     ("docs/conformance.md", 'echo \'{"store"'): _run("tests/conformance/test_docs.py"),
     ("docs/conformance.md", "CONFORMANCE_COMMAND="): _shown(
         "tests/browser/sdk/test_conformance.py", "another SDK is needed; the browser's is driven so"
@@ -81,7 +89,9 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/reproduce.md", "python -m papers --list"): _shown(
         "tests/papers/figures/test_command.py", "hours; the test runs the quick form"
     ),
-    ("docs/scaling.md", "FOLDER/manifest.json"): _shown("tests/frankly_server/scale/test_export.py", "names of files"),
+    ("docs/scaling.md", "FOLDER/manifest.json"): _shown(
+        "tests/frankly_server/scale/test_export.py", "names of files"
+    ),
     ("docs/sdk.md", "from frankly_sdk import Client"): _run(_SDK),
     ("docs/sdk.md", "from frankly_sdk import AlreadyAnswered"): _run(_SDK),
     ("docs/sdk.md", "from frankly_sdk.testing import FakeServer"): _run(_SDK),

@@ -21,7 +21,9 @@ from tools.follow import PORT, Shell
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
-_PLAIN = re.compile(r"(?:echo '(?P<input>[^']*)' \| )?frankly (?P<verb>[^|<>$`*;&]+?)(?: > (?P<file>[\w.]+))?")
+_PLAIN = re.compile(
+    r"(?:echo '(?P<input>[^']*)' \| )?frankly (?P<verb>[^|<>$`*;&]+?)(?: > (?P<file>[\w.]+))?"
+)
 """Commands that can be run without a shell: perhaps with an input, perhaps into a file."""
 
 
@@ -32,7 +34,9 @@ class Session(Shell):
     """
 
     def __init__(self, folder: Path, *, literal: bool) -> None:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")}
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")
+        }
         own = {"PATH": f"{BIN}:{os.environ['PATH']}", "COLUMNS": "100"}
         super().__init__(folder, {**kept, **own}, free_port())
         self._literal = literal
@@ -77,7 +81,11 @@ class Session(Shell):
             os.environ.clear()
             os.environ.update(self.environment)
             sys.stdin = io.TextIOWrapper(io.BytesIO((line["input"] or "").encode()))
-            with contextlib.chdir(self.folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            with (
+                contextlib.chdir(self.folder),
+                contextlib.redirect_stdout(out),
+                contextlib.redirect_stderr(err),
+            ):
                 code = front.run(shlex.split(line["verb"]))
         finally:
             os.environ.clear()
@@ -99,7 +107,9 @@ def shape(text: str) -> str:
     if not re.search(r"% ±|% to [\d−-]|│ +[\d.−]+% +│|\bestimate +low\b|\bbytes of it", text):
         return text
     text = re.sub(r"[−-]?\d+(\.\d+)?", "N", text)
-    text = re.sub(r"\b(imprecise|[a-z]+(_[a-z]+)+)\b,?|[][]", "", text)  # flags come and go with the numbers
+    text = re.sub(
+        r"\b(imprecise|[a-z]+(_[a-z]+)+)\b,?|[][]", "", text
+    )  # flags come and go with the numbers
     return re.sub(r"[\s━─═┃│┌┐└┘├┤┬┴┼┏┓┗┛┡┩╇┳┻╈]+", " ", text).strip()
 
 

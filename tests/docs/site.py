@@ -68,6 +68,8 @@ def broken_links(folder: Path) -> list[str]:
             start = folder if place.startswith("/") else file.parent
             target = (start / unquote(place).lstrip("/")).resolve() if place else file
             to_page = target.suffix == ".html" and target.is_file()
-            if not target.is_file() or (anchor and to_page and unquote(anchor) not in pages[target].ids):
+            if not target.is_file() or (
+                anchor and to_page and unquote(anchor) not in pages[target].ids
+            ):
                 wrong.append(f"{file.name}: {link}")
     return wrong

@@ -220,7 +220,11 @@ def test_a_row_is_shown_by_tests_that_run_by_default(root: Path, row: str) -> No
 
 def test_the_page_has_every_row_and_names_codes_that_exist(root: Path) -> None:
     text = (root / "docs" / "bad_inputs.md").read_text(encoding="utf-8")
-    rows = {row: cells for row, cells in re.findall(r"^\| (\w+) \| (.*) \|$", text, re.MULTILINE) if row[0].isdigit()}
+    rows = {
+        row: cells
+        for row, cells in re.findall(r"^\| (\w+) \| (.*) \|$", text, re.MULTILINE)
+        if row[0].isdigit()
+    }
     assert set(rows) == set(ROWS)
     errors = (root / "docs" / "errors.md").read_text(encoding="utf-8")
     flags = {"insufficient", "reports_do_not_fit", "true", "Retry-After", "1_0", " 1 ", "--counts"}

@@ -22,7 +22,9 @@ CANONICAL: Final = (
 )
 Reader = Callable[[Path], Iterator[str]]
 _FACTOR: Final = r"(?:e\^ε|e\^[\d.]+|e¹ = 2\.72|E|\d+(?:\.\d+)?|that many|so many|…)"
-_CLAUSE: Final = rf"at most {_FACTOR} times as likely from one (?P<side>true answer|secret) as from any other\b"
+_CLAUSE: Final = (
+    rf"at most {_FACTOR} times as likely from one (?P<side>true answer|secret) as from any other\b"
+)
 _WHOLE: Final = rf"Whatever is sent, it was {_CLAUSE}, so nobody's odds about you can move by more than that factor"
 _ABOUT_LIKELIHOOD: Final = re.compile(
     r"\btimes as (?:likely|probable|plausible)|\btimes (?:likelier|more (?:likely|probable))|"
@@ -50,7 +52,9 @@ PAGES: Final = (
 def sentences(text: str) -> Iterator[str]:
     """Yield the sentences of prose: lines joined, table cells and list items apart."""
     for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\.)\s)|\|", text):
-        plain = " ".join(re.sub(r"[*_`]{1,2}(?=\S)|(?<=\S)[*`]{1,2}", "", block).split()).replace("’", "'")
+        plain = " ".join(re.sub(r"[*_`]{1,2}(?=\S)|(?<=\S)[*`]{1,2}", "", block).split()).replace(
+            "’", "'"
+        )
         yield from re.split(r"(?<=[.!?;])\s+", plain)
 
 
@@ -61,12 +65,18 @@ def fault(sentence: str, *, whole: bool) -> bool:
     stated = re.search(_CLAUSE, sentence, re.IGNORECASE)
     if stated is None or len(_ABOUT_LIKELIHOOD.findall(sentence)) != 1:
         return True
-    return whole and stated["side"].lower() == "true answer" and not re.search(_WHOLE, sentence, re.IGNORECASE)
+    return (
+        whole
+        and stated["side"].lower() == "true answer"
+        and not re.search(_WHOLE, sentence, re.IGNORECASE)
+    )
 
 
 def of_a_page(path: Path) -> Iterator[str]:
     """Yield the text of a page, without its fenced blocks."""
-    yield re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    yield re.sub(
+        r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
 
 
 def of_python(path: Path) -> Iterator[str]:
@@ -75,7 +85,9 @@ def of_python(path: Path) -> Iterator[str]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
         elif isinstance(node, ast.JoinedStr):
-            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "2" for part in node.values)
+            yield "".join(
+                str(part.value) if isinstance(part, ast.Constant) else "2" for part in node.values
+            )
 
 
 def of_javascript(path: Path) -> Iterator[str]:
@@ -92,24 +104,39 @@ def of_a_template(path: Path) -> Iterator[str]:
 
 def of_a_notebook(path: Path) -> Iterator[str]:
     """Yield the source of every cell."""
-    yield from ("".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"])
+    yield from (
+        "".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+    )
 
 
 SOURCES: Final = (
     (("*.md", "docs/**/*.md", "examples/**/*.md"), of_a_page),
-    (("docs/*.json", "server/**/*.yaml", "examples/**/*.yaml"), lambda path: iter([path.read_text(encoding="utf-8")])),
     (
-        tuple(f"{folder}/**/*.py" for folder in ("shared", "client_sdk", "analyst", "server", "examples", "tools")),
+        ("docs/*.json", "server/**/*.yaml", "examples/**/*.yaml"),
+        lambda path: iter([path.read_text(encoding="utf-8")]),
+    ),
+    (
+        tuple(
+            f"{folder}/**/*.py"
+            for folder in ("shared", "client_sdk", "analyst", "server", "examples", "tools")
+        ),
         of_python,
     ),
-    (("client_sdk/browser/src/*.js", "client_sdk/browser/*.d.ts", "examples/**/*.js"), of_javascript),
+    (
+        ("client_sdk/browser/src/*.js", "client_sdk/browser/*.d.ts", "examples/**/*.js"),
+        of_javascript,
+    ),
     (("server/**/*.html", "examples/**/*.html", "tools/site/theme/*.html"), of_a_template),
     (("examples/**/*.ipynb",), of_a_notebook),
 )
 
 
-@pytest.mark.parametrize(("patterns", "texts"), SOURCES, ids=lambda value: value[0] if isinstance(value, tuple) else "")
-def test_likelihood_is_told_in_the_canonical_words_alone(root: Path, patterns: tuple[str, ...], texts: Reader) -> None:
+@pytest.mark.parametrize(
+    ("patterns", "texts"), SOURCES, ids=lambda value: value[0] if isinstance(value, tuple) else ""
+)
+def test_likelihood_is_told_in_the_canonical_words_alone(
+    root: Path, patterns: tuple[str, ...], texts: Reader
+) -> None:
     paths = sorted({path for pattern in patterns for path in root.glob(pattern)})
     assert paths
     found = [
@@ -141,10 +168,20 @@ def test_the_old_sentences_are_found(page: str, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(
         f'"""A module."""\n\nTEXT = (\n    {words[:40]!r}\n    f{words[40:]!r}\n)\n', "utf-8"
     )
-    (tmp_path / "a.js").write_text(f"const a = {json.dumps(words[:40])} +\n  {json.dumps(words[40:])};\n", "utf-8")
+    (tmp_path / "a.js").write_text(
+        f"const a = {json.dumps(words[:40])} +\n  {json.dumps(words[40:])};\n", "utf-8"
+    )
     (tmp_path / "a.html").write_text(f"<p>Before. <b>{words}</b></p>\n", encoding="utf-8")
-    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": [{"source": [words[:30], words[30:]]}]}), encoding="utf-8")
-    readers = {"md": of_a_page, "py": of_python, "js": of_javascript, "html": of_a_template, "ipynb": of_a_notebook}
+    (tmp_path / "a.ipynb").write_text(
+        json.dumps({"cells": [{"source": [words[:30], words[30:]]}]}), encoding="utf-8"
+    )
+    readers = {
+        "md": of_a_page,
+        "py": of_python,
+        "js": of_javascript,
+        "html": of_a_template,
+        "ipynb": of_a_notebook,
+    }
     for suffix, read in readers.items():
         told = [sentence for text in read(tmp_path / f"a.{suffix}") for sentence in sentences(text)]
         assert any(fault(sentence, whole=False) for sentence in told), suffix
@@ -156,7 +193,9 @@ def test_the_canonical_bound_holds_for_every_prior_and_the_old_one_does_not() ->
     for y in (0, 1):
         likelihoods = (kept, flipped) if y == 0 else (flipped, kept)
         assert max(likelihoods) <= 3 * min(likelihoods)
-        posterior = [share * likelihood for share, likelihood in zip(prior, likelihoods, strict=True)]
+        posterior = [
+            share * likelihood for share, likelihood in zip(prior, likelihoods, strict=True)
+        ]
         moved = posterior[0] * prior[1] / (posterior[1] * prior[0])
         assert 1 / 3 <= moved <= 3
         assert posterior[0] > 3 * posterior[1]

@@ -35,7 +35,10 @@ def rows_after(heading: str) -> list[list[str]]:
     """The cells of the first table below a heading, without its two top lines."""
     below = GUIDE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
     lines = [line for line in below.splitlines() if line.startswith("|")]
-    return [[cell.strip().replace(r"\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[2:]]
+    return [
+        [cell.strip().replace(r"\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in lines[2:]
+    ]
 
 
 def design(asked: Json) -> Json:
@@ -91,13 +94,21 @@ def claims_asked(asked: Json, found: Json) -> list[Claim]:
         level = level_for(Fraction(epsilon)) if epsilon else None
         if name in ("ldp", "rldp"):
             body = found["parameters"]["claims"][0]
-            bounds = tuple(tuple(map(tuple, row)) for row in body["lower_bounds"]) if name == "rldp" else None
-            promised.append(Claim(name, level, lower_bounds=bounds, diagonal=notion.get("diagonal", False)))
+            bounds = (
+                tuple(tuple(map(tuple, row)) for row in body["lower_bounds"])
+                if name == "rldp"
+                else None
+            )
+            promised.append(
+                Claim(name, level, lower_bounds=bounds, diagonal=notion.get("diagonal", False))
+            )
             continue
         for joint in (tuple(map(tuple, rows)) for rows in joints):
             if name == "alip":
                 low, high = (notion[f"epsilon_{side}"] for side in ("low", "high"))
-                E_low, E_high = (level_for(Fraction(side)) if side else None for side in (low, high))
+                E_low, E_high = (
+                    level_for(Fraction(side)) if side else None for side in (low, high)
+                )
                 promised.append(Claim(name, E_high, joint, low_level=E_low))
             elif name == "dpv":
                 bound = Fraction(notion["dpv"]).as_integer_ratio()
@@ -105,7 +116,9 @@ def claims_asked(asked: Json, found: Json) -> list[Claim]:
             else:
                 attributes = tuple(notion["attributes"]) if name == "srlip" else None
                 promised.append(Claim(name, level, joint, attributes=attributes))
-    cap = [Claim("ldp", level_for(Fraction(asked["ceiling_cap"])))] if "ceiling_cap" in asked else []
+    cap = (
+        [Claim("ldp", level_for(Fraction(asked["ceiling_cap"])))] if "ceiling_cap" in asked else []
+    )
     return promised + cap
 
 
@@ -115,16 +128,22 @@ def test_examples_are_certified_and_keep_what_they_promise(file: Path) -> None:
     mechanism = DenseMechanism(found["bits"], tuple(map(tuple, found["weights"])))
     require_private(mechanism, *claims_asked(asked, found))
     assert found["identifiable"] is True
-    assert found["certified"] is ("mechanism" not in asked)  # an explicit family comes without a bound
+    assert found["certified"] is (
+        "mechanism" not in asked
+    )  # an explicit family comes without a bound
     Q = np.array(found["weights"], dtype=np.float64) / 2.0 ** found["bits"]
     p = shares(asked, len(Q))
-    value = objective_of(asked, Q, p, np.array(found["parameters"].get("decoder_prior", p), dtype=np.float64))
+    value = objective_of(
+        asked, Q, p, np.array(found["parameters"].get("decoder_prior", p), dtype=np.float64)
+    )
     assert found["parameters"]["value"] == pytest.approx(value, rel=1e-9)
     assert found["variance"] <= asked.get("variance_cap", np.inf) * (1 + 1e-9)
 
 
 def test_the_guide_lists_every_example_with_its_value() -> None:
-    told = {re.findall(r"\[(\S+)\.json\]\((\S+)\)", row[0])[0]: row for row in rows_after("Examples")}
+    told = {
+        re.findall(r"\[(\S+)\.json\]\((\S+)\)", row[0])[0]: row for row in rows_after("Examples")
+    }
     assert {name for name, _ in told} == {file.stem for file in FILES}
     for (name, link), (_, _, objective, printed) in told.items():
         _, found = answered(ROOT / "docs" / link)
@@ -136,7 +155,12 @@ def test_the_guide_lists_every_example_with_its_value() -> None:
 def test_the_guide_names_every_key() -> None:
     asked = [json.loads(file.read_bytes()) for file in FILES]
     request = {row[0].strip("`") for row in rows_after("The request")}
-    keys = {key for example in asked for entry in [example, *example.get("notions", [])] for key in entry}
+    keys = {
+        key
+        for example in asked
+        for entry in [example, *example.get("notions", [])]
+        for key in entry
+    }
     # refused keys are told with the list of those that exist: the same list as the guide's
     with pytest.raises(InvalidInput) as caught:
         design({**asked[0], "nothing": 1})
@@ -154,7 +178,9 @@ def test_the_answer_shown_is_the_one_given() -> None:
     shown, found = json.loads(blocks("json")[1]), design(json.loads(blocks("json")[0]))
     assert set(shown) == set(found) - {"weights", "matrix", "measures", "parameters"}
     for key, value in shown.items():
-        assert found[key] == (pytest.approx(value, rel=1e-3, abs=1e-8) if isinstance(value, float) else value), key
+        assert found[key] == (
+            pytest.approx(value, rel=1e-3, abs=1e-8) if isinstance(value, float) else value
+        ), key
 
 
 def test_the_python_runs_as_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
@@ -177,7 +203,9 @@ def test_bad_input_is_refused_as_the_guide_says(row: list[str]) -> None:
 def test_the_command_of_the_readme(root: Path) -> None:
     readme = (root / "README.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"^```sh\n(.*frankly design --json <.*)\n```$", readme, re.MULTILINE)
-    done = subprocess.run(["bash", "-euc", command], cwd=root, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["bash", "-euc", command], cwd=root, capture_output=True, text=True, check=True
+    )
     found = json.loads(done.stdout)
     assert found["certified"] is True
     assert found["measures"]["lip"] <= 0.25

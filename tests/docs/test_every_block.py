@@ -23,11 +23,17 @@ def all_blocks(root: Path) -> Iterator[tuple[str, Block]]:
 
 
 def fates(name: str, block: Block) -> list[tuple[str, str]]:
-    return [(page, start) for page, start in BLOCKS if page == name and block.body.startswith(start)]
+    return [
+        (page, start) for page, start in BLOCKS if page == name and block.body.startswith(start)
+    ]
 
 
 def test_every_block_has_one_fate(root: Path) -> None:
-    loose = [(name, block) for name, block in all_blocks(root) if block.why is None and name not in FOLLOWED]
+    loose = [
+        (name, block)
+        for name, block in all_blocks(root)
+        if block.why is None and name not in FOLLOWED
+    ]
     found = [(name, block.body.splitlines()[0], len(fates(name, block))) for name, block in loose]
     assert [(name, first) for name, first, number in found if number != 1] == [], (
         "say in tests/docs/registry.py what runs it"
@@ -46,11 +52,15 @@ def test_no_block_hides_in_another_form(root: Path) -> None:
         assert not re.search(r"\n\n {4,}(?![-*] |\d+\. )\S", outside), page.name
 
 
-@pytest.mark.parametrize("test", sorted({*FOLLOWED.values(), *(fate.test for fate in BLOCKS.values())}))
+@pytest.mark.parametrize(
+    "test", sorted({*FOLLOWED.values(), *(fate.test for fate in BLOCKS.values())})
+)
 def test_the_tests_named_are_there_and_read_the_page(root: Path, test: str) -> None:
     source = (root / test).read_text(encoding="utf-8")
     by_it = [page for page, runner in FOLLOWED.items() if runner == test]
-    by_it += [page for (page, _), fate in BLOCKS.items() if fate.test == test and fate.what != "shown"]
+    by_it += [
+        page for (page, _), fate in BLOCKS.items() if fate.test == test and fate.what != "shown"
+    ]
     for page in by_it:
         assert re.search(rf"\b{Path(page).stem}\b", source), page
 
@@ -70,15 +80,25 @@ def commands(root: Path) -> set[str]:
     found = set()
     for page in pages(root):
         text = page.read_text(encoding="utf-8")
-        inside = [line for block in blocks(text) if block.language in ("", "sh", "bash") for line in block.commands]
+        inside = [
+            line
+            for block in blocks(text)
+            if block.language in ("", "sh", "bash")
+            for line in block.commands
+        ]
         typed = [
             *inside,
-            *re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)),
+            *re.findall(
+                r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+            ),
         ]
         for line in typed:
             if not line.startswith((".venv/bin/frankly ", "frankly ")) and "| frankly " not in line:
                 continue
-            found |= {re.split(r" [|<>#&] ?| \d?>", match["words"] or "")[0] for match in WORDS.finditer(line)}
+            found |= {
+                re.split(r" [|<>#&] ?| \d?>", match["words"] or "")[0]
+                for match in WORDS.finditer(line)
+            }
     return {words.strip() for words in found}
 
 
@@ -88,7 +108,9 @@ def unknown(words: str) -> str | None:
     for word in shlex.split(words):
         name = word.partition("=")[0].rstrip(".,;:)")
         if name.startswith("--"):
-            known = {option for parameter in command.params for option in parameter.opts} | {"--help"}
+            known = {option for parameter in command.params for option in parameter.opts} | {
+                "--help"
+            }
             if name not in known and not getattr(command, "ignore_unknown_options", False):
                 return name
         elif isinstance(command, click.Group):
@@ -113,11 +135,15 @@ def test_every_command_that_a_page_types_exists(root: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "RELEASING.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "RELEASING.md"]
+)
 def test_links_of_pages_that_are_not_in_the_site(root: Path, name: str) -> None:
     text = (root / name).read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"", text)
-    wanted = [link.partition("#")[0] for pair in links for link in pair if link and "://" not in link]
+    wanted = [
+        link.partition("#")[0] for pair in links for link in pair if link and "://" not in link
+    ]
     assert [link for link in wanted if not (root / link).exists()] == []
     quoted = re.findall(r"`((?:docs|tests|examples|server|shared|requirements)/[\w./-]+)`", text)
     assert [place for place in quoted if not (root / place).exists()] == []

@@ -60,11 +60,17 @@ def test_an_example_keeps_what_it_says(file: Path) -> None:
 def test_every_mechanism_has_an_example_and_its_figures_are_told() -> None:
     rows = rows_after("Families")
     links = [re.findall(r"\[(\S+)\]\((\S+)\)", row[0])[0] for row in rows]
-    assert {name for name, _ in links} == {file.stem for file in FILES} == set(MECHANISMS) - {"optimal"}
+    assert (
+        {name for name, _ in links}
+        == {file.stem for file in FILES}
+        == set(MECHANISMS) - {"optimal"}
+    )
     for (name, link), (_, _, _, parameter, information) in zip(links, rows, strict=True):
         _, found = answered(ROOT / "docs" / link)
         assert found["information"] == pytest.approx(float(information), rel=1e-4), name
         if parameter:
             key, value = parameter.split()
             told = found["parameters"][key]
-            assert (told[0] if isinstance(told, list) else told) == pytest.approx(float(value), rel=1e-4), name
+            assert (told[0] if isinstance(told, list) else told) == pytest.approx(
+                float(value), rel=1e-4
+            ), name

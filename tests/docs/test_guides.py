@@ -46,7 +46,11 @@ def the_snippets_of(session: Session, page: Path) -> None:
         "key": (session.folder / "key.txt").read_text().split()[-1],
         "survey": json.loads((session.folder / "surveys.json").read_text())["surveys"][0]["survey"],
     }
-    snippets = [block.body for block in blocks(page.read_text(encoding="utf-8")) if block.language == "python"]
+    snippets = [
+        block.body
+        for block in blocks(page.read_text(encoding="utf-8"))
+        if block.language == "python"
+    ]
     assert len(snippets) == 2
     for snippet in snippets:
         exec(compile(snippet, page.name, "exec"), names)

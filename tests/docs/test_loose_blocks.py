@@ -57,10 +57,14 @@ def test_the_request_shown_names_every_parameter(root: Path) -> None:
     path, _, query = shown.partition("?")
     document = json.loads((root / "docs" / "openapi.json").read_text(encoding="utf-8"))
     [(route, methods)] = [
-        (route, methods) for route, methods in document["paths"].items() if route.endswith("}/estimates")
+        (route, methods)
+        for route, methods in document["paths"].items()
+        if route.endswith("}/estimates")
     ]
     assert route.startswith(path.split("ID")[0])
-    described = {one["name"]: one for one in methods["get"]["parameters"] if one.get("in") == "query"}
+    described = {
+        one["name"]: one for one in methods["get"]["parameters"] if one.get("in") == "query"
+    }
     asked = parse_qs(query, keep_blank_values=True)
     assert asked.keys() == described.keys()
     assert described["method"]["description"].endswith(f"default {asked['method'][0]}.")

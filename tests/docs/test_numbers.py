@@ -89,7 +89,8 @@ def test_answering_nine_times(root: Path) -> None:
 def test_what_one_percent_of_fakes_can_do(root: Path) -> None:
     """beta/(1 - beta) times the largest score, for a share that is really 0."""
     told = re.search(
-        r"yes/no share by ([\d.]+) points at ε = 1, and that of one choice\s+among 16 by ([\d.]+)", text(root)
+        r"yes/no share by ([\d.]+) points at ε = 1, and that of one choice\s+among 16 by ([\d.]+)",
+        text(root),
     )
     assert told is not None
     for choices, shown in zip((2, 16), told.groups(), strict=True):

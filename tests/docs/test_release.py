@@ -30,7 +30,9 @@ PLACES = ("server", "migrations", "client_sdk", "analyst", "shared")
 def _copy(root: Path, folder: Path, *, mode: int, time: float) -> Path:
     """What a build reads, elsewhere, with other permissions and times."""
     for name in PLACES:
-        shutil.copytree(root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "dist"))
+        shutil.copytree(
+            root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "dist")
+        )
     for name in ("LICENSE", ".gitignore"):
         shutil.copy(root / name, folder / name)
     for path in folder.rglob("*"):
@@ -53,11 +55,15 @@ def test_a_second_build_is_the_same_bytes(twice: tuple[list[Path], list[Path]]) 
     assert len(first) == 2 * len(PROJECTS)
     assert checksums(first) == checksums(second)
     digest, _, name = checksums(first).splitlines()[0].partition("  ")
-    assert digest == hashlib.sha256(next(f for f in first if f.name == name).read_bytes()).hexdigest()
+    assert (
+        digest == hashlib.sha256(next(f for f in first if f.name == name).read_bytes()).hexdigest()
+    )
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_what_an_archive_carries(root: Path, twice: tuple[list[Path], list[Path]], package: str) -> None:
+def test_what_an_archive_carries(
+    root: Path, twice: tuple[list[Path], list[Path]], package: str
+) -> None:
     licence = (root / "LICENSE").read_bytes()
     [wheel] = [file for file in twice[0] if file.name.startswith(package) and file.suffix == ".whl"]
     with zipfile.ZipFile(wheel) as archive:
@@ -73,7 +79,13 @@ def test_what_an_archive_carries(root: Path, twice: tuple[list[Path], list[Path]
     [source] = [file for file in twice[0] if file.name.startswith(package) and file.suffix == ".gz"]
     with tarfile.open(source) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
-        assert {"LICENSE", "PKG-INFO", "pyproject.toml", f"{package}/__init__.py", f"{package}/py.typed"} <= inside
+        assert {
+            "LICENSE",
+            "PKG-INFO",
+            "pyproject.toml",
+            f"{package}/__init__.py",
+            f"{package}/py.typed",
+        } <= inside
         assert {member.uid for member in archive} == {0}
 
 
@@ -83,13 +95,23 @@ def test_the_bill_of_materials_is_the_lock(root: Path) -> None:
     assert text == bill_of_materials(lock)
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
     assert re.fullmatch(
-        r"urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", bill["serialNumber"]
+        r"urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
+        bill["serialNumber"],
     )
     pins = re.findall(r"^([\w.-]+)==([^\s;]+)", lock.read_text(), re.MULTILINE)
     components = [(c["name"], c["version"]) for c in bill["components"]]
-    assert components == [(name, __version__) for name in ("frankly-protocol", "frankly-sdk", "frankly-server")] + pins
+    assert (
+        components
+        == [(name, __version__) for name in ("frankly-protocol", "frankly-sdk", "frankly-server")]
+        + pins
+    )
     assert len({c["bom-ref"] for c in bill["components"]}) == len(components)
-    hashes = [p["value"] for c in bill["components"] for p in c.get("properties", []) if p["name"].endswith("sha256")]
+    hashes = [
+        p["value"]
+        for c in bill["components"]
+        for p in c.get("properties", [])
+        if p["name"].endswith("sha256")
+    ]
     assert sorted(hashes) == sorted(re.findall(r"--hash=sha256:([0-9a-f]{64})", lock.read_text()))
     [cdd] = [c for c in bill["components"] if c["name"] == "pycddlib"]
     assert "GPL" in json.dumps(cdd["licenses"])
@@ -97,7 +119,9 @@ def test_the_bill_of_materials_is_the_lock(root: Path) -> None:
 
 def test_versions_agree_wherever_one_is_written(root: Path) -> None:
     assert f"\nversion: {__version__}\n" in (root / "CITATION.cff").read_text()
-    assert json.loads((root / "client_sdk/browser/package.json").read_text())["version"] == __version__
+    assert (
+        json.loads((root / "client_sdk/browser/package.json").read_text())["version"] == __version__
+    )
 
 
 SNIPPET = """\
@@ -113,8 +137,18 @@ with Client.open("x", store="y.db", policy=Policy(cap="5")) as client:
 
 def _pip(python: Path, *arguments: str) -> str:
     """The pip of the interpreter that the tests' environment was made from, with that machine's registry."""
-    base = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
-    command = [str(base), "-m", "pip", "--disable-pip-version-check", "--python", str(python), *arguments]
+    base = (
+        Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    )
+    command = [
+        str(base),
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--python",
+        str(python),
+        *arguments,
+    ]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -126,13 +160,24 @@ def test_archives_install_in_an_empty_environment(
     root: Path, twice: tuple[list[Path], list[Path]], tmp_path: Path, ending: str
 ) -> None:
     """With the dependencies a user gets; they start, bring their licences, and a type checker elsewhere reads them."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True
+    )
     python = tmp_path / "empty/bin/python"
-    _pip(python, "install", "--quiet", "--no-input", *(str(f) for f in twice[0] if f.name.endswith(ending)))
+    _pip(
+        python,
+        "install",
+        "--quiet",
+        "--no-input",
+        *(str(f) for f in twice[0] if f.name.endswith(ending)),
+    )
     listed = {
-        one["name"].replace("_", "-"): one["version"] for one in json.loads(_pip(python, "list", "--format=json"))
+        one["name"].replace("_", "-"): one["version"]
+        for one in json.loads(_pip(python, "list", "--format=json"))
     }
-    assert {listed[f"frankly-{name}"] for name in ("protocol", "sdk", "analyst", "server")} == {__version__}
+    assert {listed[f"frankly-{name}"] for name in ("protocol", "sdk", "analyst", "server")} == {
+        __version__
+    }
     _pip(python, "check")
     [site] = (tmp_path / "empty/lib").glob("python3*/site-packages")
     kept = [*site.glob("frankly_*.dist-info/licenses/LICENSE")]
@@ -153,10 +198,23 @@ def test_archives_install_in_an_empty_environment(
     assert told[1] == f"frankly {__version__}\n"
     assert "blocks:" in told[2]
     (tmp_path / "snippet.py").write_text(SNIPPET)
-    checker = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(python), "--cache-dir", os.devnull]
-    done = subprocess.run([*checker, "snippet.py"], capture_output=True, text=True, cwd=tmp_path, check=False)
+    checker = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--python-executable",
+        str(python),
+        "--cache-dir",
+        os.devnull,
+    ]
+    done = subprocess.run(
+        [*checker, "snippet.py"], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
     assert 'Revealed type is "str"' in done.stdout, done.stdout + done.stderr
-    assert re.findall(r"^snippet\.py:(\d+): error: .*\[([\w-]+)\]$", done.stdout, re.MULTILINE) == [("7", "arg-type")]
+    assert re.findall(r"^snippet\.py:(\d+): error: .*\[([\w-]+)\]$", done.stdout, re.MULTILINE) == [
+        ("7", "arg-type")
+    ]
 
 
 BILLS = "cyclonedx-python-lib[json-validation]==11.12.0"
@@ -165,7 +223,9 @@ BILLS = "cyclonedx-python-lib[json-validation]==11.12.0"
 
 @pytest.mark.full_only
 def test_the_bill_of_materials_is_cyclonedx(root: Path, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "empty")], check=True
+    )
     python = tmp_path / "empty/bin/python"
     _pip(python, "install", "--quiet", "--no-input", BILLS)
     code = """\
@@ -180,7 +240,12 @@ print(JsonStrictValidator(SchemaVersion.V1_6).validate_str(sys.stdin.read()))"""
     )
     told = [
         subprocess.run(
-            [python, "-c", code], input=text, check=True, capture_output=True, text=True, cwd=tmp_path
+            [python, "-c", code],
+            input=text,
+            check=True,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
         ).stdout
         for text in (bill, *wrong)
     ]

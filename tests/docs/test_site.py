@@ -37,7 +37,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_page_is_there_and_no_link_is_broken(root: Path, built: Path) -> None:
-    sources = {page.relative_to(root / "docs").with_suffix("") for page in (root / "docs").rglob("*.md")}
+    sources = {
+        page.relative_to(root / "docs").with_suffix("") for page in (root / "docs").rglob("*.md")
+    }
     pages = {page.relative_to(built).with_suffix("") for page in built.rglob("*.html")}
     renamed = {path.parent / "index" if path.name == "README" else path for path in sources}
     assert pages == renamed | {Path("404"), Path("figures")}
@@ -54,7 +56,15 @@ def test_tables_have_room_for_words_and_names_break_after_their_parts() -> None:
     assert re.findall(r"<t[hd] class=\"(\w+)\">", made) == 3 * ["prose"]
     shown = re.findall(r"<code>(.*?)</code>", made)
     assert shown[0] == name
-    assert shown[1].split("<wbr>") == ["tests/", "docs/", "test_", "site.", "py::", "test_", "names"]
+    assert shown[1].split("<wbr>") == [
+        "tests/",
+        "docs/",
+        "test_",
+        "site.",
+        "py::",
+        "test_",
+        "names",
+    ]
 
 
 def test_pages_fetch_nothing_from_anywhere(built: Path) -> None:
@@ -68,14 +78,18 @@ def test_pages_fetch_nothing_from_anywhere(built: Path) -> None:
 def test_a_picture_is_what_its_script_draws(root: Path, name: str) -> None:
     kept = (root / "docs" / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
     drawn = PICTURES[name]()
-    assert re.sub(r"[\d.]+", "N", kept) == re.sub(r"[\d.]+", "N", drawn), "python -m tools.site.pictures"
+    assert re.sub(r"[\d.]+", "N", kept) == re.sub(r"[\d.]+", "N", drawn), (
+        "python -m tools.site.pictures"
+    )
     # rounding: the last digit of a place may differ between processors
     ours, theirs = ([float(n) for n in re.findall(r"\d+\.?\d*", text)] for text in (kept, drawn))
     assert ours == pytest.approx(theirs, abs=0.21)
 
 
 def test_the_map_is_that_of_the_code(root: Path) -> None:
-    assert (root / "docs" / "map.md").read_text(encoding="utf-8") == code_map.page(), "python -m tools.site.map"
+    assert (root / "docs" / "map.md").read_text(encoding="utf-8") == code_map.page(), (
+        "python -m tools.site.map"
+    )
 
 
 def test_every_file_that_the_map_names_is_there(root: Path) -> None:
@@ -86,7 +100,9 @@ def test_every_file_that_the_map_names_is_there(root: Path) -> None:
 
 
 def test_the_api_page_is_that_of_the_code(root: Path) -> None:
-    assert (root / "docs" / "api.md").read_text(encoding="utf-8") == reference.page(), "python -m tools.site.reference"
+    assert (root / "docs" / "api.md").read_text(encoding="utf-8") == reference.page(), (
+        "python -m tools.site.reference"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -97,27 +113,42 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")], ids=["wide", "phone-dark"])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1280, "light"), (360, "dark")], ids=["wide", "phone-dark"]
+)
 def test_pages_are_readable_quiet_and_accessible(
     built: Path, browser: Browser, width: int, scheme: str, full: bool
 ) -> None:
-    names = sorted(page.relative_to(built).with_suffix("").as_posix() for page in built.rglob("*.html"))
+    names = sorted(
+        page.relative_to(built).with_suffix("").as_posix() for page in built.rglob("*.html")
+    )
     with served(built) as url:
         for name in names if full else SHOWN:
             page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
             said: list[str] = []
-            page.on("console", lambda message, said=said: said.append(message.text) if message.type != "log" else None)
+            page.on(
+                "console",
+                lambda message, said=said: (
+                    said.append(message.text) if message.type != "log" else None
+                ),
+            )
             page.on("pageerror", lambda error, said=said: said.append(str(error)))
-            page.on("request", lambda sent, said=said: None if sent.url.startswith(url) else said.append(sent.url))
+            page.on(
+                "request",
+                lambda sent, said=said: None if sent.url.startswith(url) else said.append(sent.url),
+            )
             page.goto(f"{url}/{name}.html")
             assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
-            assert all(page.evaluate("[...document.images].map(i => i.complete && i.naturalWidth > 0)")), name
+            assert all(
+                page.evaluate("[...document.images].map(i => i.complete && i.naturalWidth > 0)")
+            ), name
             found = Axe().run(page).response["violations"]
             assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], name
             assert said == [], name
             if "SCREENSHOTS" in os.environ:
                 page.screenshot(
-                    path=f"{os.environ['SCREENSHOTS']}/{name.replace('/', '-')}-{width}.png", full_page=True
+                    path=f"{os.environ['SCREENSHOTS']}/{name.replace('/', '-')}-{width}.png",
+                    full_page=True,
                 )
             page.close()
 

@@ -33,20 +33,31 @@ def test_the_survey_files_priors_are_the_pilots_counts() -> None:
         if block.prior.secrets is None:
             expected = [counts(pilot, question.id, choices)]
         else:
-            expected = [counts(pilot, question.id, choices, affair=secret) for secret in block.prior.secrets]
+            expected = [
+                counts(pilot, question.id, choices, affair=secret) for secret in block.prior.secrets
+            ]
         assert [[int(cell) for cell in row] for row in block.prior.joint] == expected
 
 
 def compared(question: str, truths: list[bool]) -> Question:
     row = estimate(question)
-    return Question(question, "?", tuple(Compared(row, row.low if inside else row.high + 0.01) for inside in truths))
+    return Question(
+        question,
+        "?",
+        tuple(Compared(row, row.low if inside else row.high + 0.01) for inside in truths),
+    )
 
 
 VERDICTS = [
     ([[True] * 6, [True] * 5], 11, 11, 1.0),
     ([[True, True], [True] * 6], 7, 7, 1.0),
     ([[False, False], [True] * 6], 6, 7, 1 - 0.95**7),
-    ([[False] * 6, [True] * 6], 6, 12, sum(comb(12, k) * 0.95**k * 0.05 ** (12 - k) for k in range(7))),
+    (
+        [[False] * 6, [True] * 6],
+        6,
+        12,
+        sum(comb(12, k) * 0.95**k * 0.05 ** (12 - k) for k in range(7)),
+    ),
 ]
 
 

@@ -34,11 +34,22 @@ def test_the_workplaces_people_are_those_of_the_wheel() -> None:
     rows = [row for row in _lines("randhie") if row["physlm"] in ("0", "1")]
     everyone = workplace.people()
     assert len(everyone) == len(rows) == 19138
-    assert sum(p["limitation"] == "yes" for p in everyone) == sum(row["physlm"] == "1" for row in rows)
+    assert sum(p["limitation"] == "yes" for p in everyone) == sum(
+        row["physlm"] == "1" for row in rows
+    )
     for health, column in (("good", "hlthg"), ("fair", "hlthf"), ("poor", "hlthp")):
-        assert sum(p["health"] == health for p in everyone) == sum(float(row[column]) for row in rows)
-    for visits, low, high in (("none", 0, 0), ("one-two", 1, 2), ("three-five", 3, 5), ("more", 6, 10**9)):
-        assert sum(p["visits"] == visits for p in everyone) == sum(low <= int(row["mdvis"]) <= high for row in rows)
+        assert sum(p["health"] == health for p in everyone) == sum(
+            float(row[column]) for row in rows
+        )
+    for visits, low, high in (
+        ("none", 0, 0),
+        ("one-two", 1, 2),
+        ("three-five", 3, 5),
+        ("more", 6, 10**9),
+    ):
+        assert sum(p["visits"] == visits for p in everyone) == sum(
+            low <= int(row["mdvis"]) <= high for row in rows
+        )
     pilot, respondents = workplace.split()
     assert [*pilot, *respondents] == everyone[:4000]
 
@@ -47,10 +58,18 @@ def test_the_voters_are_those_of_the_wheel() -> None:
     rows = _lines("anes96", delimiter="\t", quotechar="'")
     everyone = multi.people()
     assert len(everyone) == len(rows) == 944
-    assert sum(p["vote"] == "dole" for p in everyone) == sum(float(row["vote"]) for row in rows) == 393
-    assert sum(p["views"] == "moderate" for p in everyone) == sum(float(row["selfLR"]) == 4 for row in rows)
-    assert sum(p["degree"] == "yes" for p in everyone) == sum(float(row["educ"]) >= 5 for row in rows)
-    assert sum(p["news"] == "often" for p in everyone) == sum(float(row["TVnews"]) >= 5 for row in rows)
+    assert (
+        sum(p["vote"] == "dole" for p in everyone) == sum(float(row["vote"]) for row in rows) == 393
+    )
+    assert sum(p["views"] == "moderate" for p in everyone) == sum(
+        float(row["selfLR"]) == 4 for row in rows
+    )
+    assert sum(p["degree"] == "yes" for p in everyone) == sum(
+        float(row["educ"]) >= 5 for row in rows
+    )
+    assert sum(p["news"] == "often" for p in everyone) == sum(
+        float(row["TVnews"]) >= 5 for row in rows
+    )
 
 
 @pytest.mark.parametrize("name", ["workplace", "multi"])
@@ -63,7 +82,10 @@ def test_priors_are_the_pilots_counts(name: str) -> None:
         assert block.prior.secrets is not None
         asked = [q.id for q in block.questions if q.id != block.prior.secret]
         choices = [survey.choices(question) for question in asked]
-        expected = [joint_counts(pilot, asked, choices, **{block.prior.secret: value}) for value in block.prior.secrets]
+        expected = [
+            joint_counts(pilot, asked, choices, **{block.prior.secret: value})
+            for value in block.prior.secrets
+        ]
         assert [[int(cell) for cell in row] for row in block.prior.joint] == expected
 
 
@@ -80,7 +102,12 @@ def test_visits_are_estimated_from_a_mechanism_that_keeps_its_promise() -> None:
     block = next(b for b in survey.definition.blocks if b.id == "visits")
     assert block.prior is not None
     joint = [[int(cell) for cell in row] for row in block.prior.joint]
-    asked = {"prior": {"joint": joint}, "notion": block.notion, "epsilon": block.epsilon, "ceiling_cap": "2"}
+    asked = {
+        "prior": {"joint": joint},
+        "notion": block.notion,
+        "epsilon": block.epsilon,
+        "ceiling_cap": "2",
+    }
     found = design_json(parse_json(json.dumps(asked).encode(), decimals=True), lambda: 0.0)
     mechanism = DenseMechanism(found["bits"], tuple(map(tuple, found["weights"])))
     Q = np.array(found["weights"]) / 2.0 ** found["bits"]
@@ -95,7 +122,9 @@ def test_visits_are_estimated_from_a_mechanism_that_keeps_its_promise() -> None:
     reports = Counter(mechanism.sample(choices.index(p["visits"]), bits) for p in respondents)
     told = np.array([reports[y] for y in range(Q.shape[1])]) / len(respondents)
     estimated = np.linalg.lstsq(Q.T, told, rcond=None)[0]
-    truth = [sum(p["visits"] == choice for p in respondents) / len(respondents) for choice in choices]
+    truth = [
+        sum(p["visits"] == choice for p in respondents) / len(respondents) for choice in choices
+    ]
     assert estimated == pytest.approx(truth, abs=5 * (found["variance"] / len(respondents)) ** 0.5)
 
 
@@ -105,7 +134,10 @@ def test_the_demo_of_a_survey_with_a_table(tmp_path: Path) -> None:
     run = run_demo(tmp_path, "multi", 100)
     assert run.status == 0, run.output
     assert "srlip+ldp" in run.output
-    assert len(re.findall(r"│ (?:inside|outside) +│| (?:inside|outside) │", run.output)) == 3 + 2 + 2 + 6
+    assert (
+        len(re.findall(r"│ (?:inside|outside) +│| (?:inside|outside) │", run.output))
+        == 3 + 2 + 2 + 6
+    )
     page = run.report.read_text(encoding="utf-8")
     assert page.count("<h2>") == 5
     assert "American National Election Study 1996" in page
@@ -119,7 +151,9 @@ def test_the_whole_demo(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["dance"], ["multi", "--respondents", "99"]])
-def test_wrong_choices_are_usage_errors(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_choices_are_usage_errors(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as stopped:
         demo.main(arguments)
     assert stopped.value.code == 2

@@ -51,7 +51,13 @@ class Site:
 
 def ok(body: bytes, extra: bytes = b"") -> bytes:
     """A whole answer."""
-    return OK + b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body) + extra + b"\r\n" + body
+    return (
+        OK
+        + b"Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body)
+        + extra
+        + b"\r\n"
+        + body
+    )
 
 
 @contextlib.contextmanager

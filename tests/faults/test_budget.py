@@ -17,7 +17,9 @@ CAP = Policy(cap="3")
 def survey_at(at: datetime, epsilon: str = "1") -> FakeServer:
     """A survey that is open on that day, of a server whose keys are valid then: only the ledger can refuse it."""
     clock = FakeClock(at)
-    return FakeServer(make_survey({"smokes": ["no", "yes"]}, epsilon, clock=clock), clock, Authority(clock))
+    return FakeServer(
+        make_survey({"smokes": ["no", "yes"]}, epsilon, clock=clock), clock, Authority(clock)
+    )
 
 
 @pytest.mark.parametrize("surveys", [100])

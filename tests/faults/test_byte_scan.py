@@ -13,10 +13,20 @@ import pytest
 from frankly_sdk import AlreadyAnswered, Answer, FranklyError, NetworkError, Policy
 from frankly_sdk.cli import main
 from frankly_sdk.store import Store
-from frankly_sdk.testing import FakeServer, drop, log_in_page, lose_receipt, make_survey, redirect, status
+from frankly_sdk.testing import (
+    FakeServer,
+    drop,
+    log_in_page,
+    lose_receipt,
+    make_survey,
+    redirect,
+    status,
+)
 
 CANARY = "c4n4ry"
-DOCUMENT = make_survey({"smokes": ["no", CANARY], "walks": [CANARY, "b", "c"]}, strata={"region": ["north", "south"]})
+DOCUMENT = make_survey(
+    {"smokes": ["no", CANARY], "walks": [CANARY, "b", "c"]}, strata={"region": ["north", "south"]}
+)
 ANSWERS = {"smokes": CANARY, "walks": CANARY}
 REGION = {"region": "north"}
 Path_ = Callable[[FakeServer, Path], object]
@@ -77,8 +87,18 @@ def _batch(server: FakeServer, store: Path) -> None:
 
 def _table(server: FakeServer, store: Path) -> None:
     table = store.parent.parent / f"{store.parent.name}.csv"
-    table.write_text(f"respondent,smokes,walks,region\na,{CANARY},{CANARY},north\nb,{CANARY}!,b,north\n")
-    arguments = ["randomise", str(table), str(store.parent / "out"), "--link", server.link, "--store", str(store)]
+    table.write_text(
+        f"respondent,smokes,walks,region\na,{CANARY},{CANARY},north\nb,{CANARY}!,b,north\n"
+    )
+    arguments = [
+        "randomise",
+        str(table),
+        str(store.parent / "out"),
+        "--link",
+        server.link,
+        "--store",
+        str(store),
+    ]
     assert main(arguments, lambda chosen: server.open(chosen.store)) == 3
     table.unlink()
 
@@ -193,7 +213,11 @@ def test_nothing_of_the_answer_outlives_the_call_in_the_client(tmp_path: Path) -
     with server.open(tmp_path / "s.db") as client:
         client.answer(truth)
         gc.collect()
-        holders = [thing for thing in gc.get_referrers(truth) if not isinstance(thing, type(truth)) and thing is not gc]
+        holders = [
+            thing
+            for thing in gc.get_referrers(truth)
+            if not isinstance(thing, type(truth)) and thing is not gc
+        ]
         assert not any(isinstance(thing, (Answer, Store)) for thing in holders)
         answers = [thing for thing in gc.get_objects() if isinstance(thing, Answer)]
         assert all(any(thing is other for other in others) for thing in answers)

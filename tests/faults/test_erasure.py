@@ -89,7 +89,9 @@ class Disk:
 
 def _plain(text: str) -> str:
     """The bytes that strace writes as \\xNN, as characters of the same numbers."""
-    return bytes.fromhex(text.replace("\\x", "")).decode("latin-1") if text.startswith("\\x") else text
+    return (
+        bytes.fromhex(text.replace("\\x", "")).decode("latin-1") if text.startswith("\\x") else text
+    )
 
 
 def run(found: Site, store: Path, log: Path, script: str, *options: str) -> int:
@@ -99,7 +101,9 @@ def run(found: Site, store: Path, log: Path, script: str, *options: str) -> int:
     calls = "trace=pwrite64,write,writev,pwritev,ftruncate,truncate,unlink,unlinkat,rename,renameat,renameat2,fdatasync"
     traced = [strace, "-f", "-y", "-xx", "-s", "300000", "-e", calls, *options, "-o", str(log)]
     done = subprocess.run(
-        [*traced, sys.executable, "-c", script, found.link, str(store)], capture_output=True, text=True
+        [*traced, sys.executable, "-c", script, found.link, str(store)],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode in (0, 9, -signal.SIGKILL, 128 + signal.SIGKILL), done.stderr
     return done.returncode
@@ -107,7 +111,11 @@ def run(found: Site, store: Path, log: Path, script: str, *options: str) -> int:
 
 def disk_after(found: Site, *logs: Path) -> Disk:
     """What the processes left, looking for the ids and the symbols of every report that was sent."""
-    bodies = [request.partition(b"\r\n\r\n")[2].strip() for request in found.requests if request.startswith(b"POST")]
+    bodies = [
+        request.partition(b"\r\n\r\n")[2].strip()
+        for request in found.requests
+        if request.startswith(b"POST")
+    ]
     ids = [match[1] for body in bodies if (match := re.search(rb'"id":"([0-9a-f]{32})"', body))]
     disk = Disk(tuple({*bodies, *ids}))
     for log in logs:
@@ -115,7 +123,9 @@ def disk_after(found: Site, *logs: Path) -> Disk:
     return disk
 
 
-@pytest.mark.parametrize("script", [ANSWER, MANY], ids=["one", "forty, each journal with the others' reports"])
+@pytest.mark.parametrize(
+    "script", [ANSWER, MANY], ids=["one", "forty, each journal with the others' reports"]
+)
 def test_after_the_receipt_every_place_has_been_written_over(script: str, tmp_path: Path) -> None:
     with site() as found:
         assert run(found, tmp_path / "s.db", tmp_path / "log", PRELUDE + script) == 0
@@ -127,11 +137,15 @@ def test_after_the_receipt_every_place_has_been_written_over(script: str, tmp_pa
 def test_the_next_start_finishes_the_overwriting(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     with site() as found:
-        assert run(found, tmp_path / "s.db", first, PRELUDE + KILLED_BEFORE_OVERWRITING + ANSWER) == 9
+        assert (
+            run(found, tmp_path / "s.db", first, PRELUDE + KILLED_BEFORE_OVERWRITING + ANSWER) == 9
+        )
         before = disk_after(found, first)
         assert run(found, tmp_path / "s.db", second, PRELUDE) == 0
         after = disk_after(found, first, second)
-    assert before.left.keys() == {"s.db-journal"}, "the report was in the journal when the process ended"
+    assert before.left.keys() == {"s.db-journal"}, (
+        "the report was in the journal when the process ended"
+    )
     assert (after.left, after.given_back) == ({}, [])
 
 
@@ -143,7 +157,9 @@ def test_a_process_killed_at_any_sync_gives_nothing_back(full: bool, tmp_path: P
         syncs = (tmp_path / "log").read_text().count("fdatasync(")
     assert syncs > 8
     for point in range(1, syncs + 1) if full else (syncs - 3, syncs - 1):
-        store, first, second = (tmp_path / f"{point}.{name}" for name in ("s.db", "first", "second"))
+        store, first, second = (
+            tmp_path / f"{point}.{name}" for name in ("s.db", "first", "second")
+        )
         with site() as found:
             kill = f"inject=fdatasync:signal=KILL:when={point}"
             assert run(found, store, first, PRELUDE + ANSWER, "-e", kill) != 0

@@ -70,7 +70,9 @@ SIGNED_DEEP = json.dumps(
 ).encode()
 SERVERS: dict[str, Talk] = {
     "infinite body": endless(JSON_HEAD + b"\r\n", b"x" * 65536),
-    "infinite chunks": endless(JSON_HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"8000\r\n" + b"x" * 32768 + b"\r\n"),
+    "infinite chunks": endless(
+        JSON_HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"8000\r\n" + b"x" * 32768 + b"\r\n"
+    ),
     "infinite headers": endless(OK, b"X-Many: " + b"x" * 60000 + b"\r\n"),
     "gzip bomb": once(ok(BOMB, b"Content-Encoding: gzip\r\n")),
     "gzip bomb that says it is none": once(ok(BOMB)),
@@ -155,7 +157,14 @@ def test_one_byte_a_second_ends_within_the_deadline(full: bool) -> None:
 
 def test_hostile_receipts_leave_the_report_sealed(tmp_path: Path) -> None:
     """What answers a report may be as bad: the receipt says queued, and the same bytes go out again."""
-    bodies = [DEEP, b"\xff" * 1000, b'{"status":"accepted","status":"accepted"}', b"9" * 5000, b'{"status":NaN}', b""]
+    bodies = [
+        DEEP,
+        b"\xff" * 1000,
+        b'{"status":"accepted","status":"accepted"}',
+        b"9" * 5000,
+        b'{"status":NaN}',
+        b"",
+    ]
     server = FakeServer(make_survey({"smokes": ["no", "yes"]}))
     for body in bodies:
         server.network.then(lambda _server, body=body: Reply(200, "application/json", None, body))
@@ -180,7 +189,9 @@ def test_a_deep_document_signed_by_the_right_key_is_refused_too(tmp_path: Path) 
     store.close()
 
 
-def test_a_server_that_accepts_and_says_nothing(full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_accepts_and_says_nothing(
+    full: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One silence lasts ten seconds at most; a third of one unless --full."""
     longest_s = READ_S if full else 0.3
     monkeypatch.setattr("frankly_sdk.transport.READ_S", longest_s)

@@ -98,7 +98,10 @@ def die_at(point: int, folder: Path, opened: Path, patch: Patch) -> Death:
         try:
             patch(wire)
             client = wire.open(folder / "s.db", spread_s=0)
-            traced(lambda: client.answer({"smokes": "yes"}), lambda i: _kill_self() if i == point else None)
+            traced(
+                lambda: client.answer({"smokes": "yes"}),
+                lambda i: _kill_self() if i == point else None,
+            )
         finally:
             os._exit(3)  # the point was not reached
     assert os.waitpid(child, 0)[1] == signal.SIGKILL
@@ -135,10 +138,15 @@ def count_points(folder: Path, opened: Path) -> int:
         return traced(lambda: client.answer({"smokes": "yes"}), lambda _i: None)
 
 
-def test_killed_at_any_point_there_is_one_value_and_it_arrives(full: bool, opened: Path, tmp_path: Path) -> None:
+def test_killed_at_any_point_there_is_one_value_and_it_arrives(
+    full: bool, opened: Path, tmp_path: Path
+) -> None:
     points = count_points(tmp_path, opened)
     assert points > 150
-    found = [die_at(point, tmp_path / str(point), opened, lambda _wire: None) for point in spread(points, full)]
+    found = [
+        die_at(point, tmp_path / str(point), opened, lambda _wire: None)
+        for point in spread(points, full)
+    ]
     assert {len(death.values) for death in found} == {1}
     assert all(death.sealed for death in found if death.told), "nothing is told before the seal"
     sealed = [death.sealed for death in found]
@@ -146,26 +154,36 @@ def test_killed_at_any_point_there_is_one_value_and_it_arrives(full: bool, opene
     assert set(sealed) == {False, True}, "both sides of the seal were looked at"
 
 
-def test_sending_before_the_seal_is_durable_would_be_caught(full: bool, opened: Path, tmp_path: Path) -> None:
+def test_sending_before_the_seal_is_durable_would_be_caught(
+    full: bool, opened: Path, tmp_path: Path
+) -> None:
     """The wrong order on purpose: the same harness must see second values."""
 
     def send_first(wire: Wire) -> None:
         write = Store.seal
 
-        def wrong(store: Store, chain: str, survey: str, report_id: str, body: bytes, respondent: str = "") -> Any:
+        def wrong(
+            store: Store, chain: str, survey: str, report_id: str, body: bytes, respondent: str = ""
+        ) -> Any:
             wire.post(DOCUMENT.collect_url, body, 0)
             return write(store, chain, survey, report_id, body, respondent)
 
         Store.seal = wrong  # type: ignore[method-assign]
 
     points = count_points(tmp_path, opened)
-    found = [die_at(point, tmp_path / str(point), opened, send_first) for point in spread(points, full)]
+    found = [
+        die_at(point, tmp_path / str(point), opened, send_first) for point in spread(points, full)
+    ]
     caught = [len(death.values) == 2 for death in found]
-    assert caught == [death.told and not death.sealed for death in found], "at every point between the two"
+    assert caught == [death.told and not death.sealed for death in found], (
+        "at every point between the two"
+    )
     assert any(caught)
 
 
 def test_every_killed_value_is_a_report_of_the_document(opened: Path, tmp_path: Path) -> None:
-    (body,) = die_at(count_points(tmp_path, opened) - 1, tmp_path / "last", opened, lambda _wire: None).values
+    (body,) = die_at(
+        count_points(tmp_path, opened) - 1, tmp_path / "last", opened, lambda _wire: None
+    ).values
     assert json.loads(body)["doc"] == DOCUMENT.digest
     assert len(body) == DOCUMENT.report_length

@@ -114,7 +114,9 @@ class _Steps:
 
 
 @pytest.mark.parametrize("across_starts", [False, True])
-def test_1000_dropped_responses_are_one_value(across_starts: bool, full: bool, tmp_path: Path) -> None:
+def test_1000_dropped_responses_are_one_value(
+    across_starts: bool, full: bool, tmp_path: Path
+) -> None:
     """Stored each time, the receipt lost each time: the same bytes, again and again, and one row."""
     drops = 1000 if full or not across_starts else 50
     server = fresh()

@@ -40,14 +40,20 @@ def calls(found: Site, store: Path, key: str, log: Path, before: str = "") -> li
     seen = []
     for line in log.read_text().splitlines():
         told = re.sub(r"^\d+ +", "", line)
-        if told.startswith(("fdatasync(", "fsync(")) and re.search(r"= 0$", told) and f"<{store}" in told:
+        if (
+            told.startswith(("fdatasync(", "fsync("))
+            and re.search(r"= 0$", told)
+            and f"<{store}" in told
+        ):
             seen.append("journal" if "-journal>" in told else "store")
         elif told.startswith("connect(") and "AF_INET" in told:
             seen.append("connect")
     return seen
 
 
-def test_the_store_is_synced_before_the_first_connect_in_every_run(full: bool, tmp_path: Path) -> None:
+def test_the_store_is_synced_before_the_first_connect_in_every_run(
+    full: bool, tmp_path: Path
+) -> None:
     """200 runs with --full. The survey is known to the store, so that the report alone needs a connection."""
     runs = 200 if full else 2
     with site() as found:
@@ -58,7 +64,9 @@ def test_the_store_is_synced_before_the_first_connect_in_every_run(full: bool, t
         sealed = order[: order.index("connect")]
         assert "journal" in sealed
         assert "store" in sealed, "the store itself is on disk, not only what could undo it"
-        assert "journal" in sealed[sealed.index("store") :], "the end of the journal too: a commit cannot be undone"
+        assert "journal" in sealed[sealed.index("store") :], (
+            "the end of the journal too: a commit cannot be undone"
+        )
     assert len(orders) == runs
 
 

@@ -62,7 +62,9 @@ with server.open(sys.argv[1]) as client:
 
 
 def test_a_failing_urandom_sends_nothing(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", BROKEN, str(tmp_path / "s.db")], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", BROKEN, str(tmp_path / "s.db")], capture_output=True, text=True
+    )
     assert done.stdout == "0 0\n", done.stderr
 
 
@@ -76,19 +78,25 @@ def test_randomness_that_fails_at_any_draw_seals_nothing(tmp_path: Path) -> None
                 raise OSError
             return 0
 
-        with server.open(tmp_path / f"{working}.db", randbits=source) as client, pytest.raises(RandomnessError):
+        with (
+            server.open(tmp_path / f"{working}.db", randbits=source) as client,
+            pytest.raises(RandomnessError),
+        ):
             client.answer({"a": "0", "b": "1", "c": "0"})
         with server.open(tmp_path / f"{working}.db") as client:
             assert client.flush() == []
     assert [request for request in server.requests if request.body is not None] == []
 
 
-def random_weights(bits: int, answers: int, reports: int, generator: random.Random) -> tuple[tuple[int, ...], ...]:
+def random_weights(
+    bits: int, answers: int, reports: int, generator: random.Random
+) -> tuple[tuple[int, ...], ...]:
     """Rows of random whole numbers that sum to 2^bits; some are zero, some tiny."""
     rows = []
     for _ in range(answers):
         cuts = sorted(
-            generator.choice((generator.randrange(2**bits + 1), generator.randrange(4))) for _ in range(reports - 1)
+            generator.choice((generator.randrange(2**bits + 1), generator.randrange(4)))
+            for _ in range(reports - 1)
         )
         rows.append(tuple(b - a for a, b in zip([0, *cuts], [*cuts, 2**bits], strict=True)))
     return tuple(rows)
@@ -97,7 +105,9 @@ def random_weights(bits: int, answers: int, reports: int, generator: random.Rand
 def documents(count: int, bits: int, most: int) -> list[DenseMechanism]:
     generator, found = random.Random(6), list[DenseMechanism]()
     while len(found) < count:
-        weights = random_weights(bits, generator.randint(2, most), generator.randint(2, most), generator)
+        weights = random_weights(
+            bits, generator.randint(2, most), generator.randint(2, most), generator
+        )
         if all(map(any, zip(*weights, strict=True))):  # no column of zeros
             found.append(DenseMechanism(bits, weights))
     return found

@@ -40,7 +40,9 @@ def test_killing_the_server_midway_loses_and_doubles_nothing(tmp_path: Path) -> 
             everyone_answers(published["link"])
             assert len(rounds) < 10
         server.release()
-        estimates = Analyst(server.url, server.analyst_key()).estimates(published["survey"], census=True)
+        estimates = Analyst(server.url, server.analyst_key()).estimates(
+            published["survey"], census=True
+        )
 
     assert 0 < acknowledged < RESPONDENTS, "the kill must have come mid-way"
     assert _stored(server.home) == RESPONDENTS
@@ -56,7 +58,9 @@ def _stored(home: Path) -> int:
 
 def _counts_agree_with_reports(home: Path) -> None:
     with sqlite3.connect(home / "frankly.db") as database:
-        kept = database.execute("SELECT block, symbol, sum(n) FROM batch_counts GROUP BY block, symbol").fetchall()
+        kept = database.execute(
+            "SELECT block, symbol, sum(n) FROM batch_counts GROUP BY block, symbol"
+        ).fetchall()
         told: Counter[tuple[int, int]] = Counter()
         for (symbols,) in database.execute("SELECT symbols FROM reports"):
             told.update(enumerate(int(symbol) for symbol in symbols.split(",")))

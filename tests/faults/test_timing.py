@@ -31,7 +31,9 @@ from tests.frankly_protocol.every_kind import KINDS, block
 from tests.frankly_protocol.samples import survey
 from tests.frankly_sdk import fakes
 
-PLACES = tuple(str(Path(module.__file__ or "").parent) for module in (frankly_sdk, frankly_protocol))
+PLACES = tuple(
+    str(Path(module.__file__ or "").parent) for module in (frankly_sdk, frankly_protocol)
+)
 LEAST_P = 0.001
 Steps = list[tuple[str, int]]
 
@@ -58,13 +60,17 @@ def steps(action: Callable[[], object]) -> Steps:
     return found
 
 
-def device_steps(document: SurveyDocument, answers: dict[str, str], folder: Path, seed: int) -> Steps:
+def device_steps(
+    document: SurveyDocument, answers: dict[str, str], folder: Path, seed: int
+) -> Steps:
     """What one device does from the call of `answer` to its end, with random bits that the seed settles."""
     name = "-".join(answers.values())
     server = fakes.FakeServer(document=document)
     source = random.Random(seed)
     policy = Policy(cap="64", max_ceiling=None)
-    with server.open(folder / f"{name}-{seed}.db", policy=policy, randbits=source.getrandbits) as client:
+    with server.open(
+        folder / f"{name}-{seed}.db", policy=policy, randbits=source.getrandbits
+    ) as client:
         return steps(lambda: client.answer(answers))
 
 
@@ -95,7 +101,9 @@ def test_every_draw_takes_the_same_steps(kind: str) -> None:
             return given[left.pop()] & (1 << count) - 1
 
         seen = [
-            steps(lambda x=x: mechanism.sample(x, lambda n, left=list(range(40)): bits(n, left=left)))  # type: ignore[misc]
+            steps(
+                lambda x=x: mechanism.sample(x, lambda n, left=list(range(40)): bits(n, left=left))
+            )  # type: ignore[misc]
             for x in (0, 1, SIZE // 2, SIZE - 1)
         ]
         assert all(others == seen[0] for others in seen[1:])
@@ -106,17 +114,24 @@ def searching(self: Question, choice: str) -> int | None:
     return next((i for i, c in enumerate(self.choices) if c.id == choice), None)
 
 
-def hurried(self: DenseMechanism, truth: int, randbits: Callable[[int], int] = random.getrandbits) -> int:
+def hurried(
+    self: DenseMechanism, truth: int, randbits: Callable[[int], int] = random.getrandbits
+) -> int:
     """How a symbol must not be drawn: it stops where it knows."""
     u = randbits(self.bits)
     return next(y for y, end in enumerate(accumulate(self.weights[truth])) if u < end)
 
 
 @pytest.mark.parametrize(
-    ("owner", "name", "wrong"), [(Question, "index", searching), (DenseMechanism, "sample", hurried)]
+    ("owner", "name", "wrong"),
+    [(Question, "index", searching), (DenseMechanism, "sample", hurried)],
 )
 def test_steps_that_depend_on_the_answer_would_be_seen(
-    owner: type, name: str, wrong: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    owner: type,
+    name: str,
+    wrong: Callable[..., object],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(owner, name, wrong)
     document = make_survey({"q": [f"c{i}" for i in range(SIZE)]})
@@ -136,16 +151,24 @@ def processes(full: bool) -> list[list[float]]:
     for seed in range(number):
         command = [sys.executable, "-m", "tests.faults.turns", *given, str(seed)]
         environment = os.environ | {"PYTHONHASHSEED": str(seed + 1)}
-        found.append(json.loads(subprocess.run(command, env=environment, check=True, capture_output=True).stdout))
+        found.append(
+            json.loads(
+                subprocess.run(command, env=environment, check=True, capture_output=True).stdout
+            )
+        )
     return found
 
 
 @pytest.mark.parametrize("case", range(len(CASES)), ids=lambda i: "-".join(map(str, CASES[i])))
-def test_two_answers_in_turn_take_the_same_time(case: int, processes: list[list[float]], full: bool) -> None:
+def test_two_answers_in_turn_take_the_same_time(
+    case: int, processes: list[list[float]], full: bool
+) -> None:
     """With --full 100,000 alternations of each pair, by two devices each in 100 processes; else some, median alone."""
     medians = [process[case] for process in processes]
     shift = abs(statistics.median(medians))
-    assert shift < (1000 if full else 5000), "nanoseconds; few alternations on a busy machine are off by some hundreds"
+    assert shift < (1000 if full else 5000), (
+        "nanoseconds; few alternations on a busy machine are off by some hundreds"
+    )
     if full:
         assert chance(medians) > LEAST_P / len(CASES), shift
 
@@ -155,7 +178,8 @@ def test_an_answer_that_takes_longer_would_be_seen() -> None:
     (question,) = make_survey({"q": [f"c{i}" for i in range(SIZE)]}).questions.values()
     order = random.Random(7)
     found = [
-        alternated(lambda x: searching(question, question.choices[x].id), 0, SIZE - 1, 20, order) for _ in range(50)
+        alternated(lambda x: searching(question, question.choices[x].id), 0, SIZE - 1, 20, order)
+        for _ in range(50)
     ]
     assert chance(found) < LEAST_P / len(CASES)
     assert statistics.median(found) > 0

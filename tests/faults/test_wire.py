@@ -17,13 +17,21 @@ QUESTIONS = {"smokes": ["no", "yes"], "walks": [f"c{i}" for i in range(12)]}
 def exact(found: Site) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     """What requests may look like, to the byte; what varies is the id and the two symbols."""
     document = found.document
-    host, digest = re.escape(found.origin.removeprefix("http://")).encode(), document.digest.encode()
+    host, digest = (
+        re.escape(found.origin.removeprefix("http://")).encode(),
+        document.digest.encode(),
+    )
     fixed = rb"Host: %s\r\nUser-Agent: frankly\r\nAccept: application/json\r\nAccept-Encoding: identity\r\n"
     fixed %= host
     survey = document.survey.encode()
-    get = rb"GET (?:/v1/keys/chain|/v1/surveys/%s/document\?digest=%s) HTTP/1\.1\r\n%s\r\n" % (survey, digest, fixed)
+    get = rb"GET (?:/v1/keys/chain|/v1/surveys/%s/document\?digest=%s) HTTP/1\.1\r\n%s\r\n" % (
+        survey,
+        digest,
+        fixed,
+    )
     body = (
-        rb'\{"v":1,"doc":"%s","id":"[0-9a-f]{32}","y":\[[01],(?:[0-9]|1[01])\],"strata":\{\},"token":null\} ?' % digest
+        rb'\{"v":1,"doc":"%s","id":"[0-9a-f]{32}","y":\[[01],(?:[0-9]|1[01])\],"strata":\{\},"token":null\} ?'
+        % digest
     )
     length = rb"Content-Length: %d\r\n" % document.report_length
     post = rb"POST /v1/surveys/%s/reports HTTP/1\.1\r\n%s" % (survey, fixed)
@@ -37,12 +45,22 @@ def test_nothing_but_the_schema_leaves_and_in_one_length(full: bool, tmp_path: P
     with site(QUESTIONS) as found:
         with Client.open(found.link, tmp_path / "s.db", Policy(cap="2"), spread_s=0) as client:
             for i in range(count):
-                answers = {"smokes": QUESTIONS["smokes"][i % 2], "walks": QUESTIONS["walks"][i % 12]}
+                answers = {
+                    "smokes": QUESTIONS["smokes"][i % 2],
+                    "walks": QUESTIONS["walks"][i % 12],
+                }
                 assert client.answer(answers, respondent=f"p{i}").status == "sent"
         get, post = exact(found)
-    kinds = Counter("get" if get.fullmatch(r) else "post" if post.fullmatch(r) else "other" for r in found.requests)
+    kinds = Counter(
+        "get" if get.fullmatch(r) else "post" if post.fullmatch(r) else "other"
+        for r in found.requests
+    )
     assert kinds == {"get": 2, "post": count}
-    bodies = [request.partition(b"\r\n\r\n")[2] for request in found.requests if request.startswith(b"POST")]
+    bodies = [
+        request.partition(b"\r\n\r\n")[2]
+        for request in found.requests
+        if request.startswith(b"POST")
+    ]
     assert {len(body) for body in bodies} == {found.document.report_length}
     assert len({body[body.index(b'"id"') :][6:38] for body in bodies}) == count
     assert not any(b"p%d" % i in request for i, request in enumerate(found.requests))
@@ -75,7 +93,15 @@ def test_12_planted_markers_never_come_back(tmp_path: Path) -> None:
         Client.open(found.link, tmp_path / "other.db", Policy(cap="9")).close()
     everything = b"\n".join(found.requests).lower()
     assert len(found.requests) == 2 + 3 + 2
-    for word in (b"planted", b"cookie", b"if-none-match", b"if-modified-since", b"authorization", b"1970", b"referer"):
+    for word in (
+        b"planted",
+        b"cookie",
+        b"if-none-match",
+        b"if-modified-since",
+        b"authorization",
+        b"1970",
+        b"referer",
+    ):
         assert word not in everything
     first, second = (found.requests[i] for i in (0, -2))
     assert first == second, "another install asks for the keys with the very same bytes"
@@ -97,7 +123,9 @@ def test_redirects_lead_nowhere(line: bytes) -> None:
     def talk(connection) -> None:  # type: ignore[no-untyped-def]
         while request := connection.recv(65536):
             seen.append(request)
-            connection.sendall(b"HTTP/1.1 " + line + b"\r\nLocation: /planted\r\nContent-Length: 0\r\n\r\n")
+            connection.sendall(
+                b"HTTP/1.1 " + line + b"\r\nLocation: /planted\r\nContent-Length: 0\r\n\r\n"
+            )
 
     with listening(talk) as origin:
         for _ in range(2):

@@ -12,7 +12,13 @@ import sys
 from collections.abc import Callable, Sequence
 from time import perf_counter_ns
 
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 from frankly_sdk import Answer, Policy
 from frankly_sdk._sealing import Row, Sealing
 from frankly_sdk.testing import FakeServer, make_survey
@@ -72,7 +78,17 @@ def whole_path() -> Draw:
     """From the answer as the app gave it to the bytes that are sealed."""
     document = make_survey({"q": [f"c{i}" for i in range(SIZE)]})
     server = FakeServer(document)
-    told = (document, document.report_level, "", True, False, Policy(), None, server.clock, secrets.randbits)
+    told = (
+        document,
+        document.report_level,
+        "",
+        True,
+        False,
+        Policy(),
+        None,
+        server.clock,
+        secrets.randbits,
+    )
     sealing = Sealing(*told)  # type: ignore[arg-type]
     (question,) = document.questions.values()
     rows = [Row("", Answer({question.id: choice.id}), Answer({})) for choice in question.choices]

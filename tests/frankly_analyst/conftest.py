@@ -26,7 +26,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     site = make_site(home, f"sqlite:///{home / 'frankly.db'}")
     site.services.intake.accept_batch(site.survey, [site.report(number) for number in range(60)])
     site.release()
-    server = Server(site.client.application, host="127.0.0.1", port=0, threads=2, body_limit_bytes=2**21)
+    server = Server(
+        site.client.application, host="127.0.0.1", port=0, threads=2, body_limit_bytes=2**21
+    )
     running = threading.Thread(target=server.run)
     running.start()
     with captured_logs():

@@ -80,7 +80,15 @@ def test_words_show_every_number_with_both_ends(found: Estimates) -> None:
     for row in found:
         assert row.low is not None
         assert row.high is not None
-        told = [row.label, percent(row.estimate), percent(row.low), "to", percent(row.high), "at", "0.95"]
+        told = [
+            row.label,
+            percent(row.estimate),
+            percent(row.low),
+            "to",
+            percent(row.high),
+            "at",
+            "0.95",
+        ]
         assert sum(line.split()[:7] == told for line in lines) == 1
 
 
@@ -106,12 +114,21 @@ REFUSED: dict[str, tuple[str, str, float, int, str]] = {
 def test_refusals_are_typed(served: Served, name: str) -> None:
     key, survey, level, status, code = REFUSED[name]
     with pytest.raises(Refused) as refused:
-        Analyst(served.url, key or served.site.analyst_key).estimates(survey or served.site.survey, level=level)
+        Analyst(served.url, key or served.site.analyst_key).estimates(
+            survey or served.site.survey, level=level
+        )
     assert (refused.value.status, refused.value.code) == (status, code)
 
 
 @pytest.mark.parametrize(
-    "url", ["http://surveys.example.org", "ftp://127.0.0.1", "surveys.example.org", "", "http://127.0.0.1.example.org"]
+    "url",
+    [
+        "http://surveys.example.org",
+        "ftp://127.0.0.1",
+        "surveys.example.org",
+        "",
+        "http://127.0.0.1.example.org",
+    ],
 )
 def test_the_key_goes_over_https_only(url: str) -> None:
     with pytest.raises(Unreachable, match="https"):
@@ -146,7 +163,11 @@ def stranger(answer: Answer) -> Iterator[str]:
 def says(status: int, content_type: str, body: bytes, **headers: str) -> Answer:
     def answer(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(status)
-        for name, value in {"Content-Type": content_type, "Content-Length": str(len(body)), **headers}.items():
+        for name, value in {
+            "Content-Type": content_type,
+            "Content-Length": str(len(body)),
+            **headers,
+        }.items():
             handler.send_header(name, value)
         handler.end_headers()
         handler.wfile.write(body)
@@ -186,7 +207,9 @@ def test_nobody_there() -> None:
         Analyst(url, "frankly_live_x").estimates("0" * 32)
 
 
-def test_a_netrc_file_does_not_replace_the_key(served: Served, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_netrc_file_does_not_replace_the_key(
+    served: Served, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login a password b\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     assert len(Analyst(served.url, served.site.analyst_key).estimates(served.site.survey)) == 5
@@ -197,7 +220,12 @@ def test_texts_are_in_the_surveys_own_language_unless_another_is_asked_for() -> 
     row = {"label": {"de": "Nein", "en": "No", "fr": "Non"}, "documents": [], "flags": []}
     question = {"id": "q", "status": "ok", "n": 3, "needed": 3, "by": None, "rows": [row]}
     body = {"languages": ["en", "de"], "questions": [question]}
-    wanted = {None: ("Large", "No"), "de": ("Groß", "Nein"), "fr": ("Large", "Non"), "tr": ("Large", "No")}
+    wanted = {
+        None: ("Large", "No"),
+        "de": ("Groß", "Nein"),
+        "fr": ("Large", "Non"),
+        "tr": ("Large", "No"),
+    }
     for language, (title, label) in wanted.items():
         assert formats.localised({"de": "Groß", "en": "Large"}, language, ["en", "de"]) == title
         assert [line["label"] for line in formats.lines(body, language)] == [label]

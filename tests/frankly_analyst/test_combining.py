@@ -37,8 +37,15 @@ def test_combinations_are_the_servers_own_by_any_method(served: Served, method: 
         (found.ratio("drinks", {"daily": 1}, {"daily": 1, "weekly": 1}), part),
     ):
         assert (mine.estimate, mine.se) == pytest.approx((theirs.estimate, theirs.se))
-        assert (mine.low, mine.high, mine.margin) == pytest.approx((theirs.low, theirs.high, theirs.margin))
-        assert (mine.method, mine.level, mine.n, mine.documents) == (theirs.method, 0.9, theirs.n, theirs.documents)
+        assert (mine.low, mine.high, mine.margin) == pytest.approx(
+            (theirs.low, theirs.high, theirs.margin)
+        )
+        assert (mine.method, mine.level, mine.n, mine.documents) == (
+            theirs.method,
+            0.9,
+            theirs.n,
+            theirs.documents,
+        )
     assert (total.method, part.method) == (method, "clt" if method == "clt" else "score")
 
 
@@ -82,7 +89,9 @@ TWICE = {
     "other": lambda found: found.diff("drinks", "daily", "daily"),
     "choices": lambda found: found.sum("drinks", ["daily", "weekly", "daily"]),
     "weights": lambda found: found.lincom("smokes × drinks", {"yes × daily": 1, "yes,daily": 1}),
-    "over": lambda found: found.ratio("smokes × drinks", {"yes × daily": 1}, {"yes × daily": 1, "yes,daily": 1}),
+    "over": lambda found: found.ratio(
+        "smokes × drinks", {"yes × daily": 1}, {"yes × daily": 1, "yes,daily": 1}
+    ),
     "questions": lambda found: found.crosstab("drinks", "drinks"),
 }
 
@@ -96,7 +105,9 @@ def test_a_name_given_twice_is_refused(found: Estimates, field: str) -> None:
 
 def test_a_number_that_is_not_known_is_said_to_be(found: Estimates) -> None:
     known, *_ = found.of("drinks")
-    nothing = replace(known, estimate=None, se=None, low=None, high=None, margin=None, flags=("unbounded",))
+    nothing = replace(
+        known, estimate=None, se=None, low=None, high=None, margin=None, flags=("unbounded",)
+    )
     unknown = replace(known, se=None, low=None, high=None, margin=None, flags=("interval_unknown",))
     table = replace(found, rows=(nothing, unknown))
     for text in (str(table), table._repr_html_()):
@@ -111,7 +122,12 @@ def test_a_number_that_is_not_known_is_said_to_be(found: Estimates) -> None:
 def test_a_denominator_that_everybody_gives_is_no_ratio(found: Estimates) -> None:
     part = found.ratio("drinks", {"daily": 1}, dict.fromkeys(("never", "weekly", "daily"), 1))
     whole = found.sum("drinks", ["daily"])
-    assert (part.low, part.estimate, part.high, part.se) == (whole.low, whole.estimate, whole.high, whole.se)
+    assert (part.low, part.estimate, part.high, part.se) == (
+        whole.low,
+        whole.estimate,
+        whole.high,
+        whole.se,
+    )
 
 
 def test_row_percentages_add_up_within_every_row(found: Estimates) -> None:
@@ -126,8 +142,12 @@ def test_a_cross_tab_adds_up_to_its_margins(found: Estimates) -> None:
     table = found.crosstab("smokes", "drinks")
     assert len(table) == 6
     cells = np.array([r.estimate for r in table]).reshape(2, 3)
-    np.testing.assert_allclose(cells.sum(axis=1), [r.estimate for r in found.of("smokes")], atol=1e-12)
-    np.testing.assert_allclose(cells.sum(axis=0), [r.estimate for r in found.of("drinks")], atol=1e-12)
+    np.testing.assert_allclose(
+        cells.sum(axis=1), [r.estimate for r in found.of("smokes")], atol=1e-12
+    )
+    np.testing.assert_allclose(
+        cells.sum(axis=0), [r.estimate for r in found.of("drinks")], atol=1e-12
+    )
 
 
 def test_pictures_and_tables_show_every_row(found: Estimates) -> None:
@@ -136,13 +156,19 @@ def test_pictures_and_tables_show_every_row(found: Estimates) -> None:
     assert len(page.findall(".//tr")) == 1 + len(found)
     assert page.find(".//caption") is not None
     shown = [line.findall("td")[3].text for line in page.findall(".//tr")[1:]]
-    assert shown == [f"{percent(row.low)} to {percent(row.high)}" for row in found if row.low is not None]
+    assert shown == [
+        f"{percent(row.low)} to {percent(row.high)}" for row in found if row.low is not None
+    ]
 
 
 def test_pandas_and_arrow_hold_the_rows(found: Estimates) -> None:
     frame, table = found.to_pandas(), found.to_arrow()
     assert list(frame.columns) == table.column_names == list(COLUMNS)
-    assert frame["estimate"].tolist() == table.column("estimate").to_pylist() == [r.estimate for r in found]
+    assert (
+        frame["estimate"].tolist()
+        == table.column("estimate").to_pylist()
+        == [r.estimate for r in found]
+    )
 
 
 def test_nothing_heavy_is_imported_until_asked_for() -> None:
@@ -153,7 +179,9 @@ def test_nothing_heavy_is_imported_until_asked_for() -> None:
 
 
 @pytest.mark.parametrize("module", ["pandas", "pyarrow"])
-def test_without_them_the_way_out_is_named(found: Estimates, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_them_the_way_out_is_named(
+    found: Estimates, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(InvalidRequest, match=module):
         found.to_pandas() if module == "pandas" else found.to_arrow()
@@ -178,12 +206,16 @@ def test_a_saved_result_replays(served: Served, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("FRANKLY_API_KEY", served.site.analyst_key)
     monkeypatch.setenv("FRANKLY_HOME", str(served.site.settings.home))
     where = ["--url", served.url]
-    assert front.run(["estimates", served.site.survey, *where, "--result", "--method", "exact"]) == 0
+    assert (
+        front.run(["estimates", served.site.survey, *where, "--result", "--method", "exact"]) == 0
+    )
     saved = capsys.readouterr().out
     (tmp_path / "result.json").write_bytes(saved.encode())
     assert front.run(["replay", str(tmp_path / "result.json")]) == 0
     assert "the same" in capsys.readouterr().out
-    (tmp_path / "result.json").write_bytes(json.dumps(json.loads(saved) | {"n": 61}, sort_keys=True).encode())
+    (tmp_path / "result.json").write_bytes(
+        json.dumps(json.loads(saved) | {"n": 61}, sort_keys=True).encode()
+    )
     assert front.run(["replay", str(tmp_path / "result.json"), "--json"]) == 6
     assert json.loads(capsys.readouterr().err)["code"] == "integrity"
 

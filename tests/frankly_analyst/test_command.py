@@ -30,14 +30,21 @@ def test_periods_are_named_in_the_table(served: Served, capsys: pytest.CaptureFi
     assert front.run(["estimates", served.site.survey, "--url", served.url, *asked]) == 0
     shown = "".join(capsys.readouterr().out.split())
     assert shown.count(f"day={day}") == 5
-    assert front.run(["estimates", served.site.survey, "--url", served.url, "--until", "2020-01-01"]) == 0
+    assert (
+        front.run(["estimates", served.site.survey, "--url", served.url, "--until", "2020-01-01"])
+        == 0
+    )
     assert "10 more needed" in capsys.readouterr().out
 
 
-def test_a_population_narrows_the_margins(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_population_narrows_the_margins(
+    served: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
     margins = []
     for asked in ([], ["--population", "80"]):
-        assert front.run(["estimates", served.site.survey, "--url", served.url, "--json", *asked]) == 0
+        assert (
+            front.run(["estimates", served.site.survey, "--url", served.url, "--json", *asked]) == 0
+        )
         margins.append([row["margin"] for row in json.loads(capsys.readouterr().out)["rows"]])
     assert all(narrow < wide for wide, narrow in zip(*margins, strict=True))
 
@@ -51,18 +58,34 @@ def test_a_link_says_where_and_what(served: Served, capsys: pytest.CaptureFixtur
 
 
 def test_row_percentages_and_weights(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["--crosstab", "smokes", "--crosstab", "drinks", "--percent", "row", "--weights", "respondents"]
-    assert front.run(["estimates", served.site.survey, "--url", served.url, *asked, "--result"]) == 0
+    asked = [
+        "--crosstab",
+        "smokes",
+        "--crosstab",
+        "drinks",
+        "--percent",
+        "row",
+        "--weights",
+        "respondents",
+    ]
+    assert (
+        front.run(["estimates", served.site.survey, "--url", served.url, *asked, "--result"]) == 0
+    )
     found = json.loads(capsys.readouterr().out)
     assert (found["percent"], found["weights"]) == ("row", "respondents")
     assert [question["id"] for question in found["questions"]] == ["drinks | smokes"]
     assert front.run(["estimates", served.site.survey, "--url", served.url, *asked]) == 0
     capsys.readouterr()
     weights = ["--weights", "inverse-variance"]
-    assert front.run(["estimates", served.site.survey, "--url", served.url, *weights, "--result"]) == 0
+    assert (
+        front.run(["estimates", served.site.survey, "--url", served.url, *weights, "--result"]) == 0
+    )
     assert json.loads(capsys.readouterr().out)["weights"] == "inverse-variance"
     assert front.run(["estimates", served.site.survey, "--url", served.url, *asked, *weights]) == 3
-    assert "weights: a ratio or a percentage needs one weight of each version" in capsys.readouterr().err
+    assert (
+        "weights: a ratio or a percentage needs one weight of each version"
+        in capsys.readouterr().err
+    )
 
 
 def test_csv(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,7 +110,11 @@ def test_csv(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_refusals(
-    served: Served, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, problem: str
+    served: Served,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    code: int,
+    problem: str,
 ) -> None:
     filled = [served.site.survey if word == "SURVEY" else word for word in arguments]
     where = [] if "--url" in filled else ["--url", served.url]

@@ -52,7 +52,9 @@ def test_a_notebook_runs(
 
 
 def test_no_notebook_is_left_out(root: Path) -> None:
-    assert {file.stem for file in (root / "examples" / "notebooks").glob("*.ipynb")} == set(NOTEBOOKS)
+    assert {file.stem for file in (root / "examples" / "notebooks").glob("*.ipynb")} == set(
+        NOTEBOOKS
+    )
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)

@@ -24,19 +24,29 @@ def analyst(served: Served) -> Analyst:
 def _margin(epsilon: float, n: int, level: float) -> float:
     """Randomised response of two answers at share ½, its worst case: z·√((¼ + pq/(p−q)²)/n)."""
     p = e**epsilon / (e**epsilon + 1)
-    return float(stats.norm.isf((1 - level) / 2) * sqrt((0.25 + p * (1 - p) / (2 * p - 1) ** 2) / n))
+    return float(
+        stats.norm.isf((1 - level) / 2) * sqrt((0.25 + p * (1 - p) / (2 * p - 1) ** 2) / n)
+    )
 
 
 def test_any_two_of_three_give_the_third(analyst: Analyst) -> None:
     plan = analyst.plan("margin", **GRR, epsilon="1", n=2000, level=0.9)
     assert plan.margin == pytest.approx(_margin(1, 2000, 0.9), rel=1e-6)
-    assert (plan.solve_for, plan.n, plan.epsilon, plan.level, plan.method) == ("margin", 2000, "1", 0.9, "clt")
+    assert (plan.solve_for, plan.n, plan.epsilon, plan.level, plan.method) == (
+        "margin",
+        2000,
+        "1",
+        0.9,
+        "clt",
+    )
     reports = analyst.plan("n", **GRR, epsilon="1", margin=0.05, response_rate=0.5)
     assert _margin(1, reports.n, 0.95) <= 0.05 < _margin(1, reports.n - 1, 0.95)
     assert reports.invited == 2 * reports.n
     level = analyst.plan("epsilon", **GRR, n=2000, margin=0.05)
     assert (
-        _margin(float(level.epsilon or 0), 2000, 0.95) <= 0.05 < _margin(float(level.epsilon or 0) - 0.001, 2000, 0.95)
+        _margin(float(level.epsilon or 0), 2000, 0.95)
+        <= 0.05
+        < _margin(float(level.epsilon or 0) - 0.001, 2000, 0.95)
     )
 
 
@@ -45,7 +55,9 @@ def test_plans_show_their_curve_and_frontier(analyst: Analyst) -> None:
     assert [n for n, _ in plan.curve] == [100, 200, 400, 800, 1600]
     for n, margin in plan.curve:
         assert margin == pytest.approx(_margin(1, n, 0.95), rel=1e-6)
-    assert [float(level) for level, _, _ in plan.frontier] == pytest.approx([0.1, 0.894, 8], abs=1e-3)
+    assert [float(level) for level, _, _ in plan.frontier] == pytest.approx(
+        [0.1, 0.894, 8], abs=1e-3
+    )
     assert str(plan) == f"400 reports with ε 1: ± {plan.margin:.2%} at 0.95 by clt"
     page = ElementTree.fromstring(plan._repr_html_())
     assert len(page.findall(".//tr")) == 1 + len(plan.curve)
@@ -56,7 +68,12 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str | None]] = {
     "nothing to go by": ("n", {**GRR, "epsilon": "1"}, "field_missing", "margin"),
     "what is solved for": ("n", {**GRR, "epsilon": "1", "margin": 0.1, "n": 5}, "unsupported", "n"),
     "something else": ("speed", GRR, "field_type", "solve_for"),
-    "one's own limits": ("n", {**GRR, "epsilon": "1", "margin": 0.1, "limits": {}}, "unsupported", "limits"),
+    "one's own limits": (
+        "n",
+        {**GRR, "epsilon": "1", "margin": 0.1, "limits": {}},
+        "unsupported",
+        "limits",
+    ),
 }
 
 

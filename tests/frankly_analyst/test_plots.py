@@ -46,7 +46,21 @@ def test_a_small_margin_does_not_read_as_none() -> None:
 
 
 def test_every_element_is_svg_as_browsers_know_it() -> None:
-    known = {"class", "x", "y", "x1", "x2", "y1", "y2", "width", "height", "points", "fill", "stroke", "stroke-width"}
+    known = {
+        "class",
+        "x",
+        "y",
+        "x1",
+        "x2",
+        "y1",
+        "y2",
+        "width",
+        "height",
+        "points",
+        "fill",
+        "stroke",
+        "stroke-width",
+    }
     known |= {"viewBox", "role", "text-anchor", "font-size"}
     tree = ElementTree.fromstring(interval_plot("t", [PlotRow("a", -0.05, -0.2, 0.1)]))
     assert {name for element in tree.iter() for name in element.attrib} <= known

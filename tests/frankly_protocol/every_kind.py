@@ -8,13 +8,21 @@ from typing import Any
 from frankly_protocol.audit import NOTIONS, Claim, stated_ceiling
 from frankly_protocol.blocks import Block, Prior, Promise
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 
 from tests.frankly_protocol.audit.definitions import ONE, needed
 from tests.frankly_protocol.samples import question, survey
 
 UNIT = 1 << 44
-DENSE = DenseMechanism(48, tuple(tuple(w * UNIT for w in row) for row in ((9, 4, 3), (2, 13, 1), (6, 6, 4), (5, 5, 6))))
+DENSE = DenseMechanism(
+    48, tuple(tuple(w * UNIT for w in row) for row in ((9, 4, 3), (2, 13, 1), (6, 6, 4), (5, 5, 6)))
+)
 HALF = DenseMechanism(48, tuple(tuple(w * UNIT for w in row) for row in ((11, 5), (3, 13))))
 KINDS: dict[str, Mechanism] = {
     "dense": DENSE,
@@ -49,7 +57,11 @@ def promise(mechanism: Mechanism, notion: str) -> Promise:
     claim = replace(claim, **levels)
     if claim.joint is not None:
         return Promise.under(claim, PRIOR)
-    return Promise(claim, None, "secret", "counts of 100 people") if notion == "rldp" else Promise(claim)
+    return (
+        Promise(claim, None, "secret", "counts of 100 people")
+        if notion == "rldp"
+        else Promise(claim)
+    )
 
 
 def block(kind: str, *notions: str, name: str = "") -> Block:
@@ -69,7 +81,9 @@ def block(kind: str, *notions: str, name: str = "") -> Block:
 
 def documents() -> dict[str, SurveyDocument]:
     """A document for every kind and notion, and one that holds all of them."""
-    single = {f"{kind} {notion}": survey(block(kind, notion)) for kind in KINDS for notion in NOTIONS}
+    single = {
+        f"{kind} {notion}": survey(block(kind, notion)) for kind in KINDS for notion in NOTIONS
+    }
     together = survey(*(block(kind, *NOTIONS, name=kind) for kind in KINDS))
     return single | {"everything": together}
 
@@ -86,5 +100,7 @@ def below(promise: Promise) -> list[Promise]:
         scale = (2**53 - 1) // max(pair)
         less = Fraction(pair[0] * scale - 1, pair[1] * scale)
         assert less < ratio
-        found.append(replace(promise, claim=replace(promise.claim, **{name: less.as_integer_ratio()})))
+        found.append(
+            replace(promise, claim=replace(promise.claim, **{name: less.as_integer_ratio()}))
+        )
     return found

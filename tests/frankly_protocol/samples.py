@@ -37,7 +37,14 @@ def ldp_block(name: str = "affair", epsilon: str = "1") -> Block:
     certificate = Certificate("variance", "0.92", "0.92")
     asked = (question(name, "no", "yes"),)
     return Block(
-        name, asked, mechanism, (Promise(Claim("ldp", level)),), (1, 1), ceiling(mechanism), "warner", certificate
+        name,
+        asked,
+        mechanism,
+        (Promise(Claim("ldp", level)),),
+        (1, 1),
+        ceiling(mechanism),
+        "warner",
+        certificate,
     )
 
 
@@ -51,7 +58,9 @@ def lip_block(name: str = "marriage", secret: str = "affair", epsilon: str = "0.
     return Block(name, asked, mechanism, (promise,), (110, 90), None, "optimal", None)
 
 
-def dp_block(name: str = "affair", epsilon: str = "1", delta: Fraction = Fraction(1, 1 << 20)) -> Block:
+def dp_block(
+    name: str = "affair", epsilon: str = "1", delta: Fraction = Fraction(1, 1 << 20)
+) -> Block:
     """A yes/no question that gives the true answer away with chance δ: (ε, δ) kept, and no finite ceiling."""
     D, told = 1 << 48, int(delta * (1 << 48))
     off = warner(epsilon)[0].weights[0][1] * (D - told) // D
@@ -67,10 +76,17 @@ def dp_block(name: str = "affair", epsilon: str = "1", delta: Fraction = Fractio
 def at(block: Block, level: tuple[int, int], notion: str | None = None) -> tuple[Promise, ...]:
     """The block's promise at another level, of another notion with the same data."""
     (promise,) = block.promises
-    return (replace(promise, claim=replace(promise.claim, level=level, notion=notion or promise.claim.notion)),)
+    return (
+        replace(
+            promise,
+            claim=replace(promise.claim, level=level, notion=notion or promise.claim.notion),
+        ),
+    )
 
 
-def survey(*blocks: Block, version: int = 1, prev: str | None = None, survey_id: str = "ab" * 16) -> SurveyDocument:
+def survey(
+    *blocks: Block, version: int = 1, prev: str | None = None, survey_id: str = "ab" * 16
+) -> SurveyDocument:
     """A survey document open around NOW."""
     return SurveyDocument(
         survey=survey_id,
@@ -96,7 +112,9 @@ def in_strata(*tables: tuple[tuple[int, ...], ...]) -> SurveyDocument:
     (promise,) = block.promises
     assert promise.prior is not None
     promise = Promise.under(promise.claim, replace(promise.prior, tables=tables))
-    block = replace(block, promises=(replace(promise, claim=replace(promise.claim, joint=promise.prior.table)),))
+    block = replace(
+        block, promises=(replace(promise, claim=replace(promise.claim, joint=promise.prior.table)),)
+    )
     return replace(survey(), blocks=(block,), strata=(question("region", "north", "south"),))
 
 
@@ -105,7 +123,9 @@ def sealed(payload: bytes, *signers: SigningKey) -> bytes:
     return Envelope.seal(SURVEY_TYPE, payload, signers or (PUBLISHER,)).to_bytes()
 
 
-def keys_document(version: int = 1, root: SigningKey = ROOT, publisher: SigningKey = PUBLISHER) -> KeysDocument:
+def keys_document(
+    version: int = 1, root: SigningKey = ROOT, publisher: SigningKey = PUBLISHER
+) -> KeysDocument:
     """A keys document with one root key and one publisher key."""
     issued = NOW - timedelta(days=10)
     root_role, publisher_role = Role((root.public,), 1), Role((publisher.public,), 1)

@@ -62,7 +62,12 @@ def rationals(rng: Random, count: int) -> Iterator[Fraction]:
         Fraction(10**9 - 1, 10**9),
     )
     for i in range(count - 37):
-        d = (10 ** rng.randint(0, 12), rng.randint(1, 10**6), rng.getrandbits(64) | 1, rng.getrandbits(300) | 1)[i % 4]
+        d = (
+            10 ** rng.randint(0, 12),
+            rng.randint(1, 10**6),
+            rng.getrandbits(64) | 1,
+            rng.getrandbits(300) | 1,
+        )[i % 4]
         yield Fraction(rng.randint(0, 16 * d), d)
 
 
@@ -72,7 +77,9 @@ def check_exp(count: int) -> None:
     with mpmath.workdps(100):
         for r in rationals(Random(16), count):
             truth = mpmath.exp(mpmath.mpf(r.numerator) / r.denominator)
-            low, high = (mpmath.mpf(b.numerator) / b.denominator for b in (exp_lower(r), exp_upper(r)))
+            low, high = (
+                mpmath.mpf(b.numerator) / b.denominator for b in (exp_lower(r), exp_upper(r))
+            )
             assert low <= truth <= high, r
             assert (high - low) / truth < mpmath.mpf(2) ** -126, r
             checked += 1
@@ -98,6 +105,8 @@ def test_published_levels_round_against_us(epsilon: object) -> None:
         assert 0 <= short < mpmath.mpf(1) / q + mpmath.mpf(2) ** -60
 
 
-@pytest.mark.parametrize(("level", "shown"), [(Fraction(2), "0.6932"), (Fraction(1), "0.0000"), (None, "inf")])
+@pytest.mark.parametrize(
+    ("level", "shown"), [(Fraction(2), "0.6932"), (Fraction(1), "0.0000"), (None, "inf")]
+)
 def test_a_level_is_never_shown_smaller_than_it_is(level: Fraction | None, shown: str) -> None:
     assert ln_up(level) == shown

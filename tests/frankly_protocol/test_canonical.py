@@ -15,7 +15,9 @@ _keys = st.text(st.characters(max_codepoint=127), max_size=8)
 _text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 _scalars = st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | _text
 objects = st.recursive(
-    _scalars, lambda s: st.lists(s, max_size=4) | st.dictionaries(_keys, s, max_size=4), max_leaves=12
+    _scalars,
+    lambda s: st.lists(s, max_size=4) | st.dictionaries(_keys, s, max_size=4),
+    max_leaves=12,
 )
 
 
@@ -89,7 +91,9 @@ def test_a_text_that_reads_like_nan_is_a_text() -> None:
     assert canonical.parse_json(b'{"a":"NaN","b":["Infinity"]}') == {"a": "NaN", "b": ["Infinity"]}
 
 
-@pytest.mark.parametrize("text", [b"1e99999999999999999999", b"-1E999999999999999999999", b"1e500", b"1e-500"])
+@pytest.mark.parametrize(
+    "text", [b"1e99999999999999999999", b"-1E999999999999999999999", b"1e500", b"1e-500"]
+)
 def test_absurd_exponents_are_refused_by_name(text: bytes) -> None:
     with pytest.raises(InvalidInput) as caught:
         canonical.parse_json(text, decimals=True)
@@ -97,7 +101,8 @@ def test_absurd_exponents_are_refused_by_name(text: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [Decimal(1), 1.5, {1: 2}, {"a": 2**53}, "\ud800", {"é": 1}, b"x", [[[[[[[[[[1]]]]]]]]]]]
+    "value",
+    [Decimal(1), 1.5, {1: 2}, {"a": 2**53}, "\ud800", {"é": 1}, b"x", [[[[[[[[[[1]]]]]]]]]]],
 )
 def test_values_without_canonical_form_are_refused(value: Any) -> None:
     with pytest.raises(DocumentRejected):
@@ -105,7 +110,9 @@ def test_values_without_canonical_form_are_refused(value: Any) -> None:
 
 
 def test_decimals_are_read_exactly_when_asked() -> None:
-    assert canonical.parse_json(b'{"p":[0.1,1e-3,2]}', decimals=True) == {"p": [Decimal("0.1"), Decimal("0.001"), 2]}
+    assert canonical.parse_json(b'{"p":[0.1,1e-3,2]}', decimals=True) == {
+        "p": [Decimal("0.1"), Decimal("0.001"), 2]
+    }
 
 
 @given(st.binary(max_size=60))

@@ -17,7 +17,9 @@ def mechanisms(draw: st.DrawFn, bits: int) -> DenseMechanism:
     answers, reports = draw(st.integers(2, 5)), draw(st.integers(1, 6))
     rows = []
     for _ in range(answers):
-        cuts = sorted(draw(st.lists(st.integers(0, 1 << bits), min_size=reports - 1, max_size=reports - 1)))
+        cuts = sorted(
+            draw(st.lists(st.integers(0, 1 << bits), min_size=reports - 1, max_size=reports - 1))
+        )
         rows.append([b - a for a, b in zip([0, *cuts], [*cuts, 1 << bits], strict=True)])
     kept = [y for y in range(reports) if any(row[y] for row in rows)]
     return DenseMechanism(bits, tuple(tuple(row[y] for y in kept) for row in rows))
@@ -28,12 +30,16 @@ def test_every_draw_of_a_small_mechanism_follows_the_published_row(
     mechanism: DenseMechanism, data: st.DataObject
 ) -> None:
     truth = data.draw(st.integers(0, mechanism.answers - 1))
-    draws = Counter(mechanism.sample(truth, lambda _bits, u=u: u) for u in range(mechanism.denominator))
+    draws = Counter(
+        mechanism.sample(truth, lambda _bits, u=u: u) for u in range(mechanism.denominator)
+    )
     assert tuple(draws[y] for y in range(mechanism.reports)) == mechanism.weights[truth]
 
 
 @given(mechanisms(bits=48))
-def test_the_48_bit_map_changes_exactly_at_the_cumulative_weights(mechanism: DenseMechanism) -> None:
+def test_the_48_bit_map_changes_exactly_at_the_cumulative_weights(
+    mechanism: DenseMechanism,
+) -> None:
     for truth, row in enumerate(mechanism.weights):
         sent = [y for y, w in enumerate(row) if w]
         edges = list(accumulate(row[y] for y in sent))
@@ -69,7 +75,9 @@ def test_tables_that_are_no_mechanism_are_refused(bits: Any, weights: Any, field
     ("weights", "unchanged"),
     [(((16, 0), (0, 16)), True), (((9, 7, 0), (0, 0, 16)), True), (((16, 0), (1, 15)), False)],
 )
-def test_answers_are_sent_unchanged_if_every_report_has_one_truth(weights: Any, unchanged: bool) -> None:
+def test_answers_are_sent_unchanged_if_every_report_has_one_truth(
+    weights: Any, unchanged: bool
+) -> None:
     assert DenseMechanism(4, weights).sends_unchanged is unchanged
 
 

@@ -17,7 +17,15 @@ from frankly_protocol.mechanisms import DenseMechanism
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.frankly_protocol.samples import NOW, at, in_strata, ldp_block, lip_block, question, survey
+from tests.frankly_protocol.samples import (
+    NOW,
+    at,
+    in_strata,
+    ldp_block,
+    lip_block,
+    question,
+    survey,
+)
 from tests.frankly_protocol.test_notions import oracle
 
 DOCUMENT = survey()
@@ -99,7 +107,11 @@ CASES: list[tuple[Callable[[dict[str, Any]], object], str, str | None]] = [
     (put("blocks.0.claims", []), "schema", "blocks[0].claims"),
     (put("blocks.0.claims", None), "schema", "blocks[0].claims"),
     (put("blocks.0.claims.0", 1), "schema", "blocks[0].claims[0]"),
-    (lambda b: b["blocks"][0]["claims"].extend(b["blocks"][0]["claims"] * 16), "schema", "blocks[0].claims"),
+    (
+        lambda b: b["blocks"][0]["claims"].extend(b["blocks"][0]["claims"] * 16),
+        "schema",
+        "blocks[0].claims",
+    ),
     (put("blocks.0.claims.0.notion", "trust-me"), "type", "blocks[0].claims[0]"),
     (put("blocks.0.claims.0.notion", ["ldp"]), "type", "blocks[0].claims[0]"),
     (put("blocks.0.claims.0.notion", ...), "schema", "blocks[0].claims[0].level"),
@@ -127,20 +139,52 @@ CASES: list[tuple[Callable[[dict[str, Any]], object], str, str | None]] = [
     (put("blocks.0.claims.0.level", None), "schema", "blocks[0].claims[0].level"),
     (put("blocks.0.claims.0.level", [1.5, 1]), "canonical", None),
     (put("blocks.1.claims.0.prior", None), "schema", "blocks[1].claims[0].prior"),
-    (put("blocks.1.claims.0.prior.tables.0.0.0", -1), "schema", "blocks[1].claims[0].prior.tables[0][0][0]"),
-    (put("blocks.1.claims.0.prior.tables.0.0", [1, 2, 3]), "schema", "blocks[1].claims[0].prior.tables[0]"),
-    (put("blocks.1.claims.0.prior.tables.0", [[1, 2, 3]] * 2), "privacy", "blocks[1].claims[0].prior.tables[0][0]"),
-    (put("blocks.1.claims.0.prior.tables.0.0", [0, 0]), "privacy", "blocks[1].claims[0].prior.tables[0][0]"),
+    (
+        put("blocks.1.claims.0.prior.tables.0.0.0", -1),
+        "schema",
+        "blocks[1].claims[0].prior.tables[0][0][0]",
+    ),
+    (
+        put("blocks.1.claims.0.prior.tables.0.0", [1, 2, 3]),
+        "schema",
+        "blocks[1].claims[0].prior.tables[0]",
+    ),
+    (
+        put("blocks.1.claims.0.prior.tables.0", [[1, 2, 3]] * 2),
+        "privacy",
+        "blocks[1].claims[0].prior.tables[0][0]",
+    ),
+    (
+        put("blocks.1.claims.0.prior.tables.0.0", [0, 0]),
+        "privacy",
+        "blocks[1].claims[0].prior.tables[0][0]",
+    ),
     (put("blocks.1.claims.0.prior.tables", []), "schema", "blocks[1].claims[0].prior.tables"),
-    (put("blocks.1.claims.0.prior.tables", [HALVES, HALVES]), "schema", "blocks[1].claims[0].prior.tables"),
-    (put("blocks.1.claims.0.prior.tables", [HALVES, [[1, 1]]]), "schema", "blocks[1].claims[0].prior.tables[1]"),
+    (
+        put("blocks.1.claims.0.prior.tables", [HALVES, HALVES]),
+        "schema",
+        "blocks[1].claims[0].prior.tables",
+    ),
+    (
+        put("blocks.1.claims.0.prior.tables", [HALVES, [[1, 1]]]),
+        "schema",
+        "blocks[1].claims[0].prior.tables[1]",
+    ),
     (
         put("blocks.1.claims.0.prior.tables", [HALVES, [[0, 0], [0, 0]]]),
         "schema",
         "blocks[1].claims[0].prior.tables[1]",
     ),
-    (put("blocks.1.claims.0.prior.tables", [[[MAX_INT, 1], [1, 1]]] * 2), "schema", "blocks[1].claims[0].prior.tables"),
-    (put("blocks.1.claims.0.prior.tables.0", [[1, 99], [99, 1]]), "privacy", "blocks[1].claims[0].level"),
+    (
+        put("blocks.1.claims.0.prior.tables", [[[MAX_INT, 1], [1, 1]]] * 2),
+        "schema",
+        "blocks[1].claims[0].prior.tables",
+    ),
+    (
+        put("blocks.1.claims.0.prior.tables.0", [[1, 99], [99, 1]]),
+        "privacy",
+        "blocks[1].claims[0].level",
+    ),
     (put("blocks.0.design_prior", [1, 0]), "schema", "blocks[0].design_prior"),
     (put("blocks.0.design_prior", [1, 1, 1]), "schema", "blocks[0].design_prior"),
 ]
@@ -181,7 +225,9 @@ def test_the_window_shows_both_times(hours: int, field: str | None) -> None:
 
 
 def test_several_questions_of_a_block_count_in_row_major_order() -> None:
-    mechanism = DenseMechanism(4, tuple(tuple(1 + 10 * (x == y) for y in range(6)) for x in range(6)))
+    mechanism = DenseMechanism(
+        4, tuple(tuple(1 + 10 * (x == y) for y in range(6)) for x in range(6))
+    )
     asked = (question("a", "p", "q"), question("b", "r", "s", "t"))
     block = replace(
         ldp_block(),
@@ -205,7 +251,9 @@ def test_whatever_is_accepted_after_a_mutation_the_oracle_accepts_too(data: st.D
         target: Any = body
         path: list[Any] = []
         while isinstance(target, dict | list) and target:
-            key = data.draw(st.sampled_from(sorted(target) if isinstance(target, dict) else range(len(target))))
+            key = data.draw(
+                st.sampled_from(sorted(target) if isinstance(target, dict) else range(len(target)))
+            )
             path.append(key)
             parent, target = target, target[key]
         step = data.draw(st.sampled_from([1, -1, 2**20, None, "x", [], True]))

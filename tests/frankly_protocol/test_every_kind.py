@@ -77,16 +77,24 @@ def test_everything_a_document_can_say_comes_back() -> None:
     asked = question("region", "north", "south")
     both = {"en": "?", "pt-BR": "?"}
     words = replace(
-        asked, text=both, choices=tuple(replace(c, label={"en": c.id, "pt-BR": c.id}) for c in asked.choices)
+        asked,
+        text=both,
+        choices=tuple(replace(c, label={"en": c.id, "pt-BR": c.id}) for c in asked.choices),
     )
     inner = block("unary", "lip", "ldp")
     questions = tuple(
-        replace(q, text=both, choices=tuple(replace(c, label={"en": c.id, "pt-BR": c.id}) for c in q.choices))
+        replace(
+            q,
+            text=both,
+            choices=tuple(replace(c, label={"en": c.id, "pt-BR": c.id}) for c in q.choices),
+        )
         for q in inner.questions
     )
     document = replace(document, strata=(words,), blocks=(replace(inner, questions=questions),))
     assert SurveyDocument.parse(document.payload()) == document
-    assert SurveyDocument.parse(replace(document, token=TokenRule("invite")).payload()).token == TokenRule("invite")
+    assert SurveyDocument.parse(
+        replace(document, token=TokenRule("invite")).payload()
+    ).token == TokenRule("invite")
 
 
 def test_reports_of_every_kind_have_the_documents_one_length() -> None:
@@ -153,7 +161,9 @@ BAD: list[tuple[str, str, Any, str, str]] = [
 
 
 @pytest.mark.parametrize(("name", "path", "value", "reason", "field"), BAD)
-def test_faults_of_kinds_and_notions_are_named(name: str, path: str, value: Any, reason: str, field: str) -> None:
+def test_faults_of_kinds_and_notions_are_named(
+    name: str, path: str, value: Any, reason: str, field: str
+) -> None:
     body = json.loads(json.dumps(ONE[name]))
     put(path, value)(body)
     with pytest.raises(DocumentRejected) as caught:
@@ -208,13 +218,30 @@ def mutated(rng: Random) -> Any:
         target: Any = body["blocks"] if rng.random() < 0.9 else body
         parent, key = body, "blocks"
         while isinstance(target, dict | list) and target and (parent is body or rng.random() < 0.9):
-            parent, key = target, rng.choice(sorted(target) if isinstance(target, dict) else range(len(target)))
+            parent, key = (
+                target,
+                rng.choice(sorted(target) if isinstance(target, dict) else range(len(target))),
+            )
             target = target[key]
         steps: list[Any] = [1, -1, 1 << 20, 1 << 44, -(1 << 44)]
         if type(target) is int and rng.random() < 0.8:
             parent[key] = target + rng.choice(steps)
         else:
-            odd = [None, "x", [], True, {}, 0, [1, 2], "ldp", "lip", "unary", 1.5, target, [target, target]]
+            odd = [
+                None,
+                "x",
+                [],
+                True,
+                {},
+                0,
+                [1, 2],
+                "ldp",
+                "lip",
+                "unary",
+                1.5,
+                target,
+                [target, target],
+            ]
             parent[key] = rng.choice(odd)
     return body
 

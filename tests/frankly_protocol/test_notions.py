@@ -28,7 +28,9 @@ def oracle(mechanism: DenseMechanism, notion: str, joint: Joint) -> Fraction | N
     total = sum(map(sum, joint))
     conditional = [[Fraction(n, sum(row)) for n in row] for row in joint]
     average = [Fraction(sum(column), total) for column in zip(*joint, strict=True)]
-    points = [[Fraction(x == i) for x in range(mechanism.answers)] for i in range(mechanism.answers)]
+    points = [
+        [Fraction(x == i) for x in range(mechanism.answers)] for i in range(mechanism.answers)
+    ]
     pairs = {
         "ldp": list(product(points, points)),
         "secret-ldp": list(product(conditional, conditional)),
@@ -47,7 +49,9 @@ def oracle(mechanism: DenseMechanism, notion: str, joint: Joint) -> Fraction | N
 
 
 @given(mechanisms(bits=6), st.data(), st.sampled_from(["ldp", "secret-ldp", "lip"]))
-def test_the_verifier_agrees_with_the_definitions(mechanism: DenseMechanism, data: st.DataObject, notion: str) -> None:
+def test_the_verifier_agrees_with_the_definitions(
+    mechanism: DenseMechanism, data: st.DataObject, notion: str
+) -> None:
     joint = data.draw(joints(mechanism.answers))
     found = worst(mechanism, Claim(notion, (1, 1), None if notion == "ldp" else joint))
     assert found.ratio == oracle(mechanism, notion, joint)
@@ -75,7 +79,9 @@ def test_on_the_line_is_accepted_and_just_over_is_refused(
     assert caught.value.reason == "privacy"
 
 
-def test_the_identity_is_zero_lip_under_independence_and_its_ceiling_says_what_that_is_worth() -> None:
+def test_the_identity_is_zero_lip_under_independence_and_its_ceiling_says_what_that_is_worth() -> (
+    None
+):
     identity = DenseMechanism(4, ((16, 0), (0, 16)))
     assert worst(identity, Claim("lip", (1, 1), ((1, 1), (2, 2)))).ratio == 1
     assert ceiling(identity) is None

@@ -73,7 +73,9 @@ BAD_REPORTS = [
 
 
 @pytest.mark.parametrize(("data", "code", "field"), BAD_REPORTS, ids=range(len(BAD_REPORTS)))
-def test_bad_reports_are_refused_without_being_repeated(data: bytes, code: str, field: str | None) -> None:
+def test_bad_reports_are_refused_without_being_repeated(
+    data: bytes, code: str, field: str | None
+) -> None:
     with pytest.raises(InvalidInput) as caught:
         Report.from_bytes(data)
     assert (caught.value.code, caught.value.field) == (code, field)
@@ -81,17 +83,27 @@ def test_bad_reports_are_refused_without_being_repeated(data: bytes, code: str, 
 
 
 @pytest.mark.slow
-@given(st.binary(max_size=80) | st.dictionaries(st.text(max_size=4), st.none()).map(lambda d: json.dumps(d).encode()))
+@given(
+    st.binary(max_size=80)
+    | st.dictionaries(st.text(max_size=4), st.none()).map(lambda d: json.dumps(d).encode())
+)
 def test_any_bytes_give_a_report_or_a_typed_error(data: bytes) -> None:
     with pytest.raises(InvalidInput):
         Report.from_bytes(data)
 
 
 def test_public_answers_of_any_length_do_not_change_the_length() -> None:
-    document = replace(survey(), strata=(question("region", "n", "south-by-southwest"), question("age", "old", "x")))
+    document = replace(
+        survey(),
+        strata=(question("region", "n", "south-by-southwest"), question("age", "old", "x")),
+    )
     regions, ages = (tuple(choice.id for choice in asked.choices) for asked in document.strata)
     lengths = {
-        len(Report(document.digest, "0f" * 16, (0, 0), {"region": r, "age": a}).to_bytes(document.report_length))
+        len(
+            Report(document.digest, "0f" * 16, (0, 0), {"region": r, "age": a}).to_bytes(
+                document.report_length
+            )
+        )
         for r, a in product(regions, ages)
     }
     assert lengths == {document.report_length}

@@ -18,7 +18,9 @@ from tests.frankly_protocol.every_kind import documents
 from tests.frankly_protocol.test_documents import put
 from tests.frankly_protocol.test_every_kind import BAD, ONE, mutated
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "survey.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(
+    (Path(__file__).parents[2] / "docs" / "survey.schema.json").read_text(encoding="utf-8")
+)
 VALIDATOR = Draft202012Validator(SCHEMA)
 BEYOND = {"weights", "privacy"}
 """Reasons of refusal that rest on sums, on shapes that must agree, or on the claims: a schema cannot tell."""
@@ -30,7 +32,9 @@ FORMAL = [case for case in BAD if case[3] not in BEYOND and case[2] not in NAMES
 def test_the_schema_is_one_and_lists_every_kind_and_notion() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     kinds = [option["properties"]["kind"]["const"] for option in SCHEMA["$defs"]["block"]["oneOf"]]
-    notions = [option["properties"]["notion"]["const"] for option in SCHEMA["$defs"]["claim"]["oneOf"]]
+    notions = [
+        option["properties"]["notion"]["const"] for option in SCHEMA["$defs"]["claim"]["oneOf"]
+    ]
     assert kinds == list(KINDS)
     assert set(notions) == set(NOTIONS)
     for option in SCHEMA["$defs"]["block"]["oneOf"]:
@@ -39,7 +43,9 @@ def test_the_schema_is_one_and_lists_every_kind_and_notion() -> None:
 
 @pytest.mark.parametrize("name", ONE)
 def test_every_document_fits(name: str) -> None:
-    VALIDATOR.validate(json.loads(documents()[name].payload()) if name == "everything" else ONE[name])
+    VALIDATOR.validate(
+        json.loads(documents()[name].payload()) if name == "everything" else ONE[name]
+    )
 
 
 @pytest.mark.parametrize(("name", "path", "value", "reason", "field"), FORMAL)

@@ -18,7 +18,15 @@ from frankly_protocol.trust import write_chain
 from frankly_sdk import Client, NetworkError, Policy
 from frankly_sdk.transport import Reply
 
-from tests.frankly_protocol.samples import NOW, keys_document, ldp_block, lip_block, sealed, sealed_keys, survey
+from tests.frankly_protocol.samples import (
+    NOW,
+    keys_document,
+    ldp_block,
+    lip_block,
+    sealed,
+    sealed_keys,
+    survey,
+)
 
 JSON = "application/json"
 BACKSTOP = DenseMechanism(48, ((3 << 46, 1 << 46), (1 << 46, 3 << 46)))
@@ -56,7 +64,10 @@ class FakeServer:
     def get(self, url: str, limit: int) -> Reply:
         """Serve keys or the document."""
         self.fetched.append(url)
-        keys = {"/v1/keys": lambda: self.keys, "/v1/keys/chain": lambda: write_chain([*self.older_keys, self.keys])}
+        keys = {
+            "/v1/keys": lambda: self.keys,
+            "/v1/keys/chain": lambda: write_chain([*self.older_keys, self.keys]),
+        }
         body = next((make() for path, make in keys.items() if url.endswith(path)), self.envelope)
         if len(body) > limit:
             raise NetworkError("too large", "limit")
@@ -89,7 +100,11 @@ class FakeServer:
 
     def open(self, store: Path, **changes: Any) -> Client:
         """Open a client on this server, at NOW, without waiting between attempts."""
-        options: dict[str, Any] = {"policy": Policy(), "transport": self, "clock": FixedClock(NOW)} | changes
+        options: dict[str, Any] = {
+            "policy": Policy(),
+            "transport": self,
+            "clock": FixedClock(NOW),
+        } | changes
         options = {"sleep": lambda _s: None, "timer": Ticking(), "spread_s": 0} | options
         return Client.open(options.pop("link", self.link), store, **options)
 
@@ -112,7 +127,9 @@ def receipt(body: bytes, status: str = "accepted") -> bytes:
 
 def problem(status: int, code: str, retry_after: str | None = None) -> Reply:
     """A problem answer."""
-    return Reply(status, "application/problem+json", retry_after, json.dumps({"code": code}).encode())
+    return Reply(
+        status, "application/problem+json", retry_after, json.dumps({"code": code}).encode()
+    )
 
 
 ANSWERS = {"affair": "yes", "marriage": "good"}

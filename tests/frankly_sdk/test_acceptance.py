@@ -63,7 +63,10 @@ def moved() -> SurveyDocument:
     (on, off), other = block.mechanism.weights
     bent = DenseMechanism(48, ((on + 1, off - 1), other))
     exact = Fraction(on, off).as_integer_ratio()
-    return survey(replace(block, mechanism=bent, promises=at(block, exact), ceiling=ceiling(bent)), lip_block())
+    return survey(
+        replace(block, mechanism=bent, promises=at(block, exact), ceiling=ceiling(bent)),
+        lip_block(),
+    )
 
 
 def edited(path: str, value: Any) -> FakeServer:
@@ -88,12 +91,24 @@ CASES: list[tuple[Callable[[], FakeServer], type[FranklyError], str | None]] = [
     (lambda: FakeServer(envelope=b" " * (8 * 2**20)), NetworkError, None),
     (lambda: FakeServer(envelope=sealed(GOOD.payload(), STRANGER)), DocumentRejected, "signatures"),
     (lambda: FakeServer(envelope=sealed(GOOD.payload() + b" ")), DocumentRejected, None),
-    (lambda: FakeServer(keys=sealed_keys(keys_document(), STRANGER)), DocumentRejected, "signatures"),
-    (lambda: FakeServer(keys=sealed_keys(keys_document(publisher=STRANGER))), DocumentRejected, "signatures"),
+    (
+        lambda: FakeServer(keys=sealed_keys(keys_document(), STRANGER)),
+        DocumentRejected,
+        "signatures",
+    ),
+    (
+        lambda: FakeServer(keys=sealed_keys(keys_document(publisher=STRANGER))),
+        DocumentRejected,
+        "signatures",
+    ),
     (lambda: edited("blocks.0.weights.0.0", W + 1), DocumentRejected, "blocks[0].weights[0]"),
     (lambda: edited("blocks.0.weights.0.0", -1), DocumentRejected, "blocks[0].weights[0]"),
     (lambda: edited("type", "frankly.survey/3"), UnsupportedDocument, "type"),
-    (lambda: edited("blocks.0.claims.0.notion", "trust-me"), UnsupportedDocument, "blocks[0].claims[0]"),
+    (
+        lambda: edited("blocks.0.claims.0.notion", "trust-me"),
+        UnsupportedDocument,
+        "blocks[0].claims[0]",
+    ),
     (lambda: edited("extra", 1), DocumentRejected, "extra"),
     (lambda: edited("survey", "cd" * 16), DocumentRejected, "survey"),
     (lambda: FakeServer(document=weaker()), DocumentRejected, "blocks[0].claims[0].level"),
@@ -146,7 +161,9 @@ POLICIES = [
 
 
 @pytest.mark.parametrize(("policy", "reason"), POLICIES)
-def test_without_a_pin_prior_based_promises_are_refused(policy: Policy, reason: str, tmp_path: Path) -> None:
+def test_without_a_pin_prior_based_promises_are_refused(
+    policy: Policy, reason: str, tmp_path: Path
+) -> None:
     with pytest.raises(PolicyRefused) as caught:
         FakeServer().open(tmp_path / "s.db", link=UNPINNED, policy=policy)
     assert caught.value.reason == reason
@@ -157,7 +174,9 @@ def test_without_a_pin_prior_free_promises_may_be_allowed(tmp_path: Path) -> Non
     with pytest.raises(PolicyRefused) as caught:
         server.open(tmp_path / "s.db", link=UNPINNED)
     assert caught.value.reason == "unpinned"
-    with server.open(tmp_path / "s.db", link=UNPINNED, policy=Policy(allow_unpinned=True)) as client:
+    with server.open(
+        tmp_path / "s.db", link=UNPINNED, policy=Policy(allow_unpinned=True)
+    ) as client:
         assert client.answer({"affair": "no"}).status == "sent"
 
 
@@ -178,12 +197,18 @@ def test_an_older_version_is_a_rollback(tmp_path: Path) -> None:
 
 
 def test_two_documents_of_one_version_are_kept_as_evidence(tmp_path: Path) -> None:
-    first, second = FakeServer(), FakeServer(document=survey(ldp_block(epsilon="0.5"), backstop_block()))
+    first, second = (
+        FakeServer(),
+        FakeServer(document=survey(ldp_block(epsilon="0.5"), backstop_block())),
+    )
     first.open(tmp_path / "s.db").close()
     with pytest.raises(Equivocation):
         second.open(tmp_path / "s.db")
     store = Store(tmp_path / "s.db")
-    assert store.evidence() == {first.document.digest: first.envelope, second.document.digest: second.envelope}
+    assert store.evidence() == {
+        first.document.digest: first.envelope,
+        second.document.digest: second.envelope,
+    }
     store.close()
 
 
@@ -192,7 +217,9 @@ def test_rotated_keys_are_followed_when_the_old_root_signed_them(tmp_path: Path)
     newer = replace(GOOD, version=2, prev=GOOD.digest)
     rotated = sealed_keys(keys_document(2, publisher=STRANGER), ROOT)
     older = [sealed_keys(keys_document())]
-    server = FakeServer(document=newer, keys=rotated, older_keys=older, envelope=sealed(newer.payload(), STRANGER))
+    server = FakeServer(
+        document=newer, keys=rotated, older_keys=older, envelope=sealed(newer.payload(), STRANGER)
+    )
     server.open(tmp_path / "s.db").close()
     assert any(url.endswith("/v1/keys/chain") for url in server.fetched)
 
@@ -220,7 +247,9 @@ def test_a_withdrawn_publisher_is_noticed_with_the_next_survey(tmp_path: Path) -
 
     second.get = keys_out_of_reach  # type: ignore[method-assign]
     with pytest.raises(DocumentRejected) as caught:
-        second.open(tmp_path / "s.db")  # the newest keys that were seen still count, though their survey was refused
+        second.open(
+            tmp_path / "s.db"
+        )  # the newest keys that were seen still count, though their survey was refused
     assert caught.value.reason == "signature"
     third = survey(ldp_block(), survey_id="ef" * 16)
     second.document, second.envelope = third, sealed(third.payload(), STRANGER)
@@ -238,9 +267,17 @@ def test_keys_shipped_with_the_app_are_what_counts(tmp_path: Path) -> None:
 
 def test_shipped_keys_never_bring_a_withdrawn_publisher_back(tmp_path: Path) -> None:
     """The app still ships version 1; this install has followed the server to version 2, which drops the publisher."""
-    shipped, rotated = sealed_keys(keys_document()), sealed_keys(keys_document(2, publisher=STRANGER))
+    shipped, rotated = (
+        sealed_keys(keys_document()),
+        sealed_keys(keys_document(2, publisher=STRANGER)),
+    )
     newer = survey(ldp_block(), survey_id="cd" * 16)
-    server = FakeServer(document=newer, keys=rotated, older_keys=[shipped], envelope=sealed(newer.payload(), STRANGER))
+    server = FakeServer(
+        document=newer,
+        keys=rotated,
+        older_keys=[shipped],
+        envelope=sealed(newer.payload(), STRANGER),
+    )
     server.open(tmp_path / "s.db", keys=shipped).close()
     stolen = FakeServer(document=survey(ldp_block(), survey_id="ef" * 16), keys=shipped)
     for *older, keys in ([shipped], [shipped, rotated]):
@@ -251,7 +288,9 @@ def test_shipped_keys_never_bring_a_withdrawn_publisher_back(tmp_path: Path) -> 
     newest = sealed_keys(keys_document(3, publisher=STRANGER))
     later = FakeServer(document=third, keys=newest, older_keys=[shipped, rotated])
     later.envelope = sealed(third.payload(), STRANGER)
-    later.open(tmp_path / "s.db", keys=shipped).close()  # versions follow one by one from the shipped ones
+    later.open(
+        tmp_path / "s.db", keys=shipped
+    ).close()  # versions follow one by one from the shipped ones
 
 
 def test_keys_trusted_on_first_use_say_nothing_beside_shipped_ones(tmp_path: Path) -> None:
@@ -275,7 +314,9 @@ PAGES = [
 
 @pytest.mark.parametrize(("page", "code"), PAGES, ids=[code for _, code in PAGES])
 @pytest.mark.parametrize("what", ["/v1/keys", "/document"])
-def test_what_is_no_document_is_a_network_error(page: Reply, code: str, what: str, tmp_path: Path) -> None:
+def test_what_is_no_document_is_a_network_error(
+    page: Reply, code: str, what: str, tmp_path: Path
+) -> None:
     server = FakeServer()
     serve = server.get
     server.get = lambda url, limit: page if what in url else serve(url, limit)  # type: ignore[method-assign]
@@ -286,11 +327,16 @@ def test_what_is_no_document_is_a_network_error(page: Reply, code: str, what: st
 
 
 # What is in the link -> what may be wrong when the server has no such document.
-UNKNOWN = {True: "or not this version of it: copy the link whole", False: "check that the link is whole"}
+UNKNOWN = {
+    True: "or not this version of it: copy the link whole",
+    False: "check that the link is whole",
+}
 
 
 @pytest.mark.parametrize("pinned", UNKNOWN)
-def test_a_document_the_server_does_not_know_is_told_by_what_the_link_names(pinned: bool, tmp_path: Path) -> None:
+def test_a_document_the_server_does_not_know_is_told_by_what_the_link_names(
+    pinned: bool, tmp_path: Path
+) -> None:
     server = FakeServer()
     serve, missing = server.get, problem(404, "not_found")
     server.get = lambda url, limit: missing if "/document" in url else serve(url, limit)  # type: ignore[method-assign]
@@ -302,7 +348,9 @@ def test_a_document_the_server_does_not_know_is_told_by_what_the_link_names(pinn
     assert UNKNOWN[not pinned] not in caught.value.detail
 
 
-def test_without_a_pin_the_remembered_document_serves_while_the_server_is_out_of_reach(tmp_path: Path) -> None:
+def test_without_a_pin_the_remembered_document_serves_while_the_server_is_out_of_reach(
+    tmp_path: Path,
+) -> None:
     server = FakeServer(document=survey(ldp_block()))
     options: dict[str, Any] = {"link": UNPINNED, "policy": Policy(allow_unpinned=True)}
     server.open(tmp_path / "s.db", **options).close()
@@ -320,8 +368,12 @@ def test_only_keys_that_really_signed_are_named(tmp_path: Path) -> None:
     issued = keys_document()
     both = replace(issued, publisher=Role((PUBLISHER.public, STRANGER.public), 1))
     envelope = Envelope.from_bytes(sealed(GOOD.payload()), SURVEY_TYPE)
-    forged = replace(envelope, signatures=(*envelope.signatures, Signature(STRANGER.public.key_id, b"x" * 64)))
-    with FakeServer(keys=sealed_keys(both), envelope=forged.to_bytes()).open(tmp_path / "s.db") as client:
+    forged = replace(
+        envelope, signatures=(*envelope.signatures, Signature(STRANGER.public.key_id, b"x" * 64))
+    )
+    with FakeServer(keys=sealed_keys(both), envelope=forged.to_bytes()).open(
+        tmp_path / "s.db"
+    ) as client:
         assert client.survey.signed_by == (PUBLISHER.public.key_id,)
 
 

@@ -16,7 +16,14 @@ from typing import Any
 import pytest
 from frankly_protocol.audit import ceiling
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_sdk import AlreadyAnswered, Client, NetworkError, RandomnessError, StoreError, UnknownChoice
+from frankly_sdk import (
+    AlreadyAnswered,
+    Client,
+    NetworkError,
+    RandomnessError,
+    StoreError,
+    UnknownChoice,
+)
 from frankly_sdk.store import Store
 from frankly_sdk.transport import Reply
 
@@ -54,7 +61,9 @@ BAD_ANSWERS: list[tuple[Any, str | None]] = [
 
 
 @pytest.mark.parametrize(("choices", "field"), BAD_ANSWERS, ids=range(len(BAD_ANSWERS)))
-def test_wrong_answers_list_what_is_valid_and_are_not_repeated(choices: Any, field: str | None, tmp_path: Path) -> None:
+def test_wrong_answers_list_what_is_valid_and_are_not_repeated(
+    choices: Any, field: str | None, tmp_path: Path
+) -> None:
     server = FakeServer()
     with server.open(tmp_path / "s.db") as client:
         with pytest.raises(UnknownChoice) as caught:
@@ -105,7 +114,9 @@ CRASHES = ["sample", "seal", "commit", "post", "after_post", "acknowledge"]
 
 
 @pytest.mark.parametrize("point", CRASHES)
-def test_wherever_it_crashes_there_is_one_value(point: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wherever_it_crashes_there_is_one_value(
+    point: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A crash at any step, then a new start: the wire never sees a second value, and nothing sealed is lost."""
     server = FakeServer()
     client = server.open(tmp_path / "s.db")
@@ -165,7 +176,9 @@ def test_racing_threads_and_clients_draw_one_value(tmp_path: Path) -> None:
         except AlreadyAnswered as late:
             outcomes.append(f"late, {late.receipt.status}")
 
-    threads = [threading.Thread(target=race, args=(client,)) for client in clients for _ in range(4)]
+    threads = [
+        threading.Thread(target=race, args=(client,)) for client in clients for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -211,7 +224,9 @@ def test_without_randomness_nothing_is_sealed_or_sent(tmp_path: Path) -> None:
     assert _outbox(tmp_path / "s.db") == []
 
 
-def test_the_source_of_a_device_is_the_operating_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_source_of_a_device_is_the_operating_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing passed in, and the system's source fails: there is no second source to fall back on."""
 
     def broken(_size: int) -> bytes:
@@ -232,12 +247,19 @@ def test_every_draw_of_a_small_mechanism_reaches_the_wire_as_published(tmp_path:
 
     mechanism = DenseMechanism(4, ((9, 4, 3), (3, 4, 9)))
     document = survey(
-        replace(ldp_block(), mechanism=mechanism, promises=at(ldp_block(), (3, 1)), ceiling=ceiling(mechanism))
+        replace(
+            ldp_block(),
+            mechanism=mechanism,
+            promises=at(ldp_block(), (3, 1)),
+            ceiling=ceiling(mechanism),
+        )
     )
     sent: dict[str, Counter[int]] = {"no": Counter(), "yes": Counter()}
     for (truth, row), u in product(sent.items(), range(16)):
         server = FakeServer(document=document)
-        with server.open(tmp_path / f"{truth}{u}.db", randbits=lambda bits, u=u: u if bits == 4 else 7) as client:
+        with server.open(
+            tmp_path / f"{truth}{u}.db", randbits=lambda bits, u=u: u if bits == 4 else 7
+        ) as client:
             client.answer({"affair": truth})
         row.update(json.loads(server.posted[0])["y"])
     assert [tuple(row[y] for y in range(3)) for row in sent.values()] == list(mechanism.weights)
@@ -249,7 +271,12 @@ REPLIES: list[tuple[list[Reply | Exception], str, str, int]] = [
     ([problem(500, "internal")] * 3, "sent", "accepted", 4),
     ([problem(408, "timed_out")], "sent", "accepted", 2),
     ([Reply(200, "text/html", None, b"<html>hotel wifi</html>")], "sent", "accepted", 2),
-    ([Reply(201, "application/json", None, b'{"status":"accepted","id":"other"}')], "sent", "accepted", 2),
+    (
+        [Reply(201, "application/json", None, b'{"status":"accepted","id":"other"}')],
+        "sent",
+        "accepted",
+        2,
+    ),
     ([Reply(200, "application/json", None, b"[" * 9999)], "sent", "accepted", 2),
     ([problem(503, "unavailable", "1000000000")], "queued", "unavailable", 1),
     ([problem(503, "unavailable", "-1")], "sent", "accepted", 2),
@@ -335,13 +362,17 @@ def _newer(path: Path) -> None:
 
 BROKEN_STORES: list[Callable[[Path], object]] = [
     lambda path: path.mkdir(),
-    lambda path: path.write_bytes(b"this is not a database at all, but it is long enough to be read as one" * 20),
+    lambda path: path.write_bytes(
+        b"this is not a database at all, but it is long enough to be read as one" * 20
+    ),
     _newer,
 ]
 
 
 @pytest.mark.parametrize("breaks", BROKEN_STORES, ids=["folder", "corrupt", "newer"])
-def test_a_store_that_cannot_be_used_stops_everything(breaks: Callable[[Path], object], tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_used_stops_everything(
+    breaks: Callable[[Path], object], tmp_path: Path
+) -> None:
     breaks(tmp_path / "s.db")
     server = FakeServer()
     with pytest.raises(StoreError):
@@ -349,7 +380,9 @@ def test_a_store_that_cannot_be_used_stops_everything(breaks: Callable[[Path], o
     assert (server.fetched, server.posted) == ([], [])
 
 
-def test_a_locked_store_stops_before_sampling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_store_stops_before_sampling(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("frankly_sdk._database._BUSY_S", 0.01)
     server = FakeServer()
 

@@ -50,8 +50,12 @@ def sent(server: FakeServer) -> list[bytes]:
     return [request.body for request in server.requests if request.body is not None]
 
 
-@pytest.mark.parametrize(("name", "value"), CASES, ids=[f"{name}-{value!r:.20}" for name, value in CASES])
-def test_an_option_of_another_kind_is_named(name: str, value: Any, server: FakeServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"), CASES, ids=[f"{name}-{value!r:.20}" for name, value in CASES]
+)
+def test_an_option_of_another_kind_is_named(
+    name: str, value: Any, server: FakeServer, tmp_path: Path
+) -> None:
     options = {"store": tmp_path / "s.db"} | {name: value}
     with pytest.raises(InvalidInput) as caught:
         server.open(options.pop("store"), **options)
@@ -61,8 +65,12 @@ def test_an_option_of_another_kind_is_named(name: str, value: Any, server: FakeS
 
 
 @pytest.mark.parametrize("name", NOT_OPTIONS)
-def test_a_mistake_shows_though_the_client_is_switched_off(name: str, server: FakeServer, tmp_path: Path) -> None:
-    options: dict[str, Any] = {"store": tmp_path / "s.db", "enabled": False} | {name: NOT_OPTIONS[name][1]}
+def test_a_mistake_shows_though_the_client_is_switched_off(
+    name: str, server: FakeServer, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"store": tmp_path / "s.db", "enabled": False} | {
+        name: NOT_OPTIONS[name][1]
+    }
     with pytest.raises(InvalidInput) as caught:
         Client.open(server.link, options.pop("store"), **options)
     assert caught.value.field == name
@@ -80,8 +88,12 @@ GOOD: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in GOOD.items() for value in values])
-def test_options_of_the_right_kind_are_taken(name: str, value: Any, server: FakeServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in GOOD.items() for value in values]
+)
+def test_options_of_the_right_kind_are_taken(
+    name: str, value: Any, server: FakeServer, tmp_path: Path
+) -> None:
     # A sleep that passes at once: in 400 days of the calendar this survey would be over.
     with server.open(str(tmp_path / "s.db"), sleep=lambda _s: None, **{name: value}) as client:
         assert client.answer(ANSWERS, patience_s=LONGEST_S).status == "sent"
@@ -92,14 +104,24 @@ def test_options_of_the_right_kind_are_taken(name: str, value: Any, server: Fake
 NOT_ANSWERS: list[tuple[dict[str, Any], str, str | None]] = [
     *[({"patience_s": value}, "field_type", "patience_s") for value in NOT_SECONDS],
     *[({"respondent": value}, "field_type", "respondent") for value in (5, b"p", ["p"], 0, False)],
-    *[({"respondent": value}, "field_missing", "respondent") for value in ("", " ", "\t\n", "\u3000")],
-    *[({"strata": value}, "unknown_choice", None) for value in (5, [], "", 0, False, {"region": CANARY})],
+    *[
+        ({"respondent": value}, "field_missing", "respondent")
+        for value in ("", " ", "\t\n", "\u3000")
+    ],
+    *[
+        ({"strata": value}, "unknown_choice", None)
+        for value in (5, [], "", 0, False, {"region": CANARY})
+    ],
     ({"token": 5}, "token_invalid", "token"),
 ]
 
 
-@pytest.mark.parametrize("case", range(len(NOT_ANSWERS)), ids=[f"{given!r:.30}" for given, *_ in NOT_ANSWERS])
-def test_a_wrong_argument_of_an_answer_costs_nothing(case: int, server: FakeServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "case", range(len(NOT_ANSWERS)), ids=[f"{given!r:.30}" for given, *_ in NOT_ANSWERS]
+)
+def test_a_wrong_argument_of_an_answer_costs_nothing(
+    case: int, server: FakeServer, tmp_path: Path
+) -> None:
     given, code, where = NOT_ANSWERS[case]
     with server.open(tmp_path / "s.db") as client:
         with pytest.raises(FranklyError) as caught:
@@ -108,10 +130,14 @@ def test_a_wrong_argument_of_an_answer_costs_nothing(case: int, server: FakeServ
         assert CANARY not in str(caught.value)
         assert sent(server) == []
         assert client.flush() == []
-        assert client.answer(ANSWERS).status == "sent", "the place of the install's own person is still free"
+        assert client.answer(ANSWERS).status == "sent", (
+            "the place of the install's own person is still free"
+        )
 
 
-def test_a_switched_off_client_names_a_wrong_argument_too(server: FakeServer, tmp_path: Path) -> None:
+def test_a_switched_off_client_names_a_wrong_argument_too(
+    server: FakeServer, tmp_path: Path
+) -> None:
     calls: list[tuple[str, Callable[[Client], object]]] = [
         ("patience_s", lambda client: client.answer(ANSWERS, patience_s="x")),  # type: ignore[arg-type]
         ("respondent", lambda client: client.answer(ANSWERS, respondent="")),
@@ -155,7 +181,11 @@ NOT_ROWS: dict[str, tuple[Any, str, str]] = {
     "rows of two": ([ROW, ("q", ANSWERS)], "field_type", "rows[1]"),
     "rows of five": ([ROW, (*ROW, None, None)], "field_type", "rows[1]"),
     "an empty row": ([ROW, ()], "field_type", "rows[1]"),
-    "a row that is a mapping": ([{"respondent": "p", "choices": ANSWERS, "strata": {}}], "field_type", "rows[0]"),
+    "a row that is a mapping": (
+        [{"respondent": "p", "choices": ANSWERS, "strata": {}}],
+        "field_type",
+        "rows[0]",
+    ),
     "no choices": ([("p", None, {})], "unknown_choice", "rows[0]"),
     "no strata": ([("p", ANSWERS, None)], "unknown_choice", "rows[0]"),
     "a blank key": ([ROW, (" ", ANSWERS, {})], "field_missing", "rows[1].respondent"),
@@ -166,18 +196,26 @@ NOT_ROWS: dict[str, tuple[Any, str, str]] = {
 
 
 @pytest.mark.parametrize("case", NOT_ROWS)
-def test_rows_of_another_shape_are_named_and_nothing_is_sealed(case: str, server: FakeServer, tmp_path: Path) -> None:
+def test_rows_of_another_shape_are_named_and_nothing_is_sealed(
+    case: str, server: FakeServer, tmp_path: Path
+) -> None:
     given, code, where = NOT_ROWS[case]
     with server.open(tmp_path / "s.db") as client:
         with pytest.raises(FranklyError) as caught:
             list(client.randomise_many(given))
         assert (caught.value.code, caught.value.field) == (code, where)
         assert client.flush() == []
-        assert client.answer(ANSWERS).status == "sent", "the place of the install's own person is still free"
+        assert client.answer(ANSWERS).status == "sent", (
+            "the place of the install's own person is still free"
+        )
 
 
-@pytest.mark.parametrize("relay", [5, "https://[", "https://relay:port", b"https://relay.example", "relay.example"])
-def test_a_relay_that_is_no_address_is_named_as_the_relay(relay: Any, server: FakeServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "relay", [5, "https://[", "https://relay:port", b"https://relay.example", "relay.example"]
+)
+def test_a_relay_that_is_no_address_is_named_as_the_relay(
+    relay: Any, server: FakeServer, tmp_path: Path
+) -> None:
     with pytest.raises(LinkError) as caught:
         server.open(tmp_path / "s.db", relay=relay)
     assert caught.value.field == "relay"

@@ -43,10 +43,17 @@ def test_every_key_has_one_value_whatever_is_asked_again(
         assert {row.status for row in client.randomise_many(rows(n))} == {"done"}
         with pytest.raises(AlreadyAnswered):
             client.answer({"smokes": "no"}, strata={"region": "north"}, respondent="person 3")
-        assert client.answer({"smokes": "no"}, strata={"region": "north"}, respondent="somebody new").status == "sent"
+        assert (
+            client.answer(
+                {"smokes": "no"}, strata={"region": "north"}, respondent="somebody new"
+            ).status
+            == "sent"
+        )
     assert len(server.reports) == n + 1
     bodies = [request.body for request in server.requests if request.body is not None]
-    assert bodies[:n] == sorted(row for row in first if row is not None), "the order of answering must not show"
+    assert bodies[:n] == sorted(row for row in first if row is not None), (
+        "the order of answering must not show"
+    )
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3, 500])
@@ -59,14 +66,25 @@ def test_a_key_that_comes_twice_in_a_call_counts_once(
     twice = [a, b, ("person 0", {"smokes": "no"}, {"region": "south"}), b, c, a]
     with server.open(tmp_path / "s.db") as client:
         told = list(client.randomise_many(twice))
-        assert [row.status for row in told] == ["sealed", "sealed", "already", "already", "sealed", "already"]
+        assert [row.status for row in told] == [
+            "sealed",
+            "sealed",
+            "already",
+            "already",
+            "sealed",
+            "already",
+        ]
         assert [row.respondent for row in told] == [row[0] for row in twice]
         assert [row.report is None for row in told] == [row.status == "already" for row in told]
         again = list(client.randomise_many([c, a, c]))
         assert [row.status for row in again] == ["sealed", "sealed", "already"]
         assert [row.report for row in again] == [told[4].report, told[0].report, None]
         assert {receipt.status for receipt in client.flush()} == {"sent"}
-        assert [row.status for row in client.randomise_many([a, a, d])] == ["done", "already", "sealed"]
+        assert [row.status for row in client.randomise_many([a, a, d])] == [
+            "done",
+            "already",
+            "sealed",
+        ]
         client.flush()
     assert len(server.reports) == 4
     assert [report.strata for report in server.reports.values()] == [{"region": "north"}] * 4
@@ -80,10 +98,16 @@ def test_a_key_over_the_budget_counts_once_too(server: FakeServer, tmp_path: Pat
     assert told == ["over_budget", "already"]
 
 
-def test_a_wrong_row_that_names_somebody_again_is_refused_as_any_other(server: FakeServer, tmp_path: Path) -> None:
+def test_a_wrong_row_that_names_somebody_again_is_refused_as_any_other(
+    server: FakeServer, tmp_path: Path
+) -> None:
     with server.open(tmp_path / "s.db") as client:
         with pytest.raises(UnknownChoice) as caught:
-            list(client.randomise_many([*rows(1), ("person 0", {"smokes": CANARY}, {"region": "north"})]))
+            list(
+                client.randomise_many(
+                    [*rows(1), ("person 0", {"smokes": CANARY}, {"region": "north"})]
+                )
+            )
         assert caught.value.field == "rows[1].smokes"
         assert client.flush() == []
 
@@ -93,7 +117,12 @@ def test_each_key_has_a_ledger_of_its_own(server: FakeServer, tmp_path: Path) ->
     for i in range(3):
         other = FakeServer(make_survey({"smokes": ["no", "yes"]}), authority=server.authority)
         with other.open(tmp_path / "s.db", policy=policy) as client:
-            told = [row.status for row in client.randomise_many([(key, {"smokes": "no"}, {}) for key in ("a", "b")])]
+            told = [
+                row.status
+                for row in client.randomise_many(
+                    [(key, {"smokes": "no"}, {}) for key in ("a", "b")]
+                )
+            ]
             assert told == ["sealed" if i < 2 else "over_budget"] * 2
             if i == 2:
                 with pytest.raises(BudgetExceeded):
@@ -101,7 +130,9 @@ def test_each_key_has_a_ledger_of_its_own(server: FakeServer, tmp_path: Path) ->
                 assert client.answer({"smokes": "no"}, respondent="c").status == "sent"
 
 
-def test_a_wrong_row_stops_its_batch_before_anything_is_drawn(server: FakeServer, tmp_path: Path) -> None:
+def test_a_wrong_row_stops_its_batch_before_anything_is_drawn(
+    server: FakeServer, tmp_path: Path
+) -> None:
     with server.open(tmp_path / "s.db") as client:
         with pytest.raises(UnknownChoice) as caught:
             list(client.randomise_many([*rows(3), ("x", {"smokes": CANARY}, {"region": "north"})]))
@@ -130,8 +161,12 @@ def test_a_row_may_bring_its_token(invited: FakeServer, tmp_path: Path) -> None:
         assert [row.status for row in client.randomise_many(people)] == ["sealed"] * 5
         assert [row.status for row in client.randomise_many(people)] == ["sealed"] * 5
         assert {receipt.status for receipt in client.flush()} == {"sent"}
-        assert {report.token for report in invited.reports.values()} == {invite(i) for i in range(5)}
-        again = client.answer({"smokes": "no"}, strata={"region": "north"}, respondent="late", token=invite(0))
+        assert {report.token for report in invited.reports.values()} == {
+            invite(i) for i in range(5)
+        }
+        again = client.answer(
+            {"smokes": "no"}, strata={"region": "north"}, respondent="late", token=invite(0)
+        )
         assert (again.status, again.code) == ("refused", "token_spent")
 
 
@@ -212,7 +247,13 @@ def test_a_store_of_version_1_keeps_what_it_knew(server: FakeServer, tmp_path: P
     store.close()
 
 
-def run(server: FakeServer, folder: Path, *arguments: str, table: str | None = None, name: str = "in.csv") -> int:
+def run(
+    server: FakeServer,
+    folder: Path,
+    *arguments: str,
+    table: str | None = None,
+    name: str = "in.csv",
+) -> int:
     if table is not None:
         (folder / name).write_text(table, encoding="utf-8", newline="")
 
@@ -234,7 +275,9 @@ def test_a_file_is_randomised_and_flushed(
     assert len(lines) == len(set(lines)) == 12
     assert len({len(line) for line in lines}) == 1
     assert lines == sorted(lines), "ids are random, and so is their order"
-    assert {tuple(json.loads(line)) for line in lines} == {("v", "doc", "id", "y", "strata", "token")}
+    assert {tuple(json.loads(line)) for line in lines} == {
+        ("v", "doc", "id", "y", "strata", "token")
+    }
     # Again, still in the field: the file is kept unless forced, and then it holds the same bytes.
     server.network.online = False
     assert run(server, tmp_path, "randomise", *files) == 3
@@ -243,7 +286,12 @@ def test_a_file_is_randomised_and_flushed(
     server.network.online = True
     assert run(server, tmp_path, "flush") == 0
     assert len(server.reports) == 12
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.csv", "out.jsonl", "s.db", "s.db-journal"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "in.csv",
+        "out.jsonl",
+        "s.db",
+        "s.db-journal",
+    ]
     assert "sealed 12" in capsys.readouterr().err
 
 
@@ -254,7 +302,10 @@ def test_a_flush_that_reaches_nobody_says_so(server: FakeServer, tmp_path: Path)
 
 
 def test_standard_input_is_read_and_the_survey_explained(
-    server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: FakeServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     class Piped:
         buffer = io.BytesIO(b"\xef\xbb\xbf" + TABLE.replace("\n", "\r\n").encode())
@@ -272,10 +323,16 @@ BAD_TABLES = {
     "a column twice": ("respondent,smokes,region,smokes\np,yes,north,no\n", "line 1"),
     "no key": ("respondent,smokes,region\n,yes,north\n", "line 2, column respondent"),
     "a blank key": ("respondent,smokes,region\n  ,yes,north\n", "line 2, column respondent"),
-    "a key twice": ("respondent,smokes,region\np,yes,north\np,no,north\n", "line 3, column respondent"),
+    "a key twice": (
+        "respondent,smokes,region\np,yes,north\np,no,north\n",
+        "line 3, column respondent",
+    ),
     "empty row": ("respondent,smokes,region\np,yes,north\n\nq,yes,north\n", "line 3"),
     "too few cells": ("respondent,smokes,region\np,yes\n", "line 2"),
-    "not a choice": (f"respondent,smokes,region\np,yes,north\nq,{CANARY},north\n", "line 3, column smokes"),
+    "not a choice": (
+        f"respondent,smokes,region\np,yes,north\nq,{CANARY},north\n",
+        "line 3, column smokes",
+    ),
     "not a region": (f"respondent,smokes,region\np,yes,{CANARY}\n", "line 2, column region"),
     "a line break in a cell": ('respondent,smokes,region\np,"y\nes",north\n', "line 2"),
     "a stray quote": ('respondent,smokes,region\np,"yes"x,north\n', "line 2"),
@@ -287,7 +344,17 @@ def test_bad_tables_name_the_line_and_seal_nothing(
     case: str, server: FakeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table, where = BAD_TABLES[case]
-    assert run(server, tmp_path, "randomise", str(tmp_path / "in.csv"), str(tmp_path / "o"), table=table) == 3
+    assert (
+        run(
+            server,
+            tmp_path,
+            "randomise",
+            str(tmp_path / "in.csv"),
+            str(tmp_path / "o"),
+            table=table,
+        )
+        == 3
+    )
     said = capsys.readouterr().err
     assert f"{where}: " in said
     assert CANARY not in said
@@ -295,7 +362,9 @@ def test_bad_tables_name_the_line_and_seal_nothing(
     assert Store(tmp_path / "s.db").outbox() == []
 
 
-INVITED = "respondent,smokes,region,token\n" + "".join(f"p{i},yes,north,{invite(i)}\n" for i in range(4))
+INVITED = "respondent,smokes,region,token\n" + "".join(
+    f"p{i},yes,north,{invite(i)}\n" for i in range(4)
+)
 BAD_INVITED = {
     "no column": (TABLE, "line 1: expected the columns region, respondent, smokes, token"),
     "no token": (INVITED + "q,yes,north,\n", "line 6, column token"),
@@ -309,7 +378,17 @@ def test_bad_tables_of_invited_people_name_the_line(
     case: str, invited: FakeServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table, where = BAD_INVITED[case]
-    assert run(invited, tmp_path, "randomise", str(tmp_path / "in.csv"), str(tmp_path / "o"), table=table) == 3
+    assert (
+        run(
+            invited,
+            tmp_path,
+            "randomise",
+            str(tmp_path / "in.csv"),
+            str(tmp_path / "o"),
+            table=table,
+        )
+        == 3
+    )
     assert where in (said := capsys.readouterr().err)
     assert invite(9)[:-1] not in said
     assert Store(tmp_path / "s.db").outbox() == []
@@ -320,16 +399,21 @@ def test_a_file_may_hold_tokens(invited: FakeServer, tmp_path: Path, column: str
     files, table = (str(tmp_path / "in.csv"), str(tmp_path / "o")), INVITED.replace("token", column)
     named = [] if column == "token" else ["--token", column]
     assert run(invited, tmp_path, "randomise", *files, *named, table=table) == 0
-    assert {json.loads(line)["token"] for line in (tmp_path / "o").read_bytes().splitlines()} == set(
-        map(invite, range(4))
-    )
+    assert {
+        json.loads(line)["token"] for line in (tmp_path / "o").read_bytes().splitlines()
+    } == set(map(invite, range(4)))
     assert run(invited, tmp_path, "flush") == 0
     assert len(invited.reports) == 4
 
 
-def test_a_question_may_be_called_as_a_column_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_question_may_be_called_as_a_column_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     server = FakeServer(make_survey({"token": ["no", "yes"]}, token=TokenRule("invite")))
-    files, table = (str(tmp_path / "in.csv"), str(tmp_path / "o")), f"respondent,token,code\np,yes,{invite(1)}\n"
+    files, table = (
+        (str(tmp_path / "in.csv"), str(tmp_path / "o")),
+        f"respondent,token,code\np,yes,{invite(1)}\n",
+    )
     assert run(server, tmp_path, "randomise", *files, table=table) == 3
     assert "--token" in capsys.readouterr().err
     assert run(server, tmp_path, "randomise", *files, "--token", "code", table=table) == 0
@@ -343,15 +427,21 @@ EXITS = [
 
 
 @pytest.mark.parametrize(("options", "code", "_what"), EXITS)
-def test_exit_codes(options: list[str], code: int, _what: str, server: FakeServer, tmp_path: Path) -> None:
+def test_exit_codes(
+    options: list[str], code: int, _what: str, server: FakeServer, tmp_path: Path
+) -> None:
     if "--keys" in options:
         arguments = ["flush", "--link", server.link, "--store", str(tmp_path / "s.db"), *options]
-        assert main(arguments) == code  # without an opener of ours: the real one reads the file first
+        assert (
+            main(arguments) == code
+        )  # without an opener of ours: the real one reads the file first
         return
     assert run(server, tmp_path, "flush", *options) == code
 
 
-def test_no_network_and_no_store_have_codes_of_their_own(server: FakeServer, tmp_path: Path) -> None:
+def test_no_network_and_no_store_have_codes_of_their_own(
+    server: FakeServer, tmp_path: Path
+) -> None:
     server.network.online = False
     assert run(server, tmp_path, "flush") == 5
     (tmp_path / "s.db").unlink()
@@ -362,13 +452,27 @@ def test_no_network_and_no_store_have_codes_of_their_own(server: FakeServer, tmp
     assert usage.value.code == 2
 
 
-def test_a_full_disk_leaves_no_half_file(server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_no_half_file(
+    server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(_fd: int) -> None:
         raise OSError(28, "no space")
 
     monkeypatch.setattr("frankly_sdk.cli.os.fsync", full)
-    assert run(server, tmp_path, "randomise", str(tmp_path / "in.csv"), str(tmp_path / "o"), table=TABLE) == 3
-    assert [path.name for path in tmp_path.iterdir() if path.name not in ("s.db", "s.db-journal")] == ["in.csv"]
+    assert (
+        run(
+            server,
+            tmp_path,
+            "randomise",
+            str(tmp_path / "in.csv"),
+            str(tmp_path / "o"),
+            table=TABLE,
+        )
+        == 3
+    )
+    assert [
+        path.name for path in tmp_path.iterdir() if path.name not in ("s.db", "s.db-journal")
+    ] == ["in.csv"]
     assert len(Store(tmp_path / "s.db").outbox()) == 12
 
 

@@ -46,7 +46,9 @@ def final(document: SurveyDocument, **limits: str) -> Policy:
 
 
 @pytest.mark.parametrize("cap", ["5", "64"])
-def test_a_promise_that_public_answers_undo_is_refused_also_when_pinned_and_named(cap: str, tmp_path: Path) -> None:
+def test_a_promise_that_public_answers_undo_is_refused_also_when_pinned_and_named(
+    cap: str, tmp_path: Path
+) -> None:
     document = xor_survey()
     for policy in (Policy(cap=cap), final(document, cap=cap)):
         with pytest.raises(PolicyRefused) as caught:
@@ -56,18 +58,27 @@ def test_a_promise_that_public_answers_undo_is_refused_also_when_pinned_and_name
         assert "counts for every stratum" in caught.value.detail
 
 
-def test_with_a_prior_for_each_stratum_it_is_accepted_if_its_mechanism_keeps_it(tmp_path: Path) -> None:
+def test_with_a_prior_for_each_stratum_it_is_accepted_if_its_mechanism_keeps_it(
+    tmp_path: Path,
+) -> None:
     """The identity keeps nothing within a stratum of that world; where the answers tell less, a leaky table does."""
     with pytest.raises(AssertionError, match="no finite leakage"):
         stratified_survey(IDENTITY, TRUE_WORLD)
     mild = [
-        Person(n, z, {"hiv": s}, (x,)) for z in range(2) for s in range(2) for x, n in enumerate((5 + s + z, 4 + s))
+        Person(n, z, {"hiv": s}, (x,))
+        for z in range(2)
+        for s in range(2)
+        for x, n in enumerate((5 + s + z, 4 + s))
     ]
     document = stratified_survey(LEAKY, mild)
-    with fakes.FakeServer(document=document).open(tmp_path / "s.db", policy=final(document)) as client:
+    with fakes.FakeServer(document=document).open(
+        tmp_path / "s.db", policy=final(document)
+    ) as client:
         assert "Given your public answers" in str(client.survey.explain())
         assert client.answer({"x": "c1"}, strata={"region": "r0"}).status == "sent"
-    merged = promise([replace(p, stratum=0) for p in mild], "lip", "hiv", 0, LEAKY, stratified=False)
+    merged = promise(
+        [replace(p, stratum=0) for p in mild], "lip", "hiv", 0, LEAKY, stratified=False
+    )
     unstratified = document_of(block_of("x", LEAKY, merged), strata=2)
     with pytest.raises(PolicyRefused) as caught:
         fakes.FakeServer(document=unstratified).open(tmp_path / "t.db", policy=final(document))
@@ -80,7 +91,11 @@ def test_the_cap_counts_nats_of_odds(tmp_path: Path) -> None:
     high = whole * 9 // 10
     mean = round(high / exp(4.9))
     low = round(mean / exp(4.9))
-    rows = ((high, low, whole - high - low), (low, high, whole - high - low), (mean, mean, whole - 2 * mean))
+    rows = (
+        (high, low, whole - high - low),
+        (low, high, whole - high - low),
+        (mean, mean, whole - 2 * mean),
+    )
     mechanism = DenseMechanism(48, rows)
     people = [Person(n, 0, {"x": s}, (s,)) for s, n in enumerate((1, 1, 10**6))]
     made = promise(people, "lip", "x", 0, mechanism, stratified=False)
@@ -92,7 +107,9 @@ def test_the_cap_counts_nats_of_odds(tmp_path: Path) -> None:
         fakes.FakeServer(document=document).open(tmp_path / "s.db")
     assert (caught.value.code, caught.value.field) == ("policy_cap", "blocks")
     assert f"by {ln_up(odds)} nats" in caught.value.detail
-    fakes.FakeServer(document=document).open(tmp_path / "t.db", policy=Policy(cap=ln_up(odds))).close()
+    fakes.FakeServer(document=document).open(
+        tmp_path / "t.db", policy=Policy(cap=ln_up(odds))
+    ).close()
 
 
 def endless(i: int = 1) -> fakes.FakeServer:
@@ -100,17 +117,23 @@ def endless(i: int = 1) -> fakes.FakeServer:
     return fakes.FakeServer(document=survey(lip_block("q"), survey_id=f"{i:032x}"))
 
 
-def test_a_survey_that_would_use_up_the_budget_for_ever_is_refused_unless_it_is_named(tmp_path: Path) -> None:
+def test_a_survey_that_would_use_up_the_budget_for_ever_is_refused_unless_it_is_named(
+    tmp_path: Path,
+) -> None:
     server = endless()
     with pytest.raises(PolicyRefused) as caught:
         server.open(tmp_path / "s.db", policy=Policy(final_surveys=("ab" * 16,)))
     assert (caught.value.code, caught.value.field) == ("policy_final", "blocks")
     assert "final_surveys" in caught.value.detail
     with server.open(tmp_path / "s.db", policy=final(server.document)) as client:
-        assert client.budget() == Budget("inf", "0", "5", "0.0000", "5.0000", "0.0000", False, True, True)
+        assert client.budget() == Budget(
+            "inf", "0", "5", "0.0000", "5.0000", "0.0000", False, True, True
+        )
         assert "uses up for ever" in str(client.survey.explain(budget=client.budget()))
         assert client.answer({"q": "good"}).status == "sent"
-        assert client.budget() == Budget("0.0000", "0", "5", "inf", "0.0000", "0.0000", True, False, False)
+        assert client.budget() == Budget(
+            "0.0000", "0", "5", "inf", "0.0000", "0.0000", True, False, False
+        )
     with pytest.raises(BudgetExceeded):
         fakes.FakeServer(document=survey(ldp_block(epsilon="0.01"))).open(tmp_path / "s.db")
     with pytest.raises(BudgetExceeded):  # not even another one that is named
@@ -118,7 +141,9 @@ def test_a_survey_that_would_use_up_the_budget_for_ever_is_refused_unless_it_is_
 
 
 def test_a_final_survey_is_answered_first_or_not_at_all(tmp_path: Path) -> None:
-    with fakes.FakeServer(document=survey(ldp_block(epsilon="0.01"))).open(tmp_path / "s.db") as client:
+    with fakes.FakeServer(document=survey(ldp_block(epsilon="0.01"))).open(
+        tmp_path / "s.db"
+    ) as client:
         client.answer({"affair": "no"})
     with pytest.raises(BudgetExceeded) as caught:
         endless().open(tmp_path / "s.db", policy=final(endless().document))
@@ -163,13 +188,19 @@ def test_figures_are_rounded_against_ourselves(tmp_path: Path) -> None:
             assert 0 <= (5 - sum(spent) - true) - float(before.left_after) < 2e-4
             client.answer({"q": "no"})
             after = client.budget()
-            assert (after.cost, after.left, after.left_after) == ("0.0000", before.left_after, before.left_after)
+            assert (after.cost, after.left, after.left_after) == (
+                "0.0000",
+                before.left_after,
+                before.left_after,
+            )
             assert (after.is_answered, after.can_answer) == (True, False)
             spent.append(true)
 
 
 def test_what_is_left_of_a_cap_of_many_digits_is_rounded_down(tmp_path: Path) -> None:
-    with fakes.FakeServer(document=survey(ldp_block())).open(tmp_path / "s.db", policy=Policy(cap="1.99999")) as client:
+    with fakes.FakeServer(document=survey(ldp_block())).open(
+        tmp_path / "s.db", policy=Policy(cap="1.99999")
+    ) as client:
         assert (client.budget().left, client.budget().left_after) == ("1.9999", "0.9999")
 
 
@@ -185,7 +216,10 @@ def test_a_form_that_does_not_fit_any_more_says_so(tmp_path: Path) -> None:
         a.answer({"affair": "no"})
         budget = b.budget()
         assert (budget.can_answer, budget.left, budget.left_after) == (False, "0.5000", "0.5000")
-        assert "cannot answer this here: it would cost 1.0000 nats, and 0.5000 of the 1.5 nats" in str(budget)
+        assert (
+            "cannot answer this here: it would cost 1.0000 nats, and 0.5000 of the 1.5 nats"
+            in str(budget)
+        )
 
 
 def test_once_delta_is_used_up_the_ceilings_are_the_cost(tmp_path: Path) -> None:
@@ -199,13 +233,19 @@ def test_once_delta_is_used_up_the_ceilings_are_the_cost(tmp_path: Path) -> None
     ):
         assert (first.budget().cost, first.budget().delta) == ("1.0001", "0.000000954")
         first.answer({"q": "no"})
-        assert (second.budget().cost, second.budget().delta, second.budget().can_answer) == ("inf", "0", False)
+        assert (second.budget().cost, second.budget().delta, second.budget().can_answer) == (
+            "inf",
+            "0",
+            False,
+        )
         store = Store(tmp_path / "s.db")
         assert [charge.delta for charge in store.spent()] == [Fraction(1, 1 << 20)]
         store.close()
 
 
-def test_nothing_is_charged_by_looking_and_a_client_switched_off_has_no_budget(tmp_path: Path) -> None:
+def test_nothing_is_charged_by_looking_and_a_client_switched_off_has_no_budget(
+    tmp_path: Path,
+) -> None:
     server = FakeServer(make_survey({"q": ["no", "yes"]}))
     with server.open(tmp_path / "s.db") as client:
         assert client.budget() == client.budget()
@@ -217,7 +257,16 @@ def test_nothing_is_charged_by_looking_and_a_client_switched_off_has_no_budget(t
         off.budget()
 
 
-NOT_IDS = ["ab" * 16, ("AB" * 16,), ("ab" * 15,), ("ab" * 16 + "\n",), (None,), None, 7, {"ab" * 16}]
+NOT_IDS = [
+    "ab" * 16,
+    ("AB" * 16,),
+    ("ab" * 15,),
+    ("ab" * 16 + "\n",),
+    (None,),
+    None,
+    7,
+    {"ab" * 16},
+]
 
 
 @pytest.mark.parametrize("surveys", NOT_IDS, ids=range(len(NOT_IDS)))
@@ -245,7 +294,12 @@ def _never(*_arguments: object) -> None:
 def test_the_command_line_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     server = FakeServer(make_survey({"q": ["no", "yes"]}))
     where = ("--link", server.link, "--store", str(tmp_path / "s.db"))
-    assert main(["budget", *where, "--respondent", "house 1"], lambda chosen: server.open(chosen.store)) == 0
+    assert (
+        main(
+            ["budget", *where, "--respondent", "house 1"], lambda chosen: server.open(chosen.store)
+        )
+        == 0
+    )
     assert capsys.readouterr().out == (
         "Answering costs 1.0000 nats; 5.0000 of the 5 nats that this app allows you in all are left, 4.0000 after it.\n"
     )
@@ -255,9 +309,20 @@ def test_the_command_line_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 def test_a_suite_may_name_final_surveys(tmp_path: Path) -> None:
     link = f"https://a.example/s/{'ab' * 16}"
-    for surveys, status in ((["ab" * 16], 0), (["ab"], conformance.BAD_INPUT), ("ab" * 16, conformance.BAD_INPUT)):
-        given = {"store": str(tmp_path / "device"), "link": link, "policy": {"final_surveys": surveys}}
-        assert conformance.main(["init"], io.StringIO(json.dumps(given)), io.StringIO(), io.StringIO()) == status
+    for surveys, status in (
+        (["ab" * 16], 0),
+        (["ab"], conformance.BAD_INPUT),
+        ("ab" * 16, conformance.BAD_INPUT),
+    ):
+        given = {
+            "store": str(tmp_path / "device"),
+            "link": link,
+            "policy": {"final_surveys": surveys},
+        }
+        assert (
+            conformance.main(["init"], io.StringIO(json.dumps(given)), io.StringIO(), io.StringIO())
+            == status
+        )
 
 
 def test_ceilings_of_the_samples_are_what_these_tests_say() -> None:

@@ -143,7 +143,9 @@ ERRORS: list[Callable[[FakeServer, Path], None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("provoke", ERRORS, ids=[e.__name__ for e in ERRORS[: -len(BATCHES)]] + list(BATCHES))
+@pytest.mark.parametrize(
+    "provoke", ERRORS, ids=[e.__name__ for e in ERRORS[: -len(BATCHES)]] + list(BATCHES)
+)
 def test_no_error_holds_the_answer_anywhere(
     provoke: Callable[[FakeServer, Path], None], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -172,7 +174,9 @@ def _locals(trace: TracebackType | None) -> Iterator[tuple[str, str, object]]:
     while trace is not None:
         code = trace.tb_frame.f_code
         if code.co_filename.startswith(OURS):
-            yield from ((code.co_qualname, name, value) for name, value in trace.tb_frame.f_locals.items())
+            yield from (
+                (code.co_qualname, name, value) for name, value in trace.tb_frame.f_locals.items()
+            )
         trace = trace.tb_next
 
 
@@ -207,14 +211,21 @@ def test_every_body_has_one_length_and_only_the_six_fields(tmp_path: Path) -> No
     mechanism = DenseMechanism(4, ((14, 1, 1), (1, 14, 1)))
     wide = DenseMechanism(4, tuple((1,) * 12 + (4,) for _ in range(2)))
     blocks = (
-        replace(lip_block(), mechanism=mechanism, promises=at(lip_block(), (40, 1)), ceiling=Fraction(14)),
+        replace(
+            lip_block(),
+            mechanism=mechanism,
+            promises=at(lip_block(), (40, 1)),
+            ceiling=Fraction(14),
+        ),
         replace(ldp_block(), mechanism=wide, promises=at(ldp_block(), (1, 1)), ceiling=Fraction(1)),
     )
     server = FakeServer(document=survey(*blocks))
     lengths, count = set(), 0
     for i, (affair, marriage) in enumerate((a, m) for a in ("no", "yes") for m in ("good", "bad")):
         for u in range(16):
-            with server.open(tmp_path / f"{i}-{u}.db", randbits=_drawing(u), policy=Policy(cap="60")) as client:
+            with server.open(
+                tmp_path / f"{i}-{u}.db", randbits=_drawing(u), policy=Policy(cap="60")
+            ) as client:
                 client.answer({"affair": affair, "marriage": marriage})
             lengths.add(len(server.posted[-1]))
             assert set(json.loads(server.posted[-1])) == {"v", "doc", "id", "y", "strata", "token"}
@@ -241,6 +252,9 @@ def test_an_interruption_of_the_draw_passes_on_without_the_true_rows(tmp_path: P
         raise KeyboardInterrupt
 
     server = FakeServer(document=survey(ldp_block()))
-    with server.open(tmp_path / "s.db", randbits=interrupted) as client, pytest.raises(KeyboardInterrupt) as caught:
+    with (
+        server.open(tmp_path / "s.db", randbits=interrupted) as client,
+        pytest.raises(KeyboardInterrupt) as caught,
+    ):
         client.answer({"affair": "yes"})
     assert "sample" not in [entry.name for entry in caught.traceback]

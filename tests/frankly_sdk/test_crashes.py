@@ -32,7 +32,9 @@ class Moment:
     posted: int
 
 
-def moments(folder: Path, server: FakeServer, action: Callable[[], object]) -> tuple[list[Moment], int]:
+def moments(
+    folder: Path, server: FakeServer, action: Callable[[], object]
+) -> tuple[list[Moment], int]:
     """Run `action` and return the distinct moments in their order, and how many points were looked at."""
     found: dict[Moment, None] = {}
     points = 0
@@ -91,13 +93,17 @@ def test_killed_anywhere_there_is_one_value_and_it_arrives(tmp_path: Path) -> No
         assert len(values_on_the_wire(moment, server, tmp_path / str(i))) == 1, i
 
 
-def test_sending_before_the_seal_is_durable_would_be_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sending_before_the_seal_is_durable_would_be_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The wrong order, on purpose: this way of looking must find it."""
     server, folder = FakeServer(), tmp_path / "first"
     folder.mkdir()
     write = Store.seal
 
-    def send_first(store: Store, chain: str, survey: str, report_id: str, body: bytes, respondent: str) -> Any:
+    def send_first(
+        store: Store, chain: str, survey: str, report_id: str, body: bytes, respondent: str
+    ) -> Any:
         server.post("", body, 0)
         return write(store, chain, survey, report_id, body, respondent)
 

@@ -45,7 +45,9 @@ class Hands:
 def _states(path: Path) -> dict[str, tuple[str, str]]:
     store = Store(path)
     kept = {form: store.answer(FakeServer().first_root, form) for form in ("ab" * 16, "cd" * 16)}
-    found = {form: (answer.state, answer.code) for form, answer in kept.items() if answer is not None}
+    found = {
+        form: (answer.state, answer.code) for form, answer in kept.items() if answer is not None
+    }
     store.close()
     return found
 
@@ -96,7 +98,9 @@ def test_a_server_that_wants_peace_is_left_alone_but_not_longer_than_a_day(tmp_p
     assert len(set(server.posted)) == 1
 
 
-def test_jitter_without_randomness_still_delivers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jitter_without_randomness_still_delivers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(_bits: int) -> int:
         raise OSError
 
@@ -147,7 +151,11 @@ def test_opening_one_survey_delivers_what_another_left(tmp_path: Path) -> None:
         client.answer(ANSWERS, patience_s=0)
     other = FakeServer(document=survey(survey_id="cd" * 16))
     with pytest.raises(NetworkError):
-        other.open(tmp_path / "s.db", link=f"https://other.example/s/{'ef' * 16}", transport=_Refusing(other))
+        other.open(
+            tmp_path / "s.db",
+            link=f"https://other.example/s/{'ef' * 16}",
+            transport=_Refusing(other),
+        )
     assert _states(tmp_path / "s.db") == {"ab" * 16: ("sent", "accepted")}
     assert other.posted == first.posted[:1]
 
@@ -205,11 +213,18 @@ def test_a_transport_that_was_passed_in_stays_open(tmp_path: Path) -> None:
     assert closed == []
 
 
-STALLS = [NetworkError("slow", "limit"), NetworkError("certificate", "tls"), problem(503, "unavailable"), DOWN]
+STALLS = [
+    NetworkError("slow", "limit"),
+    NetworkError("certificate", "tls"),
+    problem(503, "unavailable"),
+    DOWN,
+]
 
 
 @pytest.mark.parametrize("stall", STALLS, ids=["tarpit", "tls", "busy", "down"])
-def test_a_server_that_stalls_is_asked_once_per_start(stall: Reply | Exception, tmp_path: Path) -> None:
+def test_a_server_that_stalls_is_asked_once_per_start(
+    stall: Reply | Exception, tmp_path: Path
+) -> None:
     """Three sealed reports, one server: a start must not wait for it three times."""
     policy = Policy(cap="20")
     for i in range(3):

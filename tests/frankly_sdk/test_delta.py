@@ -42,7 +42,9 @@ def test_without_a_cap_on_delta_such_a_block_counts_its_ceiling(tmp_path: Path) 
     assert "this app allows 0)" in caught.value.detail
 
 
-@pytest.mark.parametrize(("cap", "fits"), [("0.00000095367431640625", True), ("0.00000095367431640624", False)])
+@pytest.mark.parametrize(
+    ("cap", "fits"), [("0.00000095367431640625", True), ("0.00000095367431640624", False)]
+)
 def test_the_line_is_exact(cap: str, fits: bool, tmp_path: Path) -> None:
     asked, policy = server(1, dp_block("q")), Policy(cap="2", delta_cap=cap)
     assert (Fraction(cap) >= UNIT) == fits
@@ -74,7 +76,9 @@ def test_delta_adds_over_surveys_and_starts_and_never_renews(tmp_path: Path) -> 
     store = Store(tmp_path / "s.db")
     assert sum(charge.delta for charge in store.spent()) == 3 * UNIT
     store.close()
-    with pytest.raises(BudgetExceeded):  # an app that lowers its cap no longer stands by what was spent
+    with pytest.raises(
+        BudgetExceeded
+    ):  # an app that lowers its cap no longer stands by what was spent
         server(11, ldp_block(epsilon="0.1")).open(tmp_path / "s.db", policy=Policy(cap="5"))
 
 
@@ -101,10 +105,28 @@ def test_a_suite_may_set_it(tmp_path: Path) -> None:
     link = f"https://a.example/s/{'ab' * 16}"
     for cap, status in (("0.000001", 0), ("1", conformance.BAD_INPUT)):
         given = {"store": str(tmp_path / "device"), "link": link, "policy": {"delta_cap": cap}}
-        assert conformance.main(["init"], io.StringIO(json.dumps(given)), io.StringIO(), io.StringIO()) == status
+        assert (
+            conformance.main(["init"], io.StringIO(json.dumps(given)), io.StringIO(), io.StringIO())
+            == status
+        )
 
 
-BAD = ["nan", "-0.1", "1", "1.5", "1e-6", "", " 0", "ten", None, True, 0.1, "2", "inf", "1e999999999"]
+BAD = [
+    "nan",
+    "-0.1",
+    "1",
+    "1.5",
+    "1e-6",
+    "",
+    " 0",
+    "ten",
+    None,
+    True,
+    0.1,
+    "2",
+    "inf",
+    "1e999999999",
+]
 
 
 @pytest.mark.parametrize("value", BAD)

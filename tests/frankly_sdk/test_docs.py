@@ -73,7 +73,11 @@ def lines() -> Iterator[str]:
 def _kinds() -> list[type[FranklyError]]:
     modules = (frankly_protocol.errors, frankly_sdk.errors)
     found = [kind for module in modules for kind in vars(module).values() if inspect.isclass(kind)]
-    return [kind for kind in dict.fromkeys(found) if issubclass(kind, FranklyError) and kind is not FranklyError]
+    return [
+        kind
+        for kind in dict.fromkeys(found)
+        if issubclass(kind, FranklyError) and kind is not FranklyError
+    ]
 
 
 def test_the_error_reference_is_that_of_the_code() -> None:
@@ -94,7 +98,9 @@ def test_the_guides_code_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.M
         return server.open(tmp_path / store, link=link, **options)
 
     monkeypatch.setattr(frankly_sdk, "Client", SimpleNamespace(open=opened))
-    blocks = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    blocks = re.findall(
+        r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
     assert len(blocks) == 5
     for block in blocks:
         names: dict[str, Any] = {"link": server.link, "show": lambda *_words: None}
@@ -104,9 +110,13 @@ def test_the_guides_code_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.M
     assert len(server.reports) == 5
 
 
-def test_the_embedded_app_starts_without_network_and_recovers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_embedded_app_starts_without_network_and_recovers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (app,) = re.findall(
-        r"^```python\n(# app\.py\n.*?)^```", EMBED.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+        r"^```python\n(# app\.py\n.*?)^```",
+        EMBED.read_text(encoding="utf-8"),
+        re.DOTALL | re.MULTILINE,
     )
     (tmp_path / "embedded_app.py").write_text(app, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
@@ -127,7 +137,10 @@ def test_the_embedded_app_starts_without_network_and_recovers(tmp_path: Path, mo
 
 def test_the_guide_names_every_event_and_option() -> None:
     text = GUIDE.read_text(encoding="utf-8")
-    for name in (*EVENTS, *(p for p in inspect.signature(frankly_sdk.Client.open).parameters if p != "cls")):
+    for name in (
+        *EVENTS,
+        *(p for p in inspect.signature(frankly_sdk.Client.open).parameters if p != "cls"),
+    ):
         assert f"`{name}`" in text, name
 
 

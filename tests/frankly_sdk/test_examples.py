@@ -27,7 +27,9 @@ def browser(server: FakeServer, folder: Path, **options: object) -> FlaskClient:
     return create_app(lambda: server.open(folder / "s.db", **options)).test_client()
 
 
-def test_the_app_starts_without_network_and_opens_the_survey_later(server: FakeServer, tmp_path: Path) -> None:
+def test_the_app_starts_without_network_and_opens_the_survey_later(
+    server: FakeServer, tmp_path: Path
+) -> None:
     server.network.online = False
     http = browser(server, tmp_path)
     for early in (http.get("/"), http.post("/", data=FORM)):
@@ -35,7 +37,9 @@ def test_the_app_starts_without_network_and_opens_the_survey_later(server: FakeS
     server.network.online = True
     assert "What leaves this device" in http.get("/").text
     assert http.post("/", data=FORM).status_code == 200
-    assert sum("/document" in request.url for request in server.requests) == 1, "opened once, then kept"
+    assert sum("/document" in request.url for request in server.requests) == 1, (
+        "opened once, then kept"
+    )
 
 
 def test_the_page_explains_asks_and_sends(server: FakeServer, tmp_path: Path) -> None:
@@ -57,7 +61,9 @@ BAD_FORMS = [{}, {**FORM, "smokes": "canary"}, {**FORM, "region": ""}]
 
 
 @pytest.mark.parametrize("form", BAD_FORMS, ids=range(len(BAD_FORMS)))
-def test_a_form_that_is_not_whole_is_asked_again(form: dict[str, str], server: FakeServer, tmp_path: Path) -> None:
+def test_a_form_that_is_not_whole_is_asked_again(
+    form: dict[str, str], server: FakeServer, tmp_path: Path
+) -> None:
     http = browser(server, tmp_path)
     told = http.post("/", data=form)
     assert told.status_code == 400
@@ -71,7 +77,9 @@ def test_the_page_without_a_network_and_after_the_end(server: FakeServer, tmp_pa
     other = FakeServer(server.document, authority=server.authority)
     other.network.then(status(410, "closed"))
     (tmp_path / "other").mkdir()
-    assert "any more" in browser(other, tmp_path / "other").post("/", data=FORM).get_data(as_text=True)
+    assert "any more" in browser(other, tmp_path / "other").post("/", data=FORM).get_data(
+        as_text=True
+    )
 
 
 def test_a_refusal_is_told_and_nothing_is_sent(server: FakeServer, tmp_path: Path) -> None:
@@ -108,7 +116,10 @@ def test_who_says_no_at_the_questionnaire_sends_nothing(server: FakeServer, tmp_
 
 
 def test_the_questionnaire_as_a_command(
-    server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: FakeServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n1\n1\n1\n"))
     doors = SimpleNamespace(open=lambda link, store: server.open(store, link=link))
@@ -121,7 +132,9 @@ def test_the_questionnaire_as_a_command(
 
 @pytest.mark.slow
 def test_the_offline_day_ends_with_every_answer_once(root: Path) -> None:
-    done = subprocess.run([sys.executable, "-m", "examples.offline_day"], cwd=root, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "examples.offline_day"], cwd=root, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert "12:40  14 people answered" in done.stdout
     assert "16:40  10 more answered, 2 had been met before" in done.stdout

@@ -32,7 +32,16 @@ def test_the_figures_are_those_of_the_weights(tmp_path: Path) -> None:
     assert (warner.guess, warner.blind) == (Fraction(on, 2**48), Fraction(1, 2))
     assert lip.guess == Fraction(3, 4)
     assert lip.ceiling == 3
-    for words in ("73.1%", "50.0%", "×2.72", "×1.65", "a made-up table", "at most ×3.00", "2.0987 nats", LIMITS):
+    for words in (
+        "73.1%",
+        "50.0%",
+        "×2.72",
+        "×1.65",
+        "a made-up table",
+        "at most ×3.00",
+        "2.0987 nats",
+        LIMITS,
+    ):
         assert words in str(told)
     assert told.signed_by == (PUBLISHER.public.key_id,)
 
@@ -46,7 +55,9 @@ def test_what_leaves_is_shown_in_the_very_form_it_takes(tmp_path: Path) -> None:
     head, _, rest = shown.partition("<32 random hex digits>")
     assert sent.decode().startswith(head)
     assert rest == ',"y":[0–1,0–1],"strata":{},"token":null}'
-    assert f"{server.document.report_length} bytes" in str(FakeServer().open(tmp_path / "t.db").survey.explain())
+    assert f"{server.document.report_length} bytes" in str(
+        FakeServer().open(tmp_path / "t.db").survey.explain()
+    )
 
 
 THREE = DenseMechanism(4, ((9, 4, 3), (3, 4, 9)))
@@ -55,9 +66,18 @@ SWAPPED = DenseMechanism(4, ((0, 16), (16, 0)))
 TURNED = DenseMechanism(4, ((4, 12), (12, 4)))
 ALMOST = DenseMechanism(48, ((7 << 44, (9 << 44) - 1, 1), (9 << 44, (7 << 44) - 1, 1)))
 WORDS = [
-    (THREE, "if your answer is good: 0 with a chance of 56.2%, 1 with a chance of 25.0%, 2 with a chance of 18.8%."),
-    (SAME, "Your answer to this is sent unchanged: every symbol that can leave stands for one answer."),
-    (SWAPPED, "Your answer to this is sent unchanged: every symbol that can leave stands for one answer."),
+    (
+        THREE,
+        "if your answer is good: 0 with a chance of 56.2%, 1 with a chance of 25.0%, 2 with a chance of 18.8%.",
+    ),
+    (
+        SAME,
+        "Your answer to this is sent unchanged: every symbol that can leave stands for one answer.",
+    ),
+    (
+        SWAPPED,
+        "Your answer to this is sent unchanged: every symbol that can leave stands for one answer.",
+    ),
     (
         ALMOST,
         "if your answer is good: 0 with a chance of 43.8%, 1 with a chance of 56.2%, any other with a chance below",
@@ -67,10 +87,17 @@ WORDS = [
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "words"), WORDS, ids=["three symbols", "unchanged", "swapped", "all but zero", "turned"]
+    ("mechanism", "words"),
+    WORDS,
+    ids=["three symbols", "unchanged", "swapped", "all but zero", "turned"],
 )
 def test_chances_are_told_as_the_mechanism_has_them(mechanism: DenseMechanism, words: str) -> None:
-    block = replace(lip_block(), mechanism=mechanism, ceiling=ceiling(mechanism), promises=at(lip_block(), (60, 1)))
+    block = replace(
+        lip_block(),
+        mechanism=mechanism,
+        ceiling=ceiling(mechanism),
+        promises=at(lip_block(), (60, 1)),
+    )
     told = explain(survey(block))
     assert words in str(told)
     assert told.blocks[0].same == ((1, 1) if mechanism in (SAME, SWAPPED) else None)
@@ -79,13 +106,17 @@ def test_chances_are_told_as_the_mechanism_has_them(mechanism: DenseMechanism, w
 
 def test_tables_too_long_to_read_are_left_to_the_signed_survey() -> None:
     wide = DenseMechanism(8, tuple((1,) * 40 + (216,) for _ in range(2)))
-    block = replace(ldp_block(), mechanism=wide, ceiling=ceiling(wide), promises=at(ldp_block(), (1, 1)))
+    block = replace(
+        ldp_block(), mechanism=wide, ceiling=ceiling(wide), promises=at(ldp_block(), (1, 1))
+    )
     assert "one of 41 symbols" in str(explain(survey(block)))
 
 
 def test_almost_certain_is_not_called_certain() -> None:
     almost = DenseMechanism(48, ((2**48 - 1, 1), (1, 2**48 - 1)))
-    block = replace(lip_block(), mechanism=almost, ceiling=ceiling(almost), promises=at(lip_block(), (60, 1)))
+    block = replace(
+        lip_block(), mechanism=almost, ceiling=ceiling(almost), promises=at(lip_block(), (60, 1))
+    )
     told = str(explain(survey(block)))
     assert "99.9%" in told
     assert "100.0%" not in told
@@ -94,23 +125,34 @@ def test_almost_certain_is_not_called_certain() -> None:
 
 def test_the_ledger_says_which_block_counts_how() -> None:
     told = str(explain(payable_survey()))
-    assert "costs 2.0987 nats of what this app allows you in all (affair by its ceiling, 1.0000, marriage by" in told
+    assert (
+        "costs 2.0987 nats of what this app allows you in all (affair by its ceiling, 1.0000, marriage by"
+        in told
+    )
     assert "belief about your “affair” changes by more than ×4.49, and nobody’s odds" in told
-    assert "between two of its values by more than ×7.39, as long as the published tables" in told  # e^(1 + 2 · 0.5)
+    assert (
+        "between two of its values by more than ×7.39, as long as the published tables" in told
+    )  # e^(1 + 2 · 0.5)
     assert "(for the odds, “marriage” counts its promise and every other block its limit)" in told
     assert "your answers themselves change by more than ×8.16, whatever they know." in told  # 3e
     alone = str(explain(survey(ldp_block())))
-    assert "nobody’s odds about your answers themselves change by more than ×2.72, whatever they know." in alone
+    assert (
+        "nobody’s odds about your answers themselves change by more than ×2.72, whatever they know."
+        in alone
+    )
 
 
 def test_the_budget_of_the_respondent_is_told_if_it_is_given(tmp_path: Path) -> None:
     with FakeServer().open(tmp_path / "s.db") as client:
         told = client.survey.explain(budget=client.budget())
-        assert "2.0987 nats; 5.0000 of the 5 nats that this app allows you in all are left, 2.9013 after it." in str(
-            told
+        assert (
+            "2.0987 nats; 5.0000 of the 5 nats that this app allows you in all are left, 2.9013 after it."
+            in str(told)
         )
         client.answer(ANSWERS)
-        assert "You have answered this already" in str(client.survey.explain(budget=client.budget()))
+        assert "You have answered this already" in str(
+            client.survey.explain(budget=client.budget())
+        )
 
 
 def test_the_example_has_the_shape_and_length_of_what_is_sent(tmp_path: Path) -> None:

@@ -13,7 +13,13 @@ import pytest
 from frankly_protocol.audit import Claim
 from frankly_protocol.blocks import Promise
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 from frankly_sdk import Policy
 from frankly_sdk.explain import explain
 
@@ -38,7 +44,12 @@ def world(answers: Sequence[int], strata: int = 1, seed: int = 1) -> World:
     for choices in answers:
         found = [(*row, x) for row in found for x in range(choices)]
     secrets = [{"s": s, "t": t} for s in range(3) for t in range(2)]
-    return [Person(random.randint(1, 9), z, s, row) for z in range(strata) for s in secrets for row in found]
+    return [
+        Person(random.randint(1, 9), z, s, row)
+        for z in range(strata)
+        for s in secrets
+        for row in found
+    ]
 
 
 @dataclass(frozen=True)
@@ -58,13 +69,17 @@ class Case:
         return worlds.groups(self.world, bool(self.document.strata))
 
 
-def case(strata: int, *made: tuple[Mechanism, list[tuple[str, str]]], stratified: bool = True) -> Case:
+def case(
+    strata: int, *made: tuple[Mechanism, list[tuple[str, str]]], stratified: bool = True
+) -> Case:
     """A document whose blocks each make promises (notion, secret) of their mechanism at its true level."""
     people = world([mechanism.answers for mechanism, _ in made], strata)
     blocks = []
     for i, (mechanism, wanted) in enumerate(made):
         promises = [
-            Promise(Claim("ldp", (worlds.answer_odds([mechanism]) or Fraction(0)).as_integer_ratio()))
+            Promise(
+                Claim("ldp", (worlds.answer_odds([mechanism]) or Fraction(0)).as_integer_ratio())
+            )
             if notion == "ldp"
             else promise(people, notion, secret, i, mechanism, stratified=stratified and strata > 1)
             for notion, secret in wanted
@@ -75,7 +90,10 @@ def case(strata: int, *made: tuple[Mechanism, list[tuple[str, str]]], stratified
 
 def with_delta() -> Case:
     people = world([2, 3])
-    blocks = dp_block("q0", delta=DELTA), block_of("q1", GRR, promise(people, "lip", "s", 1, GRR, stratified=False))
+    blocks = (
+        dp_block("q0", delta=DELTA),
+        block_of("q1", GRR, promise(people, "lip", "s", 1, GRR, stratified=False)),
+    )
     return Case(people, document_of(*blocks), "0.001")
 
 
@@ -113,7 +131,10 @@ X = r"×([\d.]+)"
 
 
 def secret_bounds(case: Case, name: str, lift: str | None, odds: str, provided: str) -> None:
-    found = [worlds.leakage(group, name, case.mechanisms, range(len(case.mechanisms))) for group in case.groups()]
+    found = [
+        worlds.leakage(group, name, case.mechanisms, range(len(case.mechanisms)))
+        for group in case.groups()
+    ]
     assert lift is None or max(lift for lift, _ in found) <= Fraction(lift)
     assert max(odds for _, odds in found) <= Fraction(odds)
     if provided == "whatever they know":
@@ -144,20 +165,29 @@ def sure_bound(case: Case, percent: str, name: str, value: str) -> None:
         assert worlds.sureness(group, name, int(value), case.mechanisms) <= Fraction(percent) / 100
 
 
-def chance_bound(case: Case, odds: str, name: str, lift: str | None, percent: str, _provided: str) -> None:
+def chance_bound(
+    case: Case, odds: str, name: str, lift: str | None, percent: str, _provided: str
+) -> None:
     for group in case.groups():
-        assert worlds.excess(group, name, case.mechanisms, Fraction(odds)) <= Fraction(percent) / 100
+        assert (
+            worlds.excess(group, name, case.mechanisms, Fraction(odds)) <= Fraction(percent) / 100
+        )
         if lift is not None:
             everybody = [replace(person, secrets={name: -1}) for person in group]
             for value in {person.secrets[name] for person in group}:
                 one = [person for person in group if person.secrets[name] == value]
                 pair = [*one, *(replace(p, count=p.count) for p in everybody)]
-                assert worlds.excess(pair, name, case.mechanisms, Fraction(lift)) <= Fraction(percent) / 100
+                assert (
+                    worlds.excess(pair, name, case.mechanisms, Fraction(lift))
+                    <= Fraction(percent) / 100
+                )
 
 
 def answers_chance(case: Case, odds: str, percent: str) -> None:
     by_answers = [replace(person, secrets={"x": hash(person.answers)}) for person in case.world]
-    assert worlds.excess(by_answers, "x", case.mechanisms, Fraction(odds)) <= Fraction(percent) / 100
+    assert (
+        worlds.excess(by_answers, "x", case.mechanisms, Fraction(odds)) <= Fraction(percent) / 100
+    )
 
 
 FORM: list[tuple[str, Callable[..., None]]] = [
@@ -212,7 +242,9 @@ def told(case: Case) -> tuple[str, ...]:
 def test_what_is_said_of_the_whole_report_bounds_its_true_leakage(name: str) -> None:
     made = CASES[name]()
     lines = told(made)
-    start, end = (next(i for i, line in enumerate(lines) if line.startswith(words)) for words in STARTS)
+    start, end = (
+        next(i for i, line in enumerate(lines) if line.startswith(words)) for words in STARTS
+    )
     said = [line for line in lines[start:end] if line]
     assert said, "the whole report is spoken of"
     for line in said:
@@ -237,7 +269,9 @@ def block_lift(case: Case, i: int, given: str, name: str, bound: str) -> None:
 
 
 def block_known(case: Case, i: int, given: str, name: str, bound: str) -> None:
-    worst = max(worlds.lift_beside(group, name, case.mechanisms[i], i) for group in _given(case, given))
+    worst = max(
+        worlds.lift_beside(group, name, case.mechanisms[i], i) for group in _given(case, given)
+    )
     assert 0 <= Fraction(bound) - worst < Fraction(1, 100)
 
 
@@ -252,7 +286,9 @@ def block_sides(case: Case, i: int, given: str, name: str, high: str, low: str) 
 
 def block_sure(case: Case, i: int, given: str, percent: str, name: str, value: str) -> None:
     mechanism = case.mechanisms[i]
-    worst = max(worlds.sureness_of_block(g, name, int(value), mechanism, i) for g in _given(case, given))
+    worst = max(
+        worlds.sureness_of_block(g, name, int(value), mechanism, i) for g in _given(case, given)
+    )
     assert 0 <= Fraction(percent) / 100 - worst < Fraction(1, 10_000)
 
 
@@ -271,7 +307,9 @@ def block_chance(case: Case, i: int, bound: str, percent: str) -> None:
     columns = worlds.chances(case.mechanisms[i])
     for x in range(case.mechanisms[i].answers):
         for other in range(case.mechanisms[i].answers):
-            beyond = sum(max(Fraction(0), column[x] - Fraction(bound) * column[other]) for column in columns)
+            beyond = sum(
+                max(Fraction(0), column[x] - Fraction(bound) * column[other]) for column in columns
+            )
             assert beyond <= Fraction(percent) / 100
 
 
@@ -295,13 +333,26 @@ BLOCK: list[tuple[str, Callable[..., None]]] = [
         block_known,
     ),
     (ALONE.format(rf"odds about your “(.)” change by more than {X}"), block_odds),
-    (ALONE.format(rf"belief about your “(.)” grows by more than {X} or shrinks by more than ÷([\d.]+)"), block_sides),
-    (ALONE.replace("nobody’s", "nobody").format(r"can be surer than ([\d.]+)% that your “(.)” is “s(.)”"), block_sure),
+    (
+        ALONE.format(
+            rf"belief about your “(.)” grows by more than {X} or shrinks by more than ÷([\d.]+)"
+        ),
+        block_sides,
+    ),
+    (
+        ALONE.replace("nobody’s", "nobody").format(
+            r"can be surer than ([\d.]+)% that your “(.)” is “s(.)”"
+        ),
+        block_sure,
+    ),
     (
         rf"By this alone, nobody’s odds between two answers to it change by more than {X}, whatever they know\.",
         block_free,
     ),
-    (rf"Whatever is true, this alone changes odds by at most {X}, which also protects the answer itself\.", block_free),
+    (
+        rf"Whatever is true, this alone changes odds by at most {X}, which also protects the answer itself\.",
+        block_free,
+    ),
     (
         r"If that is not true, this alone may change odds by more than ×16 million: some symbols all but rule out some "
         r"answers\. The answer itself is not protected\.",
@@ -320,14 +371,20 @@ def test_what_is_said_of_a_block_alone_is_true_of_it(name: str) -> None:
     made = CASES[name]()
     for i, block in enumerate(explain(made.document, made.document.report_level, ()).blocks):
         said = [line.strip() for line in block.words.split("\n")]
-        promised = [line for line in said if re.match("By this alone|Whatever is true|If that is not", line)]
+        promised = [
+            line for line in said if re.match("By this alone|Whatever is true|If that is not", line)
+        ]
         assert len(promised) >= len(made.document.blocks[i].promises)
         for line in promised:
-            (check, found) = next((c, m) for pattern, c in BLOCK if (m := re.fullmatch(pattern, line)))
+            (check, found) = next(
+                (c, m) for pattern, c in BLOCK if (m := re.fullmatch(pattern, line))
+            )
             check(made, i, *found.groups())
         columns = worlds.chances(made.mechanisms[i])
         tells_all = all(sum(map(bool, column)) == 1 for column in columns)
-        assert tells_all == block.unchanged == ("Your answer to this is sent unchanged" in block.words)
+        assert (
+            tells_all == block.unchanged == ("Your answer to this is sent unchanged" in block.words)
+        )
         best = sum(max(column) for column in columns) / made.mechanisms[i].answers
         assert best == block.guess
         assert "do not stand for" not in block.words
@@ -351,5 +408,9 @@ def test_the_cost_shown_is_the_cost_charged(name: str, tmp_path: Path) -> None:
         exact = float("inf") if true is None else log(true)
         assert exact <= float(before.cost) + 1e-12
         assert true is None or float(before.cost) - exact < 1e-4
-        words = "Answering uses up for ever" if true is None else f"Answering everything costs {before.cost} nats"
+        words = (
+            "Answering uses up for ever"
+            if true is None
+            else f"Answering everything costs {before.cost} nats"
+        )
         assert words in shown.words

@@ -30,7 +30,12 @@ WORDS = {
     "subset": "What leaves is a random set of 2 of the 4 answers; the true one is among them with a chance of 68.8%.",
     "product": "  if your answer is no / yes: 0 and 0 with a chance of ",
 }
-SHAPES = {"dense": "0–2", "unary": "<1 hex digits>", "subset": "<1 hex digits>", "product": "[0–1,0–1]"}
+SHAPES = {
+    "dense": "0–2",
+    "unary": "<1 hex digits>",
+    "subset": "<1 hex digits>",
+    "product": "[0–1,0–1]",
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -51,7 +51,16 @@ def test_other_links_are_refused(text: str, error: type[LinkError]) -> None:
     assert type(caught.value) is error
 
 
-NO_ADDRESS = ["", "hello", "host/s/1", f"/s/{ID}#sha256={PIN}", "https:host", f"sha256={PIN}", "mailto:me", "https://"]
+NO_ADDRESS = [
+    "",
+    "hello",
+    "host/s/1",
+    f"/s/{ID}#sha256={PIN}",
+    "https:host",
+    f"sha256={PIN}",
+    "mailto:me",
+    "https://",
+]
 
 
 @pytest.mark.parametrize("text", NO_ADDRESS)
@@ -59,7 +68,10 @@ def test_a_text_that_is_no_address_is_told_what_a_link_looks_like(text: str) -> 
     """The class is InsecureTransport, as in the browser; what helps is the form."""
     with pytest.raises(InsecureTransport) as caught:
         SurveyLink.parse(text)
-    assert f"{caught.value}" == "link: a survey link looks like https://host/s/ID#sha256=…: copy it whole"
+    assert (
+        f"{caught.value}"
+        == "link: a survey link looks like https://host/s/ID#sha256=…: copy it whole"
+    )
     with pytest.raises(InsecureTransport) as caught:
         require_secure(text, "relay")
     assert (caught.value.field, "survey link" in caught.value.detail) == ("relay", False)

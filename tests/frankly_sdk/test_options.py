@@ -46,7 +46,9 @@ def test_events_are_the_same_whatever_the_answer_and_the_draw(tmp_path: Path) ->
     document = make_survey({"smokes": ["no", CANARY]})
     for i, (answer, u) in enumerate((a, u) for a in ("no", CANARY) for u in (0, 2**48 - 1)):
         server, seen = FakeServer(document), []
-        with server.open(tmp_path / f"{i}.db", on_event=seen.append, randbits=lambda b, u=u: u % 2**b) as client:
+        with server.open(
+            tmp_path / f"{i}.db", on_event=seen.append, randbits=lambda b, u=u: u % 2**b
+        ) as client:
             client.answer({"smokes": answer})
         told.append(repr(seen))
     assert len(set(told)) == 1
@@ -132,7 +134,12 @@ def test_the_moment_of_sending_is_drawn_evenly_after_the_seal(tmp_path: Path) ->
     clock, tenths = FakeClock(), [0] * 10
     store = Store(tmp_path / "s.db")
     delivery = Delivery(
-        FakeServer(make_survey({"q": ["a", "b"]})), store, clock.sleep, clock.timer, lambda _event: None, 100.0
+        FakeServer(make_survey({"q": ["a", "b"]})),
+        store,
+        clock.sleep,
+        clock.timer,
+        lambda _event: None,
+        100.0,
     )
     for i in range(400):
         sealed = Sealed("", "ab", "", "sha256:1", "https://host", str(i), b" ")
@@ -150,7 +157,9 @@ def test_the_moment_of_sending_is_the_same_whatever_the_answer_and_the_draw(
     monkeypatch.setattr("frankly_sdk.delivery.secrets.randbits", lambda bits: 2**bits // 3)
     for i, (answer, u) in enumerate((a, u) for a in ("no", "yes") for u in (0, 2**48 - 1)):
         server = FakeServer(document)
-        with server.open(tmp_path / f"{i}.db", randbits=lambda b, u=u: u % 2**b, spread_s=9.0) as client:
+        with server.open(
+            tmp_path / f"{i}.db", randbits=lambda b, u=u: u % 2**b, spread_s=9.0
+        ) as client:
             client.answer({"smokes": answer})
         moments.add(server.clock.timer())
     assert len(moments) == 1
@@ -165,7 +174,9 @@ def test_with_no_patience_a_report_waits_for_its_moment(server: FakeServer, tmp_
         assert [receipt.status for receipt in client.flush(timeout_s=1e6)] == ["sent"]
 
 
-def test_the_wait_is_the_process_own_and_the_next_opening_sends_at_once(server: FakeServer, tmp_path: Path) -> None:
+def test_the_wait_is_the_process_own_and_the_next_opening_sends_at_once(
+    server: FakeServer, tmp_path: Path
+) -> None:
     with server.open(tmp_path / "s.db", spread_s=3600) as client:
         assert client.answer({"smokes": "no"}, patience_s=0).status == "queued"
         assert [request.body for request in server.requests if request.body is not None] == []
@@ -181,10 +192,15 @@ def test_a_scheduled_report_keeps_no_other_waiting(tmp_path: Path) -> None:
         slow.answer({"smokes": "no"}, patience_s=0, respondent="a")
         for _ in slow.randomise_many([(str(i), {"smokes": "no"}, {}) for i in range(9)]):
             pass
-        assert sorted(receipt.status for receipt in slow.flush(timeout_s=0)) == ["queued"] + ["sent"] * 9
+        assert (
+            sorted(receipt.status for receipt in slow.flush(timeout_s=0))
+            == ["queued"] + ["sent"] * 9
+        )
 
 
-def test_an_answer_wrapped_by_the_app_shows_nothing_anywhere(server: FakeServer, tmp_path: Path) -> None:
+def test_an_answer_wrapped_by_the_app_shows_nothing_anywhere(
+    server: FakeServer, tmp_path: Path
+) -> None:
     answer = Answer({"smokes": CANARY})
 
     def fails(given: Answer) -> None:

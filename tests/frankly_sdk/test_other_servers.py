@@ -14,10 +14,24 @@ from typing import Any
 import pytest
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SigningKey
-from frankly_protocol.errors import DocumentRejected, Equivocation, InvalidInput, KeyChainError, RollbackDetected
+from frankly_protocol.errors import (
+    DocumentRejected,
+    Equivocation,
+    InvalidInput,
+    KeyChainError,
+    RollbackDetected,
+)
 from frankly_protocol.trust import LogRole, NamedKey
 from frankly_protocol.trust.notes import LOG, WITNESS
-from frankly_sdk import AlreadyAnswered, BudgetExceeded, Event, InsecureTransport, NetworkError, Policy, evidence
+from frankly_sdk import (
+    AlreadyAnswered,
+    BudgetExceeded,
+    Event,
+    InsecureTransport,
+    NetworkError,
+    Policy,
+    evidence,
+)
 from frankly_sdk.store import Charge, Store
 
 from tests.frankly_protocol.samples import (
@@ -65,7 +79,9 @@ class Place(Server):
     def version(self, number: int, log_name: str = "") -> bytes:
         """A version of the keys."""
         document = keys_document(number, self.root, self.publisher)
-        return sealed_keys(replace(document, log=log_role(log_name or self.log_name, self.log_key)), self.root)
+        return sealed_keys(
+            replace(document, log=log_role(log_name or self.log_name, self.log_key)), self.root
+        )
 
     def show(self, document: SurveyDocument) -> None:
         """Serve a document from now on, and log it."""
@@ -78,7 +94,9 @@ class Place(Server):
         """Serve under the own origin."""
         return super().get(url.replace(self.origin, "https://collect.example"), limit)
 
-    def visit(self, store: Path, *, pinned: bool = False, answer: bool = False, **options: Any) -> str:
+    def visit(
+        self, store: Path, *, pinned: bool = False, answer: bool = False, **options: Any
+    ) -> str:
         """Open the link, and answer if asked to; return the status of the receipt."""
         pin = f"#{self.document.digest.replace(':', '=')}" if pinned else ""
         link = f"{self.origin}/s/{self.document.survey}{pin}"
@@ -111,7 +129,9 @@ def test_it_cannot_erase_what_protects_against_old_versions(tmp_path: Path) -> N
 @pytest.mark.parametrize("version", [1, 2, 10**6])
 def test_it_cannot_take_the_id_of_a_survey(version: int, tmp_path: Path) -> None:
     honest = Place()
-    taken = evil(document=replace(FIRST, version=version, prev=None if version == 1 else FIRST.digest))
+    taken = evil(
+        document=replace(FIRST, version=version, prev=None if version == 1 else FIRST.digest)
+    )
     assert taken.visit(tmp_path / "s.db", answer=True) == "sent"
     assert honest.visit(tmp_path / "s.db", answer=True) == "sent"
     assert (len(taken.posted), len(honest.posted)) == (1, 1)
@@ -121,7 +141,9 @@ def test_it_cannot_take_the_id_of_a_survey(version: int, tmp_path: Path) -> None
 
 def test_the_budget_counts_over_all_servers(tmp_path: Path) -> None:
     policy = Policy(cap="3", allow_unpinned=True)
-    evil(document=survey(ldp_block(epsilon="2"))).visit(tmp_path / "s.db", answer=True, policy=policy)
+    evil(document=survey(ldp_block(epsilon="2"))).visit(
+        tmp_path / "s.db", answer=True, policy=policy
+    )
     with pytest.raises(BudgetExceeded):
         Place(survey(ldp_block(epsilon="2"))).visit(tmp_path / "s.db", policy=policy)
 
@@ -130,7 +152,11 @@ def test_it_cannot_lock_out_a_log_of_the_same_name(tmp_path: Path) -> None:
     logged = {"policy": Policy(require_log=True)}
     honest, other = Place(), evil()
     honest.visit(tmp_path / "s.db", **logged)
-    other.log.digests = [*honest.log.digests, *(f"sha256:{i:064x}" for i in range(20)), other.document.digest]
+    other.log.digests = [
+        *honest.log.digests,
+        *(f"sha256:{i:064x}" for i in range(20)),
+        other.document.digest,
+    ]
     other.visit(tmp_path / "s.db", **logged)
     honest.show(SECOND)
     honest.visit(tmp_path / "s.db", **logged)
@@ -141,7 +167,9 @@ def test_it_cannot_lock_out_a_log_of_the_same_name(tmp_path: Path) -> None:
 
 def test_it_cannot_fill_the_evidence_store(tmp_path: Path) -> None:
     for i in range(12):
-        place = evil(root=SigningKey.from_raw(bytes([60 + i]) * 32), origin=f"https://evil{i}.example")
+        place = evil(
+            root=SigningKey.from_raw(bytes([60 + i]) * 32), origin=f"https://evil{i}.example"
+        )
         for title in ("one", "two"):
             place.show(replace(FIRST, title={"en": title}))
             try:
@@ -170,7 +198,9 @@ def test_a_contradiction_is_kept_whole_or_not_at_all(tmp_path: Path) -> None:
 
 def test_an_honest_server_leaves_no_evidence_of_another(tmp_path: Path) -> None:
     for i in range(10):
-        evil(root=SigningKey.from_raw(bytes([60 + i]) * 32), origin=f"https://evil{i}.example").visit(tmp_path / "s.db")
+        evil(
+            root=SigningKey.from_raw(bytes([60 + i]) * 32), origin=f"https://evil{i}.example"
+        ).visit(tmp_path / "s.db")
     assert evidence(tmp_path / "s.db") == []
 
 
@@ -181,7 +211,9 @@ def test_an_honest_server_leaves_no_evidence_of_another(tmp_path: Path) -> None:
 @pytest.mark.parametrize("first", [False, True], ids=["plain", "pinned"])
 @pytest.mark.parametrize("shipped", ["none", "version 1", "version 2"])
 @pytest.mark.parametrize("rotated", [False, True], ids=["", "rotated between"])
-def test_one_survey_is_one_answer(first: bool, second: bool, shipped: str, rotated: bool, tmp_path: Path) -> None:
+def test_one_survey_is_one_answer(
+    first: bool, second: bool, shipped: str, rotated: bool, tmp_path: Path
+) -> None:
     place = Place()
     versions = [place.version(n) for n in (1, 2, 3)]
     place.chain, place.keys = versions[:2], versions[1]
@@ -196,7 +228,9 @@ def test_one_survey_is_one_answer(first: bool, second: bool, shipped: str, rotat
 
 @pytest.mark.parametrize("pinned", [False, True])
 @pytest.mark.parametrize("shipped", [None, 1, 2])
-def test_an_old_install_asks_for_its_keys_as_a_new_one_does(shipped: int | None, pinned: bool, tmp_path: Path) -> None:
+def test_an_old_install_asks_for_its_keys_as_a_new_one_does(
+    shipped: int | None, pinned: bool, tmp_path: Path
+) -> None:
     """Once the known one has seen an older version, the same version, or the newest by another link."""
     place = Place()
     versions = [place.version(n) for n in (1, 2, 3)]
@@ -284,9 +318,13 @@ def test_a_fork_below_the_shipped_keys_is_told(tmp_path: Path) -> None:
 NEW_ROOT, THIEFS_ROOT = (SigningKey.from_raw(bytes([n]) * 32) for n in (51, 52))
 
 
-def rooted(number: int, root: SigningKey, *signers: SigningKey, publisher: SigningKey = PUBLISHER) -> bytes:
+def rooted(
+    number: int, root: SigningKey, *signers: SigningKey, publisher: SigningKey = PUBLISHER
+) -> bytes:
     """A version of the keys with another root."""
-    return sealed_keys(replace(keys_document(number, root, publisher), log=log_role()), root, *signers)
+    return sealed_keys(
+        replace(keys_document(number, root, publisher), log=log_role()), root, *signers
+    )
 
 
 def two_places() -> tuple[Place, Place]:
@@ -358,7 +396,10 @@ def test_a_log_that_changes_its_name_is_told_and_its_old_head_kept(tmp_path: Pat
     place, logged = Place(), {"policy": Policy(require_log=True)}
     place.visit(tmp_path / "s.db", **logged)
     old = place.log.head().to_bytes()
-    place.chain, place.keys = [place.version(1), place.version(2, "b.example/log")], place.version(2, "b.example/log")
+    place.chain, place.keys = (
+        [place.version(1), place.version(2, "b.example/log")],
+        place.version(2, "b.example/log"),
+    )
     place.log = FakeLog(["sha256:" + "0" * 64, place.document.digest], "b.example/log")
     place.events.clear()
     place.visit(tmp_path / "s.db", **logged)
@@ -366,7 +407,9 @@ def test_a_log_that_changes_its_name_is_told_and_its_old_head_kept(tmp_path: Pat
     renamed = [event for event in place.events if event.name == "log_renamed"]
     assert len(renamed) == 1
     assert all(name in renamed[0].detail for name in (ORIGIN, "b.example/log"))
-    assert [(piece.kind, piece.data) for piece in evidence(tmp_path / "s.db")] == [("checkpoint", old)]
+    assert [(piece.kind, piece.data) for piece in evidence(tmp_path / "s.db")] == [
+        ("checkpoint", old)
+    ]
     place.log.digests.pop(0)
     with pytest.raises(RollbackDetected):  # the new tree is remembered as any other
         place.visit(tmp_path / "s.db", **logged)
@@ -381,7 +424,12 @@ def test_a_log_that_changes_its_name_is_told_and_its_old_head_kept(tmp_path: Pat
         ("https://collect.example", "https://collect.example:8443/in", (), None),
         ("https://collect.example", "https://other.example/in", (), DocumentRejected),
         ("https://collect.example", "https://other.example/in", ("other.example",), None),
-        ("https://collect.example", "https://x.other.example/in", ("other.example",), DocumentRejected),
+        (
+            "https://collect.example",
+            "https://x.other.example/in",
+            ("other.example",),
+            DocumentRejected,
+        ),
         ("https://collect.example", "http://127.0.0.1:9200/_bulk?x=1", (), InsecureTransport),
         ("https://collect.example", "https://127.0.0.1/in", ("127.0.0.1",), InsecureTransport),
         ("https://collect.example", "http://[::1]:9200/", (), InsecureTransport),
@@ -406,7 +454,13 @@ def test_reports_go_to_the_host_of_the_link(
     assert place.posted == []
 
 
-BAD_HOSTS = ["other.example", ["other.example"], ("https://other.example",), ("other.example:443",), ("Other.example",)]
+BAD_HOSTS = [
+    "other.example",
+    ["other.example"],
+    ("https://other.example",),
+    ("other.example:443",),
+    ("Other.example",),
+]
 
 
 @pytest.mark.parametrize("hosts", [*BAD_HOSTS, (5,), None, ("",), ("a b",), ("a/b",)], ids=repr)
@@ -445,15 +499,56 @@ def old_store(path: Path, place: Place, version: int = 3, answered: bool = True)
         old.execute("INSERT INTO keys VALUES (?, ?)", (place.origin, b'{"of":"an earlier type"}'))
         given = (document.survey, document.version, document.digest, place.envelope)
         old.execute("INSERT INTO surveys VALUES (?, ?, ?, ?)", given)
-        old.execute("INSERT INTO checkpoints VALUES (?, ?, ?)", (place.log_name, 2, place.log.head().to_bytes()))
-        old.execute("INSERT INTO proofs VALUES (?, ?)", (document.digest, place.log.proof(document.digest).to_bytes()))
+        old.execute(
+            "INSERT INTO checkpoints VALUES (?, ?, ?)",
+            (place.log_name, 2, place.log.head().to_bytes()),
+        )
+        old.execute(
+            "INSERT INTO proofs VALUES (?, ?)",
+            (document.digest, place.log.proof(document.digest).to_bytes()),
+        )
         rows = [
-            (document.survey, "", document.collect_url, "", None, "sent", "3/1", "5/1", None, "0/1"),
-            ("cd" * 16, "", "https://collect.example/in", "2" * 32, BODIES[0], "sealed", "3/1", None, "7/2", "1/100"),
-            ("ef" * 16, "", "https://collect.example/in", "3" * 32, BODIES[1], "sealed", "3/1", None, None, "0/1"),
+            (
+                document.survey,
+                "",
+                document.collect_url,
+                "",
+                None,
+                "sent",
+                "3/1",
+                "5/1",
+                None,
+                "0/1",
+            ),
+            (
+                "cd" * 16,
+                "",
+                "https://collect.example/in",
+                "2" * 32,
+                BODIES[0],
+                "sealed",
+                "3/1",
+                None,
+                "7/2",
+                "1/100",
+            ),
+            (
+                "ef" * 16,
+                "",
+                "https://collect.example/in",
+                "3" * 32,
+                BODIES[1],
+                "sealed",
+                "3/1",
+                None,
+                None,
+                "0/1",
+            ),
         ]
         for row in rows if answered else []:
-            old.execute("INSERT INTO answers VALUES (?, ?, 'sha256:0', ?, ?, ?, ?, '', ?, ?, ?, ?)", row)
+            old.execute(
+                "INSERT INTO answers VALUES (?, ?, 'sha256:0', ?, ?, ?, ?, '', ?, ?, ?, ?)", row
+            )
         if version == 2:
             for column in ("free", "free_delta"):
                 old.execute(f"ALTER TABLE answers DROP COLUMN {column}")
@@ -461,12 +556,19 @@ def old_store(path: Path, place: Place, version: int = 3, answered: bool = True)
     old.close()
 
 
-@pytest.mark.parametrize(("version", "second"), [(3, Charge(Fraction(7, 2), Fraction(1, 100))), (2, Charge(None))])
-def test_an_old_store_keeps_its_ledger_and_its_outbox(version: int, second: Charge, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "second"), [(3, Charge(Fraction(7, 2), Fraction(1, 100))), (2, Charge(None))]
+)
+def test_an_old_store_keeps_its_ledger_and_its_outbox(
+    version: int, second: Charge, tmp_path: Path
+) -> None:
     old_store(tmp_path / "s.db", Place(), version)
     store = Store(tmp_path / "s.db")
     assert store.spent() == [Charge(Fraction(5)), second, Charge(None)]
-    assert [(row.survey, row.body) for row in store.outbox()] == [("cd" * 16, BODIES[0]), ("ef" * 16, BODIES[1])]
+    assert [(row.survey, row.body) for row in store.outbox()] == [
+        ("cd" * 16, BODIES[0]),
+        ("ef" * 16, BODIES[1]),
+    ]
     store.close_answer(store.outbox()[0], "sent", "accepted")
     assert [row.survey for row in store.outbox()] == ["ef" * 16]
     store.close()
@@ -509,5 +611,7 @@ def test_a_remembered_survey_needs_its_chain_and_then_no_network(tmp_path: Path)
     place.visit(tmp_path / "s.db", pinned=True)
     place.down = ("/v1",)
     place.visit(tmp_path / "s.db", pinned=True)
-    with pytest.raises(NetworkError):  # which chain keys of version 2 belong to, only the chain can tell
+    with pytest.raises(
+        NetworkError
+    ):  # which chain keys of version 2 belong to, only the chain can tell
         place.visit(tmp_path / "s.db", pinned=True, keys=place.version(2))

@@ -41,12 +41,17 @@ def test_another_spelling_is_the_same_person(spelling: str, tmp_path: Path) -> N
         with pytest.raises(AlreadyAnswered):
             client.answer(YES, respondent=spelling)
         assert [row.status for row in client.randomise_many([(spelling, YES, {})])] == ["done"]
-    with other.open(tmp_path / "s.db", policy=Policy(cap="1.5")) as client, pytest.raises(BudgetExceeded):
+    with (
+        other.open(tmp_path / "s.db", policy=Policy(cap="1.5")) as client,
+        pytest.raises(BudgetExceeded),
+    ):
         client.answer(YES, respondent=spelling)
     assert (len(place.posted), other.posted) == (1, [])
 
 
-@pytest.mark.parametrize("spelling", ["zoë 7", "Zoë7", "Zoe 7", "Zoë  7", "Zoë 7.", "Zoë ７"], ids=ascii)
+@pytest.mark.parametrize(
+    "spelling", ["zoë 7", "Zoë7", "Zoe 7", "Zoë  7", "Zoë 7.", "Zoë ７"], ids=ascii
+)
 def test_other_letters_and_inner_spaces_are_other_people(spelling: str, tmp_path: Path) -> None:
     place = server()
     with place.open(tmp_path / "s.db") as client:
@@ -77,7 +82,9 @@ def test_a_table_with_two_spellings_of_a_key_names_both_lines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = server()
-    (tmp_path / "in.csv").write_text(f"respondent,affair\n{KEY},yes\np,yes\n{KEY} ,yes\n", encoding="utf-8")
+    (tmp_path / "in.csv").write_text(
+        f"respondent,affair\n{KEY},yes\np,yes\n{KEY} ,yes\n", encoding="utf-8"
+    )
     arguments = ["randomise", str(tmp_path / "in.csv"), str(tmp_path / "out")]
     command = [*arguments, "--link", place.link, "--store", str(tmp_path / "s.db")]
     assert main(command, lambda chosen: place.open(chosen.store)) == 3
@@ -95,14 +102,27 @@ def typed(store: Path, key: str, *surveys: str) -> None:
         ((salt,),) = old.execute("SELECT salt FROM salt").fetchall()
         name = hmac.digest(salt, key.encode(), "sha256").hex()
         for survey_id in surveys:
-            row = ("", survey_id, name, "sha256:0", "https://collect.example/in", "", "sent", "accepted", "2/1", "1/9")
+            row = (
+                "",
+                survey_id,
+                name,
+                "sha256:0",
+                "https://collect.example/in",
+                "",
+                "sent",
+                "accepted",
+                "2/1",
+                "1/9",
+            )
             old.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, NULL, ?, ?, ?, ?)", row)
     old.close()
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS[1:], ids=ascii)
 @pytest.mark.parametrize("batch", [False, True])
-def test_an_answer_kept_under_a_key_as_typed_is_found_again(spelling: str, batch: bool, tmp_path: Path) -> None:
+def test_an_answer_kept_under_a_key_as_typed_is_found_again(
+    spelling: str, batch: bool, tmp_path: Path
+) -> None:
     place = server()
     with place.open(tmp_path / "s.db") as client:
         client.answer(YES, respondent="somebody")  # makes the salt
@@ -127,9 +147,15 @@ def test_two_answers_of_one_person_cost_both(tmp_path: Path) -> None:
     for _ in range(2):
         name = store.respondent_name(f"{KEY} ")
     assert name == store.respondent_name(KEY)
-    assert store.spent(name) == [Charge(Fraction(4), Fraction(2, 9)), Charge(Fraction(2), Fraction(1, 9))]
+    assert store.spent(name) == [
+        Charge(Fraction(4), Fraction(2, 9)),
+        Charge(Fraction(2), Fraction(1, 9)),
+    ]
     with sqlite3.connect(tmp_path / "s.db") as file:
-        assert Counter(row[0] for row in file.execute("SELECT survey FROM answers")) == {"ab" * 16: 2, "cd" * 16: 1}
+        assert Counter(row[0] for row in file.execute("SELECT survey FROM answers")) == {
+            "ab" * 16: 2,
+            "cd" * 16: 1,
+        }
     file.close()
     store.close()
 

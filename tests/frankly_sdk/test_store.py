@@ -206,7 +206,9 @@ PRAGMAS = [
 
 
 @pytest.mark.parametrize(("pragma", "value"), PRAGMAS)
-def test_a_commit_is_durable_and_what_is_erased_is_overwritten(pragma: str, value: object, tmp_path: Path) -> None:
+def test_a_commit_is_durable_and_what_is_erased_is_overwritten(
+    pragma: str, value: object, tmp_path: Path
+) -> None:
     """Also in the connection that a fork opens, and for a file that came with other habits."""
     with sqlite3.connect(tmp_path / "s.db") as database:
         database.execute("PRAGMA journal_mode=WAL")
@@ -224,7 +226,11 @@ def test_a_commit_is_durable_and_what_is_erased_is_overwritten(pragma: str, valu
 def test_every_alias_of_a_chain_knows_its_newest_keys(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db")
     newest, other = KnownKeys(b"second", CHAIN), KnownKeys(b"other", "sha256:" + "9" * 64)
-    for alias, keys in (("https://a", KnownKeys(b"first", CHAIN)), ("https://b", newest), ("https://c", other)):
+    for alias, keys in (
+        ("https://a", KnownKeys(b"first", CHAIN)),
+        ("https://b", newest),
+        ("https://c", other),
+    ):
         with store.transaction():
             store.remember_keys(alias, keys)
     assert [store.alias_keys(f"https://{name}") for name in "abcd"] == [newest, newest, other, None]

@@ -39,7 +39,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
 
 def test_an_integration_runs_end_to_end(server: FakeServer, tmp_path: Path) -> None:
     with server.open(tmp_path / "s.db") as client:
-        assert client.survey.questions == {"smokes": ("no", "yes"), "walks": ("never", "weekly", "daily")}
+        assert client.survey.questions == {
+            "smokes": ("no", "yes"),
+            "walks": ("never", "weekly", "daily"),
+        }
         assert client.answer(ANSWERS, strata={"region": "south"}).code == "accepted"
         with pytest.raises(AlreadyAnswered):
             client.answer(ANSWERS, strata={"region": "south"})
@@ -104,13 +107,18 @@ REFUSED = [
     (lambda body: body.replace(b'"v":1', b'"v":2'), "field_type"),
     (lambda body: body.replace(b'"y":[', b'"y":[9,'), "symbol_unknown"),
     (lambda body: body.replace(b"south", b"moons"), "strata_invalid"),
-    (lambda body: body.replace(b'"doc":"sha256:', b'"doc":"sha256:' + b"0" * 64)[:70] + b"", "json_invalid"),
+    (
+        lambda body: body.replace(b'"doc":"sha256:', b'"doc":"sha256:' + b"0" * 64)[:70] + b"",
+        "json_invalid",
+    ),
     (lambda body: body.replace(body[body.index(b"sha256:") + 7 :][:64], b"0" * 64), "doc_mismatch"),
 ]
 
 
 @pytest.mark.parametrize(("bend", "code"), REFUSED, ids=range(len(REFUSED)))
-def test_the_server_checks_reports_as_a_real_one_does(bend, code, server: FakeServer, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_the_server_checks_reports_as_a_real_one_does(
+    bend, code, server: FakeServer, tmp_path: Path
+) -> None:  # type: ignore[no-untyped-def]
     with server.open(tmp_path / "s.db") as client:
         client.answer(ANSWERS, strata={"region": "south"})
     body = server.requests[-1].body
@@ -133,11 +141,15 @@ def test_windows_follow_the_clock(server: FakeServer, tmp_path: Path) -> None:
         server.clock.set(server.document.closes + timedelta(minutes=11))
         with pytest.raises(SurveyClosed):
             client.answer(ANSWERS, strata={"region": "south"})
-        server.clock.set(server.document.closes + timedelta(minutes=5))  # the device allows for its own clock
+        server.clock.set(
+            server.document.closes + timedelta(minutes=5)
+        )  # the device allows for its own clock
         assert client.answer(ANSWERS, strata={"region": "south"}).code == "closed"
     early = FakeServer(replace(server.document, opens=server.document.opens + timedelta(minutes=5)))
     with early.open(tmp_path / "e.db") as client:
-        assert client.answer(ANSWERS, strata={"region": "south"}, patience_s=0.02).code == "too_early"
+        assert (
+            client.answer(ANSWERS, strata={"region": "south"}, patience_s=0.02).code == "too_early"
+        )
 
 
 def test_one_authority_signs_many_surveys_and_can_be_shipped(tmp_path: Path) -> None:

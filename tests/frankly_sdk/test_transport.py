@@ -87,9 +87,21 @@ def test_nothing_planted_comes_back(url: str) -> None:
     transport.post(f"{url}/b", b"{}", 1000)
     transport.get(f"{url}/a", 1000)
     transport.close()
-    assert (first.status, first.content_type, first.body) == (200, "application/json", b'{"ok":true}')
+    assert (first.status, first.content_type, first.body) == (
+        200,
+        "application/json",
+        b'{"ok":true}',
+    )
     assert not any("planted" in value for headers in Handler.seen for value in headers.values())
-    allowed = {"host", "user-agent", "accept", "accept-encoding", "connection", "content-type", "content-length"}
+    allowed = {
+        "host",
+        "user-agent",
+        "accept",
+        "accept-encoding",
+        "connection",
+        "content-type",
+        "content-length",
+    }
     assert all(set(headers) <= allowed for headers in Handler.seen)
     assert {headers["user-agent"] for headers in Handler.seen} == {"frankly"}
     assert Handler.seen[0] == Handler.seen[2]
@@ -165,7 +177,10 @@ def test_endless_answers_end_in_bounded_memory(case: str) -> None:
     with saying(*ENDLESS[case]) as url:
         tracemalloc.start()
         # The timer ticks a second at every look: no answer gets more than thirty reads.
-        with contextlib.closing(HttpTransport(Ticking())) as transport, pytest.raises(NetworkError) as caught:
+        with (
+            contextlib.closing(HttpTransport(Ticking())) as transport,
+            pytest.raises(NetworkError) as caught,
+        ):
             transport.get(url, 100_000)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
@@ -180,8 +195,12 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
     start = datetime.now(UTC) - timedelta(hours=1)
     built = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), start, start + timedelta(1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
+        x509.CertificateBuilder(
+            name, name, key.public_key(), x509.random_serial_number(), start, start + timedelta(1)
+        )
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False
+        )
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, None)
     )
@@ -232,7 +251,9 @@ def test_broken_answers_are_network_errors(case: str) -> None:
     with saying(BROKEN[case], b"") as url, contextlib.closing(HttpTransport()) as transport:
         with pytest.raises(NetworkError) as caught:
             transport.get(url, 1000)
-        assert caught.value.__context__ is None  # nothing of the library's words, which name addresses
+        assert (
+            caught.value.__context__ is None
+        )  # nothing of the library's words, which name addresses
         assert caught.value.code == "network"
 
 

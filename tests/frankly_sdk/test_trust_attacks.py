@@ -81,7 +81,9 @@ class Server(FakeServer):
         if path.startswith("/v1/log/leaves"):
             self.fetched.append(url)
             tree = self.log.tree()
-            return Reply(200, "application/octet-stream", None, self.leaves(b"".join(tree.leaves(tree.size))))
+            return Reply(
+                200, "application/octet-stream", None, self.leaves(b"".join(tree.leaves(tree.size)))
+            )
         if path == "/v1/keys/chain":
             self.fetched.append(url)
             return Reply(200, JSON, None, write_chain(self.chain or [self.keys]))
@@ -116,7 +118,9 @@ def put(**values: Any) -> Callable[[Server], None]:
     return act
 
 
-def show(document: SurveyDocument, *signers: SigningKey, log: bool = True) -> Callable[[Server], None]:
+def show(
+    document: SurveyDocument, *signers: SigningKey, log: bool = True
+) -> Callable[[Server], None]:
     """Serve another document, logged or not."""
 
     def act(server: Server) -> None:
@@ -275,7 +279,9 @@ HONEST: list[tuple[str, dict[str, bool]]] = [
 
 
 @pytest.mark.parametrize(("link", "policy"), HONEST, ids=range(len(HONEST)))
-def test_without_an_attack_every_link_opens(link: str, policy: dict[str, bool], tmp_path: Path) -> None:
+def test_without_an_attack_every_link_opens(
+    link: str, policy: dict[str, bool], tmp_path: Path
+) -> None:
     for days in (0, 1):
         opened(Server(), tmp_path / "s.db", link, days, **policy)
 
@@ -286,7 +292,9 @@ def test_requests_hold_nothing_that_is_remembered(tmp_path: Path) -> None:
     opened(old, tmp_path / "a.db")
     asked = []
     for store in ("a.db", "b.db"):
-        server = Server(keys=sealed_keys(chained(3)), chain=[sealed_keys(chained(n)) for n in (1, 2, 3)])
+        server = Server(
+            keys=sealed_keys(chained(3)), chain=[sealed_keys(chained(n)) for n in (1, 2, 3)]
+        )
         server.log.digests.append(NEWER.digest)
         opened(server, tmp_path / store)
         asked.append([url for url in server.fetched if "leaves" not in url])
@@ -319,7 +327,9 @@ def test_forked_heads_and_split_surveys_are_kept_and_can_be_read(tmp_path: Path)
     }
 
 
-def test_out_of_reach_a_logged_survey_opens_from_memory_while_the_witnesses_word_lasts(tmp_path: Path) -> None:
+def test_out_of_reach_a_logged_survey_opens_from_memory_while_the_witnesses_word_lasts(
+    tmp_path: Path,
+) -> None:
     server = Server()
     opened(server, tmp_path / "s.db")
     server.down = ("/v1/",)
@@ -346,7 +356,9 @@ THIEFS = replace(OTHER, version=10**9, prev=DOCUMENT.digest)
 RECOVERED = keys(chained(2, publisher=Role((NEW_PUBLISHER.public,), 1)))
 
 
-@pytest.mark.parametrize("stolen", [THIEFS, OTHER, NEWER], ids=["fast forward", "same version", "next version"])
+@pytest.mark.parametrize(
+    "stolen", [THIEFS, OTHER, NEWER], ids=["fast forward", "same version", "next version"]
+)
 @pytest.mark.parametrize("true", [DOCUMENT, NEWER], ids=["first", "second"])
 def test_after_a_theft_new_keys_bring_everybody_back(
     stolen: SurveyDocument, true: SurveyDocument, tmp_path: Path
@@ -374,7 +386,9 @@ def test_a_survey_signed_again_opens_for_those_who_had_it_pinned(tmp_path: Path)
     server = Server()
     opened(server, tmp_path / "s.db", PINNED)
     RECOVERED(server)
-    opened(server, tmp_path / "s.db", PINNED)  # nothing is fetched: the keys known here still stand behind it
+    opened(
+        server, tmp_path / "s.db", PINNED
+    )  # nothing is fetched: the keys known here still stand behind it
     other = Server(document=survey(ldp_block(), survey_id="cd" * 16), chain=server.chain)
     other.envelope = sealed(other.document.payload(), NEW_PUBLISHER)
     other.open(tmp_path / "s.db").close()  # now the new keys are known
@@ -394,7 +408,9 @@ def test_devices_follow_many_missed_rotations(tmp_path: Path) -> None:
     for i, (old, new) in enumerate(pairwise(roots)):
         expired = NOW - timedelta(days=5) if i % 2 else NOW + timedelta(days=300)
         document = chained(
-            i + 2, root=Role((new.public,), 1), expires=max(expired, LOGGED_KEYS.issued + timedelta(days=1))
+            i + 2,
+            root=Role((new.public,), 1),
+            expires=max(expired, LOGGED_KEYS.issued + timedelta(days=1)),
         )
         server.chain.append(sealed_keys(document, old, new))
     last = chained(8, root=Role((roots[-1].public,), 1))

@@ -44,14 +44,18 @@ def chances(mechanism: Mechanism) -> Chances:
 def results(mechanisms: Iterable[Mechanism]) -> Iterator[Callable[[tuple[int, ...]], Fraction]]:
     """Yield, for every result of several blocks together, its chance by the answers."""
     for rows in product(*map(chances, mechanisms)):
-        yield lambda answers, rows=rows: prod((row[x] for row, x in zip(rows, answers, strict=True)), start=Fraction(1))
+        yield lambda answers, rows=rows: prod(
+            (row[x] for row, x in zip(rows, answers, strict=True)), start=Fraction(1)
+        )
 
 
 def groups(world: World, by_stratum: bool) -> list[World]:
     """Return everybody, or the people of each stratum."""
     if not by_stratum:
         return [world]
-    return [[p for p in world if p.stratum == z and p.count] for z in sorted({p.stratum for p in world})]
+    return [
+        [p for p in world if p.stratum == z and p.count] for z in sorted({p.stratum for p in world})
+    ]
 
 
 def leakage(
@@ -76,7 +80,9 @@ def sureness(world: World, secret: str, value: int, mechanisms: Sequence[Mechani
     for chance in results(mechanisms):
         holders = [p for p in world if p.secrets[secret] == value]
         if everybody := _mean(world, chance, blocks) * sum(p.count for p in world):
-            found = max(found, _mean(holders, chance, blocks) * sum(p.count for p in holders) / everybody)
+            found = max(
+                found, _mean(holders, chance, blocks) * sum(p.count for p in holders) / everybody
+            )
     return found
 
 
@@ -88,7 +94,10 @@ def excess(world: World, secret: str, mechanisms: Sequence[Mechanism], ratio: Fr
         for chance in results(mechanisms)
     ]
     pairs = product(range(len(values)), repeat=2)
-    return max(sum((max(Fraction(0), row[s] - ratio * row[t]) for row in told), Fraction(0)) for s, t in pairs)
+    return max(
+        sum((max(Fraction(0), row[s] - ratio * row[t]) for row in told), Fraction(0))
+        for s, t in pairs
+    )
 
 
 def answer_odds(mechanisms: Sequence[Mechanism]) -> Fraction | None:
@@ -110,31 +119,46 @@ def strata_leakage(world: World, secret: str) -> tuple[Fraction, Fraction]:
     return lift, odds
 
 
-def table(world: World, secret: str, block: int, answers: int, values: range) -> tuple[tuple[int, ...], ...]:
+def table(
+    world: World, secret: str, block: int, answers: int, values: range
+) -> tuple[tuple[int, ...], ...]:
     """Return the counts [s][x] of a world."""
     return tuple(
-        tuple(sum(p.count for p in world if p.secrets[secret] == s and p.answers[block] == x) for x in range(answers))
+        tuple(
+            sum(p.count for p in world if p.secrets[secret] == s and p.answers[block] == x)
+            for x in range(answers)
+        )
         for s in values
     )
 
 
-def promise(world: World, notion: str, secret: str, block: int, mechanism: Mechanism, *, stratified: bool) -> Promise:
+def promise(
+    world: World, notion: str, secret: str, block: int, mechanism: Mechanism, *, stratified: bool
+) -> Promise:
     """Return a promise whose level is the mechanism's true one, everywhere or within every stratum."""
     values = range(1 + max(p.secrets[secret] for p in world))
-    tables = tuple(table(group, secret, block, mechanism.answers, values) for group in groups(world, stratified))
+    tables = tuple(
+        table(group, secret, block, mechanism.answers, values)
+        for group in groups(world, stratified)
+    )
     prior = Prior(secret, tuple(f"s{i}" for i in range(len(tables[0]))), tables, "a census")
     found = [leakage(group, secret, [mechanism], [block]) for group in groups(world, stratified)]
     lift, odds = max(lift for lift, _ in found), max(odds for _, odds in found)
     level = odds if notion == "secret-ldp" else lift
     if notion == "srlip":
-        level = max(lift_beside(group, secret, mechanism, block) for group in groups(world, stratified))
+        level = max(
+            lift_beside(group, secret, mechanism, block) for group in groups(world, stratified)
+        )
     more: dict[str, object] = {"level": level.as_integer_ratio()}
     if notion == "alip":
         more["low_level"] = level.as_integer_ratio()
     if notion == "srlip":
         more["attributes"] = ATTRIBUTES
     if notion == "dpv":
-        sure = max(sureness_of_block(group, secret, 1, mechanism, block) for group in groups(world, stratified))
+        sure = max(
+            sureness_of_block(group, secret, 1, mechanism, block)
+            for group in groups(world, stratified)
+        )
         more = {"level": sure.as_integer_ratio(), "sensitive": 1}
     return Promise.under(Claim(notion, joint=prior.table, **more), prior)  # type: ignore[arg-type]
 
@@ -145,7 +169,9 @@ def lift_beside(world: World, secret: str, mechanism: Mechanism, block: int) -> 
     for known in ((), (0,), (1,), (0, 1)):
         for values in product(*(range(ATTRIBUTES[j]) for j in known)):
             fits = [
-                p for p in world if all(_parts(p.answers[block])[j] == v for j, v in zip(known, values, strict=True))
+                p
+                for p in world
+                if all(_parts(p.answers[block])[j] == v for j, v in zip(known, values, strict=True))
             ]
             found = max(found, leakage(fits, secret, [mechanism], [block])[0])
     return found
@@ -155,16 +181,22 @@ def _parts(answer: int) -> tuple[int, int]:
     return divmod(answer, ATTRIBUTES[1])
 
 
-def sureness_of_block(world: World, secret: str, value: int, mechanism: Mechanism, block: int) -> Fraction:
+def sureness_of_block(
+    world: World, secret: str, value: int, mechanism: Mechanism, block: int
+) -> Fraction:
     """Return the most that P(secret = value | symbol of one block) can be."""
-    return sureness([replace(p, answers=(p.answers[block],)) for p in world], secret, value, [mechanism])
+    return sureness(
+        [replace(p, answers=(p.answers[block],)) for p in world], secret, value, [mechanism]
+    )
 
 
 def block_of(name: str, mechanism: Mechanism, *promises: Promise) -> Block:
     """A block of one question."""
     asked = question(name, *(f"c{x}" for x in range(mechanism.answers)))
     prior = (1,) * mechanism.answers
-    return Block(name, (asked,), mechanism, promises, prior, stated_ceiling(mechanism), "optimal", None)
+    return Block(
+        name, (asked,), mechanism, promises, prior, stated_ceiling(mechanism), "optimal", None
+    )
 
 
 def document_of(*blocks: Block, strata: int = 1) -> SurveyDocument:
@@ -175,7 +207,9 @@ def document_of(*blocks: Block, strata: int = 1) -> SurveyDocument:
     return document
 
 
-def _mean(world: World, chance: Callable[[tuple[int, ...]], Fraction], blocks: Iterable[int]) -> Fraction:
+def _mean(
+    world: World, chance: Callable[[tuple[int, ...]], Fraction], blocks: Iterable[int]
+) -> Fraction:
     """Return the chance of a result among these people."""
     chosen = tuple(blocks)
     whole = sum((p.count * chance(tuple(p.answers[b] for b in chosen)) for p in world), Fraction(0))

@@ -39,7 +39,9 @@ def random_row(rng: random.Random, total: int, columns: int) -> tuple[int, ...]:
     return tuple(b - a for a, b in zip([0, *cuts], [*cuts, total], strict=True))
 
 
-def random_mechanism(rng: random.Random, answers: int, reports: int, bits: int = 48) -> DenseMechanism:
+def random_mechanism(
+    rng: random.Random, answers: int, reports: int, bits: int = 48
+) -> DenseMechanism:
     """A mechanism without structure: no privacy, any rank."""
     while True:
         weights = tuple(random_row(rng, 1 << bits, reports) for _ in range(answers))
@@ -69,11 +71,15 @@ def admits_identity(notion: str, level: tuple[int, int], prior: Prior) -> bool:
     return cone_of(notion, level, prior).admits_identity()
 
 
-def wanted(prior: Prior, notion: str, epsilon: Fraction, mechanism: str = "optimal", **options: Any) -> DesignRequest:
+def wanted(
+    prior: Prior, notion: str, epsilon: Fraction, mechanism: str = "optimal", **options: Any
+) -> DesignRequest:
     return DesignRequest(prior, (promise(notion, prior, epsilon),), mechanism, **options)
 
 
-def claims_of(kind: str, rng: random.Random, low: float = 0.2, high: float = 1.5) -> tuple[Prior, tuple[Claim, ...]]:
+def claims_of(
+    kind: str, rng: random.Random, low: float = 0.2, high: float = 1.5
+) -> tuple[Prior, tuple[Claim, ...]]:
     """A random prior over four answers and what one of EVERY_NOTION promises of it at a level from `low` to `high`."""
 
     def level() -> tuple[int, int]:
@@ -83,8 +89,12 @@ def claims_of(kind: str, rng: random.Random, low: float = 0.2, high: float = 1.5
     joint, other = prior.joint, random_prior(rng, 4, 2).joint
     if kind.startswith("rldp"):
         prior = random_prior(rng, 2, 2)
-        bounds = tuple(tuple((rng.randint(0, 40) * n // sum(row), 50) for n in row) for row in prior.joint)
-        return pairs(prior), (Claim("rldp", level(), lower_bounds=bounds, diagonal=kind == "rldp-diagonal"),)
+        bounds = tuple(
+            tuple((rng.randint(0, 40) * n // sum(row), 50) for n in row) for row in prior.joint
+        )
+        return pairs(prior), (
+            Claim("rldp", level(), lower_bounds=bounds, diagonal=kind == "rldp-diagonal"),
+        )
     share = Fraction(prior.masses[0], prior.total)
     made: dict[str, Callable[[], tuple[Claim, ...]]] = {
         "alip": lambda: (Claim("alip", level(), joint, low_level=level()),),
@@ -97,7 +107,9 @@ def claims_of(kind: str, rng: random.Random, low: float = 0.2, high: float = 1.5
             Claim("secret-ldp", level(), joint),
             no_violation(prior, share + (1 - share) / 9, 0),
         ),
-        "two-priors": lambda: tuple(Claim("lip", E, table) for E in (level(),) for table in (joint, other)),
+        "two-priors": lambda: tuple(
+            Claim("lip", E, table) for E in (level(),) for table in (joint, other)
+        ),
     }
     return prior, made[kind]() if kind in made else (claim_of(kind, level(), prior),)
 

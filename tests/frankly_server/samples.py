@@ -18,7 +18,13 @@ SURVEY = "ab" * 16
 
 def put(database: Database, document: SurveyDocument) -> SurveyDocument:
     """Store a document as published."""
-    row = DocumentRow(document.digest, document.survey, document.version, document.digest, sealed(document.payload()))
+    row = DocumentRow(
+        document.digest,
+        document.survey,
+        document.version,
+        document.digest,
+        sealed(document.payload()),
+    )
     with database.transaction("test") as tx:
         if tx.surveys.get(document.survey) is None:
             tx.surveys.add(SurveyRow(document.survey, f"s-{document.survey[:8]}", "{}"))
@@ -32,11 +38,17 @@ def published(database: Database, *blocks: Block, survey_id: str = SURVEY) -> Su
 
 
 def report(
-    document: SurveyDocument, *symbols: int, report_id: str | None = None, strata: dict[str, str] | None = None
+    document: SurveyDocument,
+    *symbols: int,
+    report_id: str | None = None,
+    strata: dict[str, str] | None = None,
 ) -> Report:
     """A report on a document, with symbols 0 unless given."""
     return Report(
-        document.digest, report_id or secrets.token_hex(16), symbols or (0,) * len(document.blocks), strata or {}
+        document.digest,
+        report_id or secrets.token_hex(16),
+        symbols or (0,) * len(document.blocks),
+        strata or {},
     )
 
 
@@ -45,12 +57,16 @@ def body(document: SurveyDocument, *symbols: int, report_id: str | None = None) 
     return report(document, *symbols, report_id=report_id).to_bytes(document.report_length)
 
 
-def row(*symbols: int, report_id: str | None = None, document: str = "sha256:" + "cd" * 32) -> ReportRow:
+def row(
+    *symbols: int, report_id: str | None = None, document: str = "sha256:" + "cd" * 32
+) -> ReportRow:
     """A report as stored."""
     return ReportRow(SURVEY, report_id or secrets.token_hex(16), document, symbols or (0, 1), "")
 
 
-def release(database: Database, *documents: SurveyDocument, at: str = "2026-06-02T00:00:00Z", step: int = 1) -> int:
+def release(
+    database: Database, *documents: SurveyDocument, at: str = "2026-06-02T00:00:00Z", step: int = 1
+) -> int:
     """Release what is pending of some documents, by default every cell; return how many reports that were."""
     n = 0
     for document in documents:
@@ -59,7 +75,9 @@ def release(database: Database, *documents: SurveyDocument, at: str = "2026-06-0
     return n
 
 
-def released(database: Database, document: SurveyDocument, rows: Iterable[ReportRow], day: str = "2026-06-02") -> int:
+def released(
+    database: Database, document: SurveyDocument, rows: Iterable[ReportRow], day: str = "2026-06-02"
+) -> int:
     """Store reports on a document and release them on a day."""
     with database.transaction("receive") as tx:
         tx.reports.add(list(rows))
@@ -69,7 +87,11 @@ def released(database: Database, document: SurveyDocument, rows: Iterable[Report
 def stored(tx: Transaction, survey_id: str = SURVEY) -> list[ReportRow]:
     """Every report of a survey, pending ones too."""
     ids = tx._connection.scalars(select(reports.c.id).where(reports.c.survey == survey_id)).all()
-    return [row for i in range(0, len(ids), 500) for row in tx.reports.get_many(survey_id, ids[i : i + 500]).values()]
+    return [
+        row
+        for i in range(0, len(ids), 500)
+        for row in tx.reports.get_many(survey_id, ids[i : i + 500]).values()
+    ]
 
 
 def spent(database: Database, survey_id: str = SURVEY) -> int:

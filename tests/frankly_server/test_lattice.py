@@ -59,9 +59,17 @@ class History:
         found: Tally = Counter()
         for day, (region, age), tally in self.batches:
             year, week, _ = date.fromisoformat(day).isocalendar()
-            told = {"region": region, "age": age, "day": day, "week": f"{year}-W{week:02d}", "version": "1"}
+            told = {
+                "region": region,
+                "age": age,
+                "day": day,
+                "week": f"{year}-W{week:02d}",
+                "version": "1",
+            }
             told["days"] = asked.get("days", "")
-            if (since or "") <= day <= (until or "9") and all(told[name] == value for name, value in asked.items()):
+            if (since or "") <= day <= (until or "9") and all(
+                told[name] == value for name, value in asked.items()
+            ):
                 found += tally
         return found
 
@@ -77,10 +85,15 @@ def place(tmp_path: Path, sqlite_url: str) -> Iterator[Site]:
 def everything(site: Site) -> dict[str, bytes]:
     """All that is told of reports, by where."""
     found = {f"json {query}": site.estimates(query) for query in QUERIES}
-    found |= {f"csv {query}": site.estimates(query + ("&" if query else "?") + "format=csv") for query in QUERIES}
+    found |= {
+        f"csv {query}": site.estimates(query + ("&" if query else "?") + "format=csv")
+        for query in QUERIES
+    }
     found["parquet"] = site.estimates("?format=parquet")
     found["audit"] = site.client.get(f"/v1/surveys/{site.survey}/audit")
-    assert {name: answer.status_code for name, answer in found.items() if answer.status_code != 200} == {}
+    assert {
+        name: answer.status_code for name, answer in found.items() if answer.status_code != 200
+    } == {}
     return {name: answer.data for name, answer in found.items()} | {
         f"tag {query}": site.estimates(query).headers["ETag"].encode() for query in QUERIES
     }
@@ -106,7 +119,9 @@ def check(site: Site, history: History, told: dict[str, bytes]) -> int:
             if tally.total() < document.min_reports:
                 assert (asked["status"], asked["rows"]) == ("insufficient", [])
                 continue
-            shares = estimate(block.mechanism, [tally[y] for y in range(2)], design_prior=block.design_prior).unbiased
+            shares = estimate(
+                block.mechanism, [tally[y] for y in range(2)], design_prior=block.design_prior
+            ).unbiased
             assert asked["rows"][0]["estimate"] == pytest.approx(shares[0], abs=1e-12)
             numbers += 1
         lines = list(csv.DictReader(io.StringIO(told[f"csv{name[4:]}"].decode())))
@@ -119,7 +134,9 @@ def check(site: Site, history: History, told: dict[str, bytes]) -> int:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_every_answer_lies_in_the_lattice_of_released_batches(place: Site, seed: int, full: bool) -> None:
+def test_every_answer_lies_in_the_lattice_of_released_batches(
+    place: Site, seed: int, full: bool
+) -> None:
     rng, history, number, numbers = Random(seed), History(), 0, 0
     step, told = 10, everything(place)
     for day in range(12 if full else 5):
@@ -135,7 +152,9 @@ def test_every_answer_lies_in_the_lattice_of_released_batches(place: Site, seed:
             # Polled during intake: nothing has changed since the last release, to the last byte.
             assert everything(place) == told
         with place.services.database.transaction("release") as tx:
-            n = tx.releases.release(place.survey, place.digest, step, f"{at}T00:00:00Z", is_over=False)
+            n = tx.releases.release(
+                place.survey, place.digest, step, f"{at}T00:00:00Z", is_over=False
+            )
         before = len(history.batches)
         history.release(at, step)
         assert n == sum(tally.total() for *_, tally in history.batches[before:])

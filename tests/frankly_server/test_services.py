@@ -61,7 +61,9 @@ def test_start_is_refused_without_a_usable_key(services: Services, tmp_path: Pat
 def test_opening_checks_the_database(tmp_path: Path) -> None:
     with pytest.raises(UnsafeStore, match="frankly migrate"):
         Services.open(Settings(home=tmp_path), FixedClock(NOW))
-    missing = Settings.model_validate({"home": tmp_path, "database_url": f"sqlite:///{tmp_path}/none/x.db"})
+    missing = Settings.model_validate(
+        {"home": tmp_path, "database_url": f"sqlite:///{tmp_path}/none/x.db"}
+    )
     with pytest.raises(StoreUnavailable):
         Services.open(missing, FixedClock(NOW))
 

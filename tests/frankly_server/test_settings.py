@@ -44,7 +44,9 @@ def test_the_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         ("FRANKLY_DEBUG", "true"),
     ],
 )
-def test_bad_settings_are_named_and_not_repeated(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+def test_bad_settings_are_named_and_not_repeated(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
     monkeypatch.setenv(name, value)
     with pytest.raises(InvalidInput) as refused:
         Settings.load()
@@ -70,13 +72,19 @@ def rows(page: str, heading: str) -> dict[str, str]:
 
 def test_the_table_of_settings_is_complete_and_tells_the_defaults(root: Path) -> None:
     told = rows((root / "docs" / "operations.md").read_text(encoding="utf-8"), "## Settings\n")
-    own = {f"FRANKLY_{name.upper()}": field.default for name, field in Settings.model_fields.items()}
+    own = {
+        f"FRANKLY_{name.upper()}": field.default for name, field in Settings.model_fields.items()
+    }
     assert set(told) == set(own) | Settings.client_variables
     shown = {name: default for name, default in own.items() if default not in (None, "")}
     assert {name: told[name] for name in shown} == {
-        name: f"`{str(default).lower() if default is False else default}`" for name, default in shown.items()
+        name: f"`{str(default).lower() if default is False else default}`"
+        for name, default in shown.items()
     }
-    assert {told[name] for name in set(told) - set(shown)} == {"none", "`frankly.db` under `FRANKLY_HOME`"}
+    assert {told[name] for name in set(told) - set(shown)} == {
+        "none",
+        "`frankly.db` under `FRANKLY_HOME`",
+    }
 
 
 def test_the_table_of_the_compose_file_is_complete(root: Path) -> None:
@@ -85,6 +93,7 @@ def test_the_table_of_the_compose_file_is_complete(root: Path) -> None:
     used = dict(re.findall(r"\$\{([A-Z_]+):([-?][^}]*)\}", text))
     assert set(told) == set(used)
     defaults = {
-        name: "needed" if how[0] == "?" else f"`{how[1:]}`" if how[1:] else "none" for name, how in used.items()
+        name: "needed" if how[0] == "?" else f"`{how[1:]}`" if how[1:] else "none"
+        for name, how in used.items()
     }
     assert told == defaults

@@ -10,7 +10,9 @@ from frankly_server.trends import Trend, TrendPoint, trend_plot
 SVG = "{http://www.w3.org/2000/svg}"
 DAYS = ["2026-06-01", "2026-06-02", "2026-06-03"]
 TRENDS = [
-    Trend("No & <never>", [TrendPoint(DAYS[0], 0.7, 0.6, 0.8), TrendPoint(DAYS[2], 0.9, 0.75, 1.05)]),
+    Trend(
+        "No & <never>", [TrendPoint(DAYS[0], 0.7, 0.6, 0.8), TrendPoint(DAYS[2], 0.9, 0.75, 1.05)]
+    ),
     Trend(
         "Yes",
         [
@@ -26,7 +28,9 @@ Y = Axis("margin, points", lambda value: f"{value:.3g}")
 
 def places(tree: ElementTree.Element, kind: str) -> list[tuple[float, float]]:
     return [
-        (float(c.get("cx") or 0), float(c.get("cy") or 0)) for c in tree.iter(f"{SVG}circle") if c.get("class") == kind
+        (float(c.get("cx") or 0), float(c.get("cy") or 0))
+        for c in tree.iter(f"{SVG}circle")
+        if c.get("class") == kind
     ]
 
 
@@ -47,10 +51,14 @@ def test_every_point_has_its_place_and_every_margin_its_whisker() -> None:
 
 
 def test_whiskers_end_where_the_interval_does() -> None:
-    tree = ElementTree.fromstring(trend_plot("t", DAYS[:1], [Trend("a", [TrendPoint(DAYS[0], 0.5, 0.0, 1.0)])]))
+    tree = ElementTree.fromstring(
+        trend_plot("t", DAYS[:1], [Trend("a", [TrendPoint(DAYS[0], 0.5, 0.0, 1.0)])])
+    )
     line = next(line for line in tree.iter(f"{SVG}line") if line.get("class") == "whisker")
     ((_, middle),) = places(tree, "curve-point")
-    assert (float(line.get("y1") or 0) + float(line.get("y2") or 0)) / 2 == pytest.approx(middle, abs=0.1)
+    assert (float(line.get("y1") or 0) + float(line.get("y2") or 0)) / 2 == pytest.approx(
+        middle, abs=0.1
+    )
 
 
 @pytest.mark.parametrize("trends", [[], [Trend("a", [])]])
@@ -86,7 +94,9 @@ def test_marks_on_one_another_share_their_label() -> None:
 
 @pytest.mark.parametrize("scale", [1e-6, 0.003, 1.0, 250.0])
 def test_everything_lies_within_the_plot(scale: float) -> None:
-    drawn = curve_plot("t", [(0.1 * scale, scale), (scale, 0.1 * scale)], [Mark("far", scale, scale)], X, Y)
+    drawn = curve_plot(
+        "t", [(0.1 * scale, scale), (scale, 0.1 * scale)], [Mark("far", scale, scale)], X, Y
+    )
     tree = ElementTree.fromstring(drawn)
     for kind in ("curve-point", "mark"):
         for x, y in places(tree, kind):

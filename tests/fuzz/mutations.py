@@ -9,12 +9,71 @@ from typing import Any
 from hypothesis import strategies as st
 
 WORDS = [
-    *(b"null", b"true", b"NaN", b"-Infinity", b"1.5", b"1e999999999", b"-0", b"0", b"01", b"9" * 5000),
-    *(b"9007199254740992", b"-1", b'""', b"{}", b"[]", b'"a":1,', b'{"a":' * 50, b"[" * 100_000, b"]" * 9),
-    *(b"\xff", b"\x00", b"\xed\xa0\x80", b'"\\ud800"', "é€\u202e".encode(), b"\n", b"\n\n", b" " * 70_000, b"="),
-    *("— x y\n".encode() * 70, b"==", b"index 99999999999999999\n", b"A" * 4000, b"%00", b"@", b"://", b"[::1"),
+    *(
+        b"null",
+        b"true",
+        b"NaN",
+        b"-Infinity",
+        b"1.5",
+        b"1e999999999",
+        b"-0",
+        b"0",
+        b"01",
+        b"9" * 5000,
+    ),
+    *(
+        b"9007199254740992",
+        b"-1",
+        b'""',
+        b"{}",
+        b"[]",
+        b'"a":1,',
+        b'{"a":' * 50,
+        b"[" * 100_000,
+        b"]" * 9,
+    ),
+    *(
+        b"\xff",
+        b"\x00",
+        b"\xed\xa0\x80",
+        b'"\\ud800"',
+        "é€\u202e".encode(),
+        b"\n",
+        b"\n\n",
+        b" " * 70_000,
+        b"=",
+    ),
+    *(
+        "— x y\n".encode() * 70,
+        b"==",
+        b"index 99999999999999999\n",
+        b"A" * 4000,
+        b"%00",
+        b"@",
+        b"://",
+        b"[::1",
+    ),
 ]
-ODD: list[Any] = [None, True, 0, -1, 1, 2**53, 2**70, 10**39, "", "x", "é", "\x00", [], {}, [[]], [1, 2], {"a": 1}, 1.5]
+ODD: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1,
+    2**53,
+    2**70,
+    10**39,
+    "",
+    "x",
+    "é",
+    "\x00",
+    [],
+    {},
+    [[]],
+    [1, 2],
+    {"a": 1},
+    1.5,
+]
 
 
 class Seeds(tuple[bytes, ...]):
@@ -40,9 +99,17 @@ def bent_bytes(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
         elif kind == "repeat":
             data = data[:end] + data[at:]
         elif kind == "many":
-            data = data[:at] + data[at : at + 40] * draw(st.sampled_from([2, 70, 300, 3000])) + data[at:]
+            data = (
+                data[:at]
+                + data[at : at + 40] * draw(st.sampled_from([2, 70, 300, 3000]))
+                + data[at:]
+            )
         elif kind == "word":
-            data = data[:at] + draw(st.sampled_from(WORDS)) + data[at if draw(st.booleans()) else end :]
+            data = (
+                data[:at]
+                + draw(st.sampled_from(WORDS))
+                + data[at if draw(st.booleans()) else end :]
+            )
         elif kind == "seed":
             other = seeds[draw(st.integers(0, len(seeds) - 1))]
             data = data[:at] + other[len(other) // 2 :]
@@ -59,10 +126,18 @@ def bent_json(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
         parent: Any = None
         key: Any = None
         target = body
-        while isinstance(target, dict | list) and target and (parent is None or draw(st.integers(0, 9))):
+        while (
+            isinstance(target, dict | list)
+            and target
+            and (parent is None or draw(st.integers(0, 9)))
+        ):
             parent, key = (
                 target,
-                draw(st.sampled_from(sorted(target) if isinstance(target, dict) else range(len(target)))),
+                draw(
+                    st.sampled_from(
+                        sorted(target) if isinstance(target, dict) else range(len(target))
+                    )
+                ),
             )
             target = target[key]
         if parent is None:
@@ -75,8 +150,12 @@ def bent_json(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
         elif kind == "double" and isinstance(parent, list):
             parent.insert(key, deepcopy(target))
         else:
-            parent[key] = deepcopy(draw(st.sampled_from(ODD)))  # later edits must not change the list itself
-    return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+            parent[key] = deepcopy(
+                draw(st.sampled_from(ODD))
+            )  # later edits must not change the list itself
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode(
+        "utf-8", "surrogatepass"
+    )
 
 
 def hostile(seeds: Sequence[bytes]) -> st.SearchStrategy[bytes]:

@@ -39,7 +39,15 @@ from frankly_sdk.link import SurveyLink
 from frankly_sdk.transport import Reply
 
 from tests.frankly_protocol.every_kind import DATA, KINDS
-from tests.frankly_protocol.samples import NOW, PUBLISHER, keys_document, lip_block, sealed, sealed_keys, survey
+from tests.frankly_protocol.samples import (
+    NOW,
+    PUBLISHER,
+    keys_document,
+    lip_block,
+    sealed,
+    sealed_keys,
+    survey,
+)
 from tests.frankly_protocol.trust.samples import FakeLog, role
 from tests.vectors import make
 
@@ -59,7 +67,11 @@ def _vectors(name: str) -> Any:
     return json.loads((make.HERE / f"{name}.json").read_text("ascii"))
 
 
-DOCUMENTS = [entry["payload"].encode() for entry in _vectors("documents")["documents"] if entry["name"] != "everything"]
+DOCUMENTS = [
+    entry["payload"].encode()
+    for entry in _vectors("documents")["documents"]
+    if entry["name"] != "everything"
+]
 assert len(DOCUMENTS) == len(KINDS) * len(DATA)
 ROLE = keys_document().publisher
 LINK = SurveyLink("https://collect.example", "ab" * 16, None)
@@ -67,7 +79,9 @@ LOG = FakeLog([f"sha256:{i:064x}" for i in range(5)])
 PROOF = LOG.proof(LOG.digests[2])
 KEYS = [sealed_keys(replace(keys_document(version), log=role())) for version in (1, 2, 3)]
 RSA = encode_token(
-    generate_private_key(65537, 2048).public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    generate_private_key(65537, 2048)
+    .public_key()
+    .public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 )
 REPORTS = [case["report"].encode() for case in _vectors("sampling")["reports"]]
 RECEIPT = b'{"status":"accepted","id":"' + b"ab" * 16 + b'"}'
@@ -138,7 +152,10 @@ LOOSE = (*REPORTS, RECEIPT)
 PAYLOADS = (survey(lip_block()).payload(), *DOCUMENTS[::5])
 SURVEYS = tuple(map(sealed, PAYLOADS))
 NOTES = (PROOF.signed.to_bytes(), LOG.head(0).to_bytes(), LOG.head(3, ["w1.example"]).to_bytes())
-URLS = (b"https://a.example/s/" + b"ab" * 16, b"http://[::1]:80/s/" + b"0" * 32 + b"#sha256=" + b"cd" * 32)
+URLS = (
+    b"https://a.example/s/" + b"ab" * 16,
+    b"http://[::1]:80/s/" + b"0" * 32 + b"#sha256=" + b"cd" * 32,
+)
 NUMERALS = (b"0.5", b"1e999999", b"NaN", b"10")
 GOOD_TOKEN = encode_token(bytes(32)).encode()
 INVITE, ISSUED = TokenRule("invite"), TokenRule("rsa-pss", RSA)
@@ -147,27 +164,41 @@ PARSERS: dict[str, Parser] = {
     "canonical JSON": Parser(canonical.loads, PAYLOADS),
     "strict JSON": Parser(canonical.parse_json, LOOSE, (InvalidInput,)),
     "strict JSON, decimals": Parser(
-        lambda data: canonical.parse_json(data, decimals=True), (b'{"a":[1.5,-2e-3,"x"]}', *LOOSE), (InvalidInput,)
+        lambda data: canonical.parse_json(data, decimals=True),
+        (b'{"a":[1.5,-2e-3,"x"]}', *LOOSE),
+        (InvalidInput,),
     ),
     "envelope": Parser(_envelope, SURVEYS),
     "survey document": Parser(_survey, tuple(DOCUMENTS)),
     "signed survey document": Parser(_signed, PAYLOADS, (DocumentRejected, LinkError)),
-    "keys document": Parser(KeysDocument.parse, tuple(Envelope.from_bytes(k, KEYS_TYPE).payload for k in KEYS)),
+    "keys document": Parser(
+        KeysDocument.parse, tuple(Envelope.from_bytes(k, KEYS_TYPE).payload for k in KEYS)
+    ),
     "keys envelope": Parser(lambda data: accept_keys(data, NOW), tuple(KEYS)),
     "chain of keys": Parser(_chain, (write_chain(KEYS), write_chain([]))),
     "report": Parser(_report, tuple(REPORTS), (InvalidInput,)),
     "checkpoint and cosignatures": Parser(_checkpoint, NOTES, (LogError,)),
     "log proof": Parser(
-        lambda data: LogProof.from_bytes(data).require(LOG.digests[2], role(), NOW), (PROOF.to_bytes(),), (LogError,)
+        lambda data: LogProof.from_bytes(data).require(LOG.digests[2], role(), NOW),
+        (PROOF.to_bytes(),),
+        (LogError,),
     ),
     "link": Parser(_text(SurveyLink.parse), URLS, (LinkError,)),
     "invite": Parser(_text(_token(INVITE)), (GOOD_TOKEN,), (InvalidInput,)),
-    "issued token": Parser(_text(_token(ISSUED)), (GOOD_TOKEN, encode_token(bytes(320)).encode()), (InvalidInput,)),
+    "issued token": Parser(
+        _text(_token(ISSUED)), (GOOD_TOKEN, encode_token(bytes(320)).encode()), (InvalidInput,)
+    ),
     "issuer's key": Parser(
-        _text(lambda text: check_token(TokenRule("rsa-pss", text), "ab" * 16, "x")), (RSA.encode(),), (InvalidInput,)
+        _text(lambda text: check_token(TokenRule("rsa-pss", text), "ab" * 16, "x")),
+        (RSA.encode(),),
+        (InvalidInput,),
     ),
     "receipt or problem": Parser(_reply, (b"\x01" + RECEIPT, *_problems()), ()),
-    "Retry-After": Parser(_text(_retry_after), (b"60", b"1e9", b"Wed, 21 Oct 2026 07:28:00 GMT"), ()),
-    "analyst's answer or problem": Parser(_analyst, (b"\x00" + RECEIPT, *_problems()), (Refused, Unreachable)),
+    "Retry-After": Parser(
+        _text(_retry_after), (b"60", b"1e9", b"Wed, 21 Oct 2026 07:28:00 GMT"), ()
+    ),
+    "analyst's answer or problem": Parser(
+        _analyst, (b"\x00" + RECEIPT, *_problems()), (Refused, Unreachable)
+    ),
     "level": Parser(_text(parse_epsilon), NUMERALS, (InvalidInput,)),
 }

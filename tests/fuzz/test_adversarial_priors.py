@@ -39,12 +39,17 @@ def leaky(rng: Random, a: int, *, endless: bool) -> DenseMechanism:
 
 def block_of(name: str, a: int, mechanism: DenseMechanism, promise: Promise) -> Block:
     asked = (question(name, *(f"c{i}" for i in range(a))),)
-    return Block(name, asked, mechanism, (promise,), (1,) * a, stated_ceiling(mechanism), "optimal", None)
+    return Block(
+        name, asked, mechanism, (promise,), (1,) * a, stated_ceiling(mechanism), "optimal", None
+    )
 
 
 def under(notion: str, joint: Any, **more: Any) -> Promise:
     prior = Prior(
-        "secret", tuple(f"s{i}" for i in range(len(joint))), (tuple(map(tuple, joint)),), "a table made to fit"
+        "secret",
+        tuple(f"s{i}" for i in range(len(joint))),
+        (tuple(map(tuple, joint)),),
+        "a table made to fit",
     )
     claim = Claim(notion, more.pop("level", ONE), prior.table, **more)
     return Promise.under(claim, prior)
@@ -60,7 +65,9 @@ def independent(rng: Random, notion: str) -> list[Block]:
         known = leaky(rng, a, endless=endless).weights
         mechanism = DenseMechanism(48, tuple(known[u] for _ in range(2) for u in range(a)))
         claim = Claim("rldp", ONE, lower_bounds=(row, row))
-        return [block_of("q", 2 * a, mechanism, Promise(claim, None, "secret", "a table made to fit"))]
+        return [
+            block_of("q", 2 * a, mechanism, Promise(claim, None, "secret", "a table made to fit"))
+        ]
     rows, columns = ([rng.randint(1, 9) for _ in range(size)] for size in (s, a))
     joint = [[n * m for m in columns] for n in rows]
     more: dict[str, Any] = {}
@@ -88,12 +95,19 @@ def exclusive_or(rng: Random, notion: str) -> list[Block]:
     """Two fair bits, each told as it is or nearly: neither says anything of their sum, both say all."""
     endless = rng.random() < 0.5
     more: dict[str, Any] = {"low_level": ONE} if notion == "alip" else {}
-    return [block_of(n, 2, leaky(rng, 2, endless=endless), under(notion, [[1, 1]] * 2, **more)) for n in ("p", "q")]
+    return [
+        block_of(n, 2, leaky(rng, 2, endless=endless), under(notion, [[1, 1]] * 2, **more))
+        for n in ("p", "q")
+    ]
 
 
 FAMILIES = [
     *((independent, notion) for notion in PRIOR_BASED),
-    *((family, notion) for family in (massless, exclusive_or) for notion in ("lip", "secret-ldp", "alip")),
+    *(
+        (family, notion)
+        for family in (massless, exclusive_or)
+        for notion in ("lip", "secret-ldp", "alip")
+    ),
 ]
 
 
@@ -104,7 +118,9 @@ def documents(count: int) -> list[tuple[str, SurveyDocument]]:
         family, notion = FAMILIES[i % len(FAMILIES)]
         blocks = family(rng, notion)
         if rng.random() < 0.3:
-            blocks.insert(rng.randrange(len(blocks) + 1), ldp_block("free", rng.choice(["0.1", "0.5", "1"])))
+            blocks.insert(
+                rng.randrange(len(blocks) + 1), ldp_block("free", rng.choice(["0.1", "0.5", "1"]))
+            )
         found.append((family.__name__, survey(*blocks, survey_id=f"{i:032x}")))
     return found
 
@@ -139,7 +155,9 @@ def check(family: str, document: SurveyDocument, folder: Path | None) -> str:
     level = document.report_level
     for logged in (False, True):
         with pytest.raises(PolicyRefused) as caught:
-            Policy(cap="64", allow_unpinned=True).check(document, level, pinned=False, logged=logged, spent=[])
+            Policy(cap="64", allow_unpinned=True).check(
+                document, level, pinned=False, logged=logged, spent=[]
+            )
         assert caught.value.reason == "ceiling"
     told = explain(document, level, ["ab" * 32])
     for block, said in zip(document.blocks, told.blocks, strict=True):
@@ -149,12 +167,19 @@ def check(family: str, document: SurveyDocument, folder: Path | None) -> str:
             endless = said.ceiling is None
             assert ("more than ×16 million" in said.words) == endless
             assert ("changes odds by at most ×" in said.words) != endless
-    expected, cost = ledger(document), multiplied([true_ceiling(block) for block in document.blocks])
+    expected, cost = (
+        ledger(document),
+        multiplied([true_ceiling(block) for block in document.blocks]),
+    )
     assert (level.odds, level.cost.odds) == (expected, cost)
     if folder is not None:
         server = FakeServer(document=document)
         with pytest.raises(PolicyRefused):
-            server.open(folder / "unpinned.db", link=server.link.partition("#")[0], policy=Policy(allow_unpinned=True))
+            server.open(
+                folder / "unpinned.db",
+                link=server.link.partition("#")[0],
+                policy=Policy(allow_unpinned=True),
+            )
         assert server.posted == []
     final = Policy(cap="5", final_surveys=(document.survey,))
     assert outcome_of(Policy(cap="5"), document) == expected_outcome(family, expected, cost)

@@ -99,7 +99,9 @@ def accepted_places(seed: int, count: int) -> set[tuple[str, str]]:
             for promise in block.promises:
                 for name, ratio in needed(block.mechanism, promise.claim).items():
                     level = getattr(promise.claim, name)
-                    assert level is None or (ratio is not None and ratio <= Fraction(*level)), payload
+                    assert level is None or (ratio is not None and ratio <= Fraction(*level)), (
+                        payload
+                    )
                 seen.add((block.mechanism.kind, promise.claim.notion))
     return seen
 

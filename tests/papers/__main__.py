@@ -7,6 +7,8 @@ from pathlib import Path
 from tests.papers.coverage import page
 
 if "--write" in sys.argv[1:]:
-    (Path(__file__).resolve().parents[2] / "docs" / "maths" / "coverage.md").write_text(page(), encoding="utf-8")
+    (Path(__file__).resolve().parents[2] / "docs" / "maths" / "coverage.md").write_text(
+        page(), encoding="utf-8"
+    )
 else:
     sys.stdout.write(page())

@@ -20,8 +20,13 @@ def page() -> str:
     summary = ", ".join(f"{number} {verdict}" for verdict, number in count.items())
     parts = [_HEAD, f"{len(everything)} claims: {summary}.\n"]
     for paper, claims in CLAIMS.items():
-        parts.append(f"## {paper}\n\n| Claim | What it says | Code | Test | Verdict |\n|---|---|---|---|---|")
-        parts.append("\n".join(_row(claim, sorted(set(shown.get(claim.name, [])))) for claim in claims) + "\n")
+        parts.append(
+            f"## {paper}\n\n| Claim | What it says | Code | Test | Verdict |\n|---|---|---|---|---|"
+        )
+        parts.append(
+            "\n".join(_row(claim, sorted(set(shown.get(claim.name, [])))) for claim in claims)
+            + "\n"
+        )
     return "\n".join(parts)
 
 

@@ -33,7 +33,9 @@ def subsets(n: int) -> list[tuple[int, ...]]:
 def needed_delta(table: Table, pairs: Sequence[tuple[int, int]], E: Fraction) -> Fraction:
     """The least δ for which P(A|x) ≤ E·P(A|x') + δ for all sets A of outputs, by trying every set."""
     return max(
-        sum((table[x][y] - E * table[z][y] for y in A), Fraction(0)) for x, z in pairs for A in subsets(len(table[0]))
+        sum((table[x][y] - E * table[z][y] for y in A), Fraction(0))
+        for x, z in pairs
+        for A in subsets(len(table[0]))
     )
 
 
@@ -48,7 +50,10 @@ def power(table: Table, n: int) -> tuple[list[list[Fraction]], list[tuple[int, i
     """The mechanism that answers for each of n people on its own, and the pairs of databases that differ in one."""
     people = list(product(range(len(table)), repeat=n))
     outputs = list(product(range(len(table[0])), repeat=n))
-    rows = [[_product(table[x][y] for x, y in zip(d, out, strict=True)) for out in outputs] for d in people]
+    rows = [
+        [_product(table[x][y] for x, y in zip(d, out, strict=True)) for out in outputs]
+        for d in people
+    ]
     near = [
         (i, j)
         for (i, d), (j, e) in product(enumerate(people), repeat=2)

@@ -22,7 +22,9 @@ def paper(*claims: str) -> Callable[[Test], Test]:
 
     def register(test: Test) -> Test:
         for claim in claims:
-            CLAIMS.setdefault(claim, []).append(f"{test.__module__.rpartition('.')[2]}::{test.__name__}")
+            CLAIMS.setdefault(claim, []).append(
+                f"{test.__module__.rpartition('.')[2]}::{test.__name__}"
+            )
         return test
 
     return register

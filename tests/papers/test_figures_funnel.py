@@ -138,11 +138,17 @@ def test_the_points_of_figures_6_7_and_9_are_the_formulas(counts: list[list[int]
     """α from (26), (29) and (30) by bisection; information from the tables; OUE over all 2^a reports."""
     P = np.array(counts, dtype=float)
     for epsilon in (0.2, 0.5):
-        for name, level, table in ((GRR, grr_lip, grr_table), (CR, cr_lip, cr_table), (OUE, oue_lip, oue_table)):
+        for name, level, table in (
+            (GRR, grr_lip, grr_table),
+            (CR, cr_lip, cr_table),
+            (OUE, oue_lip, oue_table),
+        ):
             point = fitted(name, Prior.from_rows(counts), Fraction(str(epsilon)))
             alpha = alpha_at(level, P, epsilon)
             assert point.alpha == pytest.approx(alpha, rel=1e-6), name
-            assert point.utility == pytest.approx(told(table(P, alpha), shares(P)[1]), rel=1e-6), name
+            assert point.utility == pytest.approx(told(table(P, alpha), shares(P)[1]), rel=1e-6), (
+                name
+            )
 
 
 @paper("Funnel Figure 6")
@@ -197,7 +203,10 @@ def test_the_more_answers_beside_secrets_the_more_cr_gains(full: bool) -> None:
 def test_which_alpha_is_larger_on_adult() -> None:
     """GRR's for S = occupation, X = education; Conditional Reporting's for X = relationship."""
     records = read_records(adult.DATA)
-    for answer, first, second in (("education", grr_lip, cr_lip), ("relationship", cr_lip, grr_lip)):
+    for answer, first, second in (
+        ("education", grr_lip, cr_lip),
+        ("relationship", cr_lip, grr_lip),
+    ):
         P = np.array(records.joint("occupation", answer), dtype=float)
         for epsilon in np.arange(0.5, 4.25, 0.5):
             assert alpha_at(first, P, float(epsilon)) >= alpha_at(second, P, float(epsilon)) - 1e-9

@@ -68,12 +68,17 @@ def test_the_points_of_figure_3_are_the_optima_over_exact_vertices() -> None:
 def test_independent_reporting_beats_secret_rr_on_large_alphabets() -> None:
     """15 × 16 and 42 × 6, panels c and d, where PolyOpt is left out: IR ≥ SRR ≥ GRR at ε = .3 and 1.5."""
     for shape in ((15, 16), (42, 6)):
-        (truth,) = [np.random.default_rng(34).dirichlet(np.full(shape[0] * shape[1], 0.5)).reshape(shape)]
+        (truth,) = [
+            np.random.default_rng(34).dirichlet(np.full(shape[0] * shape[1], 0.5)).reshape(shape)
+        ]
         counts = np.random.default_rng(35).multinomial(32561, truth.ravel()).reshape(shape)
         estimate = Estimate(tuple(tuple(int(n) for n in row) for row in counts))
         P = counts / 32561
         for epsilon in ("0.3", "1.5"):
-            ir, srr, grr = (information(P, estimate.table(name, Fraction(epsilon), 1)) for name in (IR, SRR, GRR))
+            ir, srr, grr = (
+                information(P, estimate.table(name, Fraction(epsilon), 1))
+                for name in (IR, SRR, GRR)
+            )
             assert ir >= srr * (1 - 1e-9) >= grr * (1 - 1e-9)
 
 
@@ -82,7 +87,9 @@ def test_what_trusts_the_estimate_leaks_more_than_it_says_under_the_truth() -> N
     """ε* = max ln P*(y|s)/P*(y|t), by definition: above ε for NR, at most ε for PolyOpt with P* in the ball."""
     within = 0
     for truth, estimate in estimates(2, 3, 4, 3):
-        if not np.sum((np.array(estimate.counts) / 32561 - truth) ** 2 / truth) <= float(estimate.ball.threshold):
+        if not np.sum((np.array(estimate.counts) / 32561 - truth) ** 2 / truth) <= float(
+            estimate.ball.threshold
+        ):
             continue
         within += 1
         cells = [[max(1, round(1e15 * v)) for v in row] for row in truth]
@@ -118,12 +125,19 @@ def test_both_mechanisms_work_on_many_answers_and_keep_their_levels(full: bool) 
     (prior,) = [next(drawn(secrets, answers, 10))]
     for epsilon in (2, 8) if full else (2,):
         level = level_for(Fraction(epsilon, 2))
-        merged, response = (make(prior.joint, level, level) for make in (subset_merging, subset_random_response))
+        merged, response = (
+            make(prior.joint, level, level) for make in (subset_merging, subset_random_response)
+        )
         assert share_left(prior, merged) <= share_left(prior, response) + 1e-12
         for table in (merged, response):
             for column in zip(*table, strict=True):
                 ends = lifts(list(column), prior)
-                assert -epsilon / 2 - 1e-9 <= math.log(min(ends)) <= math.log(max(ends)) <= epsilon / 2 + 1e-9
+                assert (
+                    -epsilon / 2 - 1e-9
+                    <= math.log(min(ends))
+                    <= math.log(max(ends))
+                    <= epsilon / 2 + 1e-9
+                )
 
 
 @paper("Lift Figure 9")
@@ -134,6 +148,7 @@ def test_the_order_of_figure_9_on_adult() -> None:
     for epsilon in (Fraction(1), Fraction(2), Fraction(4)):
         level = level_for(epsilon / 2)
         merged, response = (
-            share_left(prior, make(prior.joint, level, level)) for make in (subset_merging, subset_random_response)
+            share_left(prior, make(prior.joint, level, level))
+            for make in (subset_merging, subset_random_response)
         )
         assert merged <= response + 1e-9 <= optimum(prior, epsilon / 2) + 1e-3

@@ -34,7 +34,11 @@ def error(p00: float, p11: float, share: float) -> float:
 @paper("Thesis Figure 4.1")
 def test_the_least_delta_of_figure_41_is_that_of_every_set() -> None:
     """One attribute of m values at e^k: P(A|d) − e^ε P(A|d') over all sets A; 1 and 1/(m − 1) in the limits."""
-    for curve, epsilon, m in (("ε = 0, m = 2", 0, 2), ("ε = 2, m = 2", 2, 2), ("ε = 0, m = 5", 0, 5)):
+    for curve, epsilon, m in (
+        ("ε = 0, m = 2", 0, 2),
+        ("ε = 2, m = 2", 2, 2),
+        ("ε = 0, m = 5", 0, 5),
+    ):
         for k, least in drawn("thesis-4.1")[curve].items():
             weights = [[math.exp(k) if x == y else 1.0 for y in range(m)] for x in range(2)]
             rows = [[w / sum(row) for w in row] for row in weights]
@@ -63,7 +67,11 @@ def test_on_the_curves_of_figure_61_both_corners_err_alike() -> None:
                     continue
                 even, r = (E + moved) / (E + 1), 1 - (0.5 - moved) / E
                 gap = error(even, even, share) / error(r, 0.5, share) - 1
-                assert abs(gap) < 1e-9 if better is None else (gap > 0) is better, (name, epsilon, shift)
+                assert abs(gap) < 1e-9 if better is None else (gap > 0) is better, (
+                    name,
+                    epsilon,
+                    shift,
+                )
 
 
 @paper("Thesis Figure 6.2")

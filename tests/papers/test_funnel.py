@@ -19,7 +19,14 @@ from frankly_server.design.measures import measure
 from frankly_server.design.quantise import quantise
 from scipy.optimize import linprog
 
-from tests.frankly_server.maths import admits_identity, random_epsilon, random_mechanism, random_prior, rays_of, wanted
+from tests.frankly_server.maths import (
+    admits_identity,
+    random_epsilon,
+    random_mechanism,
+    random_prior,
+    rays_of,
+    wanted,
+)
 from tests.papers.registry import paper
 
 Vector = tuple[Fraction, ...]
@@ -49,7 +56,10 @@ def delta_rows(prior: Prior, E: Fraction) -> list[list[Fraction]]:
     a = prior.answers
     rows = [[Fraction(int(i == x)) for i in range(a)] for x in range(a)]
     for joint, mass in zip(prior.joint, prior.masses, strict=True):
-        ratio = [Fraction(n, share) / Fraction(mass, prior.total) for n, share in zip(joint, prior.shares, strict=True)]
+        ratio = [
+            Fraction(n, share) / Fraction(mass, prior.total)
+            for n, share in zip(joint, prior.shares, strict=True)
+        ]
         rows.append([E - v for v in ratio])
         rows.append([E * v - 1 for v in ratio])
     return rows
@@ -60,10 +70,15 @@ def secret_rows(prior: Prior, E: Fraction) -> list[list[Fraction]]:
     a = prior.answers
     rows = [[Fraction(int(i == x)) for i in range(a)] for x in range(a)]
     ratios = [
-        [Fraction(n, share) / Fraction(mass, prior.total) for n, share in zip(joint, prior.shares, strict=True)]
+        [
+            Fraction(n, share) / Fraction(mass, prior.total)
+            for n, share in zip(joint, prior.shares, strict=True)
+        ]
         for joint, mass in zip(prior.joint, prior.masses, strict=True)
     ]
-    rows += [[E * u - v for u, v in zip(s, t, strict=True)] for s in ratios for t in ratios if s is not t]
+    rows += [
+        [E * u - v for u, v in zip(s, t, strict=True)] for s in ratios for t in ratios if s is not t
+    ]
     return rows
 
 
@@ -72,7 +87,9 @@ def vertices(rows: list[list[Fraction]], a: int) -> set[Vector]:
     found: set[Vector] = set()
     for tight in combinations(rows, a - 1):
         v = solve([*map(list, tight), [Fraction(1)] * a], [Fraction(0)] * (a - 1) + [Fraction(1)])
-        if v is not None and all(sum(r * x for r, x in zip(row, v, strict=True)) >= 0 for row in rows):
+        if v is not None and all(
+            sum(r * x for r, x in zip(row, v, strict=True)) >= 0 for row in rows
+        ):
             found.add(tuple(v))
     return found
 
@@ -97,7 +114,9 @@ def columns_as_posteriors(prior: Prior, E: tuple[int, int], notion: str) -> set[
 
 
 @paper("Funnel Thm 3")
-@pytest.mark.parametrize(("answers", "secrets", "trials"), [(2, 2, 8), (3, 2, 12), (3, 3, 8), (4, 2, 8), (4, 3, 4)])
+@pytest.mark.parametrize(
+    ("answers", "secrets", "trials"), [(2, 2, 8), (3, 2, 12), (3, 3, 8), (4, 2, 8), (4, 3, 4)]
+)
 def test_the_optimum_under_lip_is_the_brute_force(answers: int, secrets: int, trials: int) -> None:
     rng = random.Random(1000 * answers + secrets)
     for _ in range(trials):
@@ -108,18 +127,29 @@ def test_the_optimum_under_lip_is_the_brute_force(answers: int, secrets: int, tr
         # DESIGN §9.17: a vertex has at most |S| nonzero entries.
         assert max(sum(x > 0 for x in v) for v in points) <= secrets
         request = wanted(
-            prior, "lip", epsilon, objective="information", accept_identity=True, accept_unidentifiable=True
+            prior,
+            "lip",
+            epsilon,
+            objective="information",
+            accept_identity=True,
+            accept_unidentifiable=True,
         )
         found = design(request)
-        assert found.information == pytest.approx(best_information(prior, points), rel=1e-7, abs=1e-12)
+        assert found.information == pytest.approx(
+            best_information(prior, points), rel=1e-7, abs=1e-12
+        )
         assert found.certified
         if found.rank < answers:
             assert found.mechanism.reports <= answers  # "One has b ≤ a"
 
 
 @paper("Funnel Thm 2", "Funnel Def 1")
-@pytest.mark.parametrize(("answers", "secrets", "trials"), [(2, 2, 6), (3, 2, 8), (3, 3, 5), (4, 3, 3)])
-def test_the_optimum_under_secret_ldp_is_the_brute_force(answers: int, secrets: int, trials: int) -> None:
+@pytest.mark.parametrize(
+    ("answers", "secrets", "trials"), [(2, 2, 6), (3, 2, 8), (3, 3, 5), (4, 3, 3)]
+)
+def test_the_optimum_under_secret_ldp_is_the_brute_force(
+    answers: int, secrets: int, trials: int
+) -> None:
     # DESIGN §9.16: columns are constrained one by one, so the programme of Theorem 3 serves Theorem 2 as well.
     rng = random.Random(2000 * answers + secrets)
     for _ in range(trials):
@@ -128,9 +158,16 @@ def test_the_optimum_under_secret_ldp_is_the_brute_force(answers: int, secrets: 
         points = vertices(secret_rows(prior, Fraction(*level)), answers)
         assert columns_as_posteriors(prior, level, "secret-ldp") == points
         request = wanted(
-            prior, "secret-ldp", epsilon, objective="information", accept_identity=True, accept_unidentifiable=True
+            prior,
+            "secret-ldp",
+            epsilon,
+            objective="information",
+            accept_identity=True,
+            accept_unidentifiable=True,
         )
-        assert design(request).information == pytest.approx(best_information(prior, points), rel=1e-7, abs=1e-12)
+        assert design(request).information == pytest.approx(
+            best_information(prior, points), rel=1e-7, abs=1e-12
+        )
 
 
 @paper("Funnel Lemma 1")
@@ -157,10 +194,15 @@ def test_lip_is_measured_as_it_is_defined() -> None:
                 sum(Fraction(n, mass) * mechanism.probability(y, x) for x, n in enumerate(row))
                 for row, mass in zip(prior.joint, prior.masses, strict=True)
             ]
-            average = sum(Fraction(n, prior.total) * mechanism.probability(y, x) for x, n in enumerate(prior.shares))
+            average = sum(
+                Fraction(n, prior.total) * mechanism.probability(y, x)
+                for x, n in enumerate(prior.shares)
+            )
             ratios += [g / average for g in given] + [average / g for g in given]
         found = measure(mechanism.weights, prior)
-        exact = (Decimal(max(ratios).numerator) / Decimal(max(ratios).denominator)).ln()  # 28 digits
+        exact = (
+            Decimal(max(ratios).numerator) / Decimal(max(ratios).denominator)
+        ).ln()  # 28 digits
         assert exact <= Decimal(found["lip"]) <= exact * (1 + Decimal("1e-14"))  # rounded up
 
 
@@ -174,12 +216,17 @@ def test_every_draw_of_an_optimum_follows_the_published_row(seed: int) -> None:
         prior = Prior.from_rows([[5, 1, 1, 1], [1, 1, 1, 5]])
     found = design(wanted(prior, "lip", Fraction(1, 2)))
     coarse = quantise(
-        found.mechanism.weights, [Claim("lip", level_for(Fraction(6, 10)), prior.joint)], prior.shares, 12
+        found.mechanism.weights,
+        [Claim("lip", level_for(Fraction(6, 10)), prior.joint)],
+        prior.shares,
+        12,
     )
     check_every_draw(coarse.mechanism)
 
 
 def check_every_draw(mechanism: DenseMechanism) -> None:
     for x, row in enumerate(mechanism.weights):
-        draws = Counter(mechanism.sample(x, lambda bits, u=u: u) for u in range(mechanism.denominator))
+        draws = Counter(
+            mechanism.sample(x, lambda bits, u=u: u) for u in range(mechanism.denominator)
+        )
         assert tuple(draws[y] for y in range(mechanism.reports)) == row

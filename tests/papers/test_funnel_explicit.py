@@ -29,13 +29,19 @@ Rows = list[list[Fraction]]
 @st.composite
 def priors(draw: st.DrawFn, most: int = 4) -> Counts:
     c, a = draw(st.integers(2, most)), draw(st.integers(2, most))
-    return draw(st.lists(st.lists(st.integers(1, 99), min_size=a, max_size=a), min_size=c, max_size=c))
+    return draw(
+        st.lists(st.lists(st.integers(1, 99), min_size=a, max_size=a), min_size=c, max_size=c)
+    )
 
 
 @st.composite
 def mechanisms(draw: st.DrawFn, answers: int) -> Rows:
     b = draw(st.integers(2, 4))
-    rows = draw(st.lists(st.lists(st.integers(1, 30), min_size=b, max_size=b), min_size=answers, max_size=answers))
+    rows = draw(
+        st.lists(
+            st.lists(st.integers(1, 30), min_size=b, max_size=b), min_size=answers, max_size=answers
+        )
+    )
     return [[Fraction(v, sum(row)) for v in row] for row in rows]
 
 
@@ -57,7 +63,10 @@ def reports(counts: Counts, rows: Rows) -> tuple[Rows, list[Fraction]]:
         [sum(p * row[y] for p, row in zip(own, rows, strict=True)) for y in range(len(rows[0]))]
         for own in given_secret(counts)
     ]
-    average = [sum(p * row[y] for p, row in zip(shares(counts), rows, strict=True)) for y in range(len(rows[0]))]
+    average = [
+        sum(p * row[y] for p, row in zip(shares(counts), rows, strict=True))
+        for y in range(len(rows[0]))
+    ]
     return told, average
 
 
@@ -71,10 +80,14 @@ def lip(told: Rows, average: list[Fraction]) -> Fraction:
 
 
 def secret_ldp(told: Rows) -> Fraction:
-    return max(u / v for one, other in product(told, repeat=2) for u, v in zip(one, other, strict=True))
+    return max(
+        u / v for one, other in product(told, repeat=2) for u, v in zip(one, other, strict=True)
+    )
 
 
-@paper("Funnel Lemma 1", "Funnel Remark 1", "Funnel (24)", "Lift Def 1", "Lift Def 2", "Robust Def 2")
+@paper(
+    "Funnel Lemma 1", "Funnel Remark 1", "Funnel (24)", "Lift Def 1", "Lift Def 2", "Robust Def 2"
+)
 def test_lemma_1_on_random_instances(full: bool) -> None:
     """ε-LDP ⇒ ε-LIP ⇒ 2ε-LDP and I(S;Y) ≤ ε; so it is ε/2-LIP that gives ε-LDP, not the reverse (DESIGN §9.19)."""
 
@@ -108,7 +121,9 @@ def test_lemma_1_on_random_instances(full: bool) -> None:
 @paper("Funnel Lemma 1 reversed")
 def test_half_the_level_of_ldp_is_not_what_lip_gives() -> None:
     """The text has it backwards once: "ε-LDP protocols and ε/2-LIP": a mechanism with ε-LDP need not keep ε/2-LIP."""
-    told, average = reports([[9, 1], [1, 99]], [[Fraction(9, 10), Fraction(1, 10)], [Fraction(1, 10), Fraction(9, 10)]])
+    told, average = reports(
+        [[9, 1], [1, 99]], [[Fraction(9, 10), Fraction(1, 10)], [Fraction(1, 10), Fraction(9, 10)]]
+    )
     assert lip(told, average) ** 2 > secret_ldp(told)
 
 
@@ -117,9 +132,15 @@ def test_srlip_is_at_least_lip(full: bool) -> None:
     @tries(full)
     @given(st.data())
     def check(data: st.DataObject) -> None:
-        counts = data.draw(st.lists(st.lists(st.integers(1, 99), min_size=6, max_size=6), min_size=2, max_size=3))
-        weights = data.draw(st.lists(st.lists(st.integers(1, 30), min_size=2, max_size=2), min_size=6, max_size=6))
-        rows = [[w * math.prod(sum(r) for r in weights) // sum(row) for w in row] for row in weights]
+        counts = data.draw(
+            st.lists(st.lists(st.integers(1, 99), min_size=6, max_size=6), min_size=2, max_size=3)
+        )
+        weights = data.draw(
+            st.lists(st.lists(st.integers(1, 30), min_size=2, max_size=2), min_size=6, max_size=6)
+        )
+        rows = [
+            [w * math.prod(sum(r) for r in weights) // sum(row) for w in row] for row in weights
+        ]
         found = measure(rows, Prior.from_rows(counts), MeasureOptions(attributes=(2, 3)))
         assert found["srlip"] >= found["lip"]
 
@@ -148,7 +169,13 @@ def test_the_level_of_grr(full: bool) -> None:
         a, own, p = len(counts[0]), given_secret(counts), shares(counts)
 
         def closed(E: Fraction) -> Fraction:
-            return largest([(1 + (E - 1) * u, 1 + (E - 1) * v) for row in own for u, v in zip(row, p, strict=True)])
+            return largest(
+                [
+                    (1 + (E - 1) * u, 1 + (E - 1) * v)
+                    for row in own
+                    for u, v in zip(row, p, strict=True)
+                ]
+            )
 
         assert lip(*reports(counts, grr_rows(a, E))) == closed(E) <= closed(E * 2)
         identity = [[Fraction(x == y) for y in range(a)] for x in range(a)]
@@ -172,7 +199,9 @@ def test_the_level_of_oue(full: bool) -> None:
         sets = list(product((0, 1), repeat=a))
 
         def chance(y: tuple[int, ...], x: int) -> Fraction:
-            others = math.prod((1 / (E + 1) if bit else E / (E + 1)) for z, bit in enumerate(y) if z != x)
+            others = math.prod(
+                (1 / (E + 1) if bit else E / (E + 1)) for z, bit in enumerate(y) if z != x
+            )
             return Fraction(1, 2) * others
 
         rows = [[chance(y, x) for y in sets] for x in range(a)]
@@ -181,7 +210,9 @@ def test_the_level_of_oue(full: bool) -> None:
             assert chance(y, x) == E**power / (2 * (E + 1) ** (a - 1))  # (28)
 
         def weight(shares: list[Fraction], y: tuple[int, ...]) -> Fraction:
-            return 1 + (E - 1) * sum((u for u, bit in zip(shares, y, strict=True) if bit), Fraction(0))
+            return 1 + (E - 1) * sum(
+                (u for u, bit in zip(shares, y, strict=True) if bit), Fraction(0)
+            )
 
         closed = largest([(weight(row, y), weight(p, y)) for row in own for y in sets])
         assert lip(*reports(counts, rows)) == closed
@@ -203,10 +234,15 @@ def conditional_reporting(counts: Counts, E: Fraction) -> dict[tuple[int, int], 
     return rows
 
 
-def told_by(counts: Counts, rows: dict[tuple[int, int], list[Fraction]]) -> tuple[Rows, list[Fraction]]:
+def told_by(
+    counts: Counts, rows: dict[tuple[int, int], list[Fraction]]
+) -> tuple[Rows, list[Fraction]]:
     own, total = given_secret(counts), sum(map(sum, counts))
     a = len(counts[0])
-    told = [[sum(own[s][x] * rows[s, x][y] for x in range(a)) for y in range(a)] for s in range(len(counts))]
+    told = [
+        [sum(own[s][x] * rows[s, x][y] for x in range(a)) for y in range(a)]
+        for s in range(len(counts))
+    ]
     mass = [Fraction(sum(row), total) for row in counts]
     return told, [sum(p * row[y] for p, row in zip(mass, told, strict=True)) for y in range(a)]
 
@@ -221,7 +257,11 @@ def test_propositions_1_and_2_on_random_instances(full: bool) -> None:
         own, p, c = given_secret(counts), shares(counts), len(counts)
         everyone = [sum(column) for column in zip(*own, strict=True)]
         L = largest(
-            [((E - 1) * row[x] + everyone[x], (E - 1) * p[x] + everyone[x]) for row in own for x in range(len(p))]
+            [
+                ((E - 1) * row[x] + everyone[x], (E - 1) * p[x] + everyone[x])
+                for row in own
+                for x in range(len(p))
+            ]
         )
         assert lip(told, average) == L <= E
         assert secret_ldp(told) <= E
@@ -255,10 +295,16 @@ def test_the_information_of_conditional_reporting_needs_the_average_over_secrets
         E = conditional_level(counts, Fraction(*level_for(epsilon)))
         rows, total = conditional_reporting(counts, E), sum(map(sum, counts))
         both = [
-            [sum(Fraction(counts[s][x], total) * rows[s, x][y] for s in range(2)) for y in range(2)] for x in range(2)
+            [sum(Fraction(counts[s][x], total) * rows[s, x][y] for s in range(2)) for y in range(2)]
+            for x in range(2)
         ]
         ends = [sum(column) for column in zip(*both, strict=True)]
-        told = sum(float(v) * math.log(v / sum(row) / ends[y]) for row in both for y, v in enumerate(row) if v)
+        told = sum(
+            float(v) * math.log(v / sum(row) / ends[y])
+            for row in both
+            for y, v in enumerate(row)
+            if v
+        )
         request = DesignRequest(
             Prior.from_rows(counts),
             (Claim("lip", level_for(epsilon), tuple(map(tuple, counts))),),
@@ -316,11 +362,17 @@ def test_inverting_conditional_reporting_needs_the_true_share_of_the_secret() ->
         p = shares(counts)
         total = sum(map(sum, counts))
         return [
-            [sum(Fraction(counts[s][x], total) * rows[s, x][y] for s in range(2)) / p[x] for y in range(2)]
+            [
+                sum(Fraction(counts[s][x], total) * rows[s, x][y] for s in range(2)) / p[x]
+                for y in range(2)
+            ]
             for x in range(2)
         ]
 
-    seen = [sum(p * row[y] for p, row in zip(shares(truth), channel(truth), strict=True)) for y in range(2)]
+    seen = [
+        sum(p * row[y] for p, row in zip(shares(truth), channel(truth), strict=True))
+        for y in range(2)
+    ]
 
     def inverted(table: Rows) -> Fraction:
         return (seen[0] - table[1][0]) / (table[0][0] - table[1][0])

@@ -23,7 +23,9 @@ def drawn(seed: int) -> Iterator[Prior]:
     rng = np.random.default_rng(seed)
     while True:
         cells = rng.random((2, 36))
-        yield Prior.from_rows(np.maximum(1, np.rint(1e9 * cells / cells.sum())).astype(int).tolist())
+        yield Prior.from_rows(
+            np.maximum(1, np.rint(1e9 * cells / cells.sum())).astype(int).tolist()
+        )
 
 
 def log_ratio(Q: Table, joint: Sequence[Sequence[int]], answers: Sequence[int]) -> float:
@@ -44,7 +46,11 @@ def side_channels(sizes: Sequence[int], skipped: int | None = None) -> Iterator[
     everything = list(product(*map(range, sizes)))
     known = [[None] if j == skipped else [None, *range(size)] for j, size in enumerate(sizes)]
     for values in product(*known):
-        yield [i for i, x in enumerate(everything) if all(v in (None, u) for v, u in zip(values, x, strict=True))]
+        yield [
+            i
+            for i, x in enumerate(everything)
+            if all(v in (None, u) for v, u in zip(values, x, strict=True))
+        ]
 
 
 def bits(joint_of: dict[bool, int], other: int, flip: Fraction) -> tuple[Prior, list[Table], Table]:
@@ -56,7 +62,9 @@ def bits(joint_of: dict[bool, int], other: int, flip: Fraction) -> tuple[Prior, 
     xor = [x >> 1 ^ x & 1 for x in range(4)]
     joint = [[joint_of[s == xor[x1]] if x1 == x2 else other for x1, x2 in cells] for s in range(2)]
     kept = {True: 1 - flip, False: flip}
-    factors: list[Table] = [[[kept[bit == y] for y in range(2)] for bit in row] for row in ([0, 0, 1, 1], [0, 1, 0, 1])]
+    factors: list[Table] = [
+        [[kept[bit == y] for y in range(2)] for bit in row] for row in ([0, 0, 1, 1], [0, 1, 0, 1])
+    ]
     whole = [[u * v for u, v in product(factors[0][x1], factors[1][x2])] for x1, x2 in cells]
     return Prior.from_rows(joint), factors, whole
 
@@ -66,7 +74,11 @@ def promised(prior: Prior, factors: Sequence[Table]) -> float:
     levels = []
     for j, factor in enumerate(factors):
         own = [factor[x[j]] for x in product(range(4), repeat=2)]
-        levels.append(max(log_ratio(own, prior.joint, answers) for answers in side_channels((4, 4), skipped=j)))
+        levels.append(
+            max(
+                log_ratio(own, prior.joint, answers) for answers in side_channels((4, 4), skipped=j)
+            )
+        )
     return sum(levels)
 
 
@@ -78,7 +90,9 @@ def test_theorem_4_is_false() -> None:
     assert promised(prior, factors) < 0.4
     actual = max(log_ratio(whole, prior.joint, answers) for answers in side_channels((4, 4)))
     assert actual == pytest.approx(2.41, abs=0.01)
-    assert log_ratio(whole, prior.joint, range(16)) == pytest.approx(actual)  # plain LIP, no side channel at all
+    assert log_ratio(whole, prior.joint, range(16)) == pytest.approx(
+        actual
+    )  # plain LIP, no side channel at all
     Q = np.array([[float(v) for v in row] for row in whole])
     assert funnel_theorem4.side_channel_level(Q, prior, (4, 4)) == pytest.approx(actual)
 
@@ -90,7 +104,9 @@ def test_theorem_4_promises_nothing_and_everything_is_told() -> None:
     joint = [[int(s == (x >> 1 ^ x & 1)) for x, _ in cells] for s in range(2)]
     for bit in (lambda x: x >> 1, lambda x: x & 1):
         alone: Table = [[Fraction(bit(x) == y) for y in range(2)] for x, _ in cells]
-        assert log_ratio(alone, joint, range(4)) == 0  # with X^2 known, X^1 is: then nothing is left to tell
+        assert (
+            log_ratio(alone, joint, range(4)) == 0
+        )  # with X^2 known, X^1 is: then nothing is left to tell
     both = [[s == (x >> 1 ^ x & 1) for s in range(2)] for x, _ in cells]
     assert both == [[row[x] == 1 for row in joint] for x in range(4)]
 
@@ -103,7 +119,9 @@ def test_the_information_of_theorem_4s_product(full: bool) -> None:
     for epsilon, mean in means.items():
         values = []
         for prior in islice(drawn(1), count):
-            Q = funnel_theorem4.multiplied(funnel_theorem4.factors(prior, (3, 3, 4), Fraction(epsilon)))
+            Q = funnel_theorem4.multiplied(
+                funnel_theorem4.factors(prior, (3, 3, 4), Fraction(epsilon))
+            )
             values.append(funnel_theorem4.information(Q, prior))
         deviation = np.std(values) * (1 / count + 1 / 10) ** 0.5
         assert abs(np.mean(values) - mean) < 2.5 * deviation
@@ -119,5 +137,7 @@ def test_the_sound_product_tells_more_than_theorem_4s_and_keeps_definition_3(ful
             Q = [[Fraction(w, sum(row)) for w in row] for row in rows]
             for answers in side_channels((3, 3, 4)):
                 assert log_ratio(Q, prior.joint, answers) <= math.log(level) + 1e-12
-            printed = funnel_theorem4.multiplied(funnel_theorem4.factors(prior, (3, 3, 4), Fraction(epsilon)))
+            printed = funnel_theorem4.multiplied(
+                funnel_theorem4.factors(prior, (3, 3, 4), Fraction(epsilon))
+            )
             assert found.information > funnel_theorem4.information(printed, prior) + 0.3

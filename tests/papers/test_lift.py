@@ -34,7 +34,9 @@ def drawn(secrets: int, answers: int, seed: int) -> Iterator[Prior]:
     rng = np.random.default_rng(seed)
     while True:
         cells = rng.random((secrets, answers))
-        yield Prior.from_rows(np.maximum(1, np.rint(1e9 * cells / cells.sum())).astype(int).tolist())
+        yield Prior.from_rows(
+            np.maximum(1, np.rint(1e9 * cells / cells.sum())).astype(int).tolist()
+        )
 
 
 def entropy(shares: np.ndarray) -> float:
@@ -70,11 +72,22 @@ def test_propositions_1_2_and_3_on_one_side_only_are_false() -> None:
     identity = tuple(tuple(16 if x == y else 0 for y in range(5)) for x in range(5))
     found, M = measure_lift(identity, prior), Fraction(6, 5)
     assert (max(found["max_lift"]), min(found["min_lift"])) == (1.2, 0.2)
-    printed = {"total_variation": (M - 1) / 2, "chi2": (M - 1) ** 2, "l1_lift": M - 1, "chi2_lift": (M - 1) ** 2}
-    exact = {"total_variation": Fraction(16, 100), "chi2": Fraction(16, 100), "l1_lift": Fraction(32, 100)}
+    printed = {
+        "total_variation": (M - 1) / 2,
+        "chi2": (M - 1) ** 2,
+        "l1_lift": M - 1,
+        "chi2_lift": (M - 1) ** 2,
+    }
+    exact = {
+        "total_variation": Fraction(16, 100),
+        "chi2": Fraction(16, 100),
+        "l1_lift": Fraction(32, 100),
+    }
     assert all(found[name] > float(bound) + 0.05 for name, bound in printed.items())
     true = of_alip((5, 1), (6, 5))
-    assert (true.total_variation, true.chi2_divergence, true.l1) == tuple(exact.values())  # attained
+    assert (true.total_variation, true.chi2_divergence, true.l1) == tuple(
+        exact.values()
+    )  # attained
     assert all(found[name] == pytest.approx(float(value)) for name, value in exact.items())
 
 
@@ -103,13 +116,24 @@ def test_propositions_4_2_and_6_2_lack_their_roots() -> None:
     assert float(lower) > math.sqrt(p) / (math.sqrt(inverse) + math.sqrt(p))
 
 
-@paper("Lift Prop 1.1", "Lift Prop 1.3", "Lift Prop 1.4", "Lift Prop 3.3", "Lift Prop 5.3", "Lift Def 5", "Lift Def 6")
+@paper(
+    "Lift Prop 1.1",
+    "Lift Prop 1.3",
+    "Lift Prop 1.4",
+    "Lift Prop 3.3",
+    "Lift Prop 5.3",
+    "Lift Def 5",
+    "Lift Def 6",
+)
 def test_what_alip_bounds(full: bool) -> None:
     """Propositions 1, 3 and 5 in their true forms, at the levels each mechanism really has; orders below 1 included."""
     rng = np.random.default_rng(3)
     for _ in range(1000 if full else 100):
         prior = next(drawn(int(rng.integers(2, 5)), 4, int(rng.integers(2**31))))
-        weights = [[int(v) for v in row] for row in rng.multinomial(2**16, rng.dirichlet(np.full(3, 0.5), 4))]
+        weights = [
+            [int(v) for v in row]
+            for row in rng.multinomial(2**16, rng.dirichlet(np.full(3, 0.5), 4))
+        ]
         found = measure_lift(weights, prior, ORDERS)
         low, high = Fraction(1 / min(found["min_lift"])), Fraction(max(found["max_lift"]))
         true = of_alip(low.as_integer_ratio(), high.as_integer_ratio())
@@ -124,7 +148,9 @@ def test_what_alip_bounds(full: bool) -> None:
             assert found[name] <= float(bound) * (1 + 1e-9)
         for order in map("{:g}".format, ORDERS):
             # Prop 1.3 with 1 instead of α/(α−1): smaller, and true for every order
-            assert max(found["sibson"][order], found["arimoto"][order]) <= true.information * (1 + 1e-9)
+            assert max(found["sibson"][order], found["arimoto"][order]) <= true.information * (
+                1 + 1e-9
+            )
             assert found["alpha_lift"][order] <= float(true.alpha) * (1 + 1e-9)
             assert found["alpha_lift_inverse"][order] <= float(true.alpha_inverse) * (1 + 1e-9)
 
@@ -230,7 +256,10 @@ def test_the_printed_risk_does_not_give_the_papers_figure(full: bool) -> None:
     printed, changed = [], []
     for prior in islice(drawn(5, 17, 7), 300 if full else 25):
         asked = lift_printed.watched(prior, Fraction(1, 2), Fraction(1, 2))
-        for values, risk in ((printed, lift_printed.sum_of_lifts), (changed, lift_printed.sum_of_changes)):
+        for values, risk in (
+            (printed, lift_printed.sum_of_lifts),
+            (changed, lift_printed.sum_of_changes),
+        ):
             found = lift_printed.subset_merging(asked, risk)
             values.append(share_left(prior, found.partition.merged(17)))
     assert np.mean(printed) == pytest.approx(0.35, abs=0.03)
@@ -297,7 +326,10 @@ def test_adult_too_is_not_always_protected_as_printed_and_is_by_ours() -> None:
     for k, share in product(range(1, 33), SHARES):
         epsilon = Fraction(k, 4)
         asked = lift_printed.watched(prior, share * epsilon, (1 - share) * epsilon)
-        merged, subsets = lift_printed.complete_merging(asked).broken, lift_printed.subset_merging(asked).broken
+        merged, subsets = (
+            lift_printed.complete_merging(asked).broken,
+            lift_printed.subset_merging(asked).broken,
+        )
         broken[epsilon, share] = merged or subsets
         low, high = level_for(share * epsilon), level_for((1 - share) * epsilon)
         for mechanism in FAMILY:
@@ -325,7 +357,9 @@ def test_what_makes_a_group_feasible_is_its_merged_report_not_its_polytope(full:
             found = [linprog([sign, 0], rows, ends, [[1, 1]], [1]) for sign in (1, -1)]
             merged = keeps([int(x in group) for x in range(6)], prior, level, level, "lift", 2)
             share = N[:, group[0]].sum() / N[:, group].sum()
-            feasible = all(one.status == 0 for one in found) and found[0].x[0] <= share <= found[1].x[0]
+            feasible = (
+                all(one.status == 0 for one in found) and found[0].x[0] <= share <= found[1].x[0]
+            )
             assert bool(feasible) is merged
             apart += all(one.status == 0 for one in found) and not merged
     assert apart > 5

@@ -27,7 +27,9 @@ Lifts = tuple[list[Fraction], list[Fraction]]
 def one_report(draw: st.DrawFn) -> Lifts:
     """P(s) and P(s|y)/P(s)."""
     size = draw(st.integers(2, 6))
-    before, after = (draw(st.lists(st.integers(1, 200), min_size=size, max_size=size)) for _ in range(2))
+    before, after = (
+        draw(st.lists(st.integers(1, 200), min_size=size, max_size=size)) for _ in range(2)
+    )
     p = [Fraction(n, sum(before)) for n in before]
     return p, [Fraction(n, sum(after)) / v for n, v in zip(after, p, strict=True)]
 
@@ -36,10 +38,18 @@ def one_report(draw: st.DrawFn) -> Lifts:
 def channels(draw: st.DrawFn) -> tuple[list[list[int]], Prior]:
     secrets, answers, reports = (draw(st.integers(2, 4)) for _ in range(3))
     joint = draw(
-        st.lists(st.lists(st.integers(1, 99), min_size=answers, max_size=answers), min_size=secrets, max_size=secrets)
+        st.lists(
+            st.lists(st.integers(1, 99), min_size=answers, max_size=answers),
+            min_size=secrets,
+            max_size=secrets,
+        )
     )
     rows = draw(
-        st.lists(st.lists(st.integers(1, 30), min_size=reports, max_size=reports), min_size=answers, max_size=answers)
+        st.lists(
+            st.lists(st.integers(1, 30), min_size=reports, max_size=reports),
+            min_size=answers,
+            max_size=answers,
+        )
     )
     scale = math.lcm(*map(sum, rows))
     return [[w * scale // sum(row) for w in row] for row in rows], Prior.from_rows(joint)
@@ -61,20 +71,30 @@ def test_proposition_1(full: bool) -> None:
         columns = list(zip(*weights, strict=True))
         told = [
             [
-                sum(n * w for n, w in zip(row, column, strict=True)) * Fraction(prior.total, sum(row))
+                sum(n * w for n, w in zip(row, column, strict=True))
+                * Fraction(prior.total, sum(row))
                 for column in columns
             ]
             for row in prior.joint
         ]
-        average = [sum(n * w for n, w in zip(prior.shares, column, strict=True)) for column in columns]
+        average = [
+            sum(n * w for n, w in zip(prior.shares, column, strict=True)) for column in columns
+        ]
         lifts = [[u / v for u, v in zip(row, average, strict=True)] for row in told]
         m, M = min(map(min, lifts)), max(map(max, lifts))
         true, found = of_alip(pair(1 / m), pair(M)), measure_lift(weights, prior, orders)
         assert found["total_variation"] <= float(true.total_variation) * (1 + 1e-12)
         assert found["chi2"] <= float(true.chi2_divergence) * (1 + 1e-12)
         for order in found["sibson"]:
-            assert max(found["sibson"][order], found["arimoto"][order]) <= true.information * (1 + 1e-9) + 1e-14
-        assert max(max(column) / min(column) for column in zip(*lifts, strict=True)) <= true.secret_ldp == M / m
+            assert (
+                max(found["sibson"][order], found["arimoto"][order])
+                <= true.information * (1 + 1e-9) + 1e-14
+            )
+        assert (
+            max(max(column) / min(column) for column in zip(*lifts, strict=True))
+            <= true.secret_ldp
+            == M / m
+        )
         if M > 1 > m:
             assert true.total_variation == (M - 1) * (1 - m) / (M - m)
             assert true.chi2_divergence == (M - 1) * (1 - m)
@@ -101,7 +121,9 @@ def test_proposition_3(full: bool) -> None:
         true = of_alip(pair(1 / m), pair(M))
         assert sum(u * abs(v - 1) for u, v in zip(p, lift, strict=True)) <= true.l1
         assert sum(u * (v - 1) ** 2 for u, v in zip(p, lift, strict=True)) <= true.chi2
-        assert sum(u * v**alpha for u, v in zip(p, lift, strict=True)) <= Fraction(true.alpha) ** alpha
+        assert (
+            sum(u * v**alpha for u, v in zip(p, lift, strict=True)) <= Fraction(true.alpha) ** alpha
+        )
 
     check()
 
@@ -117,7 +139,10 @@ def test_proposition_5(full: bool) -> None:
         assert true.l1_inverse == max(1 / m - 1, 1 - 1 / M)
         assert sum(u * abs(1 / v - 1) for u, v in zip(p, lift, strict=True)) <= true.l1_inverse
         assert sum(u * (1 / v - 1) ** 2 for u, v in zip(p, lift, strict=True)) <= true.chi2_inverse
-        assert sum(u / v**alpha for u, v in zip(p, lift, strict=True)) <= Fraction(true.alpha_inverse) ** alpha
+        assert (
+            sum(u / v**alpha for u, v in zip(p, lift, strict=True))
+            <= Fraction(true.alpha_inverse) ** alpha
+        )
 
     check()
 
@@ -170,7 +195,11 @@ def test_proposition_a1(full: bool) -> None:
     met = 0
 
     @tries(full)
-    @given(one_report(), st.fractions(Fraction(1, 50), Fraction(48, 50), max_denominator=50), st.integers(1, 99))
+    @given(
+        one_report(),
+        st.fractions(Fraction(1, 50), Fraction(48, 50), max_denominator=50),
+        st.integers(1, 99),
+    )
     def check(drawn: Lifts, low: Fraction, percent: int) -> None:
         nonlocal met
         p, lift = drawn

@@ -18,15 +18,25 @@ def test_every_test_named_in_the_documentation_exists(root: Path) -> None:
         for path in (root / "tests").rglob("test_*.py")
         for name in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
     }
-    named = {pair for path in _documents(root) for pair in _TEST.findall(path.read_text(encoding="utf-8"))}
+    named = {
+        pair
+        for path in _documents(root)
+        for pair in _TEST.findall(path.read_text(encoding="utf-8"))
+    }
     assert len(named) > 20
     assert named - defined == set()
 
 
 def test_every_file_named_in_the_documentation_exists(root: Path) -> None:
-    named = {name for path in _documents(root) for name in _CODE.findall(path.read_text(encoding="utf-8"))}
+    named = {
+        name
+        for path in _documents(root)
+        for name in _CODE.findall(path.read_text(encoding="utf-8"))
+    }
     assert len(named) > 10
-    assert [name for name in sorted(named) if not (root / "server" / "frankly_server" / name).is_file()] == []
+    assert [
+        name for name in sorted(named) if not (root / "server" / "frankly_server" / name).is_file()
+    ] == []
 
 
 def test_every_registered_claim_is_documented(root: Path) -> None:
@@ -59,9 +69,13 @@ def test_the_page_of_claims_is_up_to_date(root: Path) -> None:
 def test_what_is_wrong_as_printed_is_among_the_errata(root: Path) -> None:
     text = (root / "docs" / "maths" / "errata.md").read_text(encoding="utf-8")
     shown = collect()
-    corrected = [claim for claims in CLAIMS.values() for claim in claims if claim.verdict != VERDICTS[0]]
+    corrected = [
+        claim for claims in CLAIMS.values() for claim in claims if claim.verdict != VERDICTS[0]
+    ]
     assert len(corrected) > 40
-    assert [c.name for c in corrected if not any(f"`{test}`" in text for test in shown[c.name])] == []
+    assert [
+        c.name for c in corrected if not any(f"`{test}`" in text for test in shown[c.name])
+    ] == []
 
 
 def _documents(root: Path) -> list[Path]:

@@ -36,7 +36,12 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.stats import chi2
 
-from tests.frankly_server.design.robust.reference import boundary_point, minimum_over_ball, random_counts, renyi
+from tests.frankly_server.design.robust.reference import (
+    boundary_point,
+    minimum_over_ball,
+    random_counts,
+    renyi,
+)
 from tests.frankly_server.maths import random_mechanism
 from tests.papers.registry import paper
 
@@ -62,7 +67,10 @@ def entropy(P: Matrix) -> float:
 def polytope_rows(bounds: list[list[Fraction]], E: Fraction, *, diagonal: bool) -> list[list[int]]:
     """Definition 3 as whole rows r·v ≥ 0, from the corners of the D_s, in fractions."""
     rows = []
-    corners = [[[v + (1 - sum(L)) * (u == top) for u, v in enumerate(L)] for top in range(len(L))] for L in bounds]
+    corners = [
+        [[v + (1 - sum(L)) * (u == top) for u, v in enumerate(L)] for top in range(len(L))]
+        for L in bounds
+    ]
     a2 = len(bounds[0])
     for s, t in product(range(len(bounds)), repeat=2):
         if s == t and not diagonal:
@@ -77,12 +85,21 @@ def polytope_rows(bounds: list[list[Fraction]], E: Fraction, *, diagonal: bool) 
     return rows
 
 
-def polyopt(bounds: list[list[Fraction]], E: Fraction, P: Matrix, *, diagonal: bool) -> tuple[float, Matrix, Matrix]:
+def polyopt(
+    bounds: list[list[Fraction]], E: Fraction, P: Matrix, *, diagonal: bool
+) -> tuple[float, Matrix, Matrix]:
     """Theorem 3 by exact vertices and scipy: the optimum, the vertices (Σv = 1) and the mechanism, row = truth."""
     a = P.size
-    V = np.array([[v / sum(ray) for v in ray] for ray in extreme_rays(polytope_rows(bounds, E, diagonal=diagonal), a)])
+    V = np.array(
+        [
+            [v / sum(ray) for v in ray]
+            for ray in extreme_rays(polytope_rows(bounds, E, diagonal=diagonal), a)
+        ]
+    )
     p = P.ravel()
-    mu = np.sum(np.where(V > 0, V, 0) * p * np.log(np.where(V > 0, V, 1) / (V @ p)[:, None]), axis=1)
+    mu = np.sum(
+        np.where(V > 0, V, 0) * p * np.log(np.where(V > 0, V, 1) / (V @ p)[:, None]), axis=1
+    )
     found = linprog(-mu, A_eq=V.T, b_eq=np.ones(a), method="highs")
     used = found.x > 1e-9
     return -float(found.fun), V, (V[used] * found.x[used, None]).T
@@ -109,7 +126,9 @@ def test_example_2_with_theorem_1() -> None:
     assert [round(BALL.spread(s), 4) for s in (0, 1)] == [0.6310, 0.3067]
     # Independently, by an optimiser over the ball of Example 1.
     for s, u in product((0, 1), repeat=2):
-        low, _ = minimum_over_ball(P_HAT, BALL.radius, 2, lambda P, s=s, u=u: float(P[s, u] / P[s].sum()))
+        low, _ = minimum_over_ball(
+            P_HAT, BALL.radius, 2, lambda P, s=s, u=u: float(P[s, u] / P[s].sum())
+        )
         assert low == pytest.approx(exact[s][u], abs=6e-5)
 
 
@@ -135,10 +154,18 @@ def test_example_3_with_the_rows_of_definition_3() -> None:
     value, V, Q = polyopt(example_bounds(), Fraction(2), P_HAT, diagonal=True)
     assert round(value, 4) == 0.4228
     assert len(V) == 16
-    printed = [(0.0744, 0.3227, 0.5603, 0.0426), (0.1121, 0.4864, 0, 0.4015), (0.4360, 0.1283, 0, 0.4358)]
+    printed = [
+        (0.0744, 0.3227, 0.5603, 0.0426),
+        (0.1121, 0.4864, 0, 0.4015),
+        (0.4360, 0.1283, 0, 0.4358),
+    ]
     for row in [*printed, (0.3333, 0.3333, 0.1667, 0.1667), (0.3325, 0.0978, 0.5294, 0.0403)]:
         assert np.min(np.max(np.abs(V - np.array(row)), axis=1)) < 6e-5
-    expected = [(0.0885, 0.3840, 0.6667, 0.0507), (0.0860, 0.3731, 0, 0.3080), (0.6162, 0.1813, 0, 0.6159)]
+    expected = [
+        (0.0885, 0.3840, 0.6667, 0.0507),
+        (0.0860, 0.3731, 0, 0.3080),
+        (0.6162, 0.1813, 0, 0.6159),
+    ]
     for column in [*expected, (0.2094, 0.0616, 0.3333, 0.0254)]:
         assert np.min(np.max(np.abs(Q.T - np.array(column)), axis=1)) < 6e-5
     assert Q.shape[1] <= 4
@@ -150,7 +177,9 @@ def test_example_3s_true_utility_is_its_realised_level() -> None:
     # DESIGN §9.12: 0.2804 is ε* under P*; the information under P* is 0.3702.
     _, _, Q = polyopt(example_bounds(), Fraction(2), P_HAT, diagonal=True)
     assert round(information(P_TRUE, Q), 4) == 0.3702
-    whole = published(Q, Claim("rldp", (2, 1), lower_bounds=lower_bounds(ESTIMATE, 2, 100, "0.05"), diagonal=True))
+    whole = published(
+        Q, Claim("rldp", (2, 1), lower_bounds=lower_bounds(ESTIMATE, 2, 100, "0.05"), diagonal=True)
+    )
     assert round(realised_epsilon(whole.weights, TRUTH), 4) == 0.2804
 
 
@@ -173,7 +202,9 @@ def test_without_comparing_a_secret_with_itself_the_guarantee_stays() -> None:
             BALL.radius,
             2,
             lambda P, y=y, s=s: (
-                -math.log((P[s] @ T[s, :, y] / P[s].sum()) / (P[1 - s] @ T[1 - s, :, y] / P[1 - s].sum()))
+                -math.log(
+                    (P[s] @ T[s, :, y] / P[s].sum()) / (P[1 - s] @ T[1 - s, :, y] / P[1 - s].sum())
+                )
             ),
         )[0]
         for y, s in product(range(T.shape[2]), (0, 1))
@@ -237,7 +268,9 @@ def test_the_spread_of_order_2_in_its_corrected_form() -> None:
     printed_fails = exact = 0
     for _ in range(1000):
         counts = random_counts(rng, 2, int(rng.integers(2, 6)), 40)
-        ball = Ball(tuple(map(tuple, counts)), Fraction(2), Fraction(int(rng.integers(1, 400)), 400))
+        ball = Ball(
+            tuple(map(tuple, counts)), Fraction(2), Fraction(int(rng.integers(1, 400)), 400)
+        )
         C, p = math.exp(ball.conditional_radius(0)), min(ball.conditional(0))
         root = math.sqrt((C - 1) * (C - (2 * p - 1) ** 2))
         assert ball.spread(0) <= math.sqrt(C - 1) * (1 + 1e-9)
@@ -285,21 +318,33 @@ def test_theorem_2_the_polytopes_hold_the_ball() -> None:
         counts = random_counts(draw, 2, 2)
         ball = confidence_ball(counts, 2, 150, "0.05")
         bounds = lower_bounds(counts, 2, 150, "0.05")
-        weights = tuple(tuple(w + (1 << 18) for w in row) for row in random_mechanism(rng, 4, 3, 20).weights)
+        weights = tuple(
+            tuple(w + (1 << 18) for w in row) for row in random_mechanism(rng, 4, 3, 20).weights
+        )
         needed = worst_over_corners(weights, bounds)
         P = np.array(counts) / np.sum(counts)
         for _ in range(20):
             direction = draw.normal(size=P.shape) * P
             Q = boundary_point(P, ball.radius, 2, direction - direction.sum() * P)
             given = np.array(
-                [[Q[s] / Q[s].sum() @ np.array(weights)[2 * s : 2 * s + 2, y] for y in range(3)] for s in (0, 1)]
+                [
+                    [Q[s] / Q[s].sum() @ np.array(weights)[2 * s : 2 * s + 2, y] for y in range(3)]
+                    for s in (0, 1)
+                ]
             )
-            assert max(np.max(given[0] / given[1]), np.max(given[1] / given[0])) <= needed * (1 + 1e-12)
+            assert max(np.max(given[0] / given[1]), np.max(given[1] / given[0])) <= needed * (
+                1 + 1e-12
+            )
 
 
-def worst_over_corners(weights: tuple[tuple[int, ...], ...], bounds: tuple[tuple[tuple[int, int], ...], ...]) -> float:
+def worst_over_corners(
+    weights: tuple[tuple[int, ...], ...], bounds: tuple[tuple[tuple[int, int], ...], ...]
+) -> float:
     L = [[Fraction(*bound) for bound in row] for row in bounds]
-    corners = [[[v + (1 - sum(row)) * (u == top) for u, v in enumerate(row)] for top in range(2)] for row in L]
+    corners = [
+        [[v + (1 - sum(row)) * (u == top) for u, v in enumerate(row)] for top in range(2)]
+        for row in L
+    ]
     return max(
         float(
             sum(r * weights[2 * s + u][y] for u, r in enumerate(R))
@@ -351,7 +396,12 @@ def test_theorem_4_secret_rr_is_optimal_for_large_levels_only() -> None:
 @paper("Robust Table 2")
 @pytest.mark.parametrize(
     ("a1", "a2", "srr", "ir", "draws"),
-    [(2, 5, 0.231, 0.219, 100), (5, 2, 0.126, 0.134, 40), (15, 16, 0.009, 0.032, 6), (42, 6, 0.0045, 0.052, 6)],
+    [
+        (2, 5, 0.231, 0.219, 100),
+        (5, 2, 0.126, 0.134, 40),
+        (15, 16, 0.009, 0.032, 6),
+        (42, 6, 0.0045, 0.052, 6),
+    ],
 )
 def test_table_2(a1: int, a2: int, srr: float, ir: float, draws: int, full: bool) -> None:
     # n = 32561, ε = 1.5, β = .1, P* from the Jeffreys prior. SRR as printed, but for 42 × 6: .0045 here, .005 there.
@@ -378,15 +428,20 @@ def test_table_2(a1: int, a2: int, srr: float, ir: float, draws: int, full: bool
 
 @paper("Robust Figure 2")
 @pytest.mark.parametrize(
-    ("secret", "value", "expected"), [("occupation", "education", 0.0346), ("native-country", "relationship", 0.0995)]
+    ("secret", "value", "expected"),
+    [("occupation", "education", 0.0346), ("native-country", "relationship", 0.0995)],
 )
 @pytest.mark.full_only
-def test_independent_reporting_on_adult(secret: str, value: str, expected: float, root: Path) -> None:
+def test_independent_reporting_on_adult(
+    secret: str, value: str, expected: float, root: Path
+) -> None:
     path = root.parent / "shared" / "data" / "adult.csv"
     with path.open(encoding="utf-8") as file:
         cells = Counter((row[secret], row[value]) for row in csv.DictReader(file))
     assert sum(cells.values()) == 32561
-    counts = [[cells[s, u] for u in sorted({u for _, u in cells})] for s in sorted({s for s, _ in cells})]
+    counts = [
+        [cells[s, u] for u in sorted({u for _, u in cells})] for s in sorted({s for s, _ in cells})
+    ]
     ball = confidence_ball(counts, 2, 32561, "0.05")
     split = best_split(counts, 1.5, ValueLeak.of_distance(distance_bound(ball)))
     assert round(split.information / entropy(np.array(counts) / 32561), 4) == expected

@@ -25,7 +25,10 @@ def test_the_ball_holds_the_truth_asymptotically_only(full: bool) -> None:
         observed = np.array([rng.multinomial(32561, P) for P in shares]) / 32561
         present = np.maximum(shares, 1e-300)
         return float(
-            np.mean(np.sum(np.where(observed > 0, (observed - shares) ** 2 / present, shares), axis=1) <= bound)
+            np.mean(
+                np.sum(np.where(observed > 0, (observed - shares) ** 2 / present, shares), axis=1)
+                <= bound
+            )
         )
 
     error = math.sqrt(0.05 * 0.95 / count)
@@ -39,7 +42,9 @@ def test_what_the_roots_are_at_the_ends_of_their_domain() -> None:
     B = 0.3
     for order in (0.5, 1.0, 2.0, 5.0):
         gain = [1 - float(least(np.array([1 - rho]), B, order)[0]) for rho in (1e-3, 1e-6, 1e-9)]
-        assert all(rho <= value <= 1 for rho, value in zip((1e-3, 1e-6, 1e-9), gain, strict=True))  # ξ₊ in [1, 1/ρ]
+        assert all(
+            rho <= value <= 1 for rho, value in zip((1e-3, 1e-6, 1e-9), gain, strict=True)
+        )  # ξ₊ in [1, 1/ρ]
         assert gain[-1] == pytest.approx(1 - math.exp(-B), rel=2e-2)
         assert abs(gain[-1] - (1 - math.exp(-B))) <= abs(gain[0] - (1 - math.exp(-B))) + 1e-9
     rho = 0.05
@@ -57,11 +62,20 @@ def test_the_best_split_is_often_at_an_end_and_the_middle_may_be_worse() -> None
     for _ in range(16):
         P = rng.dirichlet(np.full(6, 0.5)).reshape(2, 3)
         counts = np.maximum(1, np.rint(P * 10000)).astype(int).tolist()
-        leak, epsilon = ValueLeak.of_distance(float(rng.uniform(0.3, 2))), float(rng.uniform(0.3, 3))
+        leak, epsilon = (
+            ValueLeak.of_distance(float(rng.uniform(0.3, 2))),
+            float(rng.uniform(0.3, 3)),
+        )
         shares = np.array(counts) / np.sum(counts)
         grid = np.linspace(0, epsilon, 61)
-        values = [information(shares, np.kron(grr_rows(2, epsilon - e), grr_rows(3, leak.delta2(e)))) for e in grid]
-        tops = sum(value >= max(values[max(0, i - 1)], values[min(60, i + 1)]) for i, value in enumerate(values))
+        values = [
+            information(shares, np.kron(grr_rows(2, epsilon - e), grr_rows(3, leak.delta2(e))))
+            for e in grid
+        ]
+        tops = sum(
+            value >= max(values[max(0, i - 1)], values[min(60, i + 1)])
+            for i, value in enumerate(values)
+        )
         several += tops > 1
         found = best_split(counts, epsilon, leak)
         assert found.information >= max(values) - 1e-9
@@ -81,8 +95,12 @@ def test_no_distance_between_the_secrets_means_that_values_may_be_told() -> None
 
 
 @paper("Robust (A122)-(A124)")
-@pytest.mark.parametrize(("a1", "a2", "E"), [(2, 2, Fraction(3)), (2, 3, Fraction(10)), (3, 2, Fraction(50))])
-def test_the_printed_dual_of_theorem_4_does_not_satisfy_its_equation(a1: int, a2: int, E: Fraction) -> None:
+@pytest.mark.parametrize(
+    ("a1", "a2", "E"), [(2, 2, Fraction(3)), (2, 3, Fraction(10)), (3, 2, Fraction(50))]
+)
+def test_the_printed_dual_of_theorem_4_does_not_satisfy_its_equation(
+    a1: int, a2: int, E: Fraction
+) -> None:
     """DESIGN §9.12: α* = (c₁ at x, c₂ beside its secret, c₃ elsewhere) times μ should give v̂_x·α* = μ(v̂_x) (A126)."""
     a = a1 * a2
     norm = E + (a2 - 1) / E + a - a2
@@ -101,5 +119,7 @@ def test_the_printed_dual_of_theorem_4_does_not_satisfy_its_equation(a1: int, a2
 
     # With matrices V of the v̂ and C of the c, (A126) for every μ says V·C = 1 (in either scaling of v̂).
     for scale in (Fraction(1), 1 / norm):
-        product_of = [[sum(scale * entry(x, w) * printed(w, z) for w in cells) for z in cells] for x in cells]
+        product_of = [
+            [sum(scale * entry(x, w) * printed(w, z) for w in cells) for z in cells] for x in cells
+        ]
         assert product_of != [[Fraction(x == z) for z in cells] for x in cells]

@@ -23,14 +23,21 @@ DEVIATION = {(2, 5): 0.053, (5, 2): 0.045}
 
 
 def counts_of(rng: np.random.Generator, a1: int, a2: int) -> list[list[int]]:
-    found: list[list[int]] = rng.multinomial(32561, rng.dirichlet(np.full(a1 * a2, 0.5))).reshape(a1, a2).tolist()
+    found: list[list[int]] = (
+        rng.multinomial(32561, rng.dirichlet(np.full(a1 * a2, 0.5))).reshape(a1, a2).tolist()
+    )
     return found
 
 
 def normalised_information(counts: list[list[int]], beta: str, gap: float = 3e-3) -> float:
     """The most informative mechanism with the paper's s₁ = s₂ rows; at most `gap` nats are left open."""
     prior = pairs(Prior.from_rows(counts))
-    claim = Claim("rldp", level_for(Fraction(3, 2)), lower_bounds=lower_bounds(counts, 2, 32561, beta), diagonal=True)
+    claim = Claim(
+        "rldp",
+        level_for(Fraction(3, 2)),
+        lower_bounds=lower_bounds(counts, 2, 32561, beta),
+        diagonal=True,
+    )
     asked = DesignRequest(
         prior,
         (claim,),
@@ -48,7 +55,10 @@ def normalised_information(counts: list[list[int]], beta: str, gap: float = 3e-3
 def near(values: list[float], printed: float, size: tuple[int, int]) -> bool:
     """Both means are over draws of their own: two standard errors of their difference, and the printed rounding."""
     deviation = np.std(values) if len(values) >= 100 else DEVIATION[size]
-    return abs(np.mean(values) - printed) <= 2 * deviation * math.sqrt(1 / len(values) + 1 / 100) + 0.0005
+    return (
+        abs(np.mean(values) - printed)
+        <= 2 * deviation * math.sqrt(1 / len(values) + 1 / 100) + 0.0005
+    )
 
 
 def check(size: tuple[int, int], seed: int, draws: int, gap: float) -> None:
@@ -67,14 +77,18 @@ def check(size: tuple[int, int], seed: int, draws: int, gap: float) -> None:
 
 
 @paper("Robust Table 2, PolyOpt")
-@pytest.mark.parametrize(("size", "seed", "gap"), [((2, 5), 25, 3e-3), ((5, 2), 52, 1e-2)], ids=["2x5", "5x2"])
+@pytest.mark.parametrize(
+    ("size", "seed", "gap"), [((2, 5), 25, 3e-3), ((5, 2), 52, 1e-2)], ids=["2x5", "5x2"]
+)
 @pytest.mark.full_only
 def test_polyopt_of_a_hundred_draws(size: tuple[int, int], seed: int, gap: float) -> None:
     check(size, seed, 100, gap)
 
 
 @paper("Robust Table 2, PolyOpt")
-@pytest.mark.parametrize(("size", "seed", "gap"), [((2, 5), 25, 3e-3), ((5, 2), 52, 2e-2)], ids=["2x5", "5x2"])
+@pytest.mark.parametrize(
+    ("size", "seed", "gap"), [((2, 5), 25, 3e-3), ((5, 2), 52, 2e-2)], ids=["2x5", "5x2"]
+)
 def test_polyopt_of_a_draw_or_two(size: tuple[int, int], seed: int, gap: float) -> None:
     rng = np.random.default_rng(seed)
     values = [normalised_information(counts_of(rng, *size), "0.1", gap) for _ in range(2)]

@@ -61,16 +61,25 @@ def test_theorem_1_every_distribution_within_b_s_is_a_projection(full: bool) -> 
     """The least radius of a ball that holds some P with P(·|s) = R is the one whose B_s is R's own distance."""
 
     @tries(full)
-    @given(counts(3, 3), st.lists(st.integers(1, 200), min_size=3, max_size=3), ORDERS, st.integers(0, 2))
+    @given(
+        counts(3, 3),
+        st.lists(st.integers(1, 200), min_size=3, max_size=3),
+        ORDERS,
+        st.integers(0, 2),
+    )
     def check(estimate: Counts, row: list[int], order: Fraction, s: int) -> None:
         P, R = shares(estimate), shares([row])[0]
 
         def holding(share: float) -> float:
-            Q = P * (1 - share) / (1 - P[s].sum())  # what is beside s keeps its proportions: nothing is nearer
+            Q = (
+                P * (1 - share) / (1 - P[s].sum())
+            )  # what is beside s keeps its proportions: nothing is nearer
             Q[s] = share * R
             return renyi(P, Q, float(order))
 
-        found = minimize_scalar(holding, bounds=(1e-12, 1 - 1e-12), method="bounded", options={"xatol": 1e-13})
+        found = minimize_scalar(
+            holding, bounds=(1e-12, 1 - 1e-12), method="bounded", options={"xatol": 1e-13}
+        )
         ball = ball_through(estimate, order, max(0.0, float(found.fun)))
         far = renyi(P[s] / P[s].sum(), R, float(order))
         assert ball.conditional_radius(s) == pytest.approx(far, rel=1e-6, abs=1e-9)
@@ -114,7 +123,9 @@ def test_theorem_5_over_the_ball(full: bool) -> None:
         leak = ValueLeak.of_distance(distance_bound(ball))
         Q = np.kron(grr_rows(2, eps1), grr_rows(3, min(30.0, leak.delta2(eps2))))
         told = [shares([truth[s]])[0] @ Q[3 * s : 3 * s + 3] for s in (0, 1)]
-        assert max(np.max(told[0] / told[1]), np.max(told[1] / told[0])) <= math.exp(eps1 + eps2) * (1 + 1e-9)
+        assert max(np.max(told[0] / told[1]), np.max(told[1] / told[0])) <= math.exp(
+            eps1 + eps2
+        ) * (1 + 1e-9)
 
     check()
 
@@ -145,7 +156,9 @@ def test_theorem_6_the_information_of_two_reports(full: bool) -> None:
         beside = R1.T @ P  # P(y₁, u)
         second = sum(row.sum() * information(row / row.sum(), R2) for row in beside)
         first = information(P.sum(axis=1), R1)
-        assert information(P.ravel(), np.kron(R1, R2)) == pytest.approx(first + second, rel=1e-9, abs=1e-12)
+        assert information(P.ravel(), np.kron(R1, R2)) == pytest.approx(
+            first + second, rel=1e-9, abs=1e-12
+        )
 
     check()
 
@@ -155,8 +168,12 @@ def test_theorem_6_is_what_a_split_says_of_itself() -> None:
     for table, distance in (([[7, 10], [26, 57]], 1.0), ([[3, 1, 9], [5, 5, 2]], 0.4)):
         split = best_split(table, 0.5, ValueLeak.of_distance(distance))
         parts = grr_rows(len(table), split.eps1), grr_rows(len(table[0]), split.delta2)
-        assert split.table() == pytest.approx(np.kron(*parts), abs=1e-12)  # both reports, each by itself
-        assert split.information == pytest.approx(information(shares(table).ravel(), split.table()), rel=1e-9)
+        assert split.table() == pytest.approx(
+            np.kron(*parts), abs=1e-12
+        )  # both reports, each by itself
+        assert split.information == pytest.approx(
+            information(shares(table).ravel(), split.table()), rel=1e-9
+        )
 
 
 def information(p: Matrix, Q: Matrix) -> float:

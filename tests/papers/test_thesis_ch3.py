@@ -16,7 +16,9 @@ from tests.papers.exact import different, distribution, needed_delta, power
 from tests.papers.registry import paper
 
 
-def parents(seed: int, count: int, most: int = 3) -> list[tuple[list[list[Fraction]], Fraction, Fraction]]:
+def parents(
+    seed: int, count: int, most: int = 3
+) -> list[tuple[list[list[Fraction]], Fraction, Fraction]]:
     """Mechanisms for one person, a level, and the δ they need there."""
     rng, found = random.Random(seed), []
     for _ in range(count):
@@ -36,11 +38,16 @@ def test_single_outputs_do_not_decide_and_the_verifier_tries_all_sets() -> None:
         table = [[Fraction(w, 256) for w in row] for row in mechanism.weights]
         E = 1 + Fraction(rng.randint(0, 30), 10)
         delta = needed_delta(table, different(3), E)
-        positive = max(sum(max(0, u - E * v) for u, v in zip(table[x], table[z], strict=True)) for x, z in different(3))
+        positive = max(
+            sum(max(0, u - E * v) for u, v in zip(table[x], table[z], strict=True))
+            for x, z in different(3)
+        )
         assert delta == positive
         found = worst(mechanism, Claim("dp", E.as_integer_ratio(), delta=(0, 1)))
         assert found.ratio == delta_needed(mechanism, E) == delta
-        single = max(max(u - E * v for u, v in zip(table[x], table[z], strict=True)) for x, z in different(3))
+        single = max(
+            max(u - E * v for u, v in zip(table[x], table[z], strict=True)) for x, z in different(3)
+        )
         assert single <= delta
         apart += max(0, single) < delta
     assert apart > 10
@@ -52,10 +59,15 @@ def test_what_is_made_of_a_private_report_stays_private() -> None:
     rng = random.Random(34)
     for table, E, delta in parents(34, 60):
         identity = [[Fraction(y == z) for z in range(len(table[0]))] for y in range(len(table[0]))]
-        same = [[sum(u * identity[y][z] for y, u in enumerate(row)) for z in range(len(row))] for row in table]
+        same = [
+            [sum(u * identity[y][z] for y, u in enumerate(row)) for z in range(len(row))]
+            for row in table
+        ]
         assert needed_delta(same, different(len(table)), E) == max(delta, 0)
         made_of = [distribution(rng, 3) for _ in table[0]]
-        made = [[sum(u * made_of[y][z] for y, u in enumerate(row)) for z in range(3)] for row in table]
+        made = [
+            [sum(u * made_of[y][z] for y, u in enumerate(row)) for z in range(3)] for row in table
+        ]
         assert needed_delta(made, different(len(table)), E) <= max(delta, 0)
 
 
@@ -67,18 +79,26 @@ def test_a_product_needs_the_delta_of_its_parent() -> None:
     for table, E, delta in parents(36, 2):
         if len(table) == 2:
             rows, near = power(table, 3)
-            positive = max(sum(max(0, u - E * v) for u, v in zip(rows[i], rows[j], strict=True)) for i, j in near)
+            positive = max(
+                sum(max(0, u - E * v) for u, v in zip(rows[i], rows[j], strict=True))
+                for i, j in near
+            )
             assert positive == max(delta, 0)
     for table, E, delta in parents(37, 30):
         rows, near = power(table, 2)
-        positive = max(sum(max(0, u - E * v) for u, v in zip(rows[i], rows[j], strict=True)) for i, j in near)
+        positive = max(
+            sum(max(0, u - E * v) for u, v in zip(rows[i], rows[j], strict=True)) for i, j in near
+        )
         assert positive == max(delta, 0)  # every set: the positive part is the worst of them
 
 
 def metric(rng: random.Random, m: int) -> list[list[Fraction]]:
     """Points on a line and in a star, so that the triangle inequality holds."""
     at, arm = [rng.randint(0, 9) for _ in range(m)], [rng.randint(1, 5) for _ in range(m)]
-    return [[Fraction(0 if i == j else abs(at[i] - at[j]) + arm[i] + arm[j]) for j in range(m)] for i in range(m)]
+    return [
+        [Fraction(0 if i == j else abs(at[i] - at[j]) + arm[i] + arm[j]) for j in range(m)]
+        for i in range(m)
+    ]
 
 
 @paper("Thesis Thm 3.6", "Thesis Thm 3.7", "Thesis Lemma 3.5", "Thesis Def 3.6")
@@ -92,18 +112,28 @@ def test_how_wrong_a_private_answer_must_be() -> None:
         nearest = min(far[i][j] for i, j in different(m))
         delta = max(needed, Fraction(0))
         assert error >= error_bound(E, delta, diameter) == diameter * (1 - delta) / (2 * (1 + E))
-        assert error >= error_bound_discrete(E, delta, m, nearest) == nearest * (m - 1) * (1 - delta) / (m - 1 + E)
+        assert (
+            error
+            >= error_bound_discrete(E, delta, m, nearest)
+            == nearest * (m - 1) * (1 - delta) / (m - 1 + E)
+        )
         assert error > 0 or delta == 1
 
 
 @paper("Thesis Example 3.7", "Thesis Example 3.8")
 @pytest.mark.parametrize("m", [2, 3, 4, 5])
 def test_the_symmetric_mechanism_needs_exactly_its_delta_and_is_as_right_as_can_be(m: int) -> None:
-    for E, delta in ((Fraction(3, 2), Fraction(0)), (Fraction(2), Fraction(1, 10)), (Fraction(9), Fraction(2, 5))):
+    for E, delta in (
+        (Fraction(3, 2), Fraction(0)),
+        (Fraction(2), Fraction(1, 10)),
+        (Fraction(9), Fraction(2, 5)),
+    ):
         p = (1 - delta) / (m - 1 + E)
         table = [[1 - (m - 1) * p if i == j else p for j in range(m)] for i in range(m)]
         assert needed_delta(table, different(m), E) == delta
-        assert (m - 1) * p == (m - 1) * (1 - delta) / (m - 1 + E)  # its error is the bound of Theorem 3.7
+        assert (m - 1) * p == (m - 1) * (1 - delta) / (
+            m - 1 + E
+        )  # its error is the bound of Theorem 3.7
         less = [
             [u + (Fraction(1, 10**9) * (m - 1 if i == j else -1)) for j, u in enumerate(row)]
             for i, row in enumerate(table)

@@ -46,7 +46,10 @@ def test_the_sufficient_set_decides() -> None:
     for _ in range(100):
         P, Q, E = distribution(rng, 6), distribution(rng, 6), 1 + Fraction(rng.randint(0, 20), 10)
         S = tuple(y for y in range(6) if P[y] > Q[y])
-        assert sufficient_set([int(2520 * 9 * v * 48) for v in P], [int(2520 * 9 * v * 48) for v in Q]) == S
+        assert (
+            sufficient_set([int(2520 * 9 * v * 48) for v in P], [int(2520 * 9 * v * 48) for v in Q])
+            == S
+        )
         inside = max((gap(P, Q, A, E) for A in subsets(6) if set(A) <= set(S)), default=Fraction(0))
         assert inside == max(gap(P, Q, A, E) for A in subsets(6))
 
@@ -54,7 +57,10 @@ def test_the_sufficient_set_decides() -> None:
 def exponential(n: int) -> tuple[list[tuple[int, ...]], list[list[Polynomial]], list[Polynomial]]:
     """u = −L1 on {0, 1, 2}^n: databases, e^u as powers of 1/e, and the C_d as polynomials."""
     databases = list(product(range(3), repeat=n))
-    weights = [[Counter({sum(abs(u - v) for u, v in zip(d, e, strict=True)): 1}) for e in databases] for d in databases]
+    weights = [
+        [Counter({sum(abs(u - v) for u, v in zip(d, e, strict=True)): 1}) for e in databases]
+        for d in databases
+    ]
     return databases, weights, [sum(row, Counter()) for row in weights]
 
 
@@ -80,17 +86,26 @@ def larger(one: Polynomial, other: Polynomial) -> bool:
 def test_example_42_counts_924_checks() -> None:
     """DESIGN §9.4: 1,092 are printed; where C_d = C_d' with equal distances, floats see P(Y_d = d*) > P(Y_d' = d*)."""
     databases, weights, C = exponential(2)
-    near = [(i, j) for (i, d), (j, e) in product(enumerate(databases), repeat=2) if sum(map(int.__ne__, d, e)) == 1]
+    near = [
+        (i, j)
+        for (i, d), (j, e) in product(enumerate(databases), repeat=2)
+        if sum(map(int.__ne__, d, e)) == 1
+    ]
     assert (len(near), len(near) * (2**9 - 2)) == (36, 18360)
     sizes = Counter(
-        sum(larger(times(weights[i][y], C[j]), times(weights[j][y], C[i])) for y in range(9)) for i, j in near
+        sum(larger(times(weights[i][y], C[j]), times(weights[j][y], C[i])) for y in range(9))
+        for i, j in near
     )
     assert sum(count * (2**size - 1) for size, count in sizes.items()) == 924
     assert 21 * 7 + 15 * 63 == 1092  # as printed
     printed = [((0, 1), (2, 1)), ((1, 1), (2, 1))]
     for d, e in printed:
         i, j = databases.index(d), databases.index(e)
-        S = [databases[y] for y in range(9) if larger(times(weights[i][y], C[j]), times(weights[j][y], C[i]))]
+        S = [
+            databases[y]
+            for y in range(9)
+            if larger(times(weights[i][y], C[j]), times(weights[j][y], C[i]))
+        ]
         if d == (0, 1):
             assert S == [(0, 0), (0, 1), (0, 2)]  # the first of its two examples has no ties
         else:
@@ -116,10 +131,24 @@ def test_example_44_lists_its_sets() -> None:
     names = ["".join(pair) for pair in product("ABYZ", repeat=2)]
 
     def near(d: str, e: str) -> int:
-        return sum(0 if u == v else 1 if (u in "AB") == (v in "AB") else 2 for u, v in zip(d, e, strict=True))
+        return sum(
+            0 if u == v else 1 if (u in "AB") == (v in "AB") else 2
+            for u, v in zip(d, e, strict=True)
+        )
 
-    weights = [[1000 ** (4 - near(d, e)) for e in names] for d in ("AZ", "AB")]  # 1000 for e: powers stay apart
-    assert [names[y] for y in sufficient_set(*weights)] == ["AY", "AZ", "BY", "BZ", "YY", "YZ", "ZY", "ZZ"]
+    weights = [
+        [1000 ** (4 - near(d, e)) for e in names] for d in ("AZ", "AB")
+    ]  # 1000 for e: powers stay apart
+    assert [names[y] for y in sufficient_set(*weights)] == [
+        "AY",
+        "AZ",
+        "BY",
+        "BZ",
+        "YY",
+        "YZ",
+        "ZY",
+        "ZZ",
+    ]
     classes = {tuple(names[y] for y in group) for group in ratio_classes(*weights)}
     assert classes == {("AY", "BY", "YY", "ZY"), ("AZ", "BZ", "YZ", "ZZ")}
 
@@ -133,7 +162,9 @@ def test_example_45_keeps_a_hobby_with_six_tenths() -> None:
     low, high = wrong_range(Fraction(6), Fraction(0), 5)
     assert low == wrong <= high <= Fraction(1, 4)
     for E in (Fraction(6), Fraction(59, 10)):
-        assert (needed_delta(rows, different(5), E) == 0) is (wrong_range(E, Fraction(0), 5)[0] <= wrong)
+        assert (needed_delta(rows, different(5), E) == 0) is (
+            wrong_range(E, Fraction(0), 5)[0] <= wrong
+        )
 
 
 @paper("Thesis Thm 4.2", "Thesis Cor 4.1", "Thesis (4.6)")
@@ -181,10 +212,22 @@ def test_the_exponential_mechanism_is_the_product_sanitisation(m: int, n: int) -
 def test_when_the_exponential_mechanism_is_private(m: int, n: int) -> None:
     """(4.10) and (4.17), both ends met, against all sets (n = 1) or their worst, the positive part (n = 2)."""
     for E, delta in LEVELS:
-        low, high = max(Fraction(0), (1 - (m - 1) * delta) / (E + delta)), (E + (m - 1) * delta) / (1 - delta)
+        low, high = (
+            max(Fraction(0), (1 - (m - 1) * delta) / (E + delta)),
+            (E + (m - 1) * delta) / (1 - delta),
+        )
         assert exponent_range(E, delta, m) == (low, high)
         step = Fraction(1, 10**6)
-        for t in {low, low - step, low + step, high, high - step, high + step, Fraction(1), Fraction(1, 7)}:
+        for t in {
+            low,
+            low - step,
+            low + step,
+            high,
+            high - step,
+            high + step,
+            Fraction(1),
+            Fraction(1, 7),
+        }:
             if t <= 0:
                 continue  # e^k > 0: a lower end at or below 0 asks for nothing
             p = 1 / (t + m - 1)
@@ -194,10 +237,14 @@ def test_when_the_exponential_mechanism_is_private(m: int, n: int) -> None:
             else:
                 rows, near = power(table, n)
                 needed = max(
-                    sum(max(Fraction(0), u - E * v) for u, v in zip(rows[i], rows[j], strict=True)) for i, j in near
+                    sum(max(Fraction(0), u - E * v) for u, v in zip(rows[i], rows[j], strict=True))
+                    for i, j in near
                 )
             assert (max(needed, 0) <= delta) == (low <= t <= high)
-            least, most = (1 - delta) / (E + m - 1), min(Fraction(1, m - 1), (E + delta) / (1 + (m - 1) * E))
+            least, most = (
+                (1 - delta) / (E + m - 1),
+                min(Fraction(1, m - 1), (E + delta) / (1 + (m - 1) * E)),
+            )
             assert wrong_range(E, delta, m) == (least, most)
             assert (least <= p <= most) == (low <= t <= high)
 
@@ -205,7 +252,10 @@ def test_when_the_exponential_mechanism_is_private(m: int, n: int) -> None:
 @paper("Thesis Thm 4.4", "Thesis Thm 4.7", "Thesis (4.14)")
 def test_the_error_lies_between_its_bounds_and_reaches_both() -> None:
     for (E, delta), m in product(LEVELS, (2, 3, 5)):
-        low, high = (1 - delta) / (1 + E / (m - 1)), min(Fraction(1), (E + delta) / (E + Fraction(1, m - 1)))
+        low, high = (
+            (1 - delta) / (1 + E / (m - 1)),
+            min(Fraction(1), (E + delta) / (E + Fraction(1, m - 1))),
+        )
         assert error_range(E, delta, m) == (low, high)
         least, most = wrong_range(E, delta, m)
         for p in (least, most, (least + most) / 2):

@@ -63,7 +63,9 @@ def loose(A: Matrix, level: Fraction = E) -> list[tuple[int, int]]:
 
 
 def inside(A: Matrix, level: Fraction = E) -> bool:
-    return all(sum(row) == 1 for row in A) and all(0 <= max(c) <= level * min(c) for c in columns(A))
+    return all(sum(row) == 1 for row in A) and all(
+        0 <= max(c) <= level * min(c) for c in columns(A)
+    )
 
 
 def is_extreme(A: Matrix, level: Fraction = E) -> bool:
@@ -73,15 +75,20 @@ def is_extreme(A: Matrix, level: Fraction = E) -> bool:
     for j, column in enumerate(columns(A)):
         for i, k in permutations(range(m), 2):
             if column[i] == level * column[k]:
-                tight.append([Fraction(p == i * m + j) - level * (p == k * m + j) for p in range(m * m)])
-        tight += [[Fraction(p == i * m + j) for p in range(m * m)] for i in range(m) if column[i] == 0]
+                tight.append(
+                    [Fraction(p == i * m + j) - level * (p == k * m + j) for p in range(m * m)]
+                )
+        tight += [
+            [Fraction(p == i * m + j) for p in range(m * m)] for i in range(m) if column[i] == 0
+        ]
     return inside(A, level) and rank(tight) == m * m
 
 
 def listed(m: int) -> set[Matrix]:
     """The package's list, each row scaled to 1."""
     return {
-        tuple(tuple(Fraction(v, sum(row)) for v in row) for row in A) for A in extreme_points(m, E.as_integer_ratio())
+        tuple(tuple(Fraction(v, sum(row)) for v in row) for row in A)
+        for A in extreme_points(m, E.as_integer_ratio())
     }
 
 
@@ -93,7 +100,11 @@ def without_loose_entries(m: int) -> int:
         for chosen in combinations(patterns, k):
             rows = list(zip(*chosen, strict=True))
             # Weights w > 0 with every row summing to 1: unique, as the patterns must be independent.
-            if rank(rows) == k and rank([[*row, 1] for row in rows]) == k and all(w > 0 for w in solved(rows)):
+            if (
+                rank(rows) == k
+                and rank([[*row, 1] for row in rows]) == k
+                and all(w > 0 for w in solved(rows))
+            ):
                 count += math.perm(m, k)
     return count
 
@@ -137,7 +148,14 @@ def test_four_answers_have_no_others() -> None:
     assert all(len(used(A)) == 1 or not loose(A) for A in found)
 
 
-@paper("Thesis Thm 5.2", "Thesis Thm 5.5", "Thesis Lemma 5.3", "Thesis Cor 5.1", "Thesis Lemma 5.4", "Thesis Cor 5.5")
+@paper(
+    "Thesis Thm 5.2",
+    "Thesis Thm 5.5",
+    "Thesis Lemma 5.3",
+    "Thesis Cor 5.1",
+    "Thesis Lemma 5.4",
+    "Thesis Cor 5.5",
+)
 @pytest.mark.parametrize("m", [2, 3])
 def test_rank_and_loose_entries_of_extreme_points(m: int) -> None:
     for A in polytope(m):
@@ -167,7 +185,9 @@ def test_extreme_points_are_closed_under_permutation_and_faces_are_their_own() -
 @paper("Thesis Thm 5.7", "Thesis Cor 5.2")
 @pytest.mark.parametrize("m", [2, 3])
 def test_one_column_and_nothing_at_all(m: int) -> None:
-    constant = {tuple(tuple(Fraction(j == k) for j in range(m)) for _ in range(m)) for k in range(m)}
+    constant = {
+        tuple(tuple(Fraction(j == k) for j in range(m)) for _ in range(m)) for k in range(m)
+    }
     assert {A for A in polytope(m) if len(used(A)) == 1} == constant
     assert set(polytope(m, Fraction(1))) == constant
 
@@ -182,7 +202,9 @@ def test_two_columns_swap_w_and_ew() -> None:
                 (E / (1 + E), 1 / (1 + E)),
             }
     printed = [(1, E), (1, E), (E, 1), (1, E)]
-    assert is_extreme(tuple((u / (1 + E), Fraction(0), v / (1 + E), Fraction(0)) for u, v in printed))
+    assert is_extreme(
+        tuple((u / (1 + E), Fraction(0), v / (1 + E), Fraction(0)) for u, v in printed)
+    )
 
 
 @paper("Thesis Thm 5.9", "Thesis Cor 5.4", "Thesis Thm 5.1")
@@ -202,7 +224,10 @@ def test_full_rank_and_no_loose_entry_make_an_extreme_point() -> None:
     points = polytope(3)
     for A, B in zip(points[::3], points[1::4], strict=False):
         if A != B:
-            between = tuple(tuple((u + v) / 2 for u, v in zip(r, s, strict=True)) for r, s in zip(A, B, strict=True))
+            between = tuple(
+                tuple((u + v) / 2 for u, v in zip(r, s, strict=True))
+                for r, s in zip(A, B, strict=True)
+            )
             assert inside(between)
             assert not is_extreme(between)
 
@@ -220,7 +245,13 @@ def test_example_52() -> None:
 def test_five_answers_have_an_extreme_point_with_a_loose_entry(level: Fraction) -> None:
     """An enumeration of columns {0, w, E·w} misses it; the rays of a column's cone, ours, have none."""
     e, one = level, Fraction(1)
-    rows = [(1, 1, 2 * e, 1, 0), (e, 1, 2, e, 0), (e, e, 2, 1, 0), (1, e, 2, e, 0), (1, 1, 1 + e, e, 0)]
+    rows = [
+        (1, 1, 2 * e, 1, 0),
+        (e, 1, 2, e, 0),
+        (e, e, 2, 1, 0),
+        (1, e, 2, e, 0),
+        (1, 1, 1 + e, e, 0),
+    ]
     A = tuple(tuple(one * v / (3 + 2 * e) for v in row) for row in rows)
     assert is_extreme(A, level)
     assert loose(A, level) == [(4, 2)]

@@ -52,11 +52,17 @@ def test_the_binary_optimum_beats_every_mechanism_on_an_exact_grid(epsilon: str)
     E = Fraction(*level_for(parse_epsilon(epsilon)))
     corner = E / (E + 1)
     grid = [Fraction(1, 2) + (corner - Fraction(1, 2)) * Fraction(i, 12) for i in range(1, 25)]
-    feasible = [(u, v) for u, v in product(grid, grid) if u < 1 and v < 1 and u <= E * (1 - v) and v <= E * (1 - u)]
+    feasible = [
+        (u, v)
+        for u, v in product(grid, grid)
+        if u < 1 and v < 1 and u <= E * (1 - v) and v <= E * (1 - u)
+    ]
     assert len(feasible) > 100
     for pi in (Fraction(1, 100), Fraction(1, 4), Fraction(1, 2), Fraction(9, 10)):
         reached = variance_66(corner, corner, pi)
-        assert [point for point in feasible if variance_66(*point, pi) <= reached] == [(corner, corner)]
+        assert [point for point in feasible if variance_66(*point, pi) <= reached] == [
+            (corner, corner)
+        ]
 
 
 @paper("Thesis Thm 6.2")
@@ -136,7 +142,9 @@ def test_the_worst_case_is_at_the_clamped_share() -> None:
 
 @paper("Thesis (6.7)")
 def test_chebyshev_at_95_percent_is_the_root_of_twenty() -> None:
-    assert chebyshev_factor(0.95) == pytest.approx(math.sqrt(20), rel=1e-12)  # the thesis rounds to 4.5 (DESIGN §9.5)
+    assert chebyshev_factor(0.95) == pytest.approx(
+        math.sqrt(20), rel=1e-12
+    )  # the thesis rounds to 4.5 (DESIGN §9.5)
 
 
 # Example 6.1. The formulas of section 6.3.2 are written out here: they are the independent computation.

@@ -115,13 +115,19 @@ def test_along_the_boundary_the_least_variance_is_at_an_end() -> None:
             assert min(values[i : j + 1]) == min(values[i], values[j])
     E, delta, pi = Fraction(2), Fraction(3, 10), Fraction(3, 10)
     D = E - 1 + 2 * delta
-    top = (1 + E) * (-(E**2) * pi + (1 - pi) * (1 - 2 * delta) ** 2 + E * (2 * pi * (1 - 2 * delta) + 4 * delta - 1))
+    top = (1 + E) * (
+        -(E**2) * pi
+        + (1 - pi) * (1 - 2 * delta) ** 2
+        + E * (2 * pi * (1 - 2 * delta) + 4 * delta - 1)
+    )
     at = top / ((1 + (E - 1) * pi) * D**2)
     step = Fraction(1, 10**12)
     before, here, after = (variance_66(*boundary(E, delta, at + k * step), pi) for k in (-1, 0, 1))
     assert abs((after - before) / (2 * step)) < Fraction(1, 10**9)
     second = (after - 2 * here + before) / step**2
-    common = -((1 + (E - 1) * pi) ** 4) / (E**2 * 32 * (1 + E) ** 2 * delta**3 * (E - 1 + delta) ** 3)
+    common = -((1 + (E - 1) * pi) ** 4) / (
+        E**2 * 32 * (1 + E) ** 2 * delta**3 * (E - 1 + delta) ** 3
+    )
     assert float(second) == pytest.approx(float(common * D**6), rel=1e-6)
     assert float(second) != pytest.approx(float(common * D**2), rel=0.1)  # printed
 
@@ -136,7 +142,10 @@ def test_which_side_of_the_boundary_is_better() -> None:
         difference = variance_66(u, v, pi) - variance_66(v, u, pi)
         assert (difference <= 0) if pi <= HALF else (difference >= 0)
         if delta == 0 and u + v != 1:
-            assert difference == -(E + 1) * (1 - 2 * pi) * (1 - t) / (E * (1 + t) + 1 - t) or (E, delta) == (1, 0)
+            assert difference == -(E + 1) * (1 - 2 * pi) * (1 - t) / (E * (1 + t) + 1 - t) or (
+                E,
+                delta,
+            ) == (1, 0)
 
 
 # --- Warner and Mangat ----------------------------------------------------------------------------------------------
@@ -159,7 +168,9 @@ def test_mangats_error_and_its_largest() -> None:
     """DESIGN §9.1: for p_m ≤ ½ the maximum over shares is (1−p_m)/(p_m n), less than the printed 1/(4 p_m² n)."""
     for k in (1, 3, 8, 11, 15):
         p = Fraction(k, 16)
-        values = [(1 - pi) * (1 - p * (1 - pi)) / p for pi in (Fraction(i, 1000) for i in range(1001))]
+        values = [
+            (1 - pi) * (1 - p * (1 - pi)) / p for pi in (Fraction(i, 1000) for i in range(1001))
+        ]
         for pi in SHARES:
             assert library_variance(binary(p, Fraction(1)), pi) == pytest.approx(
                 float((1 - pi) * (1 - p * (1 - pi)) / p), rel=1e-12, abs=1e-14
@@ -176,7 +187,9 @@ def test_mangats_error_and_its_largest() -> None:
 def test_without_sampling_only_the_randomisation_is_left() -> None:
     """Every outcome of four people with k ones; and Figure 6.3's gap at small p_m is an artefact of (6.12)."""
     n = 4
-    for p00, p11, ones in product((Fraction(3, 16), Fraction(3, 4)), (Fraction(3, 4), Fraction(1)), range(n + 1)):
+    for p00, p11, ones in product(
+        (Fraction(3, 16), Fraction(3, 4)), (Fraction(3, 4), Fraction(1)), range(n + 1)
+    ):
         k, pi = p00 + p11 - 1, Fraction(ones, n)
         if k <= 0:
             continue
@@ -215,7 +228,9 @@ def test_which_report_gives_the_violation() -> None:
         zero, one = violation(p00, p11, pi)
         assert (one >= zero) if p00 + p11 >= 1 else (zero > one)
         joint = ((8 - k, 0), (0, k))
-        found = worst(DenseMechanism(4, ((a, 16 - a), (16 - b, b))), Claim("dpv", (1, 1), joint, sensitive=1))
+        found = worst(
+            DenseMechanism(4, ((a, 16 - a), (16 - b, b))), Claim("dpv", (1, 1), joint, sensitive=1)
+        )
         assert found.ratio == max(zero, one)
 
 
@@ -226,7 +241,11 @@ def test_the_parameters_for_a_violation() -> None:
         if alpha <= pi:
             continue
         both = alpha * (1 - pi) + pi * (1 - alpha)
-        above, below, pm = alpha * (1 - pi) / both, pi * (1 - alpha) / both, (alpha - pi) / (alpha * (1 - pi))
+        above, below, pm = (
+            alpha * (1 - pi) / both,
+            pi * (1 - alpha) / both,
+            (alpha - pi) / (alpha * (1 - pi)),
+        )
         assert HALF < above <= 1
         assert below == 1 - above
         assert 0 < pm <= 1
@@ -272,7 +291,14 @@ def shares_of(m: int, steps: int) -> Iterator[list[Fraction]]:
             yield [Fraction(n, steps) for n in (steps - sum(counts), *counts)]
 
 
-@paper("Thesis Def 6.3", "Thesis Thm 6.8", "Thesis Thm 6.9", "Thesis Lemma 6.4", "Thesis Cor 6.6", "Thesis Cor 6.7")
+@paper(
+    "Thesis Def 6.3",
+    "Thesis Thm 6.8",
+    "Thesis Thm 6.9",
+    "Thesis Lemma 6.4",
+    "Thesis Cor 6.6",
+    "Thesis Cor 6.7",
+)
 @pytest.mark.parametrize("m", [2, 3, 4, 5])
 def test_the_super_binary_mangat_model(m: int) -> None:
     """Errors (6.35), (6.37) by expectation; (6.36) is (m−1)/n for m > 2 (DESIGN §9.2), (6.38) holds."""
@@ -293,7 +319,9 @@ def test_the_super_binary_mangat_model(m: int) -> None:
     assert (max(first) == Fraction(m * m, 4)) == (m == 2)
     assert max(second) <= (HALF + Fraction(1, m)) ** 2
     if m != 5:
-        assert max(second) == (HALF + Fraction(1, m)) ** 2  # attained at π_j = ½ − 1/m, a point of the grid
+        assert (
+            max(second) == (HALF + Fraction(1, m)) ** 2
+        )  # attained at π_j = ½ − 1/m, a point of the grid
 
 
 @paper("Thesis Thm 6.7", "Thesis Cor 6.5")
@@ -304,9 +332,15 @@ def test_the_closed_form_is_the_likelihoods_maximum_only_inside() -> None:
 
     def log_likelihood(pi: list[float], counts: list[int]) -> float:
         rates = [pi[0] / m, *(p + pi[0] / m for p in pi[1:])]
-        return sum(n * math.log(r) if r > 0 else -math.inf for n, r in zip(counts, rates, strict=True) if n)
+        return sum(
+            n * math.log(r) if r > 0 else -math.inf for n, r in zip(counts, rates, strict=True) if n
+        )
 
-    for counts, within in (([10, 40, 30, 20], True), ([5, 5, 60, 30], True), ([30, 20, 35, 15], False)):
+    for counts, within in (
+        ([10, 40, 30, 20], True),
+        ([5, 5, 60, 30], True),
+        ([30, 20, 35, 15], False),
+    ):
         n = sum(counts)
         closed = [m * counts[0] / n, *((k - counts[0]) / n for k in counts[1:])]
         assert (min(closed) >= 0) == within == (counts[0] <= min(counts[1:]))
@@ -327,5 +361,8 @@ def test_the_closed_form_is_the_likelihoods_maximum_only_inside() -> None:
 @paper("Thesis Mangat is no DP")
 def test_mangats_models_have_no_level() -> None:
     """DESIGN §9.2: one report comes from one answer only."""
-    for weights in (((12, 4), (0, 16)), ((4, 4, 4, 4), (0, 16, 0, 0), (0, 0, 16, 0), (0, 0, 0, 16))):
+    for weights in (
+        ((12, 4), (0, 16)),
+        ((4, 4, 4, 4), (0, 16, 0, 0), (0, 0, 16, 0), (0, 0, 0, 16)),
+    ):
         assert worst(DenseMechanism(4, weights), Claim("ldp", (1, 1))).ratio is None

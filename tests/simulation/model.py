@@ -114,7 +114,9 @@ class World:
     def make(cls, folder: Path, template: Path) -> "World":
         """A world of its own from the files of a server that was made once."""
         shutil.copytree(template, folder)
-        settings = Settings(home=folder / "home", database_url=SecretStr(f"sqlite:///{folder / 'frankly.db'}"))
+        settings = Settings(
+            home=folder / "home", database_url=SecretStr(f"sqlite:///{folder / 'frankly.db'}")
+        )
         world = cls(settings, Services(settings, Database(settings.store_url()), FixedClock(NOW)))
         world.publish(10)
         return world
@@ -122,7 +124,9 @@ class World:
     def restart(self) -> None:
         """A new process over the same files, at the time it is now."""
         self.services.close()
-        self.services = Services(self.settings, Database(self.settings.store_url()), FixedClock(self.now))
+        self.services = Services(
+            self.settings, Database(self.settings.store_url()), FixedClock(self.now)
+        )
 
     def move_clock(self, hours: int) -> None:
         """The clock jumps, forwards or back."""
@@ -138,7 +142,9 @@ class World:
             return
         before = self.versions[-1].digest if self.versions else None
         document = survey(BLOCK, survey_id=SURVEY, version=len(self.versions) + 1, prev=before)
-        document = replace(document, closes=max(self.now, NOW) + timedelta(days=days), release_step=STEP)
+        document = replace(
+            document, closes=max(self.now, NOW) + timedelta(days=days), release_step=STEP
+        )
         Place(self.services, self.settings).publish(document)
         self.versions.append(document)
 
@@ -150,8 +156,21 @@ class World:
 
     def seal(self, draw: Random) -> Sealed:
         """A device answers one of the versions, with a symbol that nobody else has."""
-        document, number, report_id = draw.choice(self.versions), len(self.sealed), f"{draw.getrandbits(128):032x}"
-        body = json.dumps({"v": 1, "doc": document.digest, "id": report_id, "y": [number], "strata": {}, "token": None})
+        document, number, report_id = (
+            draw.choice(self.versions),
+            len(self.sealed),
+            f"{draw.getrandbits(128):032x}",
+        )
+        body = json.dumps(
+            {
+                "v": 1,
+                "doc": document.digest,
+                "id": report_id,
+                "y": [number],
+                "strata": {},
+                "token": None,
+            }
+        )
         self.sealed.append(Sealed(report_id, number, document, body.encode()))
         return self.sealed[-1]
 
@@ -184,7 +203,9 @@ class World:
         wanted = self.expected(report)
         if wanted != "accepted":
             other = json.loads(report.body) | {"y": [(report.symbol + 1) % SYMBOLS]}
-            assert self.tell(json.dumps(other).encode()) == ("id_conflict" if wanted == "duplicate" else wanted)
+            assert self.tell(json.dumps(other).encode()) == (
+                "id_conflict" if wanted == "duplicate" else wanted
+            )
 
     def crash(self, report: Sealed, *, after_commit: bool) -> None:
         """The process dies inside the transaction, or between its commit and the answer; then a new one starts."""
@@ -211,7 +232,9 @@ class World:
                 for report in pending:
                     report.day = f"{self.now:%Y-%m-%d}"
             elif self.now >= min(document.closes, document.expires) + timedelta(days=1):
-                for report in pending:  # fewer than a step, when no more can come: deleted, uncounted
+                for (
+                    report
+                ) in pending:  # fewer than a step, when no more can come: deleted, uncounted
                     del self.kept[report.id]
         assert n == 0
 
@@ -232,6 +255,12 @@ class World:
         assert counted == {(r.document.digest, r.symbol): 1 for r in kept if r.day}
         assert by_day == {(r.document.digest, r.symbol, r.day): 1 for r in kept if r.day}
         lost = [r for r in self.sealed if r.acknowledged and r.id not in self.kept]
-        over = {d.digest for d in self.versions if self.latest >= min(d.closes, d.expires) + timedelta(days=1)}
+        over = {
+            d.digest
+            for d in self.versions
+            if self.latest >= min(d.closes, d.expires) + timedelta(days=1)
+        }
         assert all(r.document.digest in over for r in lost)
-        assert max(Counter(r.document.digest for r in lost).values(), default=0) < STEP * self.releases
+        assert (
+            max(Counter(r.document.digest for r in lost).values(), default=0) < STEP * self.releases
+        )

@@ -11,7 +11,10 @@ from frankly_protocol.envelope import SURVEY_TYPE, Envelope, PublicKey, SigningK
 from frankly_protocol.errors import DocumentRejected
 
 Case = dict[str, Any]
-KEYS = {name: SigningKey.from_raw(bytes([i]) * 32) for i, name in enumerate(("one", "two", "three", "stranger"), 1)}
+KEYS = {
+    name: SigningKey.from_raw(bytes([i]) * 32)
+    for i, name in enumerate(("one", "two", "three", "stranger"), 1)
+}
 
 GOOD: list[Any] = [
     None,
@@ -81,9 +84,16 @@ def canonical_json() -> Case:
     good = [canonical.dumps(value) for value in GOOD]
     bad = []
     for name, data in BAD.items():
-        bad.append({"name": name, "base64": base64.b64encode(data).decode(), "code": _refusal(data)})
+        bad.append(
+            {"name": name, "base64": base64.b64encode(data).decode(), "code": _refusal(data)}
+        )
     listed = [{"text": data.decode(), "digest": canonical.digest(data)} for data in good]
-    return {"good": listed, "bad": bad, "max_depth": canonical.MAX_DEPTH, "max_bytes": canonical.MAX_BYTES}
+    return {
+        "good": listed,
+        "bad": bad,
+        "max_depth": canonical.MAX_DEPTH,
+        "max_bytes": canonical.MAX_BYTES,
+    }
 
 
 def _refusal(data: bytes) -> str:
@@ -104,7 +114,12 @@ def envelopes() -> Case:
         _case("both sign", body, ["one", "two"], 2),
         _case("one of two is enough", body, ["one", "two"], 1),
         _case("strangers are passed over", _signed(payload, "one", "stranger"), ["one", "two"], 1),
-        _case("a false signature of a trusted key is passed over", _with(second, first), ["one", "two"], 1),
+        _case(
+            "a false signature of a trusted key is passed over",
+            _with(second, first),
+            ["one", "two"],
+            1,
+        ),
         _case("an empty payload", _signed(b"", "one"), ["one"], 1),
         _case("too few", body, ["one", "three"], 2),
         _case("nobody known", body, ["three"], 1),
@@ -116,10 +131,20 @@ def envelopes() -> Case:
         _case("another type inside the signature", _retyped(payload), ["one"], 1),
         _case("another type", {**body, "payloadType": "application/json"}, ["one"], 1),
         _case("no signature", {**body, "signatures": []}, ["one"], 1),
-        _case("33 signatures", {**body, "signatures": [{"keyid": str(i), "sig": ""} for i in range(33)]}, ["one"], 1),
+        _case(
+            "33 signatures",
+            {**body, "signatures": [{"keyid": str(i), "sig": ""} for i in range(33)]},
+            ["one"],
+            1,
+        ),
         _case("a field too many", {**body, "extra": 1}, ["one"], 1),
         _case("a field too few", {"payload": "", "signatures": []}, ["one"], 1),
-        _case("a signature without its key's id", {**body, "signatures": [{"sig": first["sig"]}]}, ["one"], 1),
+        _case(
+            "a signature without its key's id",
+            {**body, "signatures": [{"sig": first["sig"]}]},
+            ["one"],
+            1,
+        ),
         _case("base64 with a space", {**body, "payload": body["payload"] + " "}, ["one"], 1),
         _case("a payload that is no text", {**body, "payload": 1}, ["one"], 1),
         _case("a list", [body], ["one"], 1),
@@ -134,7 +159,9 @@ def envelopes() -> Case:
 
 
 def _signed(payload: bytes, *names: str) -> Any:
-    return json.loads(Envelope.seal(SURVEY_TYPE, payload, [KEYS[name] for name in names]).to_bytes())
+    return json.loads(
+        Envelope.seal(SURVEY_TYPE, payload, [KEYS[name] for name in names]).to_bytes()
+    )
 
 
 def _with(second: Case, first: Case) -> Any:

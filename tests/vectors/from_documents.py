@@ -18,7 +18,15 @@ from frankly_sdk._trusted import Remembered, accept_survey
 from frankly_sdk.link import SurveyLink
 
 from tests.frankly_protocol.every_kind import below, documents
-from tests.frankly_protocol.samples import NOW, PUBLISHER, STRANGER, in_strata, ldp_block, sealed, survey
+from tests.frankly_protocol.samples import (
+    NOW,
+    PUBLISHER,
+    STRANGER,
+    in_strata,
+    ldp_block,
+    sealed,
+    survey,
+)
 
 Case = dict[str, Any]
 ROLE = Role((PUBLISHER.public,), 1)
@@ -104,9 +112,15 @@ def privacy_documents() -> Case:
         (only,) = document.blocks
         (promise,) = only.promises
         for less in below(promise):
-            field = next(f for f in ("delta", "level", "low_level") if _of(less, f) != _of(promise, f))
+            field = next(
+                f for f in ("delta", "level", "low_level") if _of(less, f) != _of(promise, f)
+            )
             bent = replace(document, blocks=(replace(only, promises=(less,)),))
-            told = {"name": name, "path": f"blocks.0.claims.0.{field}", "value": list(_of(less, field))}
+            told = {
+                "name": name,
+                "path": f"blocks.0.claims.0.{field}",
+                "value": list(_of(less, field)),
+            }
             listed.append({**told, "digest": bent.digest, **_privacy(bent)})
     return {"documents": listed}
 
@@ -133,20 +147,45 @@ def acceptance() -> Case:
         _case("not pinned", sealed(PLAIN.payload())),
         _case("seen before", sealed(PLAIN.payload()), remembered=PLAIN),
         _case("a newer version", sealed(later.payload()), remembered=PLAIN),
-        _case("within ten minutes of its opening", sealed(PLAIN.payload()), now=PLAIN.opens - timedelta(minutes=9)),
-        _case("within ten minutes of its end", sealed(PLAIN.payload()), now=PLAIN.closes + timedelta(minutes=9)),
+        _case(
+            "within ten minutes of its opening",
+            sealed(PLAIN.payload()),
+            now=PLAIN.opens - timedelta(minutes=9),
+        ),
+        _case(
+            "within ten minutes of its end",
+            sealed(PLAIN.payload()),
+            now=PLAIN.closes + timedelta(minutes=9),
+        ),
         _case("larger than an envelope may be", None, 1),
         _case("not JSON", b"<html>", 2),
-        _case("a keys document", Envelope.seal(KEYS_TYPE, PLAIN.payload(), (PUBLISHER,)).to_bytes(), 2),
+        _case(
+            "a keys document", Envelope.seal(KEYS_TYPE, PLAIN.payload(), (PUBLISHER,)).to_bytes(), 2
+        ),
         _case("a stranger signed", sealed(PLAIN.payload(), STRANGER), 3),
         _case("nobody signed", _unsigned(), 3),
-        _case("eleven minutes early", sealed(PLAIN.payload()), 6, now=PLAIN.opens - timedelta(minutes=11)),
-        _case("eleven minutes late", sealed(PLAIN.payload()), 6, now=PLAIN.closes + timedelta(minutes=11)),
+        _case(
+            "eleven minutes early",
+            sealed(PLAIN.payload()),
+            6,
+            now=PLAIN.opens - timedelta(minutes=11),
+        ),
+        _case(
+            "eleven minutes late",
+            sealed(PLAIN.payload()),
+            6,
+            now=PLAIN.closes + timedelta(minutes=11),
+        ),
         _case("rollback", sealed(PLAIN.payload()), 7, remembered=later),
         _case("equivocation", sealed(same_version.payload()), 7, remembered=PLAIN),
-        _case("reports to another port of the link's host", _collecting("https://collect.example:8443/in")),
+        _case(
+            "reports to another port of the link's host",
+            _collecting("https://collect.example:8443/in"),
+        ),
         _case("reports to another host", _collecting("https://other.example/in"), 4),
-        _case("reports to a host that only ends so", _collecting("https://a.collect.example/in"), 4),
+        _case(
+            "reports to a host that only ends so", _collecting("https://a.collect.example/in"), 4
+        ),
         _case("reports to the device itself", _collecting("http://127.0.0.1:9200/_bulk?x=1"), 4),
         _case("reports to the device itself by name", _collecting("https://localhost/in"), 4),
         _case("reports to the device itself by IPv6", _collecting("http://[::1]:9200/in"), 4),
@@ -158,7 +197,9 @@ def acceptance() -> Case:
     for name, (path, value, step) in FORBIDDEN.items():
         cases.append(_case(name, sealed(_edited(path, value)), step))
     for name, tables, step in BY_STRATUM:
-        cases.append(_case(name, sealed(_edited("blocks.0.claims.0.prior.tables", tables, STRATA)), step))
+        cases.append(
+            _case(name, sealed(_edited("blocks.0.claims.0.prior.tables", tables, STRATA)), step)
+        )
     role = {"public_keys": [PUBLISHER.public.raw.hex()], "threshold": 1}
     return {"publisher": role, "origin": ORIGIN, "survey": PLAIN.survey, "cases": cases}
 
@@ -212,7 +253,9 @@ def _case(
         "envelope": None if envelope is None else envelope.decode(),
         "payload_type": SURVEY_TYPE,
         "pin": pin,
-        "remembered": None if remembered is None else {"version": remembered.version, "digest": remembered.digest},
+        "remembered": None
+        if remembered is None
+        else {"version": remembered.version, "digest": remembered.digest},
         "now": format_time(now),
     }
     return {**case, **_outcome(lambda: accept_survey(data, link, ROLE, known, now), step, name)}

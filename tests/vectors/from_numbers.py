@@ -36,7 +36,9 @@ MECHANISMS: dict[str, Mechanism] = {
     "unary, 9 answers": UnaryMechanism(48, 9, 1 << 47, 70_000_000_000_000),
     "subset, one of three": SubsetMechanism(48, 3, 1, 200_000_000_000_000),
     "subset, 4 of 11": SubsetMechanism(48, 11, 4, 150_000_000_000_000),
-    "product, three parts": ProductMechanism((KINDS["product"].factors[0], DENSE, KINDS["product"].factors[0])),  # type: ignore[union-attr]
+    "product, three parts": ProductMechanism(
+        (KINDS["product"].factors[0], DENSE, KINDS["product"].factors[0])
+    ),  # type: ignore[union-attr]
 }
 
 
@@ -45,7 +47,10 @@ def sampling() -> Case:
     cases = []
     for name, mechanism in MECHANISMS.items():
         described = {"kind": mechanism.kind, **mechanism.params_json()}
-        drawn = [_sampled(mechanism, x, Random(f"{name} {x} {i}").getrandbits) for x, i in _truths(mechanism)]
+        drawn = [
+            _sampled(mechanism, x, Random(f"{name} {x} {i}").getrandbits)
+            for x, i in _truths(mechanism)
+        ]
         cases.append({"name": name, "mechanism": described, "draws": [*drawn, *_edges(mechanism)]})
     return {"mechanisms": cases, "reports": [_report(with_token) for with_token in (False, True)]}
 
@@ -64,7 +69,9 @@ def _edges(mechanism: Mechanism) -> Iterator[Case]:
     """Draw on both sides of every threshold of a table, and all zeros and all ones of the others."""
     if not isinstance(mechanism, DenseMechanism):
         for fill in (lambda _bits: 0, lambda bits: (1 << bits) - 1):
-            if not isinstance(mechanism, SubsetMechanism) or fill(1) == 0:  # all ones never end: they never fit
+            if (
+                not isinstance(mechanism, SubsetMechanism) or fill(1) == 0
+            ):  # all ones never end: they never fit
                 yield _sampled(mechanism, mechanism.answers - 1, fill)
         return
     for x, row in enumerate(mechanism.weights):
@@ -118,7 +125,11 @@ def estimates() -> Case:
         (KINDS["unary"], (1, 2, 3, 4), None),
         (KINDS["subset"], (1, 2, 3, 4), None),
         (KINDS["product"], (1, 2, 3, 4), [[400, 300, 200, 100], [1, 0, 0, 0]]),
-        (DenseMechanism(48, ((3 << 46, 1 << 46), (1 << 46, 3 << 46))), (1, 1), [[70, 30], [10, 90], [0, 5]]),
+        (
+            DenseMechanism(48, ((3 << 46, 1 << 46), (1 << 46, 3 << 46))),
+            (1, 1),
+            [[70, 30], [10, 90], [0, 5]],
+        ),
         (
             DenseMechanism(4, ((9, 4, 2, 1), (2, 11, 2, 1), (1, 4, 8, 3))),
             (5, 3, 2),
@@ -131,14 +142,24 @@ def estimates() -> Case:
     return {"cases": [case for i, row in enumerate(rows) for case in _estimated(i, *row)]}
 
 
-def _estimated(i: int, mechanism: Mechanism, prior: tuple[int, ...] | None, tables: Any) -> Iterator[Case]:
+def _estimated(
+    i: int, mechanism: Mechanism, prior: tuple[int, ...] | None, tables: Any
+) -> Iterator[Case]:
     described = {"kind": mechanism.kind, **mechanism.params_json()}
     base = {"mechanism": described, "design_prior": list(prior) if prior else None}
     for targets in (
         None,
-        [[1] * mechanism.answers, [1, -1, *[0] * (mechanism.answers - 2)], [*range(mechanism.answers)]],
+        [
+            [1] * mechanism.answers,
+            [1, -1, *[0] * (mechanism.answers - 2)],
+            [*range(mechanism.answers)],
+        ],
     ):
-        W = shares(mechanism.answers) if targets is None else tuple(tuple(map(Fraction, row)) for row in targets)
+        W = (
+            shares(mechanism.answers)
+            if targets is None
+            else tuple(tuple(map(Fraction, row)) for row in targets)
+        )
         if isinstance(mechanism, DenseMechanism | ProductMechanism):
             for counts in tables:
                 found = decoder(mechanism, W, prior).apply(counts)
@@ -146,12 +167,16 @@ def _estimated(i: int, mechanism: Mechanism, prior: tuple[int, ...] | None, tabl
         else:
             held = _symbols(mechanism, Random(i))
             found = SetEvidence(mechanism, W, SetCounts.of_symbols(mechanism.answers, held)).exact
-            listed = {json.loads(json.dumps(mechanism.symbol_json(y))): n for y, n in sorted(held.items())}
+            listed = {
+                json.loads(json.dumps(mechanism.symbol_json(y))): n for y, n in sorted(held.items())
+            }
             yield {**base, "targets": targets, "counts": listed, "unbiased": _fractions(found)}
 
 
 def _symbols(mechanism: UnaryMechanism | SubsetMechanism, rng: Random) -> dict[int, int]:
-    drawn: Counter[Symbol] = Counter(mechanism.sample(x % mechanism.answers, rng.getrandbits) for x in range(60))
+    drawn: Counter[Symbol] = Counter(
+        mechanism.sample(x % mechanism.answers, rng.getrandbits) for x in range(60)
+    )
     return {int(y): n for y, n in drawn.items()}  # type: ignore[arg-type]
 
 

@@ -32,7 +32,9 @@ R2, R3 = SigningKey.from_raw(bytes([21]) * 32), SigningKey.from_raw(bytes([22]) 
 MANY = 17
 
 
-def _keys(version: int, root: Sequence[SigningKey] = (ROOT,), threshold: int = 1, expires: int = 300) -> KeysDocument:
+def _keys(
+    version: int, root: Sequence[SigningKey] = (ROOT,), threshold: int = 1, expires: int = 300
+) -> KeysDocument:
     plain = keys_document(version)
     role_ = Role(tuple(key.public for key in root), threshold)
     return replace(plain, root=role_, expires=NOW + timedelta(days=expires))
@@ -113,7 +115,9 @@ def _lasting(days: int, seconds: int) -> bytes:
     """Keys with `expires` that long after `issued`; the bytes are edited, for no such document can be made."""
     plain = _keys(1)
     until = format_time(plain.issued + timedelta(days=days, seconds=seconds))
-    return _sealed_bytes(plain.payload().replace(format_time(plain.expires).encode(), until.encode()))
+    return _sealed_bytes(
+        plain.payload().replace(format_time(plain.expires).encode(), until.encode())
+    )
 
 
 def _unsound_keys() -> Iterator[tuple[str, bytes]]:
@@ -128,7 +132,10 @@ def _unsound_keys() -> Iterator[tuple[str, bytes]]:
     weak = edwards.small_order_encodings()
     for data in (*weak, edwards.not_canonical()[-1]):
         payload = plain.payload().replace(places["publisher"].hex().encode(), data.hex().encode())
-        yield f"a publisher key of small order or not canonical: {data.hex()}", _sealed_bytes(payload)
+        yield (
+            f"a publisher key of small order or not canonical: {data.hex()}",
+            _sealed_bytes(payload),
+        )
     for place in ("root", "log", "witness"):
         payload = plain.payload().replace(places[place].hex().encode(), weak[0].hex().encode())
         yield f"a key of small order: {place}", _sealed_bytes(payload)
@@ -138,14 +145,28 @@ def _sealed_bytes(payload: bytes) -> bytes:
     return Envelope.seal(KEYS_TYPE, payload, (ROOT,)).to_bytes()
 
 
-def _proven(chain: Sequence[bytes], known: KnownKeys | None, now: datetime, step: str | None) -> Case:
+def _proven(
+    chain: Sequence[bytes], known: KnownKeys | None, now: datetime, step: str | None
+) -> Case:
     try:
         found = prove_chain(chain, known, now)
     except DocumentRejected as error:
         assert step is not None, error
-        return {"version": None, "first_root": None, "step": step, "code": error.code, "field": error.field}
+        return {
+            "version": None,
+            "first_root": None,
+            "step": step,
+            "code": error.code,
+            "field": error.field,
+        }
     assert step is None
-    return {"version": found.keys.version, "first_root": found.first_root, "step": None, "code": None, "field": None}
+    return {
+        "version": found.keys.version,
+        "first_root": found.first_root,
+        "step": None,
+        "code": None,
+        "field": None,
+    }
 
 
 def log_proofs() -> Case:
@@ -154,10 +175,14 @@ def log_proofs() -> Case:
     tree = Tree(leaves)
     sizes = range(MANY + 1)
     inclusion = [
-        {"index": i, "size": n, "path": _hex(tree.inclusion(i, n))} for n in (1, 2, 3, 7, 8, 13, 17) for i in range(n)
+        {"index": i, "size": n, "path": _hex(tree.inclusion(i, n))}
+        for n in (1, 2, 3, 7, 8, 13, 17)
+        for i in range(n)
     ]
     consistency = [
-        {"old": m, "new": n, "proof": _hex(tree.consistency(m, n))} for n in (3, 8, 13, 17) for m in range(n + 1)
+        {"old": m, "new": n, "proof": _hex(tree.consistency(m, n))}
+        for n in (3, 8, 13, 17)
+        for m in range(n + 1)
     ]
     return {
         "entries": [bytes([i]).hex() for i in range(MANY)],
@@ -187,7 +212,10 @@ def _bad_inclusion(tree: Tree, leaves: Sequence[bytes]) -> list[Case]:
         "too long": (leaves[4], 4, 13, [*path, root], root),
         "swapped": (leaves[4], 4, 13, [path[1], path[0], *path[2:]], root),
     }
-    return [_bad(name, "leaf index size path root", row, require_inclusion) for name, row in rows.items()]
+    return [
+        _bad(name, "leaf index size path root", row, require_inclusion)
+        for name, row in rows.items()
+    ]
 
 
 def _bad_consistency(tree: Tree) -> list[Case]:
@@ -203,7 +231,10 @@ def _bad_consistency(tree: Tree) -> list[Case]:
         "one size, two roots": (13, old, 13, new, []),
         "a proof where none is needed": (13, new, 13, new, proof),
     }
-    return [_bad(name, "old old_root new new_root proof", row, require_consistency) for name, row in rows.items()]
+    return [
+        _bad(name, "old old_root new new_root proof", row, require_consistency)
+        for name, row in rows.items()
+    ]
 
 
 def _bad(name: str, fields: str, row: Sequence[Any], check: Any) -> Case:
@@ -228,7 +259,12 @@ def _documents() -> Case:
     other = FakeLog(digests, origin="other.example/log").proof(asked)
     rows: list[tuple[str, str | None, str, bytes]] = [
         ("logged", None, asked, good.to_bytes()),
-        ("two of three witnesses", None, asked, log.proof(asked, ["w0.example", "w2.example"]).to_bytes()),
+        (
+            "two of three witnesses",
+            None,
+            asked,
+            log.proof(asked, ["w0.example", "w2.example"]).to_bytes(),
+        ),
         ("another log's name", "8.1", asked, other.to_bytes()),
         ("another key under the log's name", "8.1", asked, forged.to_bytes()),
         ("one witness", "8.2", asked, one.to_bytes()),
@@ -240,11 +276,18 @@ def _documents() -> Case:
         ("a path cut short", "8.3", asked, replace(good, path=good.path[:-1]).to_bytes()),
         ("no proof", "8.1", asked, b"not found"),
         ("another version of the format", "8.1", asked, good.to_bytes().replace(b"@v1", b"@v2")),
-        ("an index with a zero before it", "8.1", asked, good.to_bytes().replace(b"index 2", b"index 02")),
+        (
+            "an index with a zero before it",
+            "8.1",
+            asked,
+            good.to_bytes().replace(b"index 2", b"index 02"),
+        ),
     ]
     cases = []
     for name, step, digest, data in rows:
-        cases.append({"name": name, "digest": digest, "proof": data.decode(), **_logged(data, digest, step)})
+        cases.append(
+            {"name": name, "digest": digest, "proof": data.decode(), **_logged(data, digest, step)}
+        )
     return {"log": role().to_json(), "now": format_time(NOW), "cases": cases}
 
 

@@ -68,7 +68,12 @@ def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
             raise Refused("depth")
         return _list(text, at + 1, depth) if here == "[" else _object(text, at + 1, depth)
     number = NUMBER.match(text, at)
-    if number is None or number.group() == "-0" or len(number.group()) > 17 or abs(int(number.group())) >= LIMIT:
+    if (
+        number is None
+        or number.group() == "-0"
+        or len(number.group()) > 17
+        or abs(int(number.group())) >= LIMIT
+    ):
         raise Refused("value")
     return int(number.group()), number.end()
 
@@ -134,7 +139,13 @@ def digest(data: bytes) -> str:
 
 def signed_message(kind: str, payload: bytes) -> bytes:
     """DSSE's pre-authentication encoding."""
-    parts = [b"DSSEv1", str(len(kind.encode())).encode(), kind.encode(), str(len(payload)).encode(), payload]
+    parts = [
+        b"DSSEv1",
+        str(len(kind.encode())).encode(),
+        kind.encode(),
+        str(len(payload)).encode(),
+        payload,
+    ]
     return b" ".join(parts)
 
 
@@ -153,7 +164,8 @@ def open_envelope(data: bytes, kind: str) -> tuple[bytes, dict[str, bytes]]:
             raise Refused("2")
         payload = base64.b64decode(body["payload"], validate=True)
         named = [
-            (entry.pop("keyid"), base64.b64decode(entry.pop("sig"), validate=True)) for entry in body["signatures"]
+            (entry.pop("keyid"), base64.b64decode(entry.pop("sig"), validate=True))
+            for entry in body["signatures"]
         ]
         if any(body["signatures"]) or not 1 <= len(named) <= 32:
             raise Refused("2")
@@ -164,7 +176,9 @@ def open_envelope(data: bytes, kind: str) -> tuple[bytes, dict[str, bytes]]:
     return payload, dict(named)
 
 
-def require_signed(payload: bytes, kind: str, signatures: dict[str, bytes], keys: list[bytes], threshold: int) -> None:
+def require_signed(
+    payload: bytes, kind: str, signatures: dict[str, bytes], keys: list[bytes], threshold: int
+) -> None:
     """At least the threshold of distinct keys signed."""
     good = set()
     for raw in keys:
@@ -200,7 +214,11 @@ def path(m: int, leaves: list[bytes]) -> list[bytes]:
     if n == 1:
         return []
     k = _half(n)
-    return [*path(m, leaves[:k]), root(leaves[k:])] if m < k else [*path(m - k, leaves[k:]), root(leaves[:k])]
+    return (
+        [*path(m, leaves[:k]), root(leaves[k:])]
+        if m < k
+        else [*path(m - k, leaves[k:]), root(leaves[:k])]
+    )
 
 
 def growth(m: int, leaves: list[bytes], whole: bool = True) -> list[bytes]:

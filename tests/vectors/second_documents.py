@@ -19,11 +19,25 @@ import jsonschema
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from frankly_protocol.audit import Claim
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 
 from tests.frankly_protocol.audit.definitions import needed, table
 from tests.frankly_protocol.trust import edwards
-from tests.vectors.second_bytes import Refused, digest, leaf, open_envelope, read, require_signed, root
+from tests.vectors.second_bytes import (
+    Refused,
+    digest,
+    leaf,
+    open_envelope,
+    read,
+    require_signed,
+    root,
+)
 from tests.vectors.second_bytes import path as inclusion_path
 
 KEYS_TYPE = "application/vnd.frankly.keys+json"
@@ -56,7 +70,10 @@ def accepted(case: dict[str, Any], given: dict[str, Any], schema: dict[str, Any]
     if not when(document["opens"]) - SKEW <= when(case["now"]) <= when(document["closes"]) + SKEW:
         raise Refused("6")
     before = case["remembered"]
-    seen = before and (document["version"], digest(payload)) == (before["version"], before["digest"])
+    seen = before and (document["version"], digest(payload)) == (
+        before["version"],
+        before["digest"],
+    )
     if before and not seen and document["version"] <= before["version"]:
         raise Refused("7")
     if case["pin"] not in (None, digest(payload)):
@@ -70,7 +87,10 @@ def _require_known(document: dict[str, Any]) -> None:
     blocks = document["blocks"]
     kinds = [block["kind"] for block in blocks]
     notions = [claim["notion"] for block in blocks for claim in block["claims"]]
-    known = document["type"] == "frankly.survey/2" and token.get("kind", "invite") in ("invite", "rsa-pss")
+    known = document["type"] == "frankly.survey/2" and token.get("kind", "invite") in (
+        "invite",
+        "rsa-pss",
+    )
     if not known or set(kinds) - set(KINDS) or set(notions) - set(NOTIONS):
         raise Refused("5")
 
@@ -91,7 +111,10 @@ def _require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
         or len(set(document["languages"])) < len(document["languages"])
         or any(set(said) != set(document["languages"]) for said in [document["title"], *labels])
         or any(len({c["id"] for c in listed}) < len(listed) for listed in choices)
-        or (document["token"] and (document["token"]["kind"] == "invite") != (document["token"]["key"] is None))
+        or (
+            document["token"]
+            and (document["token"]["kind"] == "invite") != (document["token"]["key"] is None)
+        )
         or re.search("[\u0000-\u001f\u202a-\u202e\u2066-\u2069]", document["title"]["en"])
         or any(not _fits(prior, document["strata"]) for prior in _priors(document))
         or any(not _is_table(block) for block in document["blocks"] if block["kind"] == "dense")
@@ -100,7 +123,12 @@ def _require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
 
 
 def _priors(document: dict[str, Any]) -> list[dict[str, Any]]:
-    return [claim["prior"] for block in document["blocks"] for claim in block["claims"] if "prior" in claim]
+    return [
+        claim["prior"]
+        for block in document["blocks"]
+        for claim in block["claims"]
+        if "prior" in claim
+    ]
 
 
 def _fits(prior: dict[str, Any], strata: list[dict[str, Any]]) -> bool:
@@ -148,7 +176,9 @@ def mechanism_of(block: dict[str, Any]) -> Mechanism:
     if block["kind"] == "dense":
         return _dense(block["bits"], block["weights"])
     if block["kind"] == "product":
-        return ProductMechanism(tuple(_dense(block["bits"], weights) for weights in block["factors"]))
+        return ProductMechanism(
+            tuple(_dense(block["bits"], weights) for weights in block["factors"])
+        )
     if block["kind"] == "unary":
         return UnaryMechanism(block["bits"], block["answers"], block["keep"], block["flip"])
     return SubsetMechanism(block["bits"], block["answers"], block["size"], block["inside"])
@@ -164,14 +194,25 @@ def claims_of(given: dict[str, Any]) -> Iterator[Claim]:
     for rows in tables:
         if len(tables) == 1:
             yield claim_of(given, rows)
-        elif len(present := [name for name, row in zip(given["prior"]["secrets"], rows, strict=True) if any(row)]) > 1:
+        elif (
+            len(
+                present := [
+                    name
+                    for name, row in zip(given["prior"]["secrets"], rows, strict=True)
+                    if any(row)
+                ]
+            )
+            > 1
+        ):
             prior = {"secrets": present, "tables": [[row for row in rows if any(row)]]}
             yield claim_of({**given, "prior": prior}, prior["tables"][0])
 
 
 def claim_of(given: dict[str, Any], rows: Any) -> Claim:
     """A claim, only as a holder of numbers."""
-    told: dict[str, Any] = {name: tuple(given[name]) for name in ("level", "low_level", "delta") if given.get(name)}
+    told: dict[str, Any] = {
+        name: tuple(given[name]) for name in ("level", "low_level", "delta") if given.get(name)
+    }
     if "prior" in given:
         told["joint"] = tuple(map(tuple, rows))
     if "lower_bounds" in given:
@@ -199,7 +240,9 @@ def chained(case: dict[str, Any]) -> tuple[int, str]:
     first_root = digest(steps[0][1])
     if case["known"] is not None:
         known = _keys(case["known"])
-        if case["known_root"] not in (None, first_root) or known[1] not in [payload for _, payload, _ in steps]:
+        if case["known_root"] not in (None, first_root) or known[1] not in [
+            payload for _, payload, _ in steps
+        ]:
             raise Refused("K6")
     newest = steps[-1][0]
     if not when(newest["issued"]) - SKEW <= when(case["now"]) <= when(newest["expires"]) + SKEW:
@@ -231,11 +274,15 @@ def _require_points(document: dict[str, Any]) -> None:
     named = [] if log is None else [log, *log["witnesses"]]
     for key in (*document["root"]["keys"], *document["publisher"]["keys"], *named):
         y = int.from_bytes(bytes.fromhex(key["public"]), "little") % 2**255
-        if y >= edwards.P or any(edwards.times(8, (x, y)) == edwards.IDENTITY for x in edwards.roots(y)):
+        if y >= edwards.P or any(
+            edwards.times(8, (x, y)) == edwards.IDENTITY for x in edwards.roots(y)
+        ):
             raise Refused("K1")
 
 
-def _require_root(step: tuple[dict[str, Any], bytes, dict[str, bytes]], of: dict[str, Any], name: str) -> None:
+def _require_root(
+    step: tuple[dict[str, Any], bytes, dict[str, bytes]], of: dict[str, Any], name: str
+) -> None:
     keys = [bytes.fromhex(key["public"]) for key in of["root"]["keys"]]
     try:
         require_signed(step[1], KEYS_TYPE, step[2], keys, of["root"]["threshold"])
@@ -252,7 +299,9 @@ def logged(case: dict[str, Any], log: dict[str, Any], now: datetime, everybody: 
     text += "\n"
     origin, size, _ = text.split("\n", 2)
     marks = [line.split(" ")[1:] for line in signed.splitlines()]
-    by_log = [raw for name, raw in marks if name == log["name"] and _good(raw, log, 1, text.encode())]
+    by_log = [
+        raw for name, raw in marks if name == log["name"] and _good(raw, log, 1, text.encode())
+    ]
     if origin != log["name"] or not by_log:
         raise Refused("8.1")
     seen = 0
@@ -260,7 +309,11 @@ def logged(case: dict[str, Any], log: dict[str, Any], now: datetime, everybody: 
         for name, raw in marks:
             at = int.from_bytes(base64.b64decode(raw)[4:12], "big")
             said = f"cosignature/v1\ntime {at}\n{text}".encode()
-            fresh = now - timedelta(days=30) <= datetime.fromtimestamp(min(at, 2**35), UTC) <= now + SKEW
+            fresh = (
+                now - timedelta(days=30)
+                <= datetime.fromtimestamp(min(at, 2**35), UTC)
+                <= now + SKEW
+            )
             seen += name == witness["name"] and fresh and _good(raw, witness, 4, said)
     if seen < log["threshold"]:
         raise Refused("8.2")
@@ -277,7 +330,9 @@ def _good(raw: str, key: dict[str, Any], kind: int, message: bytes) -> bool:
     public, data = bytes.fromhex(key["public"]), base64.b64decode(raw)
     hint = bytes.fromhex(_hint(key["name"], kind, public))
     try:
-        Ed25519PublicKey.from_public_bytes(public).verify(data[12:] if kind == 4 else data[4:], message)
+        Ed25519PublicKey.from_public_bytes(public).verify(
+            data[12:] if kind == 4 else data[4:], message
+        )
     except InvalidSignature:
         return False
     return data[:4] == hint

@@ -34,9 +34,9 @@ class Bits:
 
 def symbol(mechanism: dict[str, Any], truth: int, bits: Bits) -> Any:
     """What leaves for a truth."""
-    return {"dense": _dense, "unary": _unary, "subset": _subset, "product": _product}[mechanism["kind"]](
-        mechanism, truth, bits
-    )
+    return {"dense": _dense, "unary": _unary, "subset": _subset, "product": _product}[
+        mechanism["kind"]
+    ](mechanism, truth, bits)
 
 
 def _dense(mechanism: dict[str, Any], truth: int, bits: Bits) -> int:
@@ -78,7 +78,10 @@ def _subset(mechanism: dict[str, Any], truth: int, bits: Bits) -> str:
 def _product(mechanism: dict[str, Any], truth: int, bits: Bits) -> list[int]:
     sizes = [len(weights) for weights in mechanism["factors"]]
     parts = list(product(*map(range, sizes)))[truth]
-    factors = [{"kind": "dense", "bits": mechanism["bits"], "weights": weights} for weights in mechanism["factors"]]
+    factors = [
+        {"kind": "dense", "bits": mechanism["bits"], "weights": weights}
+        for weights in mechanism["factors"]
+    ]
     return [_dense(factor, part, bits) for factor, part in zip(factors, parts, strict=True)]
 
 
@@ -90,7 +93,9 @@ def hexed(held: list[int], answers: int) -> str:
 def report(document: dict[str, Any], digest: str, case: dict[str, Any]) -> str:
     """The report of a vector, padded."""
     bits = Bits(case["bits"])
-    symbols = [symbol(block, x, bits) for block, x in zip(document["blocks"], case["truths"], strict=True)]
+    symbols = [
+        symbol(block, x, bits) for block, x in zip(document["blocks"], case["truths"], strict=True)
+    ]
     identity = format(bits.take(128), "032x")
     assert not bits.left
     longest = [_longest(block) for block in document["blocks"]]
@@ -99,7 +104,9 @@ def report(document: dict[str, Any], digest: str, case: dict[str, Any]) -> str:
     return _body(digest, identity, symbols, case["strata"], case["token"]).ljust(len(widest))
 
 
-def _body(digest: str, identity: str, symbols: list[Any], strata: dict[str, str], token: str | None) -> str:
+def _body(
+    digest: str, identity: str, symbols: list[Any], strata: dict[str, str], token: str | None
+) -> str:
     body = {"v": 1, "doc": digest, "id": identity, "y": symbols, "strata": strata, "token": token}
     return json.dumps(body).replace(", ", ",").replace(": ", ":")
 
@@ -136,7 +143,10 @@ def table(mechanism: dict[str, Any]) -> Matrix:
     reports = list(product(*(range(len(weights[0])) for weights in factors)))
     return [
         [
-            prod((Fraction(f[i][j], D) for f, i, j in zip(factors, x, y, strict=True)), start=Fraction(1))
+            prod(
+                (Fraction(f[i][j], D) for f, i, j in zip(factors, x, y, strict=True)),
+                start=Fraction(1),
+            )
             for y in reports
         ]
         for x in answers
@@ -148,7 +158,9 @@ def _of_table(Q: Matrix, counts: list[int], prior: list[int]) -> list[Fraction] 
     d = [sum(prior[x] * Q[x][y] for x in rows) for y in columns]
     # Γ stands for D₀⁻¹: the frequent report counts 2^64, the others as often as they are rarer, to the nearest whole.
     g = [floor(max(d) / v * 2**64 + Fraction(1, 2)) for v in d]
-    G = [[sum((Q[i][y] * Q[j][y] * g[y] for y in columns), Fraction(0)) for j in rows] for i in rows]
+    G = [
+        [sum((Q[i][y] * Q[j][y] * g[y] for y in columns), Fraction(0)) for j in rows] for i in rows
+    ]
     b = [sum((Q[i][y] * g[y] * Fraction(counts[y], n) for y in columns), Fraction(0)) for i in rows]
     return solve(G, b)
 
@@ -174,7 +186,12 @@ def _deficient(Q: Matrix, counts: list[int], W: list[list[int]]) -> list[Fractio
     found: list[Fraction | None] = []
     for w in W:
         picks = combinations(range(len(Q)), len(counts))
-        v = next(filter(None, (solve([Q[i] for i in pick], [Fraction(w[i]) for i in pick]) for pick in picks)))
+        v = next(
+            filter(
+                None,
+                (solve([Q[i] for i in pick], [Fraction(w[i]) for i in pick]) for pick in picks),
+            )
+        )
         fits = all(_dot(v, q) == t for q, t in zip(Q, w, strict=True))
         found.append(_dot(v, shares) if fits else None)
     return found

@@ -13,7 +13,9 @@ from tests.vectors import make, second_bytes, second_documents, second_numbers
 from tests.vectors.from_documents import put
 from tests.vectors.second_bytes import Refused
 
-V: dict[str, Any] = {name: json.loads((make.HERE / f"{name}.json").read_text("ascii")) for name in make.FILES}
+V: dict[str, Any] = {
+    name: json.loads((make.HERE / f"{name}.json").read_text("ascii")) for name in make.FILES
+}
 
 
 def named(rows: list[Any]) -> Any:
@@ -23,7 +25,9 @@ def named(rows: list[Any]) -> Any:
 @pytest.mark.parametrize("name", make.FILES)
 def test_the_files_are_what_the_code_makes(name: str) -> None:
     kept = (make.HERE / f"{name}.json").read_text("ascii")
-    assert kept == make.text(name), "run python -m tests.vectors.make, and say in CHANGELOG what changed for others"
+    assert kept == make.text(name), (
+        "run python -m tests.vectors.make, and say in CHANGELOG what changed for others"
+    )
     assert len(kept) < 200_000
 
 
@@ -44,7 +48,9 @@ def test_what_is_not_canonical_is_refused(case: Any) -> None:
 
 def test_what_is_signed_is_the_pre_authentication_encoding() -> None:
     given = V["envelopes"]["pae"]
-    message = second_bytes.signed_message(V["envelopes"]["payload_type"], base64.b64decode(given["payload_base64"]))
+    message = second_bytes.signed_message(
+        V["envelopes"]["payload_type"], base64.b64decode(given["payload_base64"])
+    )
     assert message.hex() == given["message_hex"]
 
 
@@ -79,9 +85,13 @@ def test_trees_have_these_roots_paths_and_proofs() -> None:
     assert [leaf.hex() for leaf in leaves] == log["leaves"]
     assert [second_bytes.root(leaves[:n]).hex() for n in range(len(leaves) + 1)] == log["roots"]
     for case in log["inclusion"]:
-        assert [h.hex() for h in second_bytes.path(case["index"], leaves[: case["size"]])] == case["path"]
+        assert [h.hex() for h in second_bytes.path(case["index"], leaves[: case["size"]])] == case[
+            "path"
+        ]
     for case in log["consistency"]:
-        assert [h.hex() for h in second_bytes.growth(case["old"], leaves[: case["new"]])] == case["proof"]
+        assert [h.hex() for h in second_bytes.growth(case["old"], leaves[: case["new"]])] == case[
+            "proof"
+        ]
 
 
 @named(V["log"]["inclusion_bad"])
@@ -175,8 +185,21 @@ def test_counts_give_these_estimates(case: Any) -> None:
 
 def test_every_refusal_step_and_kind_is_among_the_vectors() -> None:
     assert {case["step"] for case in V["acceptance"]["cases"]} == {None, 1, 2, 3, 4, 5, 6, 7, 8, 9}
-    assert {case["step"] for case in V["keys"]["cases"]} == {None, "K1", "K2", "K3", "K4", "K5", "K6", "K7"}
+    assert {case["step"] for case in V["keys"]["cases"]} == {
+        None,
+        "K1",
+        "K2",
+        "K3",
+        "K4",
+        "K5",
+        "K6",
+        "K7",
+    }
     assert {case["step"] for case in V["log"]["documents"]["cases"]} == {None, "8.1", "8.2", "8.3"}
-    assert {case["mechanism"]["kind"] for case in V["sampling"]["mechanisms"]} == set(second_documents.KINDS)
-    assert {case["mechanism"]["kind"] for case in V["estimates"]["cases"]} == set(second_documents.KINDS)
+    assert {case["mechanism"]["kind"] for case in V["sampling"]["mechanisms"]} == set(
+        second_documents.KINDS
+    )
+    assert {case["mechanism"]["kind"] for case in V["estimates"]["cases"]} == set(
+        second_documents.KINDS
+    )
     assert None in [value for case in V["estimates"]["cases"] for value in case["unbiased"]]

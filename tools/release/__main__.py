@@ -24,18 +24,39 @@ def build(folder: Path, root: Path = ROOT) -> list[Path]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     for project in PROJECTS:
-        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist", "-d", str(folder)]
-        subprocess.run(command, cwd=root / project, env=_environment(), check=True, capture_output=True)  # noqa: S603
+        command = [
+            sys.executable,
+            "-m",
+            "hatchling",
+            "build",
+            "-t",
+            "wheel",
+            "-t",
+            "sdist",
+            "-d",
+            str(folder),
+        ]
+        subprocess.run(  # noqa: S603
+            command, cwd=root / project, env=_environment(), check=True, capture_output=True
+        )  # noqa: RUF100, S603
     return sorted([*folder.glob("*.whl"), *folder.glob("*.tar.gz")])
 
 
 def _environment() -> Mapping[str, str]:
-    return {**os.environ, "SOURCE_DATE_EPOCH": EPOCH, "PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+    return {
+        **os.environ,
+        "SOURCE_DATE_EPOCH": EPOCH,
+        "PYTHONHASHSEED": "0",
+        "TZ": "UTC",
+        "LC_ALL": "C.UTF-8",
+    }
 
 
 def checksums(files: list[Path]) -> str:
     """Return lines that `sha256sum --check` reads."""
-    return "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files)
+    return "".join(
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files
+    )
 
 
 def main(folder: Path) -> None:

@@ -11,7 +11,9 @@ from typing import Any, Final
 
 from frankly_protocol import __version__
 
-_PIN: Final = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)(?: ; (?P<where>[^\\\n]+))?")
+_PIN: Final = re.compile(
+    r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;\\]+)(?: ; (?P<where>[^\\\n]+))?"
+)
 _OWN: Final = ("frankly-protocol", "frankly-sdk", "frankly-server")
 
 
@@ -28,7 +30,9 @@ def bill_of_materials(lock: Path) -> str:
         "specVersion": "1.6",
         "serialNumber": f"urn:uuid:{name}",
         "version": 1,
-        "metadata": {"component": {"type": "application", "name": "frankly", "version": __version__}},
+        "metadata": {
+            "component": {"type": "application", "name": "frankly", "version": __version__}
+        },
         "components": components,
     }
     return json.dumps(body, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
@@ -46,15 +50,25 @@ def _locked(text: str) -> Iterator[dict[str, Any]]:
             continue
         component = _component(pin["name"], pin["version"])
         hashes = re.findall(r"--hash=sha256:([0-9a-f]{64})", entry)
-        component["properties"] = [{"name": "frankly:file:sha256", "value": value} for value in hashes]
+        component["properties"] = [
+            {"name": "frankly:file:sha256", "value": value} for value in hashes
+        ]
         if pin["where"]:
-            component["properties"].append({"name": "frankly:marker", "value": pin["where"].strip()})
+            component["properties"].append(
+                {"name": "frankly:marker", "value": pin["where"].strip()}
+            )
         yield component | _licence(pin["name"])
 
 
 def _component(name: str, version: str) -> dict[str, Any]:
     address = f"pkg:pypi/{name.lower().replace('_', '-')}@{version}"
-    return {"type": "library", "name": name, "version": version, "purl": address, "bom-ref": address}
+    return {
+        "type": "library",
+        "name": name,
+        "version": version,
+        "purl": address,
+        "bom-ref": address,
+    }
 
 
 def _licence(name: str) -> dict[str, Any]:
@@ -65,7 +79,9 @@ def _licence(name: str) -> dict[str, Any]:
     if package["License-Expression"]:
         return {"licenses": [{"expression": package["License-Expression"]}]}
     classified = [
-        line.rpartition(" :: ")[2] for line in package.get_all("Classifier", []) if line.startswith("License")
+        line.rpartition(" :: ")[2]
+        for line in package.get_all("Classifier", [])
+        if line.startswith("License")
     ]
     names = classified or [(package["License"] or "").strip().split("\n")[0][:80]]
     return {"licenses": [{"license": {"name": licence}} for licence in names if licence]}

@@ -27,7 +27,9 @@ Each is written by `python -m papers`; [Figures made again](reproduce.md) says h
 
 def on_files(files: Files, config: Any) -> Files:
     """Add a page that shows every figure: a site has no listing of its folders."""
-    drawn = sorted(file.src_uri for file in files if re.fullmatch(r"figures/[\w.-]+\.svg", file.src_uri))
+    drawn = sorted(
+        file.src_uri for file in files if re.fullmatch(r"figures/[\w.-]+\.svg", file.src_uri)
+    )
     parts = [_HEAD]
     for name in drawn:
         found = _TITLE.search((Path(config["docs_dir"]) / name).read_text(encoding="utf-8"))
@@ -44,7 +46,10 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def _readable(table: str) -> str:
     """Give columns of words the width that words need, and let long names in code break after their parts."""
-    rows = [[len(_TAG.sub("", cell["body"])) for cell in _CELL.finditer(row)] for row in _ROW.findall(table)]
+    rows = [
+        [len(_TAG.sub("", cell["body"])) for cell in _CELL.finditer(row)]
+        for row in _ROW.findall(table)
+    ]
     longest = [max(column) for column in zip(*rows, strict=True)]
     columns = cycle(longest)  # cells are met row by row
 

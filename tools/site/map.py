@@ -63,7 +63,10 @@ def page() -> str:
     """Return the whole page."""
     parts = [_HEAD, "\n## Commands\n\n| command | file |\n|---|---|\n", *_commands()]
     parts += ["\n## URLs\n\n| URL | file |\n|---|---|\n", *_routes()]
-    parts += ["\n## Tables\n\n| table | declared in | read and written in |\n|---|---|---|\n", *_tables()]
+    parts += [
+        "\n## Tables\n\n| table | declared in | read and written in |\n|---|---|---|\n",
+        *_tables(),
+    ]
     return "".join(parts) + _RECIPES
 
 
@@ -75,7 +78,11 @@ def _commands() -> Iterator[str]:
             yield f"| `frankly {verb}` | {_link(_file_of(command.callback))} |\n"
             continue
         for sub, subcommand in sorted(command.commands.items()):
-            inner = subcommand.commands.values() if isinstance(subcommand, click.Group) else [subcommand]
+            inner = (
+                subcommand.commands.values()
+                if isinstance(subcommand, click.Group)
+                else [subcommand]
+            )
             files = sorted({_file_of(each.callback) for each in inner})
             yield f"| `frankly {verb} {sub}` | {', '.join(map(_link, files))} |\n"
 
@@ -102,7 +109,11 @@ def _tables() -> Iterator[str]:
     for declared, text in sources.items():
         for variable, table in _TABLE.findall(text):
             importing = re.compile(rf"store\.{declared.stem} import .*\b{variable}\b")
-            users = [path for path, source in sources.items() if path != declared and importing.search(source)]
+            users = [
+                path
+                for path, source in sources.items()
+                if path != declared and importing.search(source)
+            ]
             files = ", ".join(_link(str(path.relative_to(ROOT))) for path in users or [declared])
             rows.append(f"| `{table}` | {_link(str(declared.relative_to(ROOT)))} | {files} |\n")
     yield from sorted(rows)

@@ -50,7 +50,12 @@ def page() -> str:
 
 def _everywhere(document: dict[str, Any]) -> list[str]:
     """Return the refusals that every route lists."""
-    methods = [route for path in document["paths"].values() for name, route in path.items() if name != "parameters"]
+    methods = [
+        route
+        for path in document["paths"].values()
+        for name, route in path.items()
+        if name != "parameters"
+    ]
     listed = [{code for code in route.get("responses", {}) if code >= "400"} for route in methods]
     return sorted(set.intersection(*listed))
 
@@ -90,8 +95,12 @@ def _resolved(document: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]
 
 def _parameter(given: dict[str, Any]) -> str:
     schema = given.get("schema", {})
-    kind = schema.get("type") or "/".join(one.get("type", "") for one in schema.get("anyOf", []) if one.get("type"))
-    meaning = _words(given.get("description") or schema.get("description") or schema.get("title") or "")
+    kind = schema.get("type") or "/".join(
+        one.get("type", "") for one in schema.get("anyOf", []) if one.get("type")
+    )
+    meaning = _words(
+        given.get("description") or schema.get("description") or schema.get("title") or ""
+    )
     if "default" in schema and schema["default"] is not None:
         meaning = f"{meaning} (default `{json.dumps(schema['default'])}`)".strip()
     return f"| `{given['name']}` | {given['in']} | {kind or 'text'} | {meaning} |\n"
@@ -126,7 +135,9 @@ def _described(name: str, value: Any) -> Iterator[str]:
     if signature:
         yield f"\n`{name}{signature}`\n"
     docstring = inspect.getdoc(value) or ""
-    if docstring and not docstring.startswith(f"{name}("):  # dataclasses generate their signature as docstring
+    if docstring and not docstring.startswith(
+        f"{name}("
+    ):  # dataclasses generate their signature as docstring
         yield f"\n{_paragraphs(docstring)}\n"
 
 

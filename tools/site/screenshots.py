@@ -11,7 +11,12 @@ from typing import Final
 from playwright.sync_api import sync_playwright
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "docs" / "pictures"
-_QUIET: Final = ("--no-sandbox", "--disable-dev-shm-usage", "--disable-background-networking", "--no-first-run")
+_QUIET: Final = (
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--no-first-run",
+)
 
 
 def shoot(address: str, name: str, height: int) -> None:

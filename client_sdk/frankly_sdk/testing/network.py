@@ -45,7 +45,11 @@ def status(code: int, problem: str | None = None, retry_after: object = None) ->
     known_problem = Problem.from_code(problem) if problem is not None else None
     if problem is not None and known_problem is None:
         raise ValueError(f"{problem} is no problem code; see docs/errors.md")
-    body = b"" if known_problem is None else json.dumps(problem_body(known_problem, known_problem.title)).encode()
+    body = (
+        b""
+        if known_problem is None
+        else json.dumps(problem_body(known_problem, known_problem.title)).encode()
+    )
     reply = Reply(
         code,
         PROBLEM if known_problem else "text/html",

@@ -131,7 +131,9 @@ class FakeServer:
         if not _fits(document, report):
             return _problem(Problem.SYMBOL_UNKNOWN)
         strata = {question.id: question for question in document.strata}
-        if set(strata) != set(report.strata) or any(strata[q].index(c) is None for q, c in report.strata.items()):
+        if set(strata) != set(report.strata) or any(
+            strata[q].index(c) is None for q, c in report.strata.items()
+        ):
             return _problem(Problem.STRATA_INVALID)
         return self._token_refusal(report)
 

@@ -57,7 +57,8 @@ class Passwords:
         """
         if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
             message = (
-                f"a password has {MIN_LENGTH} to {MAX_LENGTH} characters; a few words together are easy to remember"
+                f"a password has {MIN_LENGTH} to {MAX_LENGTH} characters; a few words together "
+                "are easy to remember"
             )
             raise InvalidInput(Problem.FIELD_TYPE, message, "password")
         with self._slot():

@@ -267,7 +267,8 @@ def _colleague(tx: Transaction, by: Person, account_id: str) -> AccountRow:
 
 def _refused() -> InvalidInput:
     message = (
-        "address and password do not fit together, or the account is locked after too many tries: wait and try again"
+        "address and password do not fit together, or the account is locked after too many "
+        "tries: wait and try again"
     )
     return InvalidInput(Problem.UNAUTHENTICATED, message)
 

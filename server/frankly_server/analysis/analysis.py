@@ -56,10 +56,18 @@ class Analysis:
         targets_invalid, strata_invalid, field_type, counts_invalid or unsupported.
         """
         if simultaneous and method not in (None, "simultaneous", "simultaneous_plugin"):
-            detail = f"simultaneous is a method of its own and {method} is another: ask for one of them"
+            detail = (
+                f"simultaneous is a method of its own and {method} is another: ask for one of them"
+            )
             raise InvalidInput(Problem.UNSUPPORTED, detail, "simultaneous")
         chosen_method = method or ("simultaneous" if simultaneous else DEFAULT)
-        fields = {"level": level, "method": chosen_method, "census": census, "targets": targets, "by": by}
+        fields = {
+            "level": level,
+            "method": chosen_method,
+            "census": census,
+            "targets": targets,
+            "by": by,
+        }
         fields |= {"since": since, "until": until, "population": population}
         fields |= {"percent": percent, "weights": weights or RESPONDENTS}
         request = Request.from_json(fields)
@@ -68,15 +76,20 @@ class Analysis:
             rows = tx.documents.versions(survey_id)
             documents = [received(tx, row) for row in rows]
             if not documents:
-                raise InvalidInput(Problem.SURVEY_UNKNOWN, "no survey is published under this id; check the link")
+                raise InvalidInput(
+                    Problem.SURVEY_UNKNOWN, "no survey is published under this id; check the link"
+                )
             joint_blocks = needed(documents, request)
             documents = [
-                with_tables(tx, row, document, joint_blocks[row.digest]) if row.digest in joint_blocks else document
+                with_tables(tx, row, document, joint_blocks[row.digest])
+                if row.digest in joint_blocks
+                else document
                 for row, document in zip(rows, documents, strict=True)
             ]
             if request.is_dated:
                 documents = [
-                    with_periods(tx, row, document, request) for row, document in zip(rows, documents, strict=True)
+                    with_periods(tx, row, document, request)
+                    for row, document in zip(rows, documents, strict=True)
                 ]
         return answer(survey_id, documents, request)
 
@@ -92,7 +105,10 @@ class Analysis:
                 detail = f"this result was made by version {inputs['code']}, this is {__version__}: replay it with that"
                 raise InvalidInput(Problem.JSON_INVALID, detail, "inputs.code")
             request = Request.from_json(inputs["request"])
-            releases = {str(document["digest"]): int(document["release"]) for document in inputs["documents"]}
+            releases = {
+                str(document["digest"]): int(document["release"])
+                for document in inputs["documents"]
+            }
             with self._database.reading("replay") as tx:
                 rows = [row for digest in releases if (row := tx.documents.get(digest)) is not None]
                 documents = [Received.of(row.envelope, {}, releases[row.digest]) for row in rows]

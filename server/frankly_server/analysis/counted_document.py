@@ -39,7 +39,9 @@ class Received:
     @classmethod
     def of(cls, envelope: bytes, cells: Mapping[Key, Cell], release: int) -> "Received":
         """Return the document of an envelope with its cells."""
-        return cls(SurveyDocument.parse(Envelope.from_bytes(envelope, SURVEY_TYPE).payload), cells, release)
+        return cls(
+            SurveyDocument.parse(Envelope.from_bytes(envelope, SURVEY_TYPE).payload), cells, release
+        )
 
     def with_cells(self, cells: Mapping[Key, Cell]) -> "Received":
         """Return a copy with further cells; a cell with an existing key is replaced."""
@@ -49,14 +51,19 @@ class Received:
     def n(self) -> int:
         """Number of released reports."""
         # Every report has one symbol for every block, so that the first block counts them all.
-        return sum(cell.n for (blocks, _, period), cell in self.cells.items() if (blocks, period) == ((0,), ALL_TIME))
+        return sum(
+            cell.n
+            for (blocks, _, period), cell in self.cells.items()
+            if (blocks, period) == ((0,), ALL_TIME)
+        )
 
     def within(self, blocks: Blocks, by: str | None, choice: str | None, period: str) -> list[Key]:
         """Return the keys of blocks and period in the strata where question `by` has answer `choice`."""
         return [
             (key_blocks, stratum, key_period)
             for key_blocks, stratum, key_period in sorted(self.cells)
-            if (key_blocks, key_period) == (blocks, period) and (by is None or _choice(stratum, by) == choice)
+            if (key_blocks, key_period) == (blocks, period)
+            and (by is None or _choice(stratum, by) == choice)
         ]
 
     def periods(self, blocks: Blocks) -> set[str]:

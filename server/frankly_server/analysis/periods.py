@@ -34,7 +34,9 @@ class Span:
         return self.since is not None or self.until is not None
 
     def __contains__(self, day: str) -> bool:
-        return (self.since is None or day >= self.since) and (self.until is None or day <= self.until)
+        return (self.since is None or day >= self.since) and (
+            self.until is None or day <= self.until
+        )
 
     def __str__(self) -> str:
         """Interval in ISO 8601-2 notation: ``2026-05-01/2026-05-31``, an open end as ``..``."""

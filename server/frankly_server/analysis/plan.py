@@ -42,12 +42,16 @@ def plan_within(obj: Any, timer: Timer, seconds: float) -> dict[str, Any]:
     Raises InvalidInput, also if the request has `limits`.
     """
     if isinstance(obj, Mapping) and "limits" in obj:
-        raise InvalidInput(Problem.UNSUPPORTED, "the server sets the limits: leave them out", "limits")
+        raise InvalidInput(
+            Problem.UNSUPPORTED, "the server sets the limits: leave them out", "limits"
+        )
     deadline = timer() + seconds
     return plan_json(obj, timer, lambda: timer() > deadline)
 
 
-def plan_json(obj: Any, timer: Timer, stopped: Callable[[], bool] = _never_stopped) -> dict[str, Any]:
+def plan_json(
+    obj: Any, timer: Timer, stopped: Callable[[], bool] = _never_stopped
+) -> dict[str, Any]:
     """Plan a survey from a JSON request.
 
     In: a design input (prior, notion, mechanism, …; see `design_json`) or a mechanism (weights and bits, or kind and
@@ -63,20 +67,32 @@ def plan_json(obj: Any, timer: Timer, stopped: Callable[[], bool] = _never_stopp
 
     Raises InvalidInput, naming the field.
     """
-    request = record(obj, frozenset({"solve_for"}), frozenset(obj) if isinstance(obj, Mapping) else frozenset())
+    request = record(
+        obj, frozenset({"solve_for"}), frozenset(obj) if isinstance(obj, Mapping) else frozenset()
+    )
     solve_for = request["solve_for"]
     if solve_for not in _SOLVE_FOR:
-        raise InvalidInput(Problem.FIELD_TYPE, f"solve for one of {', '.join(_SOLVE_FOR)}", "solve_for")
+        raise InvalidInput(
+            Problem.FIELD_TYPE, f"solve for one of {', '.join(_SOLVE_FOR)}", "solve_for"
+        )
     fixed = "weights" in request or "params" in request
     source: _Source = _MechanismSource(request) if fixed else _DesignSource(request, timer, stopped)
     # The design itself requires epsilon or not, because some notions have other levels.
     needed = [name for name in ("n", "margin") if name != solve_for]
     for name in needed:
         if name not in request:
-            raise InvalidInput(Problem.FIELD_MISSING, f"to solve for {solve_for}, give {' and '.join(needed)}", name)
+            raise InvalidInput(
+                Problem.FIELD_MISSING,
+                f"to solve for {solve_for}, give {' and '.join(needed)}",
+                name,
+            )
     if solve_for in request or (fixed and ("epsilon" in request or solve_for == "epsilon")):
         name = solve_for if solve_for in request else "epsilon"
-        detail = "a mechanism has its level already" if fixed and name == "epsilon" else "leave out what is solved for"
+        detail = (
+            "a mechanism has its level already"
+            if fixed and name == "epsilon"
+            else "leave out what is solved for"
+        )
         raise InvalidInput(Problem.UNSUPPORTED, detail, name)
     solved = _solved(request, solve_for, source)
     if "frontier" in request:
@@ -92,7 +108,12 @@ class _Source:
 
     def at(self, level: str | None) -> Plan:
         mechanism, prior, _ = self.mechanism(level)
-        return Plan(mechanism, _targets(self.request.get("targets", "shares"), mechanism), prior, self.setting)
+        return Plan(
+            mechanism,
+            _targets(self.request.get("targets", "shares"), mechanism),
+            prior,
+            self.setting,
+        )
 
     def mechanism(self, level: str | None) -> tuple[Mechanism, tuple[int, ...] | None, float]:
         """Return the mechanism at a level, its design prior and its information."""
@@ -108,7 +129,9 @@ class _Source:
         for i in range(points):
             level = _nats(round(100 * 80 ** (i / (points - 1))))
             _, _, information = self.mechanism(level)
-            rows.append({"epsilon": level, "margin": self.at(level).margin(n), "information": information})
+            rows.append(
+                {"epsilon": level, "margin": self.at(level).margin(n), "information": information}
+            )
         return rows
 
 
@@ -116,17 +139,25 @@ class _MechanismSource(_Source):
     def mechanism(self, level: str | None) -> tuple[Mechanism, tuple[int, ...] | None, float]:
         if level is not None:
             raise InvalidInput(
-                Problem.UNSUPPORTED, "a mechanism has its level already: give a design input", "frontier"
+                Problem.UNSUPPORTED,
+                "a mechanism has its level already: give a design input",
+                "frontier",
             )
-        mechanism, request = read_mechanism(self.request, frozenset(), _PLAN_FIELDS | {"design_prior"})
+        mechanism, request = read_mechanism(
+            self.request, frozenset(), _PLAN_FIELDS | {"design_prior"}
+        )
         prior = request.get("design_prior")
         return mechanism, None if prior is None else checked_prior(mechanism, prior), 0.0
 
 
 class _DesignSource(_Source):
-    def __init__(self, request: Mapping[str, Any], timer: Timer, stopped: Callable[[], bool]) -> None:
+    def __init__(
+        self, request: Mapping[str, Any], timer: Timer, stopped: Callable[[], bool]
+    ) -> None:
         super().__init__(request)
-        self._design_input = {key: value for key, value in request.items() if key not in _PLAN_FIELDS}
+        self._design_input = {
+            key: value for key, value in request.items() if key not in _PLAN_FIELDS
+        }
         if "targets" in request:
             self._design_input["targets"] = request["targets"]
         self._timer, self._stopped = timer, stopped
@@ -139,7 +170,9 @@ class _DesignSource(_Source):
             design_input = self._design_input | ({} if level is None else {"epsilon": level})
             design = design_json(design_input, self._timer, stopped=self._stopped)
             designed, _ = read_mechanism(
-                {key: design[key] for key in _MECHANISM_FIELDS & set(design)}, frozenset(), _MECHANISM_FIELDS
+                {key: design[key] for key in _MECHANISM_FIELDS & set(design)},
+                frozenset(),
+                _MECHANISM_FIELDS,
             )
             prior = design["parameters"].get("decoder_prior")
             masses = _masses(self._design_input, designed) if prior is None else tuple(prior)
@@ -179,7 +212,9 @@ def _solved(request: Mapping[str, Any], solve_for: str, source: _Source) -> dict
         "level": setting.level,
         "method": setting.method,
         "curve": [
-            {"n": m, "margin": plan.margin(m)} for m in around if setting.population is None or m <= setting.population
+            {"n": m, "margin": plan.margin(m)}
+            for m in around
+            if setting.population is None or m <= setting.population
         ],
         "regret": source.regret(level),
     }
@@ -191,7 +226,9 @@ def _setting(request: Mapping[str, Any]) -> Setting:
         raise InvalidInput(Problem.FIELD_TYPE, "plan by clt or chebyshev", "method")
     population = request.get("population")
     if population is not None and whole(population, "population") < 2:
-        raise InvalidInput(Problem.COUNTS_INVALID, "a population is at least two people", "population")
+        raise InvalidInput(
+            Problem.COUNTS_INVALID, "a population is at least two people", "population"
+        )
     return Setting(
         require_level(request.get("level", 0.95)),
         method,
@@ -211,21 +248,27 @@ def _share(value: Any, field: str) -> float:
 def _reports(value: Any, setting: Setting) -> int:
     n = whole(value, "n")
     if not 1 <= n <= (setting.population or 10**12):
-        raise InvalidInput(Problem.COUNTS_INVALID, "give at least 1 report, and no more than there are people", "n")
+        raise InvalidInput(
+            Problem.COUNTS_INVALID, "give at least 1 report, and no more than there are people", "n"
+        )
     return n
 
 
 def _margin(value: Any) -> float:
     read = number(value, "margin")
     if read <= 0 or abs(read.adjusted()) > 12:
-        raise InvalidInput(Problem.FIELD_TYPE, "give a margin above 0, such as 0.03 for ±3 points", "margin")
+        raise InvalidInput(
+            Problem.FIELD_TYPE, "give a margin above 0, such as 0.03 for ±3 points", "margin"
+        )
     return float(read)
 
 
 def _points(value: Any) -> int:
     points = whole(value, "frontier")
     if not 2 <= points <= _MAX_POINTS:
-        raise InvalidInput(Problem.FIELD_TYPE, f"give a number of levels from 2 to {_MAX_POINTS}", "frontier")
+        raise InvalidInput(
+            Problem.FIELD_TYPE, f"give a number of levels from 2 to {_MAX_POINTS}", "frontier"
+        )
     return points
 
 

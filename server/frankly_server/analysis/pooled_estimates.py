@@ -21,7 +21,12 @@ from numpy.typing import NDArray
 
 from frankly_server.analysis.pooling import Part
 from frankly_server.analysis.request import INVERSE_VARIANCE, Request
-from frankly_server.analysis.versions import DIFFER, homogeneity_of, inverse_variance_weights, respondents_weights
+from frankly_server.analysis.versions import (
+    DIFFER,
+    homogeneity_of,
+    inverse_variance_weights,
+    respondents_weights,
+)
 from frankly_server.estimate import Estimate, estimate
 from frankly_server.estimate.evidence import Evidence
 from frankly_server.estimate.margins import Pairs, Values
@@ -81,7 +86,9 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
             population=request.population,
             level=request.level,
             # kl stands in for these where they do not exist.
-            methods=(request.method, "kl") if request.method in ("exact", "sequence") else (request.method,),
+            methods=(request.method, "kl")
+            if request.method in ("exact", "sequence")
+            else (request.method,),
         )
         for part in parts
     ]
@@ -94,12 +101,17 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
     values = [result.unbiased for result in results]
     uncut = combined_ends(weights, values, [result.margins.uncut for result in results])
     if request.method == "kl":
-        ends = kl_ends([_scaled(part, weight) for part, weight in zip(parts, weights, strict=True)], request.level)
+        ends = kl_ends(
+            [_scaled(part, weight) for part, weight in zip(parts, weights, strict=True)],
+            request.level,
+        )
     elif request.method == "score":
         ends = _cut(uncut, weighted_sum(weights, values), weights, parts)
     else:
         ends = combined_ends(
-            weights, values, [result.margins.ends(request.method, result.unbiased) for result in results]
+            weights,
+            values,
+            [result.margins.ends(request.method, result.unbiased) for result in results],
         )
     differ = ["versions_differ"] if test is not None and test.p < DIFFER else []
     return Pooled(
@@ -118,7 +130,11 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
         estimates=tuple(results),
         weights=tuple(weights),
         versions_p=None if test is None else test.p,
-        flags=tuple(dict.fromkeys(["pooled", *differ, *(flag for result in results for flag in result.flags)])),
+        flags=tuple(
+            dict.fromkeys(
+                ["pooled", *differ, *(flag for result in results for flag in result.flags)]
+            )
+        ),
     )
 
 
@@ -127,7 +143,10 @@ def _cut(uncut: Pairs, values: Values, weights: Sequence[Values], parts: Sequenc
     intervals: list[tuple[float, float] | None] = [None] * len(uncut)
     for t, (ends, value) in enumerate(zip(uncut, values, strict=True)):
         if ends is not None and value is not None:
-            rows = [[float(w[t] or 0) * float(v) for v in p.targets[t]] for w, p in zip(weights, parts, strict=True)]
+            rows = [
+                [float(w[t] or 0) * float(v) for v in p.targets[t]]
+                for w, p in zip(weights, parts, strict=True)
+            ]
             possible = [sum(end(row) for row in rows) for end in (min, max)]
             intervals[t] = cut(ends, value, np.array(possible))
     return tuple(intervals)
@@ -136,7 +155,10 @@ def _cut(uncut: Pairs, values: Values, weights: Sequence[Values], parts: Sequenc
 def _scaled(part: Part, weight: Values) -> Evidence:
     """Return the evidence of a part for its targets times their weights."""
     return part.evidence(
-        tuple(tuple(Fraction(w or 0) * v for v in row) for w, row in zip(weight, part.targets, strict=True))
+        tuple(
+            tuple(Fraction(w or 0) * v for v in row)
+            for w, row in zip(weight, part.targets, strict=True)
+        )
     )
 
 
@@ -178,7 +200,9 @@ def _everywhere(flag: str, results: Sequence[Estimate]) -> tuple[bool, ...]:
     )
 
 
-def _covariance(weights: Sequence[Values], covariances: Sequence[tuple[Values, ...] | None]) -> FloatArray | None:
+def _covariance(
+    weights: Sequence[Values], covariances: Sequence[tuple[Values, ...] | None]
+) -> FloatArray | None:
     """Return the covariance of the weighted mean.
 
     Covariances add up because the parts are reports of different people, so independent.

@@ -42,10 +42,16 @@ class Part:
         tables: list[DenseMechanism] = []
         factors: list[DenseMechanism | SetMechanism] = []
         for mechanism in (block.mechanism for block in self.blocks):
-            block_factors = mechanism.factors if isinstance(mechanism, ProductMechanism) else (mechanism,)
+            block_factors = (
+                mechanism.factors if isinstance(mechanism, ProductMechanism) else (mechanism,)
+            )
             factors += block_factors
             tables += [factor for factor in block_factors if isinstance(factor, DenseMechanism)]
-        return ProductMechanism(tuple(tables)) if len(tables) == len(factors) else Joint(tuple(factors))
+        return (
+            ProductMechanism(tuple(tables))
+            if len(tables) == len(factors)
+            else Joint(tuple(factors))
+        )
 
     @property
     def design_prior(self) -> tuple[int, ...]:
@@ -65,7 +71,9 @@ class Part:
         if isinstance(mechanism, DenseMechanism):
             return [self.tally.get((y,), 0) for y in range(mechanism.reports)]
         if is_masked(mechanism):
-            return SetCounts.of_symbols(mechanism.answers, {symbol: n for (symbol,), n in self.tally.items()})
+            return SetCounts.of_symbols(
+                mechanism.answers, {symbol: n for (symbol,), n in self.tally.items()}
+            )
         # A matrix of pair counts is symmetric; the store keeps x ≤ z only.
         pairs = [[0] * mechanism.answers for _ in range(mechanism.answers)]
         for (x, z), n in self.tally.items():

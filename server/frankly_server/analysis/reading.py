@@ -14,7 +14,15 @@ from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_server.analysis.counted_document import Blocks, Cell, Key, Received
 from frankly_server.analysis.periods import ALL_TIME
 from frankly_server.analysis.request import Request
-from frankly_server.store import NO_NUMBER, DocumentRow, Layout, Transaction, is_masked, is_set, members
+from frankly_server.store import (
+    NO_NUMBER,
+    DocumentRow,
+    Layout,
+    Transaction,
+    is_masked,
+    is_set,
+    members,
+)
 
 Tallies = dict[Key, Counter[tuple[int, ...]]]
 
@@ -34,10 +42,14 @@ def received(tx: Transaction, row: DocumentRow) -> Received:
         for pair, n in tx.counts.pairs(row.digest, block, block).items():
             tallies[(block,), pair.stratum, ALL_TIME][pair.symbol, pair.other_symbol] += n
     uncounted = [(i,) for i in range(len(source.document.blocks)) if not layout.covers((i,))]
-    return source.with_cells(_cells(totals, tallies)).with_cells(_from_reports(tx, row, source, uncounted))
+    return source.with_cells(_cells(totals, tallies)).with_cells(
+        _from_reports(tx, row, source, uncounted)
+    )
 
 
-def with_tables(tx: Transaction, row: DocumentRow, source: Received, joint_blocks: Iterable[Blocks]) -> Received:
+def with_tables(
+    tx: Transaction, row: DocumentRow, source: Received, joint_blocks: Iterable[Blocks]
+) -> Received:
     """Return the document with joint counts of several blocks added."""
     layout = Layout.of(source.document)
     tallies: Tallies = defaultdict(Counter)
@@ -52,7 +64,9 @@ def with_tables(tx: Transaction, row: DocumentRow, source: Received, joint_block
                 layout.parts(i, pair.symbol) + layout.parts(j, pair.other_symbol)
             ] += n
     totals = {key: sum(tally.values()) for key, tally in tallies.items()}
-    return source.with_cells(_cells(totals, tallies)).with_cells(_from_reports(tx, row, source, uncounted))
+    return source.with_cells(_cells(totals, tallies)).with_cells(
+        _from_reports(tx, row, source, uncounted)
+    )
 
 
 def with_periods(tx: Transaction, row: DocumentRow, source: Received, request: Request) -> Received:
@@ -75,7 +89,11 @@ def with_periods(tx: Transaction, row: DocumentRow, source: Received, request: R
 
 
 def replayed(
-    tx: Transaction, row: DocumentRow, source: Received, joint_blocks: Iterable[Blocks], request: Request
+    tx: Transaction,
+    row: DocumentRow,
+    source: Received,
+    joint_blocks: Iterable[Blocks],
+    request: Request,
 ) -> Received:
     """Return the document with the cells of releases up to `source.release`, for a replay.
 
@@ -85,7 +103,9 @@ def replayed(
     cells = _from_reports(tx, row, source, [*single, *joint_blocks], source.release)
     days = {batch.release: batch.released[:10] for batch in tx.batches.of_document(row.digest)}
     periods = {release: request.span.period(day, request.period) for release, day in days.items()}
-    dated = _from_reports(tx, row, source, single, source.release, periods) if request.is_dated else {}
+    dated = (
+        _from_reports(tx, row, source, single, source.release, periods) if request.is_dated else {}
+    )
     return source.with_cells(cells).with_cells(dated)
 
 
@@ -114,7 +134,9 @@ def _from_reports(
         for blocks in block_groups:
             key = (blocks, group.stratum, period)
             totals[key] += group.n
-            for entry in _entries([mechanisms[i] for i in blocks], [group.symbols[i] for i in blocks]):
+            for entry in _entries(
+                [mechanisms[i] for i in blocks], [group.symbols[i] for i in blocks]
+            ):
                 tallies[key][entry] += group.n
     return _cells(totals, tallies)
 
@@ -127,7 +149,13 @@ def _entries(mechanisms: Sequence[Mechanism], symbols: Sequence[Any]) -> list[tu
     """Return the tally keys of one report: pairs of positions for a large set, else one joint key."""
     if len(mechanisms) == 1 and is_set(mechanisms[0]) and not is_masked(mechanisms[0]):
         return list(combinations_with_replacement(members(symbols[0]), 2))
-    return [tuple(part for m, symbol in zip(mechanisms, symbols, strict=True) for part in _parts(m, symbol))]
+    return [
+        tuple(
+            part
+            for m, symbol in zip(mechanisms, symbols, strict=True)
+            for part in _parts(m, symbol)
+        )
+    ]
 
 
 def _parts(mechanism: Mechanism, symbol: Any) -> tuple[int, ...]:

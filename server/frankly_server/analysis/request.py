@@ -96,9 +96,14 @@ class Request:
         _check_weights(weights, census=census)
         combinations = _combinations(targets) if isinstance(targets, Mapping) else None
         _check_weights_of_ratios(weights, percent, combinations)
-        span, population = Span.read(fields.get("since"), fields.get("until")), fields.get("population")
+        span, population = (
+            Span.read(fields.get("since"), fields.get("until")),
+            fields.get("population"),
+        )
         if population is not None:
-            _check_population(whole(population, "population"), method, is_apart=by is not None or bool(span))
+            _check_population(
+                whole(population, "population"), method, is_apart=by is not None or bool(span)
+            )
         return cls(
             level=require_level(fields.get("level", 0.95)),
             method=method,
@@ -119,14 +124,27 @@ class Request:
             targets = list(self.joint)
         elif self.combinations is not None:
             targets = {
-                q: {name: _written(c) for name, c in by_name.items()} for q, by_name in self.combinations.items()
+                q: {name: _written(c) for name, c in by_name.items()}
+                for q, by_name in self.combinations.items()
             }
-        fields = {"level": self.level, "method": self.method, "census": self.census, "targets": targets, "by": self.by}
-        fields |= {"since": self.span.since, "until": self.span.until, "population": self.population}
+        fields = {
+            "level": self.level,
+            "method": self.method,
+            "census": self.census,
+            "targets": targets,
+            "by": self.by,
+        }
+        fields |= {
+            "since": self.span.since,
+            "until": self.span.until,
+            "population": self.population,
+        }
         return fields | {"percent": self.percent, "weights": self.weights}
 
 
-_FIELDS: Final = frozenset("level method census targets by since until population percent weights".split())
+_FIELDS: Final = frozenset(
+    "level method census targets by since until population percent weights".split()
+)
 
 
 def _check(method: Any, targets: Any, *, census: bool) -> None:
@@ -144,7 +162,9 @@ def _check_percent(percent: Any, targets: Any) -> None:
     if percent is None:
         return
     if percent not in PERCENT:
-        raise InvalidInput(Problem.FIELD_TYPE, f"percentages are of a {' or a '.join(PERCENT)}", "percent")
+        raise InvalidInput(
+            Problem.FIELD_TYPE, f"percentages are of a {' or a '.join(PERCENT)}", "percent"
+        )
     if not isinstance(targets, list) or len(targets) != 2:
         detail = "percentages are of a table of two questions: name both in targets"
         raise InvalidInput(Problem.TARGETS_INVALID, detail, "percent")
@@ -158,7 +178,9 @@ def _check_weights(weights: Any, *, census: bool) -> None:
         raise InvalidInput(Problem.UNSUPPORTED, detail, "weights")
 
 
-def _check_weights_of_ratios(weights: str, percent: str | None, combinations: Combinations | None) -> None:
+def _check_weights_of_ratios(
+    weights: str, percent: str | None, combinations: Combinations | None
+) -> None:
     # Inverse-variance weights differ between numerator and denominator: their ratio would describe
     # no group of people.
     by_question = (combinations or {}).values()
@@ -172,9 +194,13 @@ def _check_weights_of_ratios(weights: str, percent: str | None, combinations: Co
 
 def _check_population(people: int, method: Any, *, is_apart: bool) -> None:
     if people < 2:
-        raise InvalidInput(Problem.COUNTS_INVALID, "a population is at least two people", "population")
+        raise InvalidInput(
+            Problem.COUNTS_INVALID, "a population is at least two people", "population"
+        )
     if is_apart:
-        detail = "how many people there are of a group or a period is not known: ask for all reports"
+        detail = (
+            "how many people there are of a group or a period is not known: ask for all reports"
+        )
         raise InvalidInput(Problem.UNSUPPORTED, detail, "population")
     if method == "sequence":
         detail = "a sequence of looks is about an endless population: use kl, or leave the population out"
@@ -186,7 +212,8 @@ def _check_by(by: Any) -> None:
     periods = sum(name in PERIODS for name in names)
     if "" in names or periods > 1 or len(names) - periods > 1:
         choices = (
-            f"a public question of the survey or {VERSION}, one of {', '.join(PERIODS)}, or both with a comma between"
+            f"a public question of the survey or {VERSION}, one of {', '.join(PERIODS)}, or "
+            "both with a comma between"
         )
         raise InvalidInput(Problem.FIELD_TYPE, f"name {choices}", "by")
 
@@ -213,7 +240,9 @@ def _combinations(value: Mapping[str, Any]) -> Combinations:
         if not isinstance(by_name, Mapping) or not 1 <= len(by_name) <= _MAX_TARGETS:
             detail = f"give 1 to {_MAX_TARGETS} named combinations of the question's choices"
             raise InvalidInput(Problem.TARGETS_INVALID, detail, where)
-        combinations[question] = {name: _combination(entry, f"{where}.{name}") for name, entry in by_name.items()}
+        combinations[question] = {
+            name: _combination(entry, f"{where}.{name}") for name, entry in by_name.items()
+        }
     if not combinations:
         raise InvalidInput(Problem.TARGETS_INVALID, "name a question", "targets")
     return combinations
@@ -246,7 +275,9 @@ def _exact(value: Any, field: str) -> Fraction:
 def _written(combination: Combination) -> dict[str, Any]:
     def decimals(coefficients: Coefficients) -> dict[str, str]:
         # Exact, because every coefficient was read from a decimal.
-        return {c: str(Decimal(v.numerator) / Decimal(v.denominator)) for c, v in coefficients.items()}
+        return {
+            c: str(Decimal(v.numerator) / Decimal(v.denominator)) for c, v in coefficients.items()
+        }
 
     of = decimals(combination.of)
     return of if combination.over is None else {"of": of, "over": decimals(combination.over)}

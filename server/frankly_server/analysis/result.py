@@ -54,10 +54,15 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
     Raises InvalidInput: targets_invalid, strata_invalid (an unknown `by`), unsupported.
     """
     requested = tables(documents, request)
-    groups = [(table, group) for table in requested for group in _in_periods(table, _groups(table, request), request)]
+    groups = [
+        (table, group)
+        for table in requested
+        for group in _in_periods(table, _groups(table, request), request)
+    ]
     if len(groups) > _MAX_TABLES:
         detail = (
-            f"these are more than {_MAX_TABLES} tables: take longer periods, fewer days (since, until) or questions"
+            f"these are more than {_MAX_TABLES} tables: take longer periods, fewer days (since, "
+            "until) or questions"
         )
         raise InvalidInput(Problem.UNSUPPORTED, detail, "by")
     questions = [_question(table, group, request) for table, group in groups]
@@ -113,12 +118,18 @@ def _groups(table: Table, request: Request) -> list[Group]:
     if by is None:
         return [Group(None, table.sources)]
     if by == VERSION:
-        return [Group({VERSION: str(source.document.version)}, (source,)) for source in table.sources]
+        return [
+            Group({VERSION: str(source.document.version)}, (source,)) for source in table.sources
+        ]
     strata = {q.id: q for source in table.sources for q in source.document.strata}
     if by not in strata:
         groupings = ", ".join([*sorted(strata), VERSION, *PERIODS])
-        raise InvalidInput(Problem.STRATA_INVALID, f"estimates can be grouped by: {groupings}", "by")
-    sources = tuple(source for source in table.sources if by in {q.id for q in source.document.strata})
+        raise InvalidInput(
+            Problem.STRATA_INVALID, f"estimates can be grouped by: {groupings}", "by"
+        )
+    sources = tuple(
+        source for source in table.sources if by in {q.id for q in source.document.strata}
+    )
     return [Group({by: c.id}, sources, by, c.id) for c in strata[by].choices]
 
 
@@ -130,7 +141,9 @@ def _in_periods(table: Table, groups: Sequence[Group], request: Request) -> list
     if request.period is None:
         name, periods = DAYS, [str(request.span)]
     else:
-        blocks = [(source, blocks_of(source.document, table.questions) or ()) for source in table.sources]
+        blocks = [
+            (source, blocks_of(source.document, table.questions) or ()) for source in table.sources
+        ]
         nonempty = {period for source, positions in blocks for period in source.periods(positions)}
         name, periods = request.period, sorted(nonempty)
     return [
@@ -144,7 +157,9 @@ def _require_days(table: Table) -> None:
     # Daily counts are stored per single block, and only for blocks whose totals are stored.
     for source in table.sources:
         blocks = blocks_of(source.document, table.questions)
-        if blocks is not None and (len(blocks) > 1 or not Layout.of(source.document).covers(blocks)):
+        if blocks is not None and (
+            len(blocks) > 1 or not Layout.of(source.document).covers(blocks)
+        ):
             detail = f"what came in together on a day is not kept for {table.id}: ask for all days, or other targets"
             raise InvalidInput(Problem.UNSUPPORTED, detail, "targets")
 
@@ -167,8 +182,12 @@ def _question(table: Table, group: Group, request: Request) -> dict[str, Any]:
     }
     if not used or n < least:
         return head | {"status": "insufficient", "rows": [], "covariance": None, **NO_PRODUCTS}
-    body = table_json(table, [_part(source, keys, table) for source, keys in used], request, digests)
-    label_text = "" if label is None else " ".join(f"{name}={value}" for name, value in label.items())
+    body = table_json(
+        table, [_part(source, keys, table) for source, keys in used], request, digests
+    )
+    label_text = (
+        "" if label is None else " ".join(f"{name}={value}" for name, value in label.items())
+    )
     for row in body["rows"]:
         row["by"] = label_text
     return head | {"status": "ok"} | body
@@ -195,7 +214,10 @@ def _part(source: Received, keys: Iterable[Key], table: Table) -> Part:
 
 def _is_read(table: Table) -> bool:
     """Return True if some document stores no counts of the table, so that its reports are read."""
-    layouts = [(Layout.of(source.document), blocks_of(source.document, table.questions)) for source in table.sources]
+    layouts = [
+        (Layout.of(source.document), blocks_of(source.document, table.questions))
+        for source in table.sources
+    ]
     return any(blocks is not None and not layout.covers(blocks) for layout, blocks in layouts)
 
 

@@ -29,7 +29,9 @@ NO_PRODUCTS: Final[dict[str, None]] = dict.fromkeys(
 )
 
 
-def table_json(table: Table, parts: Sequence[Part], request: Request, digests: Sequence[str]) -> dict[str, Any]:
+def table_json(
+    table: Table, parts: Sequence[Part], request: Request, digests: Sequence[str]
+) -> dict[str, Any]:
     """Return rows, covariance, products and fit of a table that has enough reports.
 
     Targets that are not identifiable have no row; the other rows are flagged then.
@@ -49,14 +51,24 @@ def table_json(table: Table, parts: Sequence[Part], request: Request, digests: S
     ratios = iter(_ratios(parts, pooled, [spans for spans in spans_of if len(spans) > 1], request))
     for target, spans in zip(table.targets, spans_of, strict=True):
         is_ratio = target.over is not None
-        row = _ratio_row(pooled, target, spans, next(ratios), request) if is_ratio else _row(pooled, spans[0], request)
+        row = (
+            _ratio_row(pooled, target, spans, next(ratios), request)
+            if is_ratio
+            else _row(pooled, spans[0], request)
+        )
         if row is None:
             continue
         places.append(spans[0])
-        row["flags"] = list(dict.fromkeys([*pooled.flags, *_row_flags(target, row, _uncut(pooled, spans, row))]))
+        row["flags"] = list(
+            dict.fromkeys([*pooled.flags, *_row_flags(target, row, _uncut(pooled, spans, row))])
+        )
         rows.append(_named(table, target) | row | shared)
     identifiable = [row["choice"] for row in rows]
-    return {"rows": rows, "covariance": _covariance(pooled, table, places), **_products(pooled, table, identifiable)}
+    return {
+        "rows": rows,
+        "covariance": _covariance(pooled, table, places),
+        **_products(pooled, table, identifiable),
+    }
 
 
 def part_targets(table: Table) -> list[tuple[Any, ...]]:
@@ -86,7 +98,11 @@ def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
     value = pooled.value[t]
     if value is None:
         return None  # not identifiable, as the admin accepted in writing
-    method, pair, flags = request.method, pooled.ends[t], ["few_informative"] if pooled.few_informative[t] else []
+    method, pair, flags = (
+        request.method,
+        pooled.ends[t],
+        ["few_informative"] if pooled.few_informative[t] else [],
+    )
     if pair is None and pooled.single is not None and method in ("exact", "sequence"):
         method, pair = "kl", pooled.single.margins.kl[t]
         flags.append("exact_not_available")
@@ -127,7 +143,9 @@ def _ratios(
         _, sampling = sampling_factors(estimate.n, request.population, census=request.census)
         of_pairs = [covariance[np.ix_(pair, pair)] for pair in spans]
         scales = [np.array([weights[t] or 0.0 for t in pair]) for pair in spans]
-        pairs_by_part.append(pairs_of(part.evidence(tuple(chain(*sums))), of_pairs, scales, sampling, request.level))
+        pairs_by_part.append(
+            pairs_of(part.evidence(tuple(chain(*sums))), of_pairs, scales, sampling, request.level)
+        )
     is_score = request.method != "clt"
     return [
         ratio(pairs, request.level, is_score=is_score)
@@ -152,11 +170,15 @@ def _ratio_row(
     """
     if any(pooled.value[t] is None for t in spans):
         return None
-    value, ends = (_quotient(pooled, spans), None) if fitted is None else (fitted.value, fitted.ends)
+    value, ends = (
+        (_quotient(pooled, spans), None) if fitted is None else (fitted.value, fitted.ends)
+    )
     low, high = ends or (None, None)
     # A numerator that is equal for all answers needs no reports.
     few_informative = [
-        pooled.few_informative[t] for t, of in zip(spans, _weights(target), strict=True) if min(of) < max(of)
+        pooled.few_informative[t]
+        for t, of in zip(spans, _weights(target), strict=True)
+        if min(of) < max(of)
     ]
     flags = ["few_informative"] if any(few_informative) else []
     if ends is None:
@@ -194,7 +216,9 @@ def _row_flags(target: Target, row: Mapping[str, Any], ends: Ends | None) -> lis
     if possible[0] == possible[1]:  # known without a report
         return [flag for flag in row["flags"] if flag != "few_informative"]
     is_share = possible == (0.0, 1.0) and (target.over is not None or set(target.weights) <= {0, 1})
-    outside = ["outside_unit_interval"] if is_share and value is not None and not 0 <= value <= 1 else []
+    outside = (
+        ["outside_unit_interval"] if is_share and value is not None and not 0 <= value <= 1 else []
+    )
     return [*row["flags"], *outside, *row_flags(value, ends, possible, None, row["worst_case_se"])]
 
 
@@ -229,7 +253,11 @@ def _products(pooled: Pooled, table: Table, identifiable: Sequence[str]) -> dict
     names = [target.id for target in table.targets]
 
     def by_choice(values: Sequence[Any]) -> dict[str, Any] | None:
-        items = [(name, v) for name, v in zip(names, values, strict=True) if name in identifiable and v is not None]
+        items = [
+            (name, v)
+            for name, v in zip(names, values, strict=True)
+            if name in identifiable and v is not None
+        ]
         return {name: list(v) if isinstance(v, tuple) else v for name, v in items} or None
 
     return {

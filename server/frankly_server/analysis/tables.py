@@ -62,7 +62,10 @@ class Table:
     def text(self) -> dict[str, str]:
         """Question texts by language, joined like `id`."""
         first = self.questions[0].text
-        return {name: _named([question.text[name] for question in self.questions], self.percent) for name in first}
+        return {
+            name: _named([question.text[name] for question in self.questions], self.percent)
+            for name in first
+        }
 
 
 def tables(documents: Sequence[Received], request: Request) -> list[Table]:
@@ -83,7 +86,9 @@ def tables(documents: Sequence[Received], request: Request) -> list[Table]:
             cells = Table((question,), _shares((question,)), sources, shares=True)
         else:
             cells = _joint_table(documents, name.split(_ID_SEPARATOR), None, f"targets.{name}")
-        requested.append(replace(cells, targets=_combined(cells, combinations, f"targets.{name}"), shares=False))
+        requested.append(
+            replace(cells, targets=_combined(cells, combinations, f"targets.{name}"), shares=False)
+        )
     return requested
 
 
@@ -105,7 +110,8 @@ def cell_weights(blocks: Sequence[Block], table: Table) -> Targets:
     """
     block_questions = [question for block in blocks for question in block.questions]
     places = [
-        next(i for i, q in enumerate(block_questions) if _key(q) == _key(question)) for question in table.questions
+        next(i for i, q in enumerate(block_questions) if _key(q) == _key(question))
+        for question in table.questions
     ]
     sizes = [len(question.choices) for question in block_questions]
     # Every answer is a cell, in order: return `shares` itself, which the estimator recognises.
@@ -133,7 +139,9 @@ def _grouped_by_ids(documents: Sequence[Received]) -> list[tuple[Question, tuple
     return [(question, tuple(reversed(sources))) for question, sources in groups.values()]
 
 
-def _joint_table(documents: Sequence[Received], ids: Sequence[str], percent: str | None, field: str) -> Table:
+def _joint_table(
+    documents: Sequence[Received], ids: Sequence[str], percent: str | None, field: str
+) -> Table:
     newest = {q.id: q for block in documents[-1].document.blocks for q in block.questions}
     if not set(ids) <= set(newest) or len(set(ids)) < len(ids):
         raise _unknown("question", field)
@@ -141,11 +149,15 @@ def _joint_table(documents: Sequence[Received], ids: Sequence[str], percent: str
     if prod(len(question.choices) for question in questions) > _MAX_CELLS:
         detail = f"a table has at most {_MAX_CELLS} cells: name fewer questions"
         raise InvalidInput(Problem.TARGETS_INVALID, detail, field)
-    sources = tuple(source for source in documents if blocks_of(source.document, questions) is not None)
+    sources = tuple(
+        source for source in documents if blocks_of(source.document, questions) is not None
+    )
     if percent is None:
         return Table(questions, _shares(questions), sources, shares=True)
     if prod(len(question.choices) for question in questions) > _MAX_PERCENT_CELLS:
-        detail = f"percentages are of a table of at most {_MAX_PERCENT_CELLS} cells: ask for the cells"
+        detail = (
+            f"percentages are of a table of at most {_MAX_PERCENT_CELLS} cells: ask for the cells"
+        )
         raise InvalidInput(Problem.UNSUPPORTED, detail, "percent")
     return Table(questions, _shares(questions, percent), sources, shares=False, percent=percent)
 
@@ -154,11 +166,17 @@ def _shares(questions: Sequence[Question], percent: str | None = None) -> tuple[
     """Return the shares of all cells; with `percent`, within the cell's row or column."""
     cells = list(product(*(question.choices for question in questions)))
     place = 1 if percent == "column" else 0
-    among = [tuple(Fraction(int(other_cell[place] is cell[place])) for other_cell in cells) for cell in cells]
+    among = [
+        tuple(Fraction(int(other_cell[place] is cell[place])) for other_cell in cells)
+        for cell in cells
+    ]
     return tuple(
         Target(
             _named([choice.id for choice in cell], percent),
-            {name: _named([choice.label[name] for choice in cell], percent) for name in cell[0].label},
+            {
+                name: _named([choice.label[name] for choice in cell], percent)
+                for name in cell[0].label
+            },
             row,
             None if percent is None else over,
         )
@@ -173,10 +191,13 @@ def _named(names: Sequence[str], percent: str | None) -> str:
     return _AMONG.join(reversed(names) if percent == "row" else names)
 
 
-def _combined(cells: Table, combinations: Mapping[str, Combination], field: str) -> tuple[Target, ...]:
+def _combined(
+    cells: Table, combinations: Mapping[str, Combination], field: str
+) -> tuple[Target, ...]:
     """Return combinations of a table's cells; a cell's name is its choice ids, separated by commas."""
     cell_names = [
-        _ID_SEPARATOR.join(choice.id for choice in cell) for cell in product(*(q.choices for q in cells.questions))
+        _ID_SEPARATOR.join(choice.id for choice in cell)
+        for cell in product(*(q.choices for q in cells.questions))
     ]
 
     def weights(coefficients: Mapping[str, Fraction], field: str) -> tuple[Fraction, ...]:
@@ -199,7 +220,9 @@ def _divided(of: Weights, over: Weights, field: str) -> tuple[Weights, Weights |
     if any(weight != over[0] for weight in over):
         return of, over
     if not over[0]:
-        detail = "the denominator is 0 for every answer: give one of its choices a number other than 0"
+        detail = (
+            "the denominator is 0 for every answer: give one of its choices a number other than 0"
+        )
         raise InvalidInput(Problem.TARGETS_INVALID, detail, field)
     return tuple(weight / over[0] for weight in of), None
 
@@ -209,4 +232,6 @@ def _key(question: Question) -> tuple[str, ...]:
 
 
 def _unknown(what: str, field: str) -> InvalidInput:
-    return InvalidInput(Problem.TARGETS_INVALID, f"the survey has no such {what}: see its document", field)
+    return InvalidInput(
+        Problem.TARGETS_INVALID, f"the survey has no such {what}: see its document", field
+    )

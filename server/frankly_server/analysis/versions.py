@@ -53,7 +53,9 @@ def homogeneity_of(
     gives different halves. evidences, estimates : one per part.
     """
     identifiable = sorted(set.intersection(*(set(evidence.known) for evidence in evidences)))
-    values = [np.array([float(estimate.unbiased[t] or 0) for t in identifiable]) for estimate in estimates]
+    values = [
+        np.array([float(estimate.unbiased[t] or 0) for t in identifiable]) for estimate in estimates
+    ]
     shares = _common_shares(parts, evidences)
     covariances = []
     for evidence in evidences:
@@ -90,7 +92,11 @@ def _common_shares(parts: Sequence[Part], evidences: Sequence[Evidence]) -> Floa
         return None
     rows = [[float(share or 0) for share in row or ()] for row in shares]
     return onto_simplex(
-        np.average(np.array(rows), axis=0, weights=[evidence.n / _variance(evidence) for evidence in evidences])
+        np.average(
+            np.array(rows),
+            axis=0,
+            weights=[evidence.n / _variance(evidence) for evidence in evidences],
+        )
     )
 
 

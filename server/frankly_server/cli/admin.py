@@ -19,9 +19,16 @@ def admin() -> None:
 
 @admin.command("create-owner")
 @click.option("--email", required=True, help="The owner's e-mail address, to sign in with.")
-@click.option("--organisation", default="main", show_default=True, help="Whose surveys the owner sees; made if new.")
 @click.option(
-    "--password-file", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Read the password from here."
+    "--organisation",
+    default="main",
+    show_default=True,
+    help="Whose surveys the owner sees; made if new.",
+)
+@click.option(
+    "--password-file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Read the password from here.",
 )
 @json_option
 def create_owner(email: str, organisation: str, password_file: Path | None, as_json: bool) -> None:
@@ -33,7 +40,9 @@ def create_owner(email: str, organisation: str, password_file: Path | None, as_j
         account = {"email": person.email, "organisation": person.organisation, "role": person.role}
         write_json(account | ({"password": password} if password_file is None else {}))
         return
-    remarks().print(f"{person.email} owns {person.organisation} and can sign in at /admin/.", markup=False)
+    remarks().print(
+        f"{person.email} owns {person.organisation} and can sign in at /admin/.", markup=False
+    )
     if password_file is None:
         remarks().print("The password is shown once; change it after signing in.", markup=False)
         click.echo(password)
@@ -43,4 +52,6 @@ def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError):
-        raise InvalidInput(Problem.USAGE, "the password file cannot be read as UTF-8", "password-file") from None
+        raise InvalidInput(
+            Problem.USAGE, "the password file cannot be read as UTF-8", "password-file"
+        ) from None

@@ -18,8 +18,12 @@ _FILE = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("url")
-@click.option("--keys", "keys_file", type=_FILE, help="A keys document to begin with, as shipped in an app.")
-@click.option("--state", "state_file", type=_FILE, help="Remembers the head seen; the next must continue it.")
+@click.option(
+    "--keys", "keys_file", type=_FILE, help="A keys document to begin with, as shipped in an app."
+)
+@click.option(
+    "--state", "state_file", type=_FILE, help="Remembers the head seen; the next must continue it."
+)
 @json_option
 def audit(url: str, keys_file: Path | None, state_file: Path | None, as_json: bool) -> None:
     """Check the keys, the log, every logged document, proof and count of the server at URL.
@@ -55,10 +59,15 @@ def report(result: Audit) -> dict[str, object]:
 def _show(result: Audit) -> None:
     rows = [(str(e.position), e.survey, str(e.version), e.digest, str(result.counts.get(e.digest, "?")))
             for e in result.entries]  # fmt: skip
-    title = f"Log {result.origin or 'none'}, {result.size} entries; keys version {result.keys_version}"
+    title = (
+        f"Log {result.origin or 'none'}, {result.size} entries; keys version {result.keys_version}"
+    )
     results().print(table(title, ("Position", "Survey", "Version", "Digest", "Reports"), rows))
     if not result.watched:
         remarks().print("Not enough witnesses have seen this head lately.", markup=False)
     for finding in result.findings:
         remarks().print(f"{finding.kind}: {finding.about}: {finding.detail}", markup=False)
-    remarks().print("Everything holds." if not result.findings else f"{len(result.findings)} finding(s).", markup=False)
+    remarks().print(
+        "Everything holds." if not result.findings else f"{len(result.findings)} finding(s).",
+        markup=False,
+    )

@@ -55,7 +55,9 @@ def restore(file: BinaryIO, as_json: bool) -> None:
 def _print_contents(status: str, contents: Contents, file: Path, as_json: bool) -> None:
     if as_json:
         tables = {name: n for name, (n, _) in contents.tables.items()}
-        write_json({"status": status, "schema": contents.schema, "rows": contents.rows, "tables": tables})
+        write_json(
+            {"status": status, "schema": contents.schema, "rows": contents.rows, "tables": tables}
+        )
         return
     reports = contents.tables["reports"][0]
     summary = f"{file}: {status}; {contents.rows} rows, {reports} of them reports (schema {contents.schema})."

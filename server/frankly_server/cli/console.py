@@ -20,7 +20,9 @@ _WIDE = 1000
 
 def json_option(command: Command) -> Command:
     """Add `--json` to a verb."""
-    option = click.option("--json", "as_json", is_flag=True, help="Write one JSON object, for programs.")
+    option = click.option(
+        "--json", "as_json", is_flag=True, help="Write one JSON object, for programs."
+    )
     return option(command)
 
 

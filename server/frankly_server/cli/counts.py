@@ -28,10 +28,20 @@ def verify(name: str | None, as_json: bool) -> None:
     with open_database() as database, database.reading("verify counts") as tx:
         differences = {survey.name: tx.counts.recount(survey.id) for survey in _surveys(tx, name)}
     if as_json:
-        write_json({"surveys": [{"name": survey, "wrong": len(wrong)} for survey, wrong in differences.items()]})
+        write_json(
+            {
+                "surveys": [
+                    {"name": survey, "wrong": len(wrong)} for survey, wrong in differences.items()
+                ]
+            }
+        )
     else:
         rows = [
-            (survey, str(len(wrong)), _places(wrong) if wrong else "every count follows from the reports")
+            (
+                survey,
+                str(len(wrong)),
+                _places(wrong) if wrong else "every count follows from the reports",
+            )
             for survey, wrong in differences.items()
         ]
         results().print(table("Counts", ("survey", "wrong counts", "where"), rows))
@@ -55,7 +65,9 @@ def rebuild(name: str | None, as_json: bool) -> None:
             with database.transaction("rebuild counts") as tx:
                 report_counts[row.name] = tx.counts.rebuild(row.id)
     if as_json:
-        write_json({"surveys": [{"name": survey, "reports": n} for survey, n in report_counts.items()]})
+        write_json(
+            {"surveys": [{"name": survey, "reports": n} for survey, n in report_counts.items()]}
+        )
         return
     for survey, n in report_counts.items():
         remarks().print(f"Survey {survey}: {n} reports are counted again.", markup=False)

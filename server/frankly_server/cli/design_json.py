@@ -39,7 +39,13 @@ def _answer(question: Callable[[dict[str, Any]], dict[str, Any]], name: str, as_
     if as_json:
         write_json(response)
     else:
-        results().print(table(name, ("quantity", "value"), ((key, _plain(value)) for key, value in response.items())))
+        results().print(
+            table(
+                name,
+                ("quantity", "value"),
+                ((key, _plain(value)) for key, value in response.items()),
+            )
+        )
         if response.get("regret"):
             results().print(f"Note: {in_words(response['regret'])}.", markup=False)
 

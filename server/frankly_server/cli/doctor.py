@@ -35,7 +35,9 @@ class Finding:
 
 
 @click.command()
-@click.option("--counts", is_flag=True, help="Also count every report again and compare (reads them all).")
+@click.option(
+    "--counts", is_flag=True, help="Also count every report again and compare (reads them all)."
+)
 @json_option
 def doctor(counts: bool, as_json: bool) -> None:
     """Check settings, database, keys, disk and libraries. Exit code 6 if something is broken."""
@@ -78,7 +80,9 @@ def _checked(what: str, check: Callable[[], tuple[str, str]]) -> Finding:
 
 
 def _broken(what: str, error: FranklyError) -> Finding:
-    return Finding(what, "broken", f"{error.field}: {error.detail}" if error.field else error.detail)
+    return Finding(
+        what, "broken", f"{error.field}: {error.detail}" if error.field else error.detail
+    )
 
 
 def _address(settings: Settings) -> Finding:
@@ -91,7 +95,10 @@ def _address(settings: Settings) -> Finding:
 
 def is_there(database: Database) -> bool:
     """Return False for a SQLite file that does not exist: connecting to it would create it."""
-    return database.engine.dialect.name != "sqlite" or Path(database.engine.url.database or "").exists()
+    return (
+        database.engine.dialect.name != "sqlite"
+        or Path(database.engine.url.database or "").exists()
+    )
 
 
 def _database(settings: Settings) -> tuple[str, str]:
@@ -115,17 +122,25 @@ def _keys(settings: Settings, clock: Clock) -> tuple[str, str]:
     full = nearly_full(keys.chain_used())
     if full is not None:
         return "warning", full
-    return "ok", f"the publisher's key is in the keys document, which holds for {time_left.days} more days"
+    return (
+        "ok",
+        f"the publisher's key is in the keys document, which holds for {time_left.days} more days",
+    )
 
 
 def _signatures(settings: Settings, clock: Clock) -> tuple[str, str]:
     database = Database(settings.store_url())
     try:
-        retired = Surveys(settings, database, Keyring(settings.keys_folder, clock), clock).signed_by_others()
+        retired = Surveys(
+            settings, database, Keyring(settings.keys_folder, clock), clock
+        ).signed_by_others()
     finally:
         database.close()
     if retired:
-        return "broken", f"{len(retired)} document(s) are signed by retired keys only; run `frankly keys resign`"
+        return (
+            "broken",
+            f"{len(retired)} document(s) are signed by retired keys only; run `frankly keys resign`",
+        )
     return "ok", "the publisher keys in force have signed every published survey"
 
 
@@ -142,9 +157,15 @@ def _libraries() -> Finding:
     try:
         import frankly_server.design.vertices  # noqa: F401, PLC0415 - slow to load, and what is looked for
     except ImportError:
-        return Finding("libraries", "broken", "pycddlib lacks its exact part; install libcdd-dev and build it again")
+        return Finding(
+            "libraries",
+            "broken",
+            "pycddlib lacks its exact part; install libcdd-dev and build it again",
+        )
     version = ".".join(map(str, sys.version_info[:3]))
-    return Finding("libraries", "ok", f"Python {version}; vertices by cdd with exact rationals (gmp)")
+    return Finding(
+        "libraries", "ok", f"Python {version}; vertices by cdd with exact rationals (gmp)"
+    )
 
 
 def _counts(settings: Settings) -> tuple[str, str]:

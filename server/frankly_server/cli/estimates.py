@@ -30,21 +30,53 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 @click.command()
 @click.argument("survey")
-@click.option("--url", envvar="FRANKLY_URL", help="The server to ask about an id [default: this machine].")
-@click.option("--key", envvar="FRANKLY_API_KEY", help="An API key; better set FRANKLY_API_KEY than type it.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Confidence, strictly between 0 and 1.")
-@click.option("--census", is_flag=True, help="The respondents are everybody: margins of the privacy noise alone.")
+@click.option(
+    "--url", envvar="FRANKLY_URL", help="The server to ask about an id [default: this machine]."
+)
+@click.option(
+    "--key", envvar="FRANKLY_API_KEY", help="An API key; better set FRANKLY_API_KEY than type it."
+)
+@click.option(
+    "--level",
+    type=float,
+    default=0.95,
+    show_default=True,
+    help="Confidence, strictly between 0 and 1.",
+)
+@click.option(
+    "--census",
+    is_flag=True,
+    help="The respondents are everybody: margins of the privacy noise alone.",
+)
 @click.option("--population", type=int, help="How many people the respondents were drawn from.")
 @click.option("--simultaneous", is_flag=True, help="Margins for all choices of a question at once.")
 @click.option("--method", type=click.Choice(METHODS), help="Which margin [default: score].")
-@click.option("--by", help="A public question or version; day, week or month; or both, as region,week: apart.")
-@click.option("--since", metavar="DAY", help="Only batches released on this UTC day, as 2026-05-31, or later.")
+@click.option(
+    "--by", help="A public question or version; day, week or month; or both, as region,week: apart."
+)
+@click.option(
+    "--since", metavar="DAY", help="Only batches released on this UTC day, as 2026-05-31, or later."
+)
 @click.option("--until", metavar="DAY", help="Only batches released on this UTC day or earlier.")
-@click.option("--crosstab", multiple=True, help="Two or more question ids, one option each: their joint table.")
-@click.option("--percent", type=click.Choice(PERCENT), help="Shares within the table's rows or columns.")
-@click.option("--weights", type=click.Choice(WEIGHTS), help="Of versions that are pooled [default: respondents].")
+@click.option(
+    "--crosstab",
+    multiple=True,
+    help="Two or more question ids, one option each: their joint table.",
+)
+@click.option(
+    "--percent", type=click.Choice(PERCENT), help="Shares within the table's rows or columns."
+)
+@click.option(
+    "--weights",
+    type=click.Choice(WEIGHTS),
+    help="Of versions that are pooled [default: respondents].",
+)
 @click.option("--language", help="Of labels [default: the survey's first].")
-@click.option("--result", is_flag=True, help="Write the whole answer as JSON, which `frankly replay` computes again.")
+@click.option(
+    "--result",
+    is_flag=True,
+    help="Write the whole answer as JSON, which `frankly replay` computes again.",
+)
 @click.option("--csv", "as_csv", is_flag=True, help="Write CSV.")
 @json_option
 def estimates(
@@ -86,7 +118,11 @@ def estimates(
         "weights": weights,
     }
     remote = link or url
-    response = _remote(link, survey, url, key, language, query) if remote else _local(survey, language, query)
+    response = (
+        _remote(link, survey, url, key, language, query)
+        if remote
+        else _local(survey, language, query)
+    )
     if result:
         click.echo(encode(response.body), nl=False)
         return
@@ -108,9 +144,13 @@ def _remote(
 ) -> Estimates:
     """Return the estimates of the server that the link or --url names. Raises FranklyError."""
     if not key:
-        raise InvalidInput(Problem.USAGE, "an API key is needed: set FRANKLY_API_KEY, or use --key", "key")
+        raise InvalidInput(
+            Problem.USAGE, "an API key is needed: set FRANKLY_API_KEY, or use --key", "key"
+        )
     if link is None and not _ID.fullmatch(survey):
-        raise InvalidInput(Problem.SURVEY_UNKNOWN, "give the survey's link, or its id of 32 hex digits", "SURVEY")
+        raise InvalidInput(
+            Problem.SURVEY_UNKNOWN, "give the survey's link, or its id of 32 hex digits", "SURVEY"
+        )
     try:
         analyst = Analyst(url or (link["url"] if link else ""), key)
         return analyst.estimates(link["survey"] if link else survey, language=language, **query)
@@ -146,12 +186,31 @@ def _json(response: Estimates) -> dict[str, object]:
 
 def _show(response: Estimates) -> None:
     out = results()
-    columns = ("question", "choice", "estimate", "from", "to", "n", "mechanism", "notion", "ε", "ceiling", "remarks")
+    columns = (
+        "question",
+        "choice",
+        "estimate",
+        "from",
+        "to",
+        "n",
+        "mechanism",
+        "notion",
+        "ε",
+        "ceiling",
+        "remarks",
+    )
     level = f" at {response.rows[0].level:.10g}" if response.rows else ""
     days = " of all days" if response.body["since"] or response.body["until"] else ""
-    out.print(table(f"{response.title}: {response.n} reports{days}{level}", columns, map(_cells, response)))
+    out.print(
+        table(
+            f"{response.title}: {response.n} reports{days}{level}", columns, map(_cells, response)
+        )
+    )
     for question, missing_count in response.insufficient.items():
-        out.print(f"{question}: not enough reports for a number, {missing_count} more needed.", markup=False)
+        out.print(
+            f"{question}: not enough reports for a number, {missing_count} more needed.",
+            markup=False,
+        )
     for note in response.body["notes"]:
         out.print(note, markup=False)
 
@@ -159,7 +218,10 @@ def _show(response: Estimates) -> None:
 def _cells(row: Estimate) -> tuple[str, ...]:
     ceiling = "∞" if row.ceiling == "inf" else row.ceiling
     no_end = percent(None) if "interval_unknown" in row.flags else _NO_END
-    numbers = [percent(row.estimate), *(no_end if end is None else percent(end) for end in (row.low, row.high))]
+    numbers = [
+        percent(row.estimate),
+        *(no_end if end is None else percent(end) for end in (row.low, row.high)),
+    ]
     label = f"{row.label} ({row.by})" if row.by else row.label
     return (
         row.question,
@@ -199,4 +261,6 @@ class Differs(FranklyError):
     """A saved result that differs from the one computed from its batches."""
 
     def __init__(self) -> None:
-        super().__init__("the numbers are not what the batches of this result give", code="integrity")
+        super().__init__(
+            "the numbers are not what the batches of this result give", code="integrity"
+        )

@@ -17,7 +17,9 @@ _PRIVACY_CODES = frozenset({
     Problem.IDENTITY_MECHANISM.code, Problem.BUDGET_EXCEEDED.code, Problem.MECHANISM_NOT_CERTIFIED.code,
     Problem.PRIOR_SMALL_CELLS.code, Problem.CHOICE_UNPROTECTED.code, "document_privacy", "document_work_limit",
 })  # fmt: skip
-_NETWORK_CODES = frozenset({"network", Problem.UNAVAILABLE.code, Problem.TIMED_OUT.code, Problem.TOO_MANY.code})
+_NETWORK_CODES = frozenset(
+    {"network", Problem.UNAVAILABLE.code, Problem.TIMED_OUT.code, Problem.TOO_MANY.code}
+)
 _INTEGRITY_CODES = frozenset({"integrity", "receipt"})
 
 
@@ -40,7 +42,11 @@ def problem_object(error: FranklyError) -> dict[str, Any]:
     if problem is not None:
         return problem_body(problem, detail, error.field)
     body = problem_body(Problem.BAD_REQUEST, detail, error.field)
-    return body | {"type": f"urn:frankly:problem:{error.code}", "code": error.code, "title": "The request was refused."}
+    return body | {
+        "type": f"urn:frankly:problem:{error.code}",
+        "code": error.code,
+        "title": "The request was refused.",
+    }
 
 
 def _detail(error: FranklyError) -> str:
@@ -59,4 +65,6 @@ def write_error(error: FranklyError, *, as_json: bool) -> None:
         return
     problem = Problem.from_code(error.code)
     click.echo(f"frankly: {problem.title if problem else 'Refused.'} [{error.code}]", err=True)
-    click.echo(f"  {error.field}: {error.detail}" if error.field else f"  {_detail(error)}", err=True)
+    click.echo(
+        f"  {error.field}: {error.detail}" if error.field else f"  {_detail(error)}", err=True
+    )

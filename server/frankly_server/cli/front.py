@@ -18,7 +18,10 @@ from frankly_server.web import logs
 # Imported when used: the solver and the web frame cost a second that `frankly --help` should not pay.
 VERBS = {
     "keys": ("frankly_server.cli.keys:keys", "Make signing keys and API keys."),
-    "migrate": ("frankly_server.cli.migrate:migrate", "Create the tables, or bring them up to date."),
+    "migrate": (
+        "frankly_server.cli.migrate:migrate",
+        "Create the tables, or bring them up to date.",
+    ),
     "admin": ("frankly_server.cli.admin:admin", "Make accounts for the admin pages."),
     "survey": ("frankly_server.cli.survey:survey", "Apply, publish and list surveys."),
     "release": ("frankly_server.cli.release:release", "Release pending reports for counting, now."),
@@ -26,22 +29,55 @@ VERBS = {
     "serve": ("frankly_server.cli.serve:serve", "Serve documents, reports and estimates."),
     "backup": ("frankly_server.cli.backup:backup", "Write a backup of the database, or check one."),
     "restore": ("frankly_server.cli.backup:restore", "Fill an empty database from a backup."),
-    "counts": ("frankly_server.cli.counts:counts", "Check the counts behind estimates, or make them again."),
-    "scale": ("frankly_server.cli.scale:scale", "Export reports as Parquet; count exports with DuckDB or Spark."),
-    "doctor": ("frankly_server.cli.doctor:doctor", "Check everything a server needs, and say what to mend."),
-    "estimates": ("frankly_server.cli.estimates:estimates", "Show a survey's estimates, each beside its margin."),
-    "witness": ("frankly_server.cli.witness:witness", "Watch other people's logs and co-sign their heads."),
+    "counts": (
+        "frankly_server.cli.counts:counts",
+        "Check the counts behind estimates, or make them again.",
+    ),
+    "scale": (
+        "frankly_server.cli.scale:scale",
+        "Export reports as Parquet; count exports with DuckDB or Spark.",
+    ),
+    "doctor": (
+        "frankly_server.cli.doctor:doctor",
+        "Check everything a server needs, and say what to mend.",
+    ),
+    "estimates": (
+        "frankly_server.cli.estimates:estimates",
+        "Show a survey's estimates, each beside its margin.",
+    ),
+    "witness": (
+        "frankly_server.cli.witness:witness",
+        "Watch other people's logs and co-sign their heads.",
+    ),
     "audit": ("frankly_server.cli.audit:audit", "Re-verify everything a server has published."),
-    "replay": ("frankly_server.cli.estimates:replay", "Compute a saved result again, byte for byte."),
-    "design": ("frankly_server.cli.design_json:design", "Design a mechanism (JSON on standard input)."),
-    "measure": ("frankly_server.cli.design_json:measure", "Measure a mechanism (JSON on standard input)."),
-    "estimate": ("frankly_server.cli.design_json:estimate", "Estimate shares from counts (JSON on standard input)."),
-    "plan": ("frankly_server.cli.design_json:plan", "Plan reports, level or margin (JSON on standard input)."),
+    "replay": (
+        "frankly_server.cli.estimates:replay",
+        "Compute a saved result again, byte for byte.",
+    ),
+    "design": (
+        "frankly_server.cli.design_json:design",
+        "Design a mechanism (JSON on standard input).",
+    ),
+    "measure": (
+        "frankly_server.cli.design_json:measure",
+        "Measure a mechanism (JSON on standard input).",
+    ),
+    "estimate": (
+        "frankly_server.cli.design_json:estimate",
+        "Estimate shares from counts (JSON on standard input).",
+    ),
+    "plan": (
+        "frankly_server.cli.design_json:plan",
+        "Plan reports, level or margin (JSON on standard input).",
+    ),
     "verify": (
         "frankly_server.cli.design_json:verify",
         "Verify a claim or a document (JSON on standard input).",
     ),
-    "demo": ("frankly_server.cli.demo:demo", "Run a real survey end to end: affairs, workplace or multi."),
+    "demo": (
+        "frankly_server.cli.demo:demo",
+        "Run a real survey end to end: affairs, workplace or multi.",
+    ),
 }
 
 
@@ -67,7 +103,9 @@ class Verbs(click.Group):
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, message="frankly %(version)s", help="Show the version, which all packages share.")
+@click.version_option(
+    __version__, message="frankly %(version)s", help="Show the version, which all packages share."
+)
 def cli() -> None:
     """Ask sensitive questions without ever holding the answers.
 
@@ -130,4 +168,6 @@ def _usage(error: click.ClickException, as_json: bool) -> int:
 def _fault(error: Exception) -> FranklyError:
     """Describe a fault of ours by kind and place: its message might quote an input."""
     place = logs.code_place(error.__traceback__)
-    return FranklyError(f"a fault of ours: {type(error).__name__} at {place}; please report it", code="internal")
+    return FranklyError(
+        f"a fault of ours: {type(error).__name__} at {place}; please report it", code="internal"
+    )

@@ -25,7 +25,9 @@ from frankly_server.web.problems import raw_problem
 _LATE: Final = "the request did not arrive in time; send it again"
 _WORKER_TIMEOUT_S: Final = 60
 _STOPPING_WAIT_S: Final = 5.0
-_KEEP_ALIVE_S: Final = 75  # longer than proxies keep theirs: the proxy closes first, so none writes into a closed one
+_KEEP_ALIVE_S: Final = (
+    75  # longer than proxies keep theirs: the proxy closes first, so none writes into a closed one
+)
 
 
 class Quiet(Logger):  # type: ignore[misc]  # gunicorn has no types
@@ -97,7 +99,9 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         late = isinstance(exc, InvalidInput) and exc.problem is Problem.TIMED_OUT
         if late and req is not None:
             return  # the application has answered already
-        is_bad_request = type(exc).__module__ == "gunicorn.http.errors"  # all of them are about what was sent
+        is_bad_request = (
+            type(exc).__module__ == "gunicorn.http.errors"
+        )  # all of them are about what was sent
         problem, headers, body = raw_problem(408 if late else 400 if is_bad_request else 500)
         if not (late or is_bad_request):
             self.log.error("Error handling request", exc_info=exc)

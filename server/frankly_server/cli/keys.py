@@ -23,11 +23,30 @@ keys_rotate.add_to(keys)
 
 @keys.command()
 @click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
-@click.option("--force", is_flag=True, help="Set existing keys aside: apps that know them will refuse.")
-@click.option("--roots", type=click.IntRange(1, 32), default=1, help="How many root keys to make [1].")
-@click.option("--root-threshold", type=click.IntRange(1, 32), default=1, help="How many of them must sign [1].")
-@click.option("--publishers", type=click.IntRange(1, 32), default=1, help="How many publisher keys to make [1].")
-@click.option("--publisher-threshold", type=click.IntRange(1, 32), default=1, help="How many must sign a survey [1].")
+@click.option(
+    "--force", is_flag=True, help="Set existing keys aside: apps that know them will refuse."
+)
+@click.option(
+    "--roots", type=click.IntRange(1, 32), default=1, help="How many root keys to make [1]."
+)
+@click.option(
+    "--root-threshold",
+    type=click.IntRange(1, 32),
+    default=1,
+    help="How many of them must sign [1].",
+)
+@click.option(
+    "--publishers",
+    type=click.IntRange(1, 32),
+    default=1,
+    help="How many publisher keys to make [1].",
+)
+@click.option(
+    "--publisher-threshold",
+    type=click.IntRange(1, 32),
+    default=1,
+    help="How many must sign a survey [1].",
+)
 @keys_rotate.passphrase_option
 @json_option
 def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **plan: int) -> None:
@@ -40,9 +59,13 @@ def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **
     passphrase = keys_rotate.read_passphrase(passphrase_file)
     question = f"Make new signing keys in {folder}?"
     if force:
-        question = f"Set aside the keys in {folder}? Every app that knows them will refuse the new ones."
+        question = (
+            f"Set aside the keys in {folder}? Every app that knows them will refuse the new ones."
+        )
     keys_rotate.ask(yes, question)
-    new_keys = Keyring(folder, SystemClock()).init(force=force, plan=Plan(**plan), passphrase=passphrase)
+    new_keys = Keyring(folder, SystemClock()).init(
+        force=force, plan=Plan(**plan), passphrase=passphrase
+    )
     aside = None if new_keys.set_aside is None else str(new_keys.set_aside)
     if as_json:
         write_json({
@@ -53,16 +76,22 @@ def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **
         return
     say = remarks()
     say.print(f"Keys made in {new_keys.folder}, readable by you alone.", markup=False)
-    ids = [("root", key) for key in new_keys.root_ids] + [("publisher", key) for key in new_keys.publisher_ids]
+    ids = [("root", key) for key in new_keys.root_ids] + [
+        ("publisher", key) for key in new_keys.publisher_ids
+    ]
     for role, key_id in [*ids, ("log", new_keys.log_id)]:
         say.print(f"  {role:<9}  {key_id}", markup=False)
     if aside:
         say.print(f"The older keys are in {aside}.", markup=False)
-    say.print("Move root*.pem to a safe place offline: it is needed only to rotate keys.", markup=False)
+    say.print(
+        "Move root*.pem to a safe place offline: it is needed only to rotate keys.", markup=False
+    )
 
 
 @keys.command()
-@click.option("--role", type=click.Choice(["analyst", "admin"]), required=True, help="What the key opens.")
+@click.option(
+    "--role", type=click.Choice(["analyst", "admin"]), required=True, help="What the key opens."
+)
 @click.option("--label", required=True, help="Your note on who holds it.")
 @json_option
 def api(role: str, label: str, as_json: bool) -> None:

@@ -28,7 +28,9 @@ _PLACES = {True: "here", False: "elsewhere", None: "theirs"}
 passphrase_option = click.option(
     "--passphrase-file", type=_FILE, help="First line: the passphrase of the root keys (mode 0600)."
 )
-_root_option = click.option("--root-key", "root_keys", type=_FILE, multiple=True, help="A root key kept elsewhere.")
+_root_option = click.option(
+    "--root-key", "root_keys", type=_FILE, multiple=True, help="A root key kept elsewhere."
+)
 
 
 def add_to(group: click.Group) -> None:
@@ -50,14 +52,18 @@ def status(as_json: bool) -> None:
     if as_json:
         write_json(_as_json(key_status) | {"signed_by_retired": waiting})
         return
-    rows = [(key.role, key.state, _PLACES[key.here], key.name or "", key.key_id) for key in key_status.keys]
+    rows = [
+        (key.role, key.state, _PLACES[key.here], key.name or "", key.key_id)
+        for key in key_status.keys
+    ]
     title = f"Keys, version {key_status.version}, until {format_time(key_status.expires)}"
     results().print(table(title, ("Role", "State", "Private key", "Name", "Id"), rows))
     for remark in key_status.remarks:
         remarks().print(f"- {remark}", markup=False)
     if waiting:
         remark_text = (
-            f"{waiting} document(s) are signed by retired keys only, and devices refuse them: run `frankly keys resign`"
+            f"{waiting} document(s) are signed by retired keys only, and devices refuse them: "
+            "run `frankly keys resign`"
         )
         remarks().print(f"- {remark_text}", markup=False)
 
@@ -66,14 +72,29 @@ def status(as_json: bool) -> None:
 @click.option("--publisher", is_flag=True, help="Replace every publisher key.")
 @click.option("--root", is_flag=True, help="Replace every root key.")
 @click.option("--log", is_flag=True, help="Replace the log's key; its tree goes on.")
-@click.option("--add-publisher", type=click.IntRange(0, 31), default=0, help="Add so many publisher keys.")
-@click.option("--add-root", type=click.IntRange(0, 31), default=0, help="Add so many root keys.")
-@click.option("--witness", "witnesses", multiple=True, metavar="NAME=HEX", help="Add a witness, or change its key.")
-@click.option("--root-threshold", type=click.IntRange(1, 32), help="How many root keys must sign.")
-@click.option("--publisher-threshold", type=click.IntRange(1, 32), help="How many publisher keys must sign.")
-@click.option("--witness-threshold", type=click.IntRange(1, 32), help="How many witnesses a device needs.")
 @click.option(
-    "--days", type=click.IntRange(1, 400), default=400, help="How long the new version lasts, 1 to 400 [400]."
+    "--add-publisher", type=click.IntRange(0, 31), default=0, help="Add so many publisher keys."
+)
+@click.option("--add-root", type=click.IntRange(0, 31), default=0, help="Add so many root keys.")
+@click.option(
+    "--witness",
+    "witnesses",
+    multiple=True,
+    metavar="NAME=HEX",
+    help="Add a witness, or change its key.",
+)
+@click.option("--root-threshold", type=click.IntRange(1, 32), help="How many root keys must sign.")
+@click.option(
+    "--publisher-threshold", type=click.IntRange(1, 32), help="How many publisher keys must sign."
+)
+@click.option(
+    "--witness-threshold", type=click.IntRange(1, 32), help="How many witnesses a device needs."
+)
+@click.option(
+    "--days",
+    type=click.IntRange(1, 400),
+    default=400,
+    help="How long the new version lasts, 1 to 400 [400].",
 )
 @_root_option
 @passphrase_option
@@ -98,7 +119,8 @@ def rotate(
     change = RotationChange(
         drop=frozenset(drop),
         roots=options["add_root"] + (len(now.root.keys) if options["root"] else 0),
-        publishers=options["add_publisher"] + (len(now.publisher.keys) if options["publisher"] else 0),
+        publishers=options["add_publisher"]
+        + (len(now.publisher.keys) if options["publisher"] else 0),
         log=options["log"],
         root_threshold=options["root_threshold"],
         publisher_threshold=options["publisher_threshold"],
@@ -108,7 +130,9 @@ def rotate(
     )
     ask(yes, f"Make version {now.version + 1} of the keys in {keyring.folder}?")
     passphrase = read_passphrase(passphrase_file)
-    _print_proposal(Rotation(keyring, SystemClock(), root_keys, passphrase).propose(change), as_json)
+    _print_proposal(
+        Rotation(keyring, SystemClock(), root_keys, passphrase).propose(change), as_json
+    )
 
 
 @click.command()
@@ -118,18 +142,27 @@ def rotate(
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 def revoke(
-    key_ids: Sequence[str], root_keys: Sequence[Path], passphrase_file: Path | None, yes: bool, as_json: bool
+    key_ids: Sequence[str],
+    root_keys: Sequence[Path],
+    passphrase_file: Path | None,
+    yes: bool,
+    as_json: bool,
 ) -> None:
     """Leave keys out of the next version: stolen ones first of all. A role that needs new ones gets them.
 
     Devices refuse what a revoked key signed from the next time they ask for the keys. KEY_ID is the beginning of an id.
     """
     keyring = _keyring()
-    keys_in_force = [line.key_id for line in keys_status(keyring, SystemClock()).keys if line.state == "in force"]
+    keys_in_force = [
+        line.key_id for line in keys_status(keyring, SystemClock()).keys if line.state == "in force"
+    ]
     drop = frozenset(_one_key(keys_in_force, start) for start in key_ids)
     ask(yes, f"Revoke {len(drop)} key(s)? What only they signed will be refused.")
     passphrase = read_passphrase(passphrase_file)
-    _print_proposal(Rotation(keyring, SystemClock(), root_keys, passphrase).propose(RotationChange(drop=drop)), as_json)
+    _print_proposal(
+        Rotation(keyring, SystemClock(), root_keys, passphrase).propose(RotationChange(drop=drop)),
+        as_json,
+    )
 
 
 @click.command()
@@ -192,14 +225,20 @@ def _witness(text: str) -> tuple[str, PublicKey]:
         raise InvalidInput(Problem.USAGE, detail, "--witness")
     key = PublicKey(bytes.fromhex(public))
     if not key.is_sound:
-        raise InvalidInput(Problem.USAGE, "this is no sound Ed25519 key: copy the witness' own", "--witness")
+        raise InvalidInput(
+            Problem.USAGE, "this is no sound Ed25519 key: copy the witness' own", "--witness"
+        )
     return name, key
 
 
 def _one_key(key_ids: Sequence[str], start: str) -> str:
     matches = [key_id for key_id in key_ids if start and key_id.startswith(start)]
     if len(matches) != 1:
-        detail = "no key in force begins so" if not matches else "several keys begin so; write more of the id"
+        detail = (
+            "no key in force begins so"
+            if not matches
+            else "several keys begin so; write more of the id"
+        )
         raise InvalidInput(Problem.NOT_FOUND, f"{detail}; `frankly keys status` lists them", "key")
     return matches[0]
 
@@ -245,4 +284,7 @@ def _print_proposal(proposal: Proposal, as_json: bool) -> None:
 
 
 def _as_json(key_status: Status) -> dict[str, Any]:
-    return asdict(key_status) | {"issued": format_time(key_status.issued), "expires": format_time(key_status.expires)}
+    return asdict(key_status) | {
+        "issued": format_time(key_status.issued),
+        "expires": format_time(key_status.expires),
+    }

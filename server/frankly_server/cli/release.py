@@ -26,10 +26,15 @@ def release(name: str | None, now: bool, as_json: bool) -> None:
             with services.database.reading("find survey") as tx:
                 survey = survey_named(tx, name).id
         released = services.releasing.release(survey=survey) if now else None
-    times = {every: format_time(next_release(every, SystemClock().now())) for every in ("hour", "day")}
+    times = {
+        every: format_time(next_release(every, SystemClock().now())) for every in ("hour", "day")
+    }
     if as_json:
         write_json({"released": released, "next": times})
         return
     if released is not None:
         remarks().print(f"{released} report(s) were released.", markup=False)
-    remarks().print(f"Running servers release next at {times['hour']} (hour) and {times['day']} (day).", markup=False)
+    remarks().print(
+        f"Running servers release next at {times['hour']} (hour) and {times['day']} (day).",
+        markup=False,
+    )

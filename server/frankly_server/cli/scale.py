@@ -27,7 +27,13 @@ def scale() -> None:
 @scale.command("export")
 @click.argument("name")
 @click.argument("folder", type=_FOLDER)
-@click.option("--rows", type=click.IntRange(min=1), default=ROWS, show_default=True, help="Most reports in a segment.")
+@click.option(
+    "--rows",
+    type=click.IntRange(min=1),
+    default=ROWS,
+    show_default=True,
+    help="Most reports in a segment.",
+)
 @json_option
 def export_command(name: str, folder: Path, rows: int, as_json: bool) -> None:
     """Export the reports of the survey called NAME to FOLDER, or bring an export that is there up to date.
@@ -66,11 +72,26 @@ def partition(name: str, as_json: bool) -> None:
 
 @scale.command("count")
 @click.argument("folders", type=_FOLDER, nargs=-1, required=True)
-@click.option("--spark", "master", help="Count on this Spark master, as in spark://host:7077 [default: DuckDB, here].")
-@click.option("--estimates", "estimated", is_flag=True, help="Write the answer that the database would give, as JSON.")
-@click.option("--crosstab", multiple=True, help="With --estimates: question ids of a joint table, one option each.")
 @click.option(
-    "--against-database", is_flag=True, help="Compare with this machine's database; exit code 6 if different."
+    "--spark",
+    "master",
+    help="Count on this Spark master, as in spark://host:7077 [default: DuckDB, here].",
+)
+@click.option(
+    "--estimates",
+    "estimated",
+    is_flag=True,
+    help="Write the answer that the database would give, as JSON.",
+)
+@click.option(
+    "--crosstab",
+    multiple=True,
+    help="With --estimates: question ids of a joint table, one option each.",
+)
+@click.option(
+    "--against-database",
+    is_flag=True,
+    help="Compare with this machine's database; exit code 6 if different.",
 )
 @json_option
 def count_command(
@@ -127,11 +148,20 @@ def _json(counted: ExportCounts) -> dict[str, Any]:
         for document in counted.documents
     ]
     duplicates = counted.rows - counted.reports
-    return {"survey": counted.survey, "reports": counted.reports, "duplicates": duplicates, "documents": documents}
+    return {
+        "survey": counted.survey,
+        "reports": counted.reports,
+        "duplicates": duplicates,
+        "documents": documents,
+    }
 
 
 def _show(counted: ExportCounts, differs: list[str] | None) -> None:
-    remarks_by_difference = {None: "", True: "differs from the database", False: "the database has the same"}
+    remarks_by_difference = {
+        None: "",
+        True: "differs from the database",
+        False: "the database has the same",
+    }
     rows = [
         (
             str(document.version),

@@ -14,8 +14,12 @@ from frankly_server.web import logs
 
 @click.command()
 @click.option("--host", help="Address to listen on [default: 127.0.0.1].")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one [default: 8000].")
-@click.option("--production", is_flag=True, help="Use gunicorn, for a container behind a proxy that ends TLS.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one [default: 8000]."
+)
+@click.option(
+    "--production", is_flag=True, help="Use gunicorn, for a container behind a proxy that ends TLS."
+)
 @json_option
 def serve(host: str | None, port: int | None, production: bool, as_json: bool) -> None:
     """Serve documents, reports and estimates.

@@ -51,5 +51,9 @@ def survey_named(tx: Transaction, name: str) -> SurveyRow:
     """Return the survey of this name. Raises InvalidInput(survey_unknown)."""
     survey = tx.surveys.by_name(name)
     if survey is None:
-        raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no survey of this name: see `frankly survey list`", "NAME")
+        raise InvalidInput(
+            Problem.SURVEY_UNKNOWN,
+            "there is no survey of this name: see `frankly survey list`",
+            "NAME",
+        )
     return survey

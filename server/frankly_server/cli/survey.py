@@ -27,7 +27,9 @@ _ENDLESS = (
     "the published prior; it says nothing to somebody who knows more than that prior."
 )
 _NOT_ESTIMABLE = "In {}, no number of reports tells apart: {}. What can be estimated: {}."
-_UNCHANGED = "Answers are sent unchanged in: {}. They say about the secret no more than the promise allows."
+_UNCHANGED = (
+    "Answers are sent unchanged in: {}. They say about the secret no more than the promise allows."
+)
 
 
 @click.group()
@@ -57,9 +59,15 @@ def apply(file: BinaryIO, counts: Sequence[str], dry_run: bool, as_json: bool) -
     for line in change.diff:
         click.echo(line)
     strata = bool(definition.strata)
-    _print_report_level(remarks(), change.level, has_strata=strata, title="By everything that is sent, at most")
+    _print_report_level(
+        remarks(), change.level, has_strata=strata, title="By everything that is sent, at most"
+    )
     _warn(change.warnings)
-    verb = f"would be {change.status}" if dry_run and change.status != "unchanged" else f"is {change.status}"
+    verb = (
+        f"would be {change.status}"
+        if dry_run and change.status != "unchanged"
+        else f"is {change.status}"
+    )
     remarks().print(f"Survey {change.name} {verb}.", markup=False)
     if not dry_run:
         remarks().print(f"Next: frankly survey publish {change.name}", markup=False)
@@ -92,10 +100,17 @@ def publish(name: str, as_json: bool) -> None:
 def diff(file: BinaryIO, counts: Sequence[str], as_json: bool) -> None:
     """Show what applying a survey FILE would change, line by line; change nothing."""
     with open_services() as services:
-        change = services.surveys.apply(survey_counts.definition(file.read(MAX_FILE_BYTES), counts), dry_run=True)
+        change = services.surveys.apply(
+            survey_counts.definition(file.read(MAX_FILE_BYTES), counts), dry_run=True
+        )
     if as_json:
         write_json(
-            {"status": change.status, "survey": change.survey_id, "name": change.name, "diff": list(change.diff)}
+            {
+                "status": change.status,
+                "survey": change.survey_id,
+                "name": change.name,
+                "diff": list(change.diff),
+            }
         )
         return
     for line in change.diff:
@@ -124,7 +139,13 @@ def template(name: str | None, as_json: bool) -> None:
     if name is not None:
         click.echo(files.template(name), nl=False)
     elif as_json:
-        write_json({"templates": [{"name": key, "about": about} for key, about in files.templates().items()]})
+        write_json(
+            {
+                "templates": [
+                    {"name": key, "about": about} for key, about in files.templates().items()
+                ]
+            }
+        )
     else:
         results().print(table("Templates", ("name", "about"), list(files.templates().items())))
 
@@ -143,10 +164,18 @@ def list_surveys(as_json: bool) -> None:
         surveys = services.surveys.list()
         states = services.lifecycle.states(surveys)
     # The lifecycle calls an open survey "live"; the commands say "open", as `resume` does.
-    states_of_surveys = [(s, "open" if states[s.survey_id] == "live" else states[s.survey_id]) for s in surveys]
+    states_of_surveys = [
+        (s, "open" if states[s.survey_id] == "live" else states[s.survey_id]) for s in surveys
+    ]
     if as_json:
         lines = [
-            {"survey": s.survey_id, "name": s.name, "state": state, "version": s.version, "link": s.link}
+            {
+                "survey": s.survey_id,
+                "name": s.name,
+                "state": state,
+                "version": s.version,
+                "link": s.link,
+            }
             for s, state in states_of_surveys
         ]
         write_json({"surveys": lines})
@@ -173,9 +202,19 @@ def erase(name: str, yes: bool, as_json: bool) -> None:
     with open_services() as services:
         erased = services.surveys.erase(name)
     if as_json:
-        write_json({"status": "erased", "survey": erased.survey_id, "name": erased.name, "reports": erased.reports})
+        write_json(
+            {
+                "status": "erased",
+                "survey": erased.survey_id,
+                "name": erased.name,
+                "reports": erased.reports,
+            }
+        )
     else:
-        remarks().print(f"Survey {erased.name}: {erased.reports} reports and their counts are deleted.", markup=False)
+        remarks().print(
+            f"Survey {erased.name}: {erased.reports} reports and their counts are deleted.",
+            markup=False,
+        )
 
 
 def _print_report_level(out: Console, level: ReportLevel, *, has_strata: bool, title: str) -> None:
@@ -193,13 +232,25 @@ def _warn(warnings: Sequence[str]) -> None:
 @contextmanager
 def _progress() -> Iterator[Report]:
     """Show one bar on stderr while blocks are designed; nothing where stderr is no terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     console = remarks()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         task = bar.add_task("designing", total=None)
 
         def report(done: int, total: int, block: str) -> None:
-            bar.update(task, completed=done, total=total, description=f"designing {block}" if block else "signing")
+            bar.update(
+                task,
+                completed=done,
+                total=total,
+                description=f"designing {block}" if block else "signing",
+            )
 
         yield report
 
@@ -230,8 +281,13 @@ def _show(published: Published) -> None:
     title = f"{published.name}, version {published.version} ({published.status})"
     columns = ("block", "notion", "ε (nats)", "mechanism", "ceiling (nats)", "counts by")
     out.print(table(title, columns, [_row(block) for block in published.blocks]))
-    _print_report_level(out, published.level, has_strata=published.has_strata, title="By everything that is sent")
-    out.print(f"What is protected stays within the budget of {published.budget} nats of log-odds.", markup=False)
+    _print_report_level(
+        out, published.level, has_strata=published.has_strata, title="By everything that is sent"
+    )
+    out.print(
+        f"What is protected stays within the budget of {published.budget} nats of log-odds.",
+        markup=False,
+    )
     if any(block.rules_out for block in published.blocks):
         out.print(_ENDLESS, markup=False)
     if unchanged := [block.id for block in published.blocks if block.answers_unchanged]:
@@ -239,12 +295,18 @@ def _show(published: Published) -> None:
     for block in published.blocks:
         if block.untold:
             out.print(
-                _NOT_ESTIMABLE.format(block.id, "; ".join(block.untold), "; ".join(block.estimable)), markup=False
+                _NOT_ESTIMABLE.format(
+                    block.id, "; ".join(block.untold), "; ".join(block.estimable)
+                ),
+                markup=False,
             )
         if block.regret:
             out.print(f"{block.id}: {block.regret}.", markup=False)
     _warn(published.warnings)
-    out.print("Give respondents this link, whole; whoever holds it gets exactly this document:", markup=False)
+    out.print(
+        "Give respondents this link, whole; whoever holds it gets exactly this document:",
+        markup=False,
+    )
     click.echo(published.link)
 
 
@@ -253,7 +315,9 @@ def _row(block: PublishedBlock) -> tuple[str, ...]:
     return (
         block.id,
         block.notion,
-        "–" if block.epsilon == "inf" else block.epsilon,  # dpv, and alip of one side, bound no ratio
+        "–"
+        if block.epsilon == "inf"
+        else block.epsilon,  # dpv, and alip of one side, bound no ratio
         block.mechanism,
         ceiling,
         _COUNTED.get(block.counted_by, block.counted_by),

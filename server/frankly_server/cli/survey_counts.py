@@ -9,7 +9,13 @@ import click
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.surveys.csv_prior import MAX_BYTES, CountTable, PublicQuestion, public_questions, read_counts
+from frankly_server.surveys.csv_prior import (
+    MAX_BYTES,
+    CountTable,
+    PublicQuestion,
+    public_questions,
+    read_counts,
+)
 from frankly_server.surveys.definition import BlockDefinition, SurveyDefinition, parse_value
 from frankly_server.surveys.yaml import read_yaml
 
@@ -51,24 +57,33 @@ def definition(data: bytes, counts: Sequence[str]) -> SurveyDefinition:
 def _table(option_value: str, public: Sequence[PublicQuestion]) -> tuple[str, CountTable]:
     block, equals, path = option_value.partition("=")
     if not (block and equals and path):
-        raise InvalidInput(Problem.USAGE, "write a block's id, an equals sign and the path of a CSV", "counts")
+        raise InvalidInput(
+            Problem.USAGE, "write a block's id, an equals sign and the path of a CSV", "counts"
+        )
     try:
         with Path(path).open("rb") as file:
             return block, read_counts(file.read(MAX_BYTES + 1), public)
     except OSError as error:
-        raise InvalidInput(Problem.USAGE, f"the table cannot be read: {error.strerror}", "counts") from None
+        raise InvalidInput(
+            Problem.USAGE, f"the table cannot be read: {error.strerror}", "counts"
+        ) from None
 
 
 def _blocks(value: Any) -> list[dict[str, Any]]:
     blocks = value.get("blocks") if isinstance(value, Mapping) else None
-    return [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+    return (
+        [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+    )
 
 
 def _counted(prior: Mapping[str, Any], table: CountTable) -> dict[str, Any]:
     """Return the prior with its counts replaced by the table's."""
     fields = {name: value for name, value in prior.items() if name not in ("joint", "strata")}
     if table.strata:
-        fields["strata"] = [{"when": dict(when), "joint": [list(row) for row in rows]} for when, rows in table.strata]
+        fields["strata"] = [
+            {"when": dict(when), "joint": [list(row) for row in rows]}
+            for when, rows in table.strata
+        ]
     else:
         fields["joint"] = [list(row) for row in table.joint]
     return fields | ({"secrets": list(table.secrets)} if "secret" in prior else {})
@@ -77,7 +92,9 @@ def _counted(prior: Mapping[str, Any], table: CountTable) -> dict[str, Any]:
 def _check(block: BlockDefinition | None, table: CountTable) -> None:
     if block is None or block.prior is None:
         raise InvalidInput(
-            Problem.DEFINITION_INVALID, "counts are for a block of this survey that has a prior", "counts"
+            Problem.DEFINITION_INVALID,
+            "counts are for a block of this survey that has a prior",
+            "counts",
         )
     if table.answers != block.joint_answers:
         detail = f"line 1: the columns of block {block.id} are, in this order: {', '.join(block.joint_answers)}"

@@ -9,7 +9,9 @@ from frankly_server.cli.services import open_services
 
 @click.command()
 @click.argument("name")
-@click.option("--count", type=click.IntRange(1, 100_000), required=True, help="How many tokens to make.")
+@click.option(
+    "--count", type=click.IntRange(1, 100_000), required=True, help="How many tokens to make."
+)
 @json_option
 def tokens(name: str, count: int, as_json: bool) -> None:
     """Make invite tokens for the survey called NAME, one a line; each opens it for one report.

@@ -46,7 +46,11 @@ def verify_json(obj: Any) -> dict[str, Any]:
         return _document(obj)
     mechanism, claim_fields = read_mechanism(obj, frozenset({"notion"}), _CLAIM)
     claim = _claim(claim_fields)
-    return _judged(mechanism, claim) | {"ceiling": _pair(ceiling(mechanism))} | _in_the_polytope(mechanism, claim)
+    return (
+        _judged(mechanism, claim)
+        | {"ceiling": _pair(ceiling(mechanism))}
+        | _in_the_polytope(mechanism, claim)
+    )
 
 
 def _in_the_polytope(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
@@ -56,7 +60,10 @@ def _in_the_polytope(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
     if mechanism.answers * mechanism.reports > _MAX_ENTRIES:
         return {}
     loose = loose_entries(mechanism.weights, claim.level)
-    return {"extreme": is_extreme(mechanism.weights, claim.level), "loose": [list(entry) for entry in loose]}
+    return {
+        "extreme": is_extreme(mechanism.weights, claim.level),
+        "loose": [list(entry) for entry in loose],
+    }
 
 
 def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,13 +75,21 @@ def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
         {
             "id": block.id,
             "ceiling": _pair(ceiling(block.mechanism)),
-            "claims": [claim for promise in block.promises for claim in _claims(block.mechanism, promise)],
+            "claims": [
+                claim for promise in block.promises for claim in _claims(block.mechanism, promise)
+            ],
         }
         for block in document.blocks
     ]
     holds = all(claim["holds"] for block in blocks for claim in block["claims"])
     report = report_json(document.report_level) if holds else None
-    return {"holds": holds, "digest": document.digest, "blocks": blocks, "report": report, "signatures": "not checked"}
+    return {
+        "holds": holds,
+        "digest": document.digest,
+        "blocks": blocks,
+        "report": report,
+        "signatures": "not checked",
+    }
 
 
 def _claims(mechanism: Mechanism, promise: Promise) -> Iterator[dict[str, Any]]:
@@ -130,7 +145,10 @@ def _judged(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
 
 
 def _place(mechanism: Mechanism, worst_case: Worst) -> dict[str, Any]:
-    place: dict[str, Any] = {"report": mechanism.symbol_json(worst_case.report), "pair": list(worst_case.pair)}  # type: ignore[arg-type]
+    place: dict[str, Any] = {
+        "report": mechanism.symbol_json(worst_case.report),
+        "pair": list(worst_case.pair),
+    }  # type: ignore[arg-type]
     if worst_case.condition is not None:
         place["condition"] = list(worst_case.condition)
     return place
@@ -144,7 +162,9 @@ def _rows(value: Any) -> tuple[tuple[tuple[int, int], ...], ...]:
     rows = []
     for s, row in enumerate(value if isinstance(value, list) else [None]):
         if not isinstance(row, list):
-            raise InvalidInput(Problem.FIELD_TYPE, "give rows of ratios [n, d]", f"lower_bounds[{s}]")
+            raise InvalidInput(
+                Problem.FIELD_TYPE, "give rows of ratios [n, d]", f"lower_bounds[{s}]"
+            )
         ratios = [_ratio(bound, f"lower_bounds[{s}][{u}]") for u, bound in enumerate(row)]
         rows.append(tuple(bound for bound in ratios if bound is not None))
     return tuple(rows)

@@ -104,24 +104,33 @@ class Server:
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        family, *_, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
         return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     except OSError as error:
         why = error.strerror or "no such address"
-        raise FranklyError(f"cannot listen on {host} port {port}: {why}", code="network", field="port") from None
+        raise FranklyError(
+            f"cannot listen on {host} port {port}: {why}", code="network", field="port"
+        ) from None
 
 
 def _take_in(listening: Any) -> None:
     """Accept pending connections; closing the socket would drop them with their requests unread."""
     channel_count = -1
-    while channel_count != (channel_count := len(listening.active_channels)) and channel_count < 2 * _BACKLOG:
+    while (
+        channel_count != (channel_count := len(listening.active_channels))
+        and channel_count < 2 * _BACKLOG
+    ):
         listening.handle_accept()
 
 
 def _busy(item: Any) -> bool:
     """Return True if a request of the connection is being received, processed or answered."""
     # The order matters: an answer is put into the buffer before its request leaves the list.
-    return isinstance(item, HTTPChannel) and bool(item.request or item.requests or item.total_outbufs_len)
+    return isinstance(item, HTTPChannel) and bool(
+        item.request or item.requests or item.total_outbufs_len
+    )
 
 
 @contextmanager

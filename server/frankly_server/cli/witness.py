@@ -25,13 +25,28 @@ KEY_FILE = "witness.pem"
 
 @click.command()
 @click.argument("urls", nargs=-1, metavar="[URL]...")
-@click.option("--name", required=True, help="What this witness is called, as in witness.example.org/frankly.")
-@click.option("--show", is_flag=True, help="Print NAME=KEY for a keys document (making the key), and stop.")
-@click.option("--keys", "keys_file", type=click.Path(path_type=Path), help="A keys document to begin with.")
-@click.option("--every", type=click.IntRange(60, 86_400), help="Visit again after so many seconds, until stopped.")
+@click.option(
+    "--name", required=True, help="What this witness is called, as in witness.example.org/frankly."
+)
+@click.option(
+    "--show", is_flag=True, help="Print NAME=KEY for a keys document (making the key), and stop."
+)
+@click.option(
+    "--keys", "keys_file", type=click.Path(path_type=Path), help="A keys document to begin with."
+)
+@click.option(
+    "--every",
+    type=click.IntRange(60, 86_400),
+    help="Visit again after so many seconds, until stopped.",
+)
 @json_option
 def witness(
-    urls: Sequence[str], name: str, show: bool, keys_file: Path | None, every: int | None, as_json: bool
+    urls: Sequence[str],
+    name: str,
+    show: bool,
+    keys_file: Path | None,
+    every: int | None,
+    as_json: bool,
 ) -> None:
     """Visit servers at URL, check that each log only grew since the last visit, and co-sign its head.
 
@@ -52,7 +67,9 @@ def witness(
     shipped = None if keys_file is None else keys_file.read_bytes()
     watcher = Witness(name, key, folder, SystemClock())
     while True:
-        failed = [error for url in urls if (error := _visit(watcher, url, shipped, as_json)) is not None]
+        failed = [
+            error for url in urls if (error := _visit(watcher, url, shipped, as_json)) is not None
+        ]
         if every is None:
             if failed:
                 raise failed[0]

@@ -21,7 +21,9 @@ _SAFETY = 1e-12
 _MAX_RETURNED = 40
 
 
-def best_columns(prior: FloatArray, ratio: float, multipliers: FloatArray) -> tuple[FloatArray, float]:
+def best_columns(
+    prior: FloatArray, ratio: float, multipliers: FloatArray
+) -> tuple[FloatArray, float]:
     """Return (best columns v, shape (n, a), best first; an upper bound of the worth of any column).
 
     Parameters

@@ -22,7 +22,9 @@ from frankly_server.design.robust.bounds import ball_bounds
 from frankly_server.design.robust.polyhedra import box_claims
 from frankly_server.records import flag, number, record, whole
 
-LEVELS = frozenset("epsilon epsilon_low epsilon_high delta dpv attributes robust diagonal sensitive".split())
+LEVELS = frozenset(
+    "epsilon epsilon_low epsilon_high delta dpv attributes robust diagonal sensitive".split()
+)
 EXPLICIT = frozenset("p00 p11 alpha region lift_measure lift_order".split())
 _MAX_CEILING = Fraction(20)
 _OWN_PARAMETERS = frozenset({"p00", "p11", "alpha"})
@@ -66,9 +68,13 @@ class RequestedClaims:
             raise InvalidInput(Problem.UNSUPPORTED, message, "notions")
         self._paired = self._paired or "rldp" in names
         self.prior = promises.pairs(self._public) if self._paired else self._public
-        if mechanism == "non-robust":  # an answer without mass has no rows, so the optimum could reveal it
+        if (
+            mechanism == "non-robust"
+        ):  # an answer without mass has no rows, so the optimum could reveal it
             promises.protected(self.prior)
-        self.claims = tuple(claim for notion, field in notions for claim in self._claims(notion, field))
+        self.claims = tuple(
+            claim for notion, field in notions for claim in self._claims(notion, field)
+        )
         # The cap is one more claim: ε-LDP of the answer, which holds under every prior.
         if "ceiling_cap" in fields:
             cap = parse_nats(fields["ceiling_cap"], "ceiling_cap", Fraction(1, 100), _MAX_CEILING)
@@ -132,7 +138,9 @@ class RequestedClaims:
                 field + "robust.polyhedra",
             )
         if ball.get("polyhedra") != "box":
-            return [promises.robust(ball_bounds(confidence), _epsilon(fields, field), diagonal=diagonal)]
+            return [
+                promises.robust(ball_bounds(confidence), _epsilon(fields, field), diagonal=diagonal)
+            ]
         if diagonal:
             raise InvalidInput(
                 Problem.UNSUPPORTED,
@@ -230,7 +238,10 @@ def _notions(
     listed = _list(fields["notions"], "notions")
     if not 1 <= len(listed) <= 16:
         raise InvalidInput(Problem.FIELD_TYPE, "give 1 to 16 notions", "notions")
-    return [(record(entry, {"notion"}, LEVELS, f"notions[{i}]"), f"notions[{i}].") for i, entry in enumerate(listed)]
+    return [
+        (record(entry, {"notion"}, LEVELS, f"notions[{i}]"), f"notions[{i}].")
+        for i, entry in enumerate(listed)
+    ]
 
 
 def _two_sided(prior: Prior, fields: Mapping[str, Any], field: str) -> Claim:

@@ -102,7 +102,9 @@ class ConeBase:
     def vertex(self, gain: FloatArray) -> FloatArray:
         """Return a vertex t of the base, shape (answers,), that maximises gain·t."""
         auxiliary = self.size - self.answers
-        point = self.polytope.vertex(np.concatenate([gain, np.zeros(auxiliary)]) if auxiliary else gain)
+        point = self.polytope.vertex(
+            np.concatenate([gain, np.zeros(auxiliary)]) if auxiliary else gain
+        )
         # The constant column is a point of every base; it replaces a failure on extreme numbers.
         return self.scale if point is None else point[: self.answers]
 
@@ -180,7 +182,9 @@ class ConeBase:
         for x, unit in enumerate(units):
             upper = polytope.farthest(unit)
             if upper is not None:
-                high[x] = np.fmin(high[x], upper.bound * (1 + _LOOSE) + _LOOSE**2)  # fmin ignores nan
+                high[x] = np.fmin(
+                    high[x], upper.bound * (1 + _LOOSE) + _LOOSE**2
+                )  # fmin ignores nan
         # Lower bounds cost one more linear programme for each answer, and 0 is a valid one: they
         # are tightened for few answers only.
         for x, unit in enumerate(units if a <= _MAX_LOWER_ANSWERS else []):
@@ -218,7 +222,9 @@ def _add_answer_ldp(rows: _RowBuilder, claim: Claim) -> None:
 
 def _add_two_sided(rows: _RowBuilder, claim: Claim) -> None:
     """Add 1/E_low ≤ P(y|s) ≤ E for every secret: P(y) = p·v = 1, so one row holds both sides."""
-    low, high = (claim.level, claim.level) if claim.notion == "lip" else (claim.low_level, claim.level)
+    low, high = (
+        (claim.level, claim.level) if claim.notion == "lip" else (claim.low_level, claim.level)
+    )
     for row in claim.joint or ():
         mass = sum(row)
         average = {x: n / mass for x, n in enumerate(row) if n}

@@ -68,7 +68,9 @@ def bound(
         popped += 1
         if popped <= _SEARCHED_BOXES or worth_of(gain, prices, box.t) > tolerance:
             t, worth = climb(base, gain, prices, box.t)
-            if worth > tolerance and not any(np.allclose(t, column, rtol=0, atol=1e-9) for column in columns):
+            if worth > tolerance and not any(
+                np.allclose(t, column, rtol=0, atol=1e-9) for column in columns
+            ):
                 columns.append(t)
                 last_success = popped
         enough = len(columns) >= _ENOUGH_COLUMNS or (columns and popped - last_success > _PATIENCE)

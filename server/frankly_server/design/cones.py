@@ -47,7 +47,9 @@ class Cone:
         """Return True if the exact verifier accepts the identity: every answer sent unchanged."""
         # 16 = 2^4, the row sum of a table with 4 bits; the identity is private or not at any number
         # of bits.
-        weights = tuple(tuple(16 if x == y else 0 for y in range(self.answers)) for x in range(self.answers))
+        weights = tuple(
+            tuple(16 if x == y else 0 for y in range(self.answers)) for x in range(self.answers)
+        )
         try:
             require_private(DenseMechanism(4, weights), *self.claims)
         except DocumentRejected:
@@ -85,7 +87,10 @@ class Cone:
             return rays if rays <= MAX_RAYS else MAX_CANDIDATES + 1
         if len(self.claims) == 1 and self.claims[0].notion in ("lip", "secret-ldp"):
             return _sparse_candidates(self.claims[0], a)
-        if any(claim.notion in ("ldp", "rldp") for claim in self.claims) and a * a > _MAX_LISTED_ROWS:
+        if (
+            any(claim.notion in ("ldp", "rldp") for claim in self.claims)
+            and a * a > _MAX_LISTED_ROWS
+        ):
             return MAX_CANDIDATES + 1
         return comb(len(self.rows()) + a, a - 1)
 
@@ -107,12 +112,19 @@ def answer_rays(level: Level, answers: int) -> list[Ray]:
     # Entries p and q need no common factor: smaller integers keep later products short.
     common = gcd(*level)
     p, q = level[0] // common, level[1] // common
-    return [tuple(p if mask >> x & 1 else q for x in range(answers)) for mask in range(1, 2**answers - 1)]
+    return [
+        tuple(p if mask >> x & 1 else q for x in range(answers))
+        for mask in range(1, 2**answers - 1)
+    ]
 
 
 def rows_of(claim: Claim, answers: int) -> list[Row]:
     """Return the rows of one notion, without those that every q ≥ 0 satisfies."""
-    rows = _answer_rows(_level(claim), answers) if claim.notion == "ldp" else _ROWS[claim.notion](claim)
+    rows = (
+        _answer_rows(_level(claim), answers)
+        if claim.notion == "ldp"
+        else _ROWS[claim.notion](claim)
+    )
     return [row for row in rows if min(row) < 0]
 
 
@@ -146,15 +158,21 @@ def _side_channel_rows(claim: Claim) -> Iterator[Row]:
     """Yield ε-LIP given x_J, for all sets J of attributes and all x_J  [Funnel Def 3, eq. 19]."""
     joint, attributes = claim.joint or (), claim.attributes or ()
     values = list(product(*map(range, attributes)))
-    subsets = [J for size in range(len(attributes) + 1) for J in combinations(range(len(attributes)), size)]
+    subsets = [
+        J for size in range(len(attributes) + 1) for J in combinations(range(len(attributes)), size)
+    ]
     yielded: set[tuple[int, ...]] = set()
     # Different conditions often give the same row; each is yielded once, because enumeration costs
     # grow steeply with rows.
     for J in subsets:
         for condition in product(*(range(attributes[j]) for j in J)):
             matches = [all(x[j] == v for j, v in zip(J, condition, strict=True)) for x in values]
-            restricted = [[n if match else 0 for n, match in zip(row, matches, strict=True)] for row in joint]
-            for row in _around_average([row for row in restricted if any(row)], claim.level, claim.level):
+            restricted = [
+                [n if match else 0 for n, match in zip(row, matches, strict=True)] for row in joint
+            ]
+            for row in _around_average(
+                [row for row in restricted if any(row)], claim.level, claim.level
+            ):
                 common = gcd(*row)
                 row_key = tuple(v // common for v in row) if common else tuple(row)
                 if row_key not in yielded:
@@ -249,6 +267,7 @@ def _padded(values: Sequence[int], s: int, size: int, answers: int) -> Row:
 
 def _too_large() -> InvalidInput:
     message = (
-        "the candidate columns are too many to list: use the method auto, or the mechanism grr with the notion ldp"
+        "the candidate columns are too many to list: use the method auto, or the mechanism grr "
+        "with the notion ldp"
     )
     return InvalidInput(Problem.OPTIMISER_LIMIT, message, "method")

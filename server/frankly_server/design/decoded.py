@@ -54,7 +54,10 @@ def mean_squares(
     """
     prior = np.array(decoder_prior, dtype=np.float64)
     factors = [(rows, prior) for rows in [kinds.rows_of(mechanism)] if rows is not None]
-    if isinstance(mechanism, ProductMechanism) and mechanism.reports * mechanism.answers <= _MAX_CELLS:
+    if (
+        isinstance(mechanism, ProductMechanism)
+        and mechanism.reports * mechanism.answers <= _MAX_CELLS
+    ):
         factors = _factors(mechanism, prior)
     if not factors:
         return np.full(

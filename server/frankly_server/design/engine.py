@@ -28,7 +28,9 @@ from frankly_server.design.quantise import BITS, quantise
 from frankly_server.design.request import MECHANISMS, DesignRequest, check
 from frankly_server.design.result import Design, FrontierPoint
 
-SMALLER_TABLES: Final = "use subset-selection, oue or grr, or put the questions in blocks of their own"
+SMALLER_TABLES: Final = (
+    "use subset-selection, oue or grr, or put the questions in blocks of their own"
+)
 """Advice at the end of the error about a table that is too large."""
 
 __all__ = [
@@ -53,13 +55,19 @@ def frontier(request: DesignRequest, points: int) -> list[FrontierPoint]:
     prior, shares = request.prior, request.prior.shares
     cone = Cone(request.claims, prior.answers)
     if cone.admits_identity():
-        message = "the raw answer already keeps these levels, and is best at both: there is no frontier"
+        message = (
+            "the raw answer already keeps these levels, and is best at both: there is no frontier"
+        )
         raise InvalidInput(Problem.IDENTITY_MECHANISM, message, "frontier")
     frontier_points = []
-    for point in solver.curve(cone, prior, targets_of(request), points, request.limits, request.method):
+    for point in solver.curve(
+        cone, prior, targets_of(request), points, request.limits, request.method
+    ):
         mechanism = quantise(_rows(point.optimum, prior), request.claims, shares).mechanism
         information = objectives.information(mechanism.weights, shares)
-        variance = math.fsum(objectives.target_variances(mechanism.weights, shares, request.targets))
+        variance = math.fsum(
+            objectives.target_variances(mechanism.weights, shares, request.targets)
+        )
         frontier_points.append(
             FrontierPoint(
                 mechanism,
@@ -92,9 +100,13 @@ def design(request: DesignRequest) -> Design:
         return _design_of(request, _binary_mechanism(request), None)
     cone = Cone(request.claims, request.prior.answers)
     if cone.admits_identity():
-        return _design_of(request, Built(_identity(request.prior.answers), request.claims, {}), None)  # (2)
+        return _design_of(
+            request, Built(_identity(request.prior.answers), request.claims, {}), None
+        )  # (2)
     solved, decoder_prior = _optimum(request, cone)  # (3) (4)
-    rounded = quantise(_rows(solved.optimum, decoder_prior), request.claims, decoder_prior.shares)  # (5)
+    rounded = quantise(
+        _rows(solved.optimum, decoder_prior), request.claims, decoder_prior.shares
+    )  # (5)
     return _design_of(
         request,
         Built(rounded.mechanism, request.claims, {}, rounded.eta),
@@ -118,10 +130,13 @@ def _binary_mechanism(request: DesignRequest) -> Built:
     """Return the optimum under (ε, δ)-DP, known for the shares of two answers  [Thesis Thm 6.3]."""
     if request.prior.answers != 2 or request.objective != "variance" or len(request.claims) != 1:
         message = (
-            "the optimum under dp is known for the variance of two answers: use product-sanitisation, binary or grr"
+            "the optimum under dp is known for the variance of two answers: use "
+            "product-sanitisation, binary or grr"
         )
         raise InvalidInput(Problem.UNSUPPORTED, message, "mechanism")
-    return FAMILIES["binary"](FamilyRequest(request.mechanism, request.prior, request.claims, request.explicit))
+    return FAMILIES["binary"](
+        FamilyRequest(request.mechanism, request.prior, request.claims, request.explicit)
+    )
 
 
 def _identity(answers: int) -> DenseMechanism:
@@ -147,12 +162,18 @@ def _optimum(request: DesignRequest, cone: Cone) -> tuple[solver.SolverResult, P
     if request.truths is not None:
         return solver.least_variance_over(cone, request.truths, targets_of(request), limits, method)
     if request.objective == "variance":
-        return solver.least_variance(cone, prior, targets_of(request), request.criterion, limits, method), prior
+        return solver.least_variance(
+            cone, prior, targets_of(request), request.criterion, limits, method
+        ), prior
     if request.variance_cap is not None:
         cap = request.variance_cap
-        return solver.capped_information(cone, prior, targets_of(request), cap, limits, method), prior
+        return solver.capped_information(
+            cone, prior, targets_of(request), cap, limits, method
+        ), prior
     deficient = request.accept_unidentifiable
-    return solver.most_gain(cone, prior, request.objective, limits, method, deficient=deficient), prior
+    return solver.most_gain(
+        cone, prior, request.objective, limits, method, deficient=deficient
+    ), prior
 
 
 def targets_of(request: DesignRequest) -> NDArray[np.float64]:
@@ -272,5 +293,7 @@ def _bound(
     point = best_point(built.claims[0], request.prior, request.explicit.region)
     least = variance_at(point, Fraction(request.prior.shares[1], request.prior.total))
     # With p = (1 − π, π), W·p = W_0 + (W_1 − W_0)·π: its variance is (W_1 − W_0)² times that of π.
-    scales = [(row[1] - row[0]) ** 2 for row in request.targets or ((Fraction(1), Fraction(0)),) * 2]
+    scales = [
+        (row[1] - row[0]) ** 2 for row in request.targets or ((Fraction(1), Fraction(0)),) * 2
+    ]
     return float(least * (max(scales) if request.criterion == "worst" else sum(scales)))

@@ -42,7 +42,9 @@ class Information:
         self.scale = base.scale
         p = base.prior[base.prior > 0]
         self.ceiling = float(-np.sum(p * np.log(p)))
-        self._floor = 1e-9 * self.scale  # the gradient is −∞ at t = 0; a linear programme needs numbers
+        self._floor = (
+            1e-9 * self.scale
+        )  # the gradient is −∞ at t = 0; a linear programme needs numbers
 
     def terms(self, t: FloatArray) -> FloatArray:
         """Return the gain answer by answer, the same shape as t."""

@@ -148,11 +148,19 @@ def generate(
         # `certified` compares the bound with the rounded mechanism: the proof aims at half of the gap.
         tolerance = 0.5 * limits.gap * min(max(solved.value, _LEAST_VALUE), 1.0)
         limits.progress("search", value, proof.bound)
-        added = _propose(columns, pricer, solved, _SEARCH_SHARE * tolerance, limits) if pricer.guided else 0
+        added = (
+            _propose(columns, pricer, solved, _SEARCH_SHARE * tolerance, limits)
+            if pricer.guided
+            else 0
+        )
         if not added and not pricer.direct:
             added = _search(columns, pricer, solved, _SEARCH_SHARE * tolerance, limits)
         stuck = not added
-        if pricer.direct or (not added and solved.complete) or (added and rounds % _PROOF_INTERVAL == 0):
+        if (
+            pricer.direct
+            or (not added and solved.complete)
+            or (added and rounds % _PROOF_INTERVAL == 0)
+        ):
             smooth = pricer.direct and base.answers > _SMALL_ANSWERS
             prices = proof.near(solved.multipliers, base.prior) if smooth else solved.multipliers
             priced = pricer.prove(
@@ -164,7 +172,9 @@ def generate(
             better = proof.improve(prices, max(0.0, priced.bound), base.prior)
             added += columns.add(priced.columns)
             # Smoothed prices may only find known columns: then the master's own prices come next.
-            stuck = not added and not (smooth and len(priced.columns) and (better or proof.smoothing))
+            stuck = not added and not (
+                smooth and len(priced.columns) and (better or proof.smoothing)
+            )
             proof.smoothing = bool(added) or not len(priced.columns)
             limits.progress("proof", value, proof.bound)
         if stuck and solved.complete:
@@ -247,7 +257,9 @@ def _search(
     if base.answers <= _SMALL_ANSWERS:
         return columns.add(pricer.search(prices, used, least, limits))
     count = min(base.answers, _DIRECTIONS)
-    starts = np.vstack([used, pricer.mixtures(columns.T, base.answers), pricer.directions(prices, count)])
+    starts = np.vstack(
+        [used, pricer.mixtures(columns.T, base.answers), pricer.directions(prices, count)]
+    )
     return columns.add(pricer.search(prices, starts, least, limits))
 
 

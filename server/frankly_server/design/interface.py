@@ -108,7 +108,9 @@ def design_json(
         variance_cap=_cap(fields),
         method=fields.get("method", "auto"),
         accept_identity=flag(fields.get("accept_identity", True), "accept_identity"),
-        accept_unidentifiable=flag(fields.get("accept_unidentifiable", True), "accept_unidentifiable"),
+        accept_unidentifiable=flag(
+            fields.get("accept_unidentifiable", True), "accept_unidentifiable"
+        ),
         limits=_limits(fields.get("limits", {}), timer, progress, stopped),
     )
     points = _points(fields)
@@ -158,7 +160,11 @@ def _frontier(points: int, request: DesignRequest) -> dict[str, Any]:
             raise
         frontier_points = []
     figures = ("information", "variance", "information_bound", "variance_bound")
-    return {"frontier": [finite({name: getattr(point, name) for name in figures}) for point in frontier_points]}
+    return {
+        "frontier": [
+            finite({name: getattr(point, name) for name in figures}) for point in frontier_points
+        ]
+    }
 
 
 def _limits(
@@ -226,10 +232,18 @@ def _design_body(
         "eta": float(designed.eta),
         "identity": designed.identity,
         "estimable": list(designed.estimable),
-        **{key: value for key, value in designed.parameters.items() if key not in ("answers", "reports")},
+        **{
+            key: value
+            for key, value in designed.parameters.items()
+            if key not in ("answers", "reports")
+        },
     }
     measures = kinds.measures(designed.mechanism, prior)
-    cost = regret(designed.mechanism, designed.claims, designed.decoder_prior) if request.targets is None else None
+    cost = (
+        regret(designed.mechanism, designed.claims, designed.decoder_prior)
+        if request.targets is None
+        else None
+    )
     return {
         **_json_figures(body),
         "measures": finite(measures),
@@ -241,7 +255,10 @@ def _design_body(
 
 def _warnings(designed: Design) -> list[str]:
     """Return the warnings that hold for this design (BAD_INPUTS 9, 16)."""
-    unbounded = any(claim.lower_bounds is not None and is_vacuous(claim.lower_bounds) for claim in designed.claims)
+    unbounded = any(
+        claim.lower_bounds is not None and is_vacuous(claim.lower_bounds)
+        for claim in designed.claims
+    )
     conditions = {
         "answers are sent unchanged: the claims allow it under the prior, not under a false one": designed.identity,
         "the counts are too few for this beta: every lower bound is 0, which protects under any distribution, at the "

@@ -43,7 +43,9 @@ def rows_of(mechanism: Mechanism) -> Rows | None:
     # Reports that no answer sends would be empty columns of the table.
     occurring = [column for column in columns(mechanism).values() if any(column)]
     common = math.lcm(*(chance.denominator for column in occurring for chance in column))
-    return list(zip(*([int(chance * common) for chance in column] for column in occurring), strict=True))
+    return list(
+        zip(*([int(chance * common) for chance in column] for column in occurring), strict=True)
+    )
 
 
 def rank_of(mechanism: Mechanism) -> int:
@@ -64,7 +66,9 @@ def estimable_of(mechanism: Mechanism, rank: int) -> tuple[str, ...]:
     rows = None if rank == mechanism.answers else rows_of(mechanism)
     if rows is not None:
         return estimable_rows(rows)
-    return tuple(f"answer {x}" for x in range(mechanism.answers)) if rank == mechanism.answers else ()
+    return (
+        tuple(f"answer {x}" for x in range(mechanism.answers)) if rank == mechanism.answers else ()
+    )
 
 
 def variances(

@@ -62,7 +62,10 @@ def _column_sets(m: int, level: Level) -> Iterator[list[tuple[int, ...]]]:
             w = [row[0] for row in rational.solve(gram, [[sum(u)] for u in chosen])]
             if min(w) > 0:
                 common = lcm(*(value.denominator for value in w))
-                yield [tuple(int(value * common) * v for v in u) for value, u in zip(w, chosen, strict=True)]
+                yield [
+                    tuple(int(value * common) * v for v in u)
+                    for value, u in zip(w, chosen, strict=True)
+                ]
 
 
 def nonzero_columns(matrix: Rows) -> tuple[int, ...]:
@@ -76,7 +79,9 @@ def loose_entries(matrix: Rows, level: Level) -> tuple[tuple[int, int], ...]:
     loose = []
     for j, column in enumerate(zip(*matrix, strict=True)):
         smallest, largest = min(column), max(column)
-        loose += [(i, j) for i, a in enumerate(column) if a * q != p * smallest and a * p != q * largest]
+        loose += [
+            (i, j) for i, a in enumerate(column) if a * q != p * smallest and a * p != q * largest
+        ]
     return tuple(sorted(loose))
 
 

@@ -113,7 +113,10 @@ def _prior(value: Any, answers: int) -> tuple[Prior, bool]:
 def _options(fields: Mapping[str, Any], prior: Prior) -> MeasureOptions:
     attributes, sensitive = fields.get("attributes"), fields.get("sensitive")
     if attributes is not None:
-        sizes = [whole(size, f"attributes[{i}]") for i, size in enumerate(_list(attributes, "attributes"))]
+        sizes = [
+            whole(size, f"attributes[{i}]")
+            for i, size in enumerate(_list(attributes, "attributes"))
+        ]
         attributes = require_attributes(sizes, prior.answers)
     if sensitive is not None and not 0 <= whole(sensitive, "sensitive") < prior.secrets:
         message = f"the secrets are counted from 0 to {prior.secrets - 1}"
@@ -156,7 +159,9 @@ def _event(value: Any, field: str) -> Fraction:
 def _weights(value: Any) -> list[list[int]]:
     rows = table(value, "weights")
     _check_size(rows, "weights")
-    weights = [[whole(w, f"weights[{x}][{y}]") for y, w in enumerate(row)] for x, row in enumerate(rows)]
+    weights = [
+        [whole(w, f"weights[{x}][{y}]") for y, w in enumerate(row)] for x, row in enumerate(rows)
+    ]
     for x, row in enumerate(weights):
         if min(row) < 0 or sum(row) != sum(weights[0]) or not sum(row):
             message = "weights are zero or more and every row has the same positive sum"
@@ -167,7 +172,10 @@ def _weights(value: Any) -> list[list[int]]:
 def _matrix(value: Any) -> list[list[int]]:
     rows = table(value, "matrix")
     _check_size(rows, "matrix")
-    exact = [[_probability(v, f"matrix[{x}][{y}]") for y, v in enumerate(row)] for x, row in enumerate(rows)]
+    exact = [
+        [_probability(v, f"matrix[{x}][{y}]") for y, v in enumerate(row)]
+        for x, row in enumerate(rows)
+    ]
     for x, row in enumerate(exact):
         if abs(sum(row, Fraction(0)) - 1) > SUM_TOLERANCE:
             message = f"the row sums to {float(sum(row)):.12g}, not to 1"

@@ -92,7 +92,11 @@ def target_variances(
     if size < a:
         return _deficient(weights, counts, targets, size)
     # At n = 1 the variance is the second moment of the scores less their squared mean W·p.
-    means = [_share(row, counts) for row in targets] if targets else [Fraction(n, total) for n in counts]
+    means = (
+        [_share(row, counts) for row in targets]
+        if targets
+        else [Fraction(n, total) for n in counts]
+    )
     sampling = [mean**2 for mean in means]
     # Beyond that size the covariance is inverted in floats; the ranks above are exact in any case.
     if a > EXACT_ANSWERS:
@@ -110,7 +114,8 @@ def target_variances(
         integers = [rational.whole(row) for row in targets]
         solved = rational.solve(gram, [list(column) for column in zip(*integers, strict=True)])
         exact = [
-            sum((w * solved[x][t] for x, w in enumerate(row)), Fraction(0)) * _factor(row, targets[t]) ** 2
+            sum((w * solved[x][t] for x, w in enumerate(row)), Fraction(0))
+            * _factor(row, targets[t]) ** 2
             for t, row in enumerate(integers)
         ]
     return [_float(v * unit) - float(s) for v, s in zip(exact, sampling, strict=True)]
@@ -148,7 +153,9 @@ def _deficient(
     for row in targets:
         w = np.array([float(v) for v in row])
         inside = rational.rank([*columns, rational.whole(row)]) == size
-        variances.append(float(w @ inverse @ w) - float(_share(row, counts)) ** 2 if inside else math.inf)
+        variances.append(
+            float(w @ inverse @ w) - float(_share(row, counts)) ** 2 if inside else math.inf
+        )
     return variances
 
 

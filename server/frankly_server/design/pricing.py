@@ -64,7 +64,12 @@ class ColumnPricer:
             fractions(self._sequence_index, count, 1),
         )
         self._sequence_index += count
-        return np.array([self.base.vertex(c - 2 * share * prices) for c, share in zip(spread, avoid, strict=True)])
+        return np.array(
+            [
+                self.base.vertex(c - 2 * share * prices)
+                for c, share in zip(spread, avoid, strict=True)
+            ]
+        )
 
     def mixtures(self, T: FloatArray, count: int) -> FloatArray:
         """Return midpoints of columns of T as starts for local search, shape (count, a)."""
@@ -104,12 +109,19 @@ class ColumnPricer:
             columns, bound = self._robust.best_columns(prices * self.base.scale, tolerance, limits)
             return PricedColumns(columns * self.base.scale, bound)
         if isinstance(self.gain, Information) and self.base.ratio is not None:
-            columns, bound = best_columns(self.base.prior, self.base.ratio, prices * self.base.scale)
+            columns, bound = best_columns(
+                self.base.prior, self.base.ratio, prices * self.base.scale
+            )
             # The patterns of largest worth are returned even if none beats the tolerance.
-            better = self.gain.values(columns * self.base.scale) - (columns * self.base.scale) @ prices > tolerance
+            better = (
+                self.gain.values(columns * self.base.scale) - (columns * self.base.scale) @ prices
+                > tolerance
+            )
             return PricedColumns(columns[better] * self.base.scale, bound)
         if isinstance(self.gain, Information):
-            return PricedColumns(*branch.bound(self.base, self.gain, prices, tolerance, limits, boxes))
+            return PricedColumns(
+                *branch.bound(self.base, self.gain, prices, tolerance, limits, boxes)
+            )
         return self._prove_by_guess(prices, tolerance)
 
     def _prove_by_guess(self, prices: FloatArray, tolerance: float) -> PricedColumns:

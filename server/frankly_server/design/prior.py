@@ -42,7 +42,10 @@ class Prior:
         """
         _check_shape(rows, field)
         counted = all(type(v) is int for row in rows for v in row)
-        values = [[_value(v, f"{field}[{s}][{x}]") for x, v in enumerate(row)] for s, row in enumerate(rows)]
+        values = [
+            [_value(v, f"{field}[{s}][{x}]") for x, v in enumerate(row)]
+            for s, row in enumerate(rows)
+        ]
         total = sum(v for row in values for v in row)
         if total == 0 or (not counted and abs(total - 1) > SUM_TOLERANCE):
             message = f"the prior sums to {float(total):.12g}: give counts, or probabilities that sum to 1"
@@ -50,7 +53,9 @@ class Prior:
         counts = _whole_counts(values)
         # The answer is its own secret: P(s, x) has its mass where s = x.
         if len(counts) == 1:
-            counts = [[n if i == x else 0 for i in range(len(counts[0]))] for x, n in enumerate(counts[0])]
+            counts = [
+                [n if i == x else 0 for i in range(len(counts[0]))] for x, n in enumerate(counts[0])
+            ]
         return cls(tuple(map(tuple, counts)))
 
     @property
@@ -93,7 +98,8 @@ class Prior:
         for x, n in enumerate(self.shares):
             if n == 0:
                 message = (
-                    f"answer {x} has no mass under the prior: smooth the counts, or protect the answer itself (ldp)"
+                    f"answer {x} has no mass under the prior: smooth the counts, or protect the "
+                    "answer itself (ldp)"
                 )
                 raise InvalidInput(Problem.CHOICE_UNPROTECTED, message, f"{field}[0][{x}]")
         for s, n in enumerate(self.masses):
@@ -119,7 +125,9 @@ def _value(value: Any, field: str) -> Fraction:
     message = "a prior holds finite numbers, zero or more"
     if isinstance(number, bool) or not isinstance(number, int | Decimal | Fraction):
         raise InvalidInput(Problem.PRIOR_VALUE, message, field)
-    if isinstance(number, Decimal) and (not number.is_finite() or abs(number.adjusted()) > _MAX_EXPONENT):
+    if isinstance(number, Decimal) and (
+        not number.is_finite() or abs(number.adjusted()) > _MAX_EXPONENT
+    ):
         raise InvalidInput(Problem.PRIOR_VALUE, message, field)
     if number < 0 or (isinstance(number, int) and number > MAX_INT):
         raise InvalidInput(Problem.PRIOR_VALUE, message + ", counts below 2^53", field)

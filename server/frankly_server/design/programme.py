@@ -146,7 +146,9 @@ def repaired(
         if not _spans(candidates):  # no mechanism on these rays identifies every share
             return None
         optimal = V[tight]
-        solution: TraceOptimum | None = minimise_trace(optimal, optimal.T.copy(), np.ones(a), np.eye(a))
+        solution: TraceOptimum | None = minimise_trace(
+            optimal, optimal.T.copy(), np.ones(a), np.eye(a)
+        )
     else:
         candidates = list(rays)
         solution = _least_variance_above(V, gains / best.bound, best, rays, 1 - loss)

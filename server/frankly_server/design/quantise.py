@@ -67,7 +67,8 @@ def quantise(
             continue
         return Quantised(mechanism, eta)
     message = (
-        "rounding would break the promised level, so no mechanism was made: choose another level or the mechanism grr"
+        "rounding would break the promised level, so no mechanism was made: choose another "
+        "level or the mechanism grr"
     )
     raise InvalidInput(Problem.MECHANISM_NOT_CERTIFIED, message, "mechanism")
 
@@ -82,7 +83,9 @@ def _mixing_shares() -> Iterator[Fraction]:
 def _mixture(rows: Rows, prior: Sequence[int]) -> list[int]:
     """Return whole numbers proportional to u, all positive."""
     # The rows' sums differ by float rounding only; the proof needs any positive u, not an exact one.
-    u = [sum(n * r for n, r in zip(prior, column, strict=True)) for column in zip(*rows, strict=True)]
+    u = [
+        sum(n * r for n, r in zip(prior, column, strict=True)) for column in zip(*rows, strict=True)
+    ]
     return u if min(u) << _RARE_SHIFT >= sum(u) else [1] * len(u)
 
 

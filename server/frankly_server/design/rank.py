@@ -45,5 +45,9 @@ def _combination(row: Sequence[Fraction], labels: Sequence[str]) -> str:
         if round(abs(coefficient), _DIGITS) == 0:
             continue
         sign = "-" if coefficient < 0 else "+" if terms else ""
-        terms.append(f"{sign} {label}".strip() if magnitude == "1" else f"{sign} {magnitude} × {label}".strip())
+        terms.append(
+            f"{sign} {label}".strip()
+            if magnitude == "1"
+            else f"{sign} {magnitude} × {label}".strip()
+        )
     return " ".join(terms)

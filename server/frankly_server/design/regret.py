@@ -79,7 +79,10 @@ def regret(
     even = np.full(mechanism.answers, 1 / mechanism.answers)
     variance = total_variance(mechanism, decoder_prior, even)
     uniform = (1,) * mechanism.answers
-    peers = {name: total_variance(peer, uniform, even) for name, peer in _peers(claims, mechanism.answers)}
+    peers = {
+        name: total_variance(peer, uniform, even)
+        for name, peer in _peers(claims, mechanism.answers)
+    }
     if not peers or not np.isfinite(variance):
         return None
     against = min(peers, key=lambda name: peers[name])
@@ -106,10 +109,16 @@ def _peers(claims: tuple[Claim, ...], answers: int) -> tuple[tuple[str, Mechanis
 def _optimum(claims: tuple[Claim, ...], even: Prior) -> Mechanism | None:
     """Return the optimum for equal shares; None if it does not exist or its cone is not small."""
     cone = Cone(claims, even.answers)
-    if any(claim.notion == "dp" for claim in claims) or cone.admits_identity() or not cone.is_small():
+    if (
+        any(claim.notion == "dp" for claim in claims)
+        or cone.admits_identity()
+        or not cone.is_small()
+    ):
         return None
     try:
-        best = solver.least_variance(cone, even, np.eye(even.answers), "total", Limits(), "auto").optimum
+        best = solver.least_variance(
+            cone, even, np.eye(even.answers), "total", Limits(), "auto"
+        ).optimum
         return quantise(best.rows(even), claims, even.shares).mechanism
     except InvalidInput:
         return None

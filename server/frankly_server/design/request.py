@@ -107,7 +107,9 @@ def check(request: DesignRequest) -> None:
 
 def _check_truths(request: DesignRequest) -> None:
     if request.mechanism not in OPTIMA or any(claim.notion == "dp" for claim in request.claims):
-        message = "truths are for an optimum under other notions than dp: ask for the mechanism optimal"
+        message = (
+            "truths are for an optimum under other notions than dp: ask for the mechanism optimal"
+        )
         raise InvalidInput(Problem.UNSUPPORTED, message, "truths")
     if request.objective != "variance" or request.criterion != "total":
         message = "truths belong to the objective variance with the criterion total"

@@ -276,7 +276,9 @@ class _CornerSearch:
         """Return nodes completed by the best corners, above the tolerance; shape (n, a)."""
         completion = self._completion(nodes.decided)
         z = nodes.mass + completion.mass[nodes.turn, nodes.last, nodes.slope]
-        worth = (nodes.worth + completion.worth[nodes.turn, nodes.last, nodes.slope]) / z - np.log(z)
+        worth = (nodes.worth + completion.worth[nodes.turn, nodes.last, nodes.slope]) / z - np.log(
+            z
+        )
         selected = np.flatnonzero(worth > self.tolerance)
         selected = selected[np.argsort(-worth[selected], kind="stable")]
         # One column per turn and last, the best of each.

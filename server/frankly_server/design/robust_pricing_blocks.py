@@ -161,7 +161,9 @@ def list_corners(claim: Claim, prior: FloatArray) -> list[Corners] | None:
     if 4 * len(turns) * len(blocks) * 2**values * values > _MAX_ENTRIES:
         return None
     priors = prior.reshape(len(blocks), values)
-    by_secret = [Corners.of(block, turns, ratio, p) for block, p in zip(blocks, priors, strict=True)]
+    by_secret = [
+        Corners.of(block, turns, ratio, p) for block, p in zip(blocks, priors, strict=True)
+    ]
     return by_secret if sum(corners.reach[0] for corners in by_secret) > _MIN_MASS else None
 
 

@@ -83,7 +83,9 @@ def wrong_of(exponent: Fraction, m: int) -> Fraction:
 
 def exponent_range(E: Fraction, delta: Fraction, m: int) -> tuple[Fraction, Fraction]:
     """Return the least and the largest (ε, δ)-DP e^k  [Thesis Thm 4.3, (4.10), clamped at 0]."""
-    return max(Fraction(0), (1 - (m - 1) * delta) / (E + delta)), (E + (m - 1) * delta) / (1 - delta)
+    return max(Fraction(0), (1 - (m - 1) * delta) / (E + delta)), (E + (m - 1) * delta) / (
+        1 - delta
+    )
 
 
 def wrong_range(E: Fraction, delta: Fraction, m: int) -> tuple[Fraction, Fraction]:

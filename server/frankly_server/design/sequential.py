@@ -72,7 +72,9 @@ class Product:
         """Return the product as one table with equal row sums; answers and reports row-major."""
         table = [[1]]
         for factor in self.factors:
-            table = [[v * w for v, w in product(left, right)] for left, right in product(table, factor)]
+            table = [
+                [v * w for v, w in product(left, right)] for left, right in product(table, factor)
+            ]
         return table
 
 
@@ -221,7 +223,9 @@ class Conditions:
             if i == j:
                 continue
             weights = np.array(self.factors.get(i, _CONSTANT * size), dtype=object)
-            matrix = np.hstack([np.eye(size, dtype=int).astype(object), weights if outcomes else weights * 0 + 1])
+            matrix = np.hstack(
+                [np.eye(size, dtype=int).astype(object), weights if outcomes else weights * 0 + 1]
+            )
             table = np.moveaxis(np.tensordot(table, matrix, axes=([i + 1], [0])), -1, i + 1)
         moved = np.moveaxis(table, j + 1, 1)
         return moved.reshape(*moved.shape[:2], -1)

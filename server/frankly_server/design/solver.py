@@ -143,7 +143,9 @@ def least_variance_over(
 
 def _prior_of(shares: FloatArray) -> Prior:
     """Return shares as counts; a positive share gets a positive count."""
-    return Prior.from_rows([[max(1, round(float(v) * _DECODER_TOTAL)) if v > 0 else 0 for v in shares]])
+    return Prior.from_rows(
+        [[max(1, round(float(v) * _DECODER_TOTAL)) if v > 0 else 0 for v in shares]]
+    )
 
 
 def capped_information(

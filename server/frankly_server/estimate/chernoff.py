@@ -90,16 +90,25 @@ def kl_of_sum(parts: Sequence[tuple[Score, FloatArray, int]], level: float) -> E
     total = sum(n for *_, n in parts)
     limit = math.log(2 / (1 - level)) / total
     laws = [_law_of(score, w) for score, w, _ in parts]
-    squares = sum(float(law.high[-1] - law.low[0]) ** 2 / n for law, (*_, n) in zip(laws, parts, strict=True))
-    below, above = (list(means) for means in zip(*(_mean_ends(score, n) for score, _, n in parts), strict=True))
+    squares = sum(
+        float(law.high[-1] - law.low[0]) ** 2 / n for law, (*_, n) in zip(laws, parts, strict=True)
+    )
+    below, above = (
+        list(means) for means in zip(*(_mean_ends(score, n) for score, _, n in parts), strict=True)
+    )
     half = math.sqrt(squares * limit * total / 2)
     targets = [(score, w) for score, w, _ in parts]
     if half > 0:
         # The first factor is the λ at which Hoeffding's
         # interval is reached; the best one may be far steeper.
         tilts = 4 * half / squares / total * np.geomspace(1 / 4, 4096, _TILTS_OF_SUM)
-        upward = [(law, w, mean, n) for law, (_, w, n), mean in zip(laws, parts, above, strict=True)]
-        downward = [(law.mirrored(), -w, -mean, n) for (law, w, _, n), mean in zip(upward, below, strict=True)]
+        upward = [
+            (law, w, mean, n) for law, (_, w, n), mean in zip(laws, parts, above, strict=True)
+        ]
+        downward = [
+            (law.mirrored(), -w, -mean, n)
+            for (law, w, _, n), mean in zip(upward, below, strict=True)
+        ]
         low, high = -_upper_of_sum(downward, limit, tilts), _upper_of_sum(upward, limit, tilts)
         if low <= high:
             return displayed((low, high), targets)
@@ -141,7 +150,10 @@ def _upper_of_sum(
     Each part is its law, weights, mean and n.
     """
     total = sum(n for *_, n in parts)
-    bounds = [(MixedMoments.of(law, w, mean, -tilts * (total / n)), n / total) for law, w, mean, n in parts]
+    bounds = [
+        (MixedMoments.of(law, w, mean, -tilts * (total / n)), n / total)
+        for law, w, mean, n in parts
+    ]
     # One common shift of the exponents, so that the parts can be added and nothing overflows.
     shift = np.max([moments.shift for moments, _ in bounds], axis=0)
     start, floor, steps, rises = 0.0, np.zeros(len(tilts)), [], []
@@ -197,7 +209,9 @@ def _mixed_ends(moments: "MixedMoments", mean: float, n: int, excess: float) -> 
     inside = float(min(max(mean, knots[0]), knots[-1]))
     if moments.mixture(np.array([inside]), n)[0] > excess:
         return None
-    low, high = (_last_below(moments, inside, float(end), n, excess) for end in (knots[0], knots[-1]))
+    low, high = (
+        _last_below(moments, inside, float(end), n, excess) for end in (knots[0], knots[-1])
+    )
     return low, high
 
 

@@ -59,7 +59,9 @@ class Decoder:
     @cached_property
     def whole(self) -> tuple[tuple[list[int], int] | None, ...]:
         """Return the rows as (numerators, common denominator), which sum faster than Fractions."""
-        return tuple(None if row is None else rational.over_one_denominator(row) for row in self.rows)
+        return tuple(
+            None if row is None else rational.over_one_denominator(row) for row in self.rows
+        )
 
     def floats(self) -> NDArray[np.float64]:
         """Return the rows of the identifiable targets as floats, shape (targets, reports)."""
@@ -118,10 +120,15 @@ def factor_decoders(
     Raises InvalidInput(unsupported) for a product of more than 2^20 cells.
     """
     if mechanism.answers * mechanism.reports > MAX_CELLS:
-        message = "so many joint answers cannot be told apart at once: ask for fewer questions together"
+        message = (
+            "so many joint answers cannot be told apart at once: ask for fewer questions together"
+        )
         raise InvalidInput(Problem.UNSUPPORTED, message, "targets")
     margins = _margins(mechanism, design_prior)
-    parts = tuple(_solved(factor, None, margin) for factor, margin in zip(mechanism.factors, margins, strict=True))
+    parts = tuple(
+        _solved(factor, None, margin)
+        for factor, margin in zip(mechanism.factors, margins, strict=True)
+    )
     return parts if all(part.rank == part.mechanism.answers for part in parts) else None
 
 
@@ -177,7 +184,9 @@ def _solved(
         if is_identifiable
     ]
     decoded = iter(rational.product(scaled, inverse) if scaled else ())
-    decoder_rows = tuple(next(decoded) if is_identifiable else None for is_identifiable in identifiable)
+    decoder_rows = tuple(
+        next(decoded) if is_identifiable else None for is_identifiable in identifiable
+    )
     return Decoder(mechanism, rows, decoder_rows, size, design_prior, fallback)
 
 
@@ -224,7 +233,10 @@ def _kronecker(left: Rows, right: Rows) -> Rows:
 
 
 def _reaches_all(weights: Rows, prior: Sequence[int]) -> bool:
-    return all(any(n and w for n, w in zip(prior, column, strict=True)) for column in zip(*weights, strict=True))
+    return all(
+        any(n and w for n, w in zip(prior, column, strict=True))
+        for column in zip(*weights, strict=True)
+    )
 
 
 def _identifiable(weights: Rows, targets: Targets, size: int) -> list[bool]:

@@ -133,7 +133,9 @@ def estimate(
     checked_population(evidence.n, population, census=census)
     fake_share = checked_beta(beta)
     # Sums of shares, such as margins of a table, are shares as well: they lie in [0, 1].
-    are_shares = rows is shares(mechanism.answers) or all(all(w in (0, 1) for w in row) for row in rows)
+    are_shares = rows is shares(mechanism.answers) or all(
+        all(w in (0, 1) for w in row) for row in rows
+    )
     figures = Figures(evidence, len(rows), population, census=census, are_shares=are_shares)
     return Estimate(n=evidence.n, level=confidence, **figures.all(confidence, fake_share, methods))
 

@@ -39,7 +39,9 @@ def of_shares(shares: Exact | None, targets: Sequence[Sequence[Fraction]]) -> Ex
     if shares is None:
         return (None,) * len(targets)
     p = [share for share in shares if share is not None]
-    return tuple(sum((w * v for w, v in zip(row, p, strict=True) if w), Fraction(0)) for row in targets)
+    return tuple(
+        sum((w * v for w, v in zip(row, p, strict=True) if w), Fraction(0)) for row in targets
+    )
 
 
 class Evidence(Protocol):
@@ -140,7 +142,9 @@ class Likely:
         """Return the scores that V decodes to, one row and one observed mean per known target."""
         # Without a law the intervals use the range of the scores alone, which is wider but quick.
         law = self.law() if len(V) * self.answers * len(self._counts) <= MOST_LAWS else None
-        return [listed_score(mean, row, self._counts, law) for mean, row in zip(means, V, strict=True)]
+        return [
+            listed_score(mean, row, self._counts, law) for mean, row in zip(means, V, strict=True)
+        ]
 
     def likelihood(self) -> tuple[Law, FloatArray] | None:
         """See Evidence."""
@@ -152,7 +156,11 @@ class Likely:
 
     def fit(self, best: FloatArray | None) -> float | None:
         """See Evidence."""
-        return None if best is None else fit_p(self._law, np.array(self._counts, dtype=np.float64), best, self.rank)
+        return (
+            None
+            if best is None
+            else fit_p(self._law, np.array(self._counts, dtype=np.float64), best, self.rank)
+        )
 
 
 class TableEvidence(Likely):
@@ -181,7 +189,9 @@ class TableEvidence(Likely):
             return self.exact
         # Other targets have a decoder of their own; the shares are needed for projection and fit.
         mechanism, prior = self._decoder.mechanism, self._decoder.design_prior
-        factors = factor_decoders(mechanism, prior) if isinstance(mechanism, ProductMechanism) else None
+        factors = (
+            factor_decoders(mechanism, prior) if isinstance(mechanism, ProductMechanism) else None
+        )
         if factors is not None:
             return product_shares(factors, self._counts)
         return decoder(mechanism, shares(self.answers), prior).apply(self._counts)
@@ -221,7 +231,9 @@ class TableEvidence(Likely):
         if solved.targets is shares(self.answers):
             return self._V
         mechanism, prior = solved.mechanism, solved.design_prior
-        factors = factor_decoders(mechanism, prior) if isinstance(mechanism, ProductMechanism) else None
+        factors = (
+            factor_decoders(mechanism, prior) if isinstance(mechanism, ProductMechanism) else None
+        )
         decoders = [decoder(mechanism, shares(self.answers), prior)] if factors is None else factors
         return np.asarray(
             Kronecker([solved.floats() for solved in decoders]).dense,

@@ -158,7 +158,9 @@ class SetFactor:
         """See Factor."""
         if not 0 <= symbol < 1 << self.mechanism.answers:
             return False
-        return isinstance(self.mechanism, UnaryMechanism) or symbol.bit_count() == self.mechanism.size
+        return (
+            isinstance(self.mechanism, UnaryMechanism) or symbol.bit_count() == self.mechanism.size
+        )
 
     def features(self, symbols: Sequence[int]) -> IntArray:
         """See Factor."""

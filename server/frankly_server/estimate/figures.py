@@ -125,7 +125,8 @@ class Figures:
             "no_reports": evidence.n == 0,
             "one_report": evidence.n == 1,
             "not_identifiable": len(evidence.known) < self.targets,
-            "ill_conditioned": evidence.rank == evidence.answers and evidence.condition > ILL_CONDITIONED,
+            "ill_conditioned": evidence.rank == evidence.answers
+            and evidence.condition > ILL_CONDITIONED,
             "design_prior_replaced": evidence.fallback,
         }
         self.flags.extend(name for name, holds in conditions.items() if holds)
@@ -211,12 +212,19 @@ class Figures:
         """
         if self._nearest is None or self.estimated_sampling == 1:
             return np.zeros(len(self.evidence.known))
-        return np.maximum(0.0, (self._truth_moments - self.evidence.W**2) @ self._nearest) / self.evidence.n
+        return (
+            np.maximum(0.0, (self._truth_moments - self.evidence.W**2) @ self._nearest)
+            / self.evidence.n
+        )
 
     def _errors(self, total: FloatArray, privacy: FloatArray | None) -> list[float]:
         """Return the standard errors from `total`, with its privacy part raised to the floors."""
         floors = self._floors
-        raised = np.zeros(len(floors)) if privacy is None else np.maximum(0.0, floors - np.diagonal(privacy))
+        raised = (
+            np.zeros(len(floors))
+            if privacy is None
+            else np.maximum(0.0, floors - np.diagonal(privacy))
+        )
         return [math.sqrt(max(0.0, v)) for v in np.diagonal(total) + raised]
 
     def _part(self, part: FloatArray | None, floors: FloatArray, flag: str) -> Values:
@@ -372,7 +380,9 @@ class Figures:
             return tuple(map(tuple, covariance.tolist()))
         rows = dict(zip(self.evidence.known, covariance, strict=True))
         empty_row = (None,) * self.targets
-        return tuple(self._spread(list(rows[t])) if t in rows else empty_row for t in range(self.targets))
+        return tuple(
+            self._spread(list(rows[t])) if t in rows else empty_row for t in range(self.targets)
+        )
 
 
 def sampling_factors(n: int, population: int | None, *, census: bool) -> tuple[float, float]:

@@ -55,7 +55,9 @@ def in_words(mechanism: Mechanism, labels: Sequence[str]) -> Identifiable:
         q1, q0 = chances(mechanism)
         size = mechanism.answers
         basis = (
-            [[Fraction(int(x == z)) for z in range(size)] for x in range(size)] if q1 != q0 else [[Fraction(1)] * size]
+            [[Fraction(int(x == z)) for z in range(size)] for x in range(size)]
+            if q1 != q0
+            else [[Fraction(1)] * size]
         )
     kernel = _kernel(basis, mechanism.answers)
     return Identifiable(
@@ -84,7 +86,9 @@ def _kernel(basis: list[list[Fraction]], answers: int) -> list[list[Fraction]]:
 def _sum(row: Sequence[Fraction], labels: Sequence[str]) -> str:
     """Return Σ row_x · share x in words."""
     terms = [
-        f"{'' if abs(v) == 1 else f'{_decimal(abs(v))} × '}{label}" for v, label in zip(row, labels, strict=True) if v
+        f"{'' if abs(v) == 1 else f'{_decimal(abs(v))} × '}{label}"
+        for v, label in zip(row, labels, strict=True)
+        if v
     ]
     signs = ["−" if v < 0 else "+" for v in row if v]
     text = " ".join(f"{sign} {term}" for sign, term in zip(signs, terms, strict=True))

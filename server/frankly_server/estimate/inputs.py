@@ -23,13 +23,17 @@ def checked_counts(mechanism: Source, counts: Tally) -> Checked:
     Raises InvalidInput(counts_invalid).
     """
     if isinstance(mechanism, Joint):
-        if not isinstance(counts, Mapping) or any(type(n) is not int or n < 0 for n in counts.values()):
+        if not isinstance(counts, Mapping) or any(
+            type(n) is not int or n < 0 for n in counts.values()
+        ):
             message = "give, by symbols of the blocks together, how many reports held them"
             raise InvalidInput(Problem.COUNTS_INVALID, message, "counts")
         return dict(counts)
     if not isinstance(mechanism, DenseMechanism | ProductMechanism):
         if not isinstance(counts, SetCounts):
-            message = "reports of this mechanism are sets: give how often each pair of answers was in one"
+            message = (
+                "reports of this mechanism are sets: give how often each pair of answers was in one"
+            )
             raise InvalidInput(Problem.COUNTS_INVALID, message, "counts")
         return counts
     if isinstance(counts, SetCounts):
@@ -70,7 +74,11 @@ def checked_targets(
     targets: Sequence[Sequence[Fraction | int]] | str,
 ) -> Targets:
     """Return the targets as fractions, 1 to 4096 rows. Raises InvalidInput(targets_invalid)."""
-    if isinstance(targets, tuple) and len(targets) == mechanism.answers and targets is shares(mechanism.answers):
+    if (
+        isinstance(targets, tuple)
+        and len(targets) == mechanism.answers
+        and targets is shares(mechanism.answers)
+    ):
         return targets
     message = f'give "shares", or 1 to 4096 rows of {mechanism.answers} numbers'
     if not isinstance(targets, list | tuple) or not 1 <= len(targets) <= 4096:
@@ -86,7 +94,9 @@ def checked_targets(
                 "targets hold finite numbers",
                 f"targets[{t}]",
             )
-    rows = tuple(tuple(v if isinstance(v, Fraction) else Fraction(v) for v in row) for row in targets)
+    rows = tuple(
+        tuple(v if isinstance(v, Fraction) else Fraction(v) for v in row) for row in targets
+    )
     # The cached object itself: later code recognises the shares by identity (`is`), which is quick.
     all_shares = shares(mechanism.answers)
     return all_shares if rows == all_shares else rows
@@ -105,7 +115,9 @@ def checked_prior(mechanism: Source, prior: Sequence[int]) -> tuple[int, ...]:
 
 def _in_order(mechanism: ProductMechanism, counts: Mapping[tuple[int, ...], int]) -> list[int]:
     if mechanism.reports > MAX_CELLS:
-        message = "so many joint reports cannot be told apart at once: ask for fewer questions together"
+        message = (
+            "so many joint reports cannot be told apart at once: ask for fewer questions together"
+        )
         raise InvalidInput(Problem.UNSUPPORTED, message, "counts")
     ordered = [0] * mechanism.reports
     for symbol, n in counts.items():

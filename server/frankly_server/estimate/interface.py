@@ -67,7 +67,10 @@ def read_mechanism(
     if kind != "dense":
         return KINDS[kind].from_params(fields["params"], "params"), fields
     rows = table(fields["weights"], "weights")
-    weights = tuple(tuple(whole(w, f"weights[{x}][{y}]") for y, w in enumerate(row)) for x, row in enumerate(rows))
+    weights = tuple(
+        tuple(whole(w, f"weights[{x}][{y}]") for y, w in enumerate(row))
+        for x, row in enumerate(rows)
+    )
     return DenseMechanism(whole(fields["bits"], "bits"), weights), fields
 
 
@@ -84,7 +87,10 @@ def _targets(value: Any) -> list[list[Fraction]]:
     if not isinstance(value, list):
         raise InvalidInput(Problem.TARGETS_INVALID, 'give "shares" or a list of rows', "targets")
     rows = table(value, "targets")
-    return [[_fraction(v, f"targets[{t}][{x}]") for x, v in enumerate(row)] for t, row in enumerate(rows)]
+    return [
+        [_fraction(v, f"targets[{t}][{x}]") for x, v in enumerate(row)]
+        for t, row in enumerate(rows)
+    ]
 
 
 def _design_prior(value: Any) -> list[int] | None:

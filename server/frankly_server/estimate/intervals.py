@@ -65,7 +65,9 @@ def score(estimate: float, n: int, variance: Variance, z: float) -> Ends:
     # With θ = estimate + u: (1 + k·curve)u² − k(slope − 2·curve·estimate)u − k·at_estimate ≤ 0.
     lean = k * (variance.slope - 2 * curve * estimate)
     root = math.sqrt(lean**2 + 4 * (1 + k * curve) * k * at_estimate)
-    return estimate + (lean - root) / (2 * (1 + k * curve)), estimate + (lean + root) / (2 * (1 + k * curve))
+    return estimate + (lean - root) / (2 * (1 + k * curve)), estimate + (lean + root) / (
+        2 * (1 + k * curve)
+    )
 
 
 @lru_cache(maxsize=_CACHED)

@@ -79,7 +79,8 @@ class JointEvidence:
     ) -> None:
         self._targets, self._sizes = targets, tuple(block.answers for block in joint.blocks)
         self._factors = [
-            _factor(block, margin) for block, margin in zip(joint.blocks, _margins(joint, prior), strict=True)
+            _factor(block, margin)
+            for block, margin in zip(joint.blocks, _margins(joint, prior), strict=True)
         ]
         if not all(factor.identifiable for factor in self._factors):
             message = "one of these blocks' answers cannot all be told apart: ask about the others, or each alone"
@@ -185,13 +186,19 @@ class JointEvidence:
         values = reduce(_kronecker, (f.values(list(f.mechanism.symbols())) for f in self._factors))
         listed = law if len(self.W) * law.size <= MOST_LAWS else None
         counts = [int(n) for n in self._listed_counts()]
-        return [listed_score(mean, row, counts, listed) for mean, row in zip(means, self.W @ values, strict=True)]
+        return [
+            listed_score(mean, row, counts, listed)
+            for mean, row in zip(means, self.W @ values, strict=True)
+        ]
 
     def likelihood(self) -> tuple[FloatArray, FloatArray] | None:
         """See Evidence."""
         if not self.n or len(self._symbols) * self.answers > MOST_SEEN:
             return None
-        columns = [factor.columns(self._block_symbols(j, slice(None))) for j, factor in enumerate(self._factors)]
+        columns = [
+            factor.columns(self._block_symbols(j, slice(None)))
+            for j, factor in enumerate(self._factors)
+        ]
         return reduce(_rowwise, columns), self._counts.astype(np.float64)
 
     def law(self) -> FloatArray | None:
@@ -209,7 +216,9 @@ class JointEvidence:
 
     def _listed_counts(self) -> IntArray:
         """Return the counts of all possible tuples of symbols, row-major."""
-        index_of = [{y: i for i, y in enumerate(factor.mechanism.symbols())} for factor in self._factors]
+        index_of = [
+            {y: i for i, y in enumerate(factor.mechanism.symbols())} for factor in self._factors
+        ]
         counts = np.zeros([len(index) for index in index_of], dtype=np.int64)
         for symbol, n in zip(self._symbols, self._counts, strict=True):
             counts[tuple(index[y] for index, y in zip(index_of, symbol, strict=True))] = n
@@ -219,7 +228,10 @@ class JointEvidence:
         """Return per target the number of reports without the commonest score, None if too many."""
         if not self.n or len(self.W) * len(self._symbols) > MOST_LAWS:
             return [None] * len(self.W)
-        values = [factor.values(self._block_symbols(j, slice(None))) for j, factor in enumerate(self._factors)]
+        values = [
+            factor.values(self._block_symbols(j, slice(None)))
+            for j, factor in enumerate(self._factors)
+        ]
         counts = [int(n) for n in self._counts]
         return [informative(groups_of(row), counts) for row in self.W @ reduce(_rowwise, values)]
 
@@ -236,7 +248,10 @@ class JointEvidence:
         """
         total: IntArray = np.zeros([factor.width for factor in self._factors], dtype=np.int64)
         for chunk in self._chunks():
-            features = [factor.features(self._block_symbols(j, chunk)) for j, factor in enumerate(self._factors)]
+            features = [
+                factor.features(self._block_symbols(j, chunk))
+                for j, factor in enumerate(self._factors)
+            ]
             features[-1] = features[-1] * self._counts[chunk]
             products = (
                 reduce(_rowwise_integers, features[:-1])
@@ -250,7 +265,10 @@ class JointEvidence:
         """Return the mean of (d − centre)(d − centre)ᵀ."""
         total = np.zeros((len(self._targets), len(self._targets)))
         for chunk in self._chunks():
-            values = [factor.values(self._block_symbols(j, chunk)) for j, factor in enumerate(self._factors)]
+            values = [
+                factor.values(self._block_symbols(j, chunk))
+                for j, factor in enumerate(self._factors)
+            ]
             d = self.W @ reduce(_rowwise, values) - centre[:, None]
             total += (d * self._counts[chunk]) @ d.T
         return total / max(self.n, 1)
@@ -266,12 +284,16 @@ def _margins(joint: Joint, prior: tuple[int, ...] | None) -> list[tuple[int, ...
     table = np.array(prior, dtype=object).reshape([block.answers for block in joint.blocks])
     blocks = range(len(joint.blocks))
     other_axes = [tuple(i for i in blocks if i != j) for j in blocks]
-    return [tuple(int(v) for v in np.asarray(table.sum(axis=axes)).reshape(-1)) for axes in other_axes]
+    return [
+        tuple(int(v) for v in np.asarray(table.sum(axis=axes)).reshape(-1)) for axes in other_axes
+    ]
 
 
 def _check(factors: Sequence[Factor], symbols: Sequence[tuple[int, ...]]) -> None:
     for symbol in symbols:
-        if len(symbol) != len(factors) or not all(f.knows(y) for f, y in zip(factors, symbol, strict=True)):
+        if len(symbol) != len(factors) or not all(
+            f.knows(y) for f, y in zip(factors, symbol, strict=True)
+        ):
             message = "each line holds one symbol that each of the blocks can send"
             raise InvalidInput(Problem.COUNTS_INVALID, message, "counts")
 

@@ -148,7 +148,9 @@ def _randomised_response(on: float, off: float, rates: FloatArray) -> FloatArray
     j, total = np.arange(1, len(rates) + 1), np.cumsum(descending)
     # ν if the j most frequent answers are above `off`: Σ rates/ν + (a − j) off = 1.
     level = total / np.maximum(1 - (len(rates) - j) * off, 1e-300)
-    positive = int(np.flatnonzero(descending / level > off)[-1]) if np.any(descending / level > off) else 0
+    positive = (
+        int(np.flatnonzero(descending / level > off)[-1]) if np.any(descending / level > off) else 0
+    )
     p = np.maximum(rates / level[positive] - off, 0.0) / (on - off)
     return np.asarray(p / p.sum(), dtype=np.float64)
 
@@ -197,7 +199,11 @@ def _expectation_maximisation(
         twice = once * _gradient(Q, rates, once)
         first, second = once - p, twice - 2 * once + p
         length = float(np.linalg.norm(second))
-        far = p + 2 * (s := float(np.linalg.norm(first)) / length) * first + s**2 * second if length > 0 else twice
+        far = (
+            p + 2 * (s := float(np.linalg.norm(first)) / length) * first + s**2 * second
+            if length > 0
+            else twice
+        )
         # Stays inside the simplex; a share that goes to zero
         # may still shrink by a factor of 1,000 per step.
         far = np.maximum(far, 1e-3 * twice)

@@ -58,7 +58,9 @@ class Margins:
         if method in OF_TWO_ENDS:
             return (None,) * len(estimates) if margins is None else margins
         halves = zip(estimates, margins, strict=True)
-        return tuple(None if v is None or half is None else (v - half, v + half) for v, half in halves)
+        return tuple(
+            None if v is None or half is None else (v - half, v + half) for v, half in halves
+        )
 
 
 def require_level(level: object, field: str = "level") -> float:

@@ -57,7 +57,9 @@ def homogeneity(
     if freedom < 1:
         return None
     mean = pooled @ np.sum([P @ x for P, x in zip(precisions, values, strict=True)], axis=0)
-    statistic = fsum(float((x - mean) @ P @ (x - mean)) for P, x in zip(precisions, values, strict=True))
+    statistic = fsum(
+        float((x - mean) @ P @ (x - mean)) for P, x in zip(precisions, values, strict=True)
+    )
     return Homogeneity(statistic, freedom, float(stats.chi2.sf(statistic, freedom)))
 
 
@@ -65,7 +67,9 @@ def weighted_sum(weights: Sequence[Values], values: Sequence[Values]) -> Values:
     """Return Σ_v w_v x_v per target, None where a term is not known."""
     sums: list[float | None] = []
     for weight, column in zip(zip(*weights, strict=True), zip(*values, strict=True), strict=True):
-        terms = [w * v for w, v in zip(weight, column, strict=True) if w is not None and v is not None]
+        terms = [
+            w * v for w, v in zip(weight, column, strict=True) if w is not None and v is not None
+        ]
         # fsum is exact up to the last rounding, so the
         # result does not depend on the order of versions.
         sums.append(fsum(terms) if len(terms) == len(column) else None)
@@ -103,7 +107,10 @@ def kl_ends(parts: Sequence[Evidence], level: float) -> Pairs:
 
     They hold for all truths of the parts.
     """
-    scores = [dict(zip(part.known, zip(part.scores(), part.W, strict=True), strict=True)) for part in parts]
+    scores = [
+        dict(zip(part.known, zip(part.scores(), part.W, strict=True), strict=True))
+        for part in parts
+    ]
     return tuple(
         chernoff.kl_of_sum(
             [(*known[t], part.n) for known, part in zip(scores, parts, strict=True)],
@@ -130,4 +137,7 @@ def _squares(values: Values) -> Values:
 
 def _distances(values: Values, ends: Pairs, side: int) -> Values:
     """Return the signed distance from each value to its lower (side 0) or upper (side 1) end."""
-    return tuple(None if v is None or pair is None else pair[side] - v for v, pair in zip(values, ends, strict=True))
+    return tuple(
+        None if v is None or pair is None else pair[side] - v
+        for v, pair in zip(values, ends, strict=True)
+    )

@@ -87,7 +87,9 @@ class ProductEvidence(Likely):
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """See Evidence."""
-        ends = [[(min(row), max(row)) for row in part.rows if row is not None] for part in self._parts]
+        ends = [
+            [(min(row), max(row)) for row in part.rows if row is not None] for part in self._parts
+        ]
         return [reduce(corners, cell) for cell in product(*ends)]
 
     def scores(self) -> list[Score]:

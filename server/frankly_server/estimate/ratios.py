@@ -91,7 +91,9 @@ def pairs_of(
     index = {t: i for i, t in enumerate(evidence.known)}
     second, observed = evidence.truth_moments(), evidence.moment()
     shares = None if evidence.shares is None else np.array([float(p or 0) for p in evidence.shares])
-    local = None if shares is None else Local.of(evidence, onto_simplex(shares), normal_quantile(level))
+    local = (
+        None if shares is None else Local.of(evidence, onto_simplex(shares), normal_quantile(level))
+    )
     pairs: list[Pair | None] = []
     for k, (covariance, scale) in enumerate(zip(covariances, scales, strict=True)):
         targets = (3 * k, 3 * k + 1, 3 * k + 2)
@@ -138,7 +140,11 @@ def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
     def holds(v: FloatArray, *, is_score: bool) -> bool:
         estimate = float(v @ (a, b))
         reaches = [part.reach(v, z, is_score=is_score) for part in parts]
-        return estimate - hypot(*(below for below, _ in reaches)) <= 0 <= estimate + hypot(*(up for _, up in reaches))
+        return (
+            estimate - hypot(*(below for below, _ in reaches))
+            <= 0
+            <= estimate + hypot(*(up for _, up in reaches))
+        )
 
     def holds_at(angle: float) -> bool:
         v = np.array([cos(angle), -value * cos(angle) - unit * sin(angle)])
@@ -149,7 +155,12 @@ def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
         return Ratio(value, se, None)
     # No shares give ratios beyond those of single answers, and next to these the score interval may
     # be a sliver that the grid misses: so these angles are tried as well.
-    corners = [atan((float(top / over) - value) / unit) + turn for top, over in counted.T if over for turn in _NEXT_TO]
+    corners = [
+        atan((float(top / over) - value) / unit) + turn
+        for top, over in counted.T
+        if over
+        for turn in _NEXT_TO
+    ]
     low, high = (value + unit * tan(_last(holds_at, side, corners)) for side in (-1, 1))
     return Ratio(value, se, (low, high))
 

@@ -90,5 +90,8 @@ def set_law(mechanism: SetMechanism) -> FloatArray:
 
     The caller limits their number.
     """
-    rows = [[float(mechanism.probability(y, x)) for y in mechanism.symbols()] for x in range(mechanism.answers)]
+    rows = [
+        [float(mechanism.probability(y, x)) for y in mechanism.symbols()]
+        for x in range(mechanism.answers)
+    ]
     return np.array(rows, dtype=np.float64)

@@ -140,7 +140,9 @@ class SetEvidence:
             return None
         held = [self._counts.pairs[x][x] for x in range(self.answers)]
         even, total, k = Fraction(1, self.answers), sum(held), self._q1 - self._q0
-        return tuple(even + Fraction(self.answers * h - total, self.answers * self.n) / k for h in held)
+        return tuple(
+            even + Fraction(self.answers * h - total, self.answers * self.n) / k for h in held
+        )
 
     @property
     def condition(self) -> float:
@@ -161,7 +163,10 @@ class SetEvidence:
         # In integers, because pairs·n − ones·ones cancels at large n.
         n, pairs = self.n, self._counts.pairs
         ones = [pairs[x][x] for x in range(self.answers)]
-        exact = [[(n * c - ones[x] * ones[z]) / (n * n) for z, c in enumerate(row)] for x, row in enumerate(pairs)]
+        exact = [
+            [(n * c - ones[x] * ones[z]) / (n * n) for z, c in enumerate(row)]
+            for x, row in enumerate(pairs)
+        ]
         return self._decoded(np.array(exact))
 
     def truth_moments(self) -> FloatArray:
@@ -224,7 +229,9 @@ class SetEvidence:
         p = self.shares
         if p is None:
             return None
-        near = onto_simplex(np.array([float(v) for v in p if v is not None])) if best is None else best
+        near = (
+            onto_simplex(np.array([float(v) for v in p if v is not None])) if best is None else best
+        )
         return set_fit(
             self._mechanism,
             self.n,

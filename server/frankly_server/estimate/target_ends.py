@@ -70,7 +70,9 @@ class TargetEnds:
             return [None] * len(self.scores)
         n = self._evidence.n
         return [
-            None if score.two is None else chernoff.displayed(intervals.exact(score.two, n, level), [(score, w)])
+            None
+            if score.two is None
+            else chernoff.displayed(intervals.exact(score.two, n, level), [(score, w)])
             for score, w in self._scores_and_weights()
         ]
 
@@ -235,6 +237,7 @@ def row_flags(
         "imprecise": value is not None and margin > IMPRECISE * abs(value),
         "margin_too_wide": margin > high - low > 0,
         "few_informative": informative is not None and informative < FEW and high > low,
-        "reports_do_not_fit": worst is not None and beyond > max(FAR * worst, VANISHED * (high - low)),
+        "reports_do_not_fit": worst is not None
+        and beyond > max(FAR * worst, VANISHED * (high - low)),
     }
     return [name for name, holds in conditions.items() if holds]

@@ -159,12 +159,16 @@ class Admissions:
     def admit(self, survey_id: str, report: Any, now: datetime) -> Admitted | InvalidInput:
         """Return the admitted report (of bytes or parsed JSON), or the reason of its refusal."""
         try:
-            parsed = Report.from_bytes(report) if isinstance(report, bytes) else Report.from_json(report)
+            parsed = (
+                Report.from_bytes(report) if isinstance(report, bytes) else Report.from_json(report)
+            )
             admission = self._by_digest.get(parsed.doc) or self._load(survey_id, parsed.doc)
             if admission is None or admission.survey != survey_id:
                 # An unknown survey is the better explanation, so it is checked first.
                 self.require_survey(survey_id)
-                message = "the report names a document that is not this survey's; fetch the survey again"
+                message = (
+                    "the report names a document that is not this survey's; fetch the survey again"
+                )
                 raise InvalidInput(Problem.DOC_MISMATCH, message, "doc")
             return Admitted(
                 admission.admit(parsed, now),

@@ -82,7 +82,10 @@ class Intake:
         admissions = [self._admissions.admit(survey_id, report, now) for report in reports]
         admitted = [admission for admission in admissions if isinstance(admission, Admitted)]
         stored = iter(store(self._database, survey_id, admitted) if admitted else ())
-        results = [admission if isinstance(admission, InvalidInput) else next(stored) for admission in admissions]
+        results = [
+            admission if isinstance(admission, InvalidInput) else next(stored)
+            for admission in admissions
+        ]
         if refused := [result for result in results if isinstance(result, InvalidInput)]:
             self._count(survey_id, now, refused)
         return results

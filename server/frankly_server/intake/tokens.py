@@ -121,7 +121,9 @@ def spend_all(
     # signature and gets its row now.
     fresh = tx.tokens.spend(survey, _hashes(spends, invited=True))
     fresh |= tx.tokens.spend_new(survey, _hashes(spends, invited=False))
-    refused = [(i, spend) for i, spend in spends if spend.hash not in fresh or owners[spend.hash] != i]
+    refused = [
+        (i, spend) for i, spend in spends if spend.hash not in fresh or owners[spend.hash] != i
+    ]
     if not refused:
         return {}  # the usual case needs no further queries
     hashes = {spend.hash for _, spend in refused}

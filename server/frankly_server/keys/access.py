@@ -116,7 +116,9 @@ class Access:
                 raise InvalidInput(Problem.NOT_FOUND, "no working key has this prefix", "prefix")
             row = tx.api_keys.get(prefix)
             # The same answer for a key of another organisation, so that its prefix stays unknown.
-            foreign = organisation is not None and row is not None and row.organisation != organisation
+            foreign = (
+                organisation is not None and row is not None and row.organisation != organisation
+            )
             if foreign or not tx.api_keys.revoke(prefix, format_time(self._clock.now())):
                 raise InvalidInput(Problem.NOT_FOUND, "no working key has this prefix", "prefix")
 

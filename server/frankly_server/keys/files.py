@@ -62,7 +62,8 @@ def read_key(path: Path, passphrase: bytes | None = None) -> SigningKey:
     encrypted = b"ENCRYPTED PRIVATE KEY" in data
     if encrypted and passphrase is None:
         detail = (
-            "the key is encrypted: give its passphrase; keys that a server runs with are protected by their file mode"
+            "the key is encrypted: give its passphrase; keys that a server runs with are "
+            "protected by their file mode"
         )
         raise key_file_problem(path, detail)
     try:

@@ -10,7 +10,15 @@ from frankly_protocol.clock import Clock
 from frankly_protocol.envelope import KEYS_TYPE, Envelope, SigningKey
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
-from frankly_protocol.trust import KeysDocument, LogRole, NamedKey, Role, SignedKeys, accept_keys, write_chain
+from frankly_protocol.trust import (
+    KeysDocument,
+    LogRole,
+    NamedKey,
+    Role,
+    SignedKeys,
+    accept_keys,
+    write_chain,
+)
 from frankly_protocol.trust.chain import MAX_CHAIN_BYTES, MAX_VERSIONS
 from frankly_protocol.trust.keys import MAX_VALIDITY
 from frankly_protocol.trust.notes import LOG
@@ -210,7 +218,11 @@ class Keyring:
         """Return the paths of a role's key files, as in root.pem, root-2.pem, root-0123abcd.pem."""
         stem = Path(name).stem
         # The glob alone also matches other names, such as rootless.pem.
-        return sorted(path for path in self._folder.glob(f"{stem}*.pem") if path.stem.partition("-")[0] == stem)
+        return sorted(
+            path
+            for path in self._folder.glob(f"{stem}*.pem")
+            if path.stem.partition("-")[0] == stem
+        )
 
     def trusted(self) -> KeysDocument:
         """Return the keys document, verified.

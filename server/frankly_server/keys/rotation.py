@@ -20,8 +20,22 @@ from frankly_protocol.trust import KeysDocument, LogRole, NamedKey, Role, Signed
 from frankly_protocol.trust.notes import LOG, WITNESS
 
 from frankly_server.durable import written_whole
-from frankly_server.keys.files import key_file_problem, read_key, read_private, require_private_folder, to_pem
-from frankly_server.keys.keyring import DOCUMENT, LOG_KEY, PUBLISHER, ROOT, VALIDITY, Keyring, version_name
+from frankly_server.keys.files import (
+    key_file_problem,
+    read_key,
+    read_private,
+    require_private_folder,
+    to_pem,
+)
+from frankly_server.keys.keyring import (
+    DOCUMENT,
+    LOG_KEY,
+    PUBLISHER,
+    ROOT,
+    VALIDITY,
+    Keyring,
+    version_name,
+)
 
 PENDING: Final = "keys.next.json"
 
@@ -237,7 +251,9 @@ def _log(
         # The origin stays: it names the tree, which continues under the new key.
         old = replace(old, log=replace(old.log, public=generate()))
     added = dict(change.witnesses)
-    remaining = [w for w in old.witnesses if w.public.key_id not in change.drop and w.name not in added]
+    remaining = [
+        w for w in old.witnesses if w.public.key_id not in change.drop and w.name not in added
+    ]
     witnesses = (*remaining, *(NamedKey(name, public, WITNESS) for name, public in added.items()))
     # Without a given threshold, dropped witnesses lower it: it could not be reached otherwise.
     threshold = change.witness_threshold

@@ -58,7 +58,9 @@ def status(keyring: Keyring, clock: Clock) -> Status:
     lines = _lines(document, "in force", private_ids)
     known_ids = {line.key_id for line in lines}
     if proposal is not None:
-        lines += [line for line in _lines(proposal, "next", private_ids) if line.key_id not in known_ids]
+        lines += [
+            line for line in _lines(proposal, "next", private_ids) if line.key_id not in known_ids
+        ]
         known_ids |= {line.key_id for line in lines}
     for name, role in ((ROOT, "root"), (PUBLISHER, "publisher"), (LOG_KEY, "log")):
         lines += [
@@ -154,9 +156,13 @@ def _remarks(
             f"these keys expire in {days} days: run `frankly keys rotate` before they do",
         )
     if any(line.role == "root" and line.here for line in lines):
-        remarks.append("a root key is in this folder: move it offline, it is needed only to make a new version")
+        remarks.append(
+            "a root key is in this folder: move it offline, it is needed only to make a new version"
+        )
     if waits:
-        remarks.append("a new version waits for root signatures: run `frankly keys sign` where the root keys are")
+        remarks.append(
+            "a new version waits for root signatures: run `frankly keys sign` where the root keys are"
+        )
     if document.log is None or not document.log.witnesses:
         remarks.append("no witness watches the log: links without a pin are refused by devices")
     return tuple(remarks)

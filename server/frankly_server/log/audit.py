@@ -126,7 +126,11 @@ def audit(
         )
         return report
     signed = SignedCheckpoint.from_bytes(site.get("/v1/log/checkpoint", MAX_NOTE_BYTES, TEXT))
-    report.origin, report.size, report.note = keys.log.log.name, signed.checkpoint.size, signed.to_bytes()
+    report.origin, report.size, report.note = (
+        keys.log.log.name,
+        signed.checkpoint.size,
+        signed.to_bytes(),
+    )
     with report.checking("log", "checkpoint"):
         signed.require_log(keys.log.log.note_key)
     try:
@@ -140,7 +144,9 @@ def audit(
         report.entries = _entries(site, report.size)
         _check_root(report, signed)
     documents = {
-        entry.digest: document for entry in report.entries if (document := _document(site, report, entry, keys))
+        entry.digest: document
+        for entry in report.entries
+        if (document := _document(site, report, entry, keys))
     }
     for entry in report.entries:
         with report.checking("proof", entry.digest):
@@ -274,7 +280,11 @@ def _check_versions(
         for digest in digests:
             document = documents.get(digest)
             # Any document of the version before: several of them are a finding already.
-            if document is not None and version > 1 and document.prev not in versions.get(version - 1, []):
+            if (
+                document is not None
+                and version > 1
+                and document.prev not in versions.get(version - 1, [])
+            ):
                 report.findings.append(
                     Finding("chain", survey, f"{digest} does not follow a logged version"),
                 )

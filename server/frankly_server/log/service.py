@@ -239,7 +239,9 @@ class LogService:
                 grown = Tree(self._tree.leaves(self._tree.size))
                 for digest in new_digests:
                     grown.append(document_leaf(digest))
-                self._tree = grown  # not appended in place: other threads may still read the old tree
+                self._tree = (
+                    grown  # not appended in place: other threads may still read the old tree
+                )
             return self._tree
 
 
@@ -254,4 +256,9 @@ def _is_of(signature: NoteSignature, name: str, hint: bytes) -> bool:
 
 def entry_json(entry: LogEntry) -> dict[str, Any]:
     """Return an entry as JSON."""
-    return {"position": entry.position, "digest": entry.document, "survey": entry.survey, "version": entry.version}
+    return {
+        "position": entry.position,
+        "digest": entry.document,
+        "survey": entry.survey,
+        "version": entry.version,
+    }

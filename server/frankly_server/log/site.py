@@ -77,7 +77,9 @@ class HttpSite:
                 method, self._origin + path, data=body, headers=headers, timeout=_TIMEOUT, stream=True,
                 allow_redirects=False,
             ) as response:  # fmt: skip
-                content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+                content_type = (
+                    response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+                )
                 if response.status_code != 200 or content_type != media_type:
                     raise SiteError(
                         f"status {response.status_code}, {content_type or 'no content type'}",

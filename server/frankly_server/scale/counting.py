@@ -50,7 +50,11 @@ class ExportCounts:
     def singles(self, digest: str) -> dict[CountKey, int]:
         """Return the counts of single blocks; see `store.counts.CountsTables.of_document`."""
         cells = self.by_digest[digest].cells.items()
-        return {CountKey(digest, c.block, c.stratum, c.symbol): n for c, n in cells if c.other == NO_BLOCK}
+        return {
+            CountKey(digest, c.block, c.stratum, c.symbol): n
+            for c, n in cells
+            if c.other == NO_BLOCK
+        }
 
     def pairs(self, digest: str) -> dict[PairKey, int]:
         """Return the counts of all pairs of blocks; see `store.counts.CountsTables.pairs`."""

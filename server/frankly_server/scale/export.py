@@ -87,7 +87,9 @@ def _start(database: Database, survey: str, previous: Manifest | None) -> Manife
             "this folder holds the export of another survey: choose another folder",
             "folder",
         )
-    segments_of = {} if previous is None else {row.digest: row.segments for row in previous.documents}
+    segments_of = (
+        {} if previous is None else {row.digest: row.segments for row in previous.documents}
+    )
     with database.reading("begin export") as tx:
         rows = tx.documents.versions(survey)
         if not rows:
@@ -101,7 +103,8 @@ def _start(database: Database, survey: str, previous: Manifest | None) -> Manife
             segments = tuple(
                 segment
                 for segment in segments_of.get(row.digest, ())
-                if tx.exporting.number(survey, row.digest, segment.after, segment.last) == segment.rows
+                if tx.exporting.number(survey, row.digest, segment.after, segment.last)
+                == segment.rows
             )
             documents.append(ExportedDocument(row.digest, row.version, row.envelope, segments))
     return Manifest(survey, tuple(documents))

@@ -165,7 +165,8 @@ def _document_of_json(value: Mapping[str, Any]) -> ExportedDocument:
 
 def _segments_of_json(values: Sequence[Mapping[str, Any]]) -> tuple[Segment, ...]:
     segments = [
-        Segment(str(v["file"]), str(v["after"]), str(v["last"]), int(v["rows"]), str(v["sha256"])) for v in values
+        Segment(str(v["file"]), str(v["after"]), str(v["last"]), int(v["rows"]), str(v["sha256"]))
+        for v in values
     ]
     # A manifest from elsewhere must not make the engine read other files.
     if any(".." in Path(row.file).parts or Path(row.file).is_absolute() for row in segments):

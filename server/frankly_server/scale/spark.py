@@ -57,7 +57,12 @@ class Spark:
         require_one_report_per_id(reports + conflicts, reports)
         return DocumentCounts(totals, reports)
 
-    def grouped_reports(self, files: Sequence[Path], layout: Layout, rows: int) -> Iterator[GroupedReports]:  # noqa: ARG002 - as above
+    def grouped_reports(
+        self,
+        files: Sequence[Path],
+        layout: Layout,
+        rows: int,  # noqa: ARG002
+    ) -> Iterator[GroupedReports]:  # noqa: ARG002, RUF100
         """Group by all columns, in one job of two shuffles."""
         names = [STRATUM, *map(block_column, range(len(layout.radices)))]
         with self._session() as spark:

@@ -68,7 +68,10 @@ class ApiKeysTable:
     def revoke(self, prefix: str, at: str) -> bool:
         """Mark a working key as revoked; return False if no working key has this prefix."""
         working = (api_keys.c.prefix == prefix) & api_keys.c.revoked.is_(None)
-        return self._connection.execute(update(api_keys).where(working).values(revoked=at)).rowcount == 1
+        return (
+            self._connection.execute(update(api_keys).where(working).values(revoked=at)).rowcount
+            == 1
+        )
 
 
 def _keys_with_scopes() -> Select[tuple[object, ...]]:

@@ -50,4 +50,6 @@ class AuditTrail:
         if before is not None:
             condition &= audit_events.c.position < before
         query = select(audit_events).where(condition).order_by(audit_events.c.position.desc())
-        return [AuditEvent(**row) for row in self._connection.execute(query.limit(limit)).mappings()]
+        return [
+            AuditEvent(**row) for row in self._connection.execute(query.limit(limit)).mappings()
+        ]

@@ -167,7 +167,9 @@ def _read_manifest(archive: zipfile.ZipFile) -> Contents:
     try:
         with archive.open(_MANIFEST) as file:
             body = json.loads(file.read(_MAX_MANIFEST_BYTES))
-        tables = {str(name): (int(t["rows"]), str(t["sha256"])) for name, t in body["tables"].items()}
+        tables = {
+            str(name): (int(t["rows"]), str(t["sha256"])) for name, t in body["tables"].items()
+        }
         contents = Contents(str(body["schema"]), tables)
         if body["format"] != FORMAT:
             raise BackupBroken(f"this program reads {FORMAT}", "format")
@@ -175,7 +177,8 @@ def _read_manifest(archive: zipfile.ZipFile) -> Contents:
         raise BackupBroken("the manifest is missing or cannot be read", _MANIFEST) from None
     if contents.schema != SCHEMA_VERSION:
         message = (
-            f"the backup has schema {contents.schema}, this program {SCHEMA_VERSION}: restore with its own version"
+            f"the backup has schema {contents.schema}, this program {SCHEMA_VERSION}: restore "
+            "with its own version"
         )
         raise BackupBroken(message, "schema")
     if set(contents.tables) != set(TABLES):

@@ -18,7 +18,10 @@ class DaysTable:
     def add(self, survey_id: str, day: str, events: Mapping[str, int]) -> None:
         """Add to the counters of one day (``YYYY-MM-DD``)."""
         if events:
-            rows = [{"survey": survey_id, "day": day, "event": event, "n": n} for event, n in sorted(events.items())]
+            rows = [
+                {"survey": survey_id, "day": day, "event": event, "n": n}
+                for event, n in sorted(events.items())
+            ]
             add_to(*driver_of(self._connection), day_counts, rows)
 
     def erase(self, survey_id: str) -> int:

@@ -55,7 +55,9 @@ class DocumentsTable:
         """Return every published version of a survey, oldest first."""
         if not is_id(survey_id):
             return []
-        query = select(documents).where(documents.c.survey == survey_id).order_by(documents.c.version)
+        query = (
+            select(documents).where(documents.c.survey == survey_id).order_by(documents.c.version)
+        )
         return [DocumentRow(**row) for row in self._connection.execute(query).mappings()]
 
     def add(self, row: DocumentRow) -> bool:

@@ -91,7 +91,9 @@ class Releases:
         # Each statement counts the rows that it changes itself. A report stored between the two
         # waits for the next release.
         self._run(f"DELETE FROM reports WHERE {_REMAINDER} < :step", values)  # noqa: S608
-        withheld = f"UPDATE reports SET release = :release, strata = :stratum WHERE {_REMAINDER} >= :step"  # noqa: S608
+        withheld = (
+            f"UPDATE reports SET release = :release, strata = :stratum WHERE {_REMAINDER} >= :step"  # noqa: S608
+        )
         self._run(withheld, values | {"stratum": WITHHELD_STRATUM})
 
     def _run(self, statement: str, values: dict[str, Any]) -> Any:

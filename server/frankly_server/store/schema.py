@@ -102,7 +102,12 @@ surveys = Table(
     metadata,
     Column("id", HexBytes(16), primary_key=True, comment="random, fixed at the first apply"),
     Column("name", String(64), nullable=False, comment="the admin's slug, unique on this server"),
-    Column("definition", Text, nullable=False, comment="the draft as canonical JSON; the next version to publish"),
+    Column(
+        "definition",
+        Text,
+        nullable=False,
+        comment="the draft as canonical JSON; the next version to publish",
+    ),
     UniqueConstraint("name"),
 )
 
@@ -110,10 +115,23 @@ documents = Table(
     "documents",
     metadata,
     Column("digest", DigestBytes(32), primary_key=True, comment="SHA-256 of the signed payload"),
-    Column("survey", HexBytes(16), ForeignKey("surveys.id"), nullable=False, comment="the survey it belongs to"),
+    Column(
+        "survey",
+        HexBytes(16),
+        ForeignKey("surveys.id"),
+        nullable=False,
+        comment="the survey it belongs to",
+    ),
     Column("version", Integer, nullable=False, comment="1, 2, ... within the survey"),
-    Column("source", DigestBytes(32), nullable=False, comment="digest of the definition it was made from"),
-    Column("envelope", LargeBinary, nullable=False, comment="the signed bytes as served; immutable"),
+    Column(
+        "source",
+        DigestBytes(32),
+        nullable=False,
+        comment="digest of the definition it was made from",
+    ),
+    Column(
+        "envelope", LargeBinary, nullable=False, comment="the signed bytes as served; immutable"
+    ),
     UniqueConstraint("survey", "version"),
     CheckConstraint("version >= 1", name="version"),
 )
@@ -121,8 +139,20 @@ documents = Table(
 log_entries = Table(
     "log_entries",
     metadata,
-    Column("position", Integer, primary_key=True, autoincrement=False, comment="index of the leaf, from 0, no gaps"),
-    Column("document", DigestBytes(32), ForeignKey("documents.digest"), nullable=False, comment="the entry logged"),
+    Column(
+        "position",
+        Integer,
+        primary_key=True,
+        autoincrement=False,
+        comment="index of the leaf, from 0, no gaps",
+    ),
+    Column(
+        "document",
+        DigestBytes(32),
+        ForeignKey("documents.digest"),
+        nullable=False,
+        comment="the entry logged",
+    ),
     UniqueConstraint("document"),
     CheckConstraint("position >= 0", name="position"),
 )
@@ -130,7 +160,13 @@ log_entries = Table(
 log_cosignatures = Table(
     "log_cosignatures",
     metadata,
-    Column("size", Integer, primary_key=True, autoincrement=False, comment="how many entries the witness saw"),
+    Column(
+        "size",
+        Integer,
+        primary_key=True,
+        autoincrement=False,
+        comment="how many entries the witness saw",
+    ),
     Column("key_id", HexBytes(32), primary_key=True, comment="the witness' key"),
     Column("line", String(1000), nullable=False, comment="its newest signature line on that head"),
     CheckConstraint("size >= 0", name="size"),
@@ -144,9 +180,24 @@ reports = Table(
     metadata,
     Column("survey", HexBytes(16), primary_key=True, comment="the survey answered"),
     Column("id", HexBytes(16), primary_key=True, comment="random, minted on the device"),
-    Column("document", DigestBytes(32), nullable=False, comment="the document whose mechanism made the symbols"),
-    Column("symbols", Text, nullable=False, comment="randomised symbols, one per block, comma-separated"),
-    Column("strata", Text, nullable=False, comment="public strata as canonical JSON, empty if none or not told"),
+    Column(
+        "document",
+        DigestBytes(32),
+        nullable=False,
+        comment="the document whose mechanism made the symbols",
+    ),
+    Column(
+        "symbols",
+        Text,
+        nullable=False,
+        comment="randomised symbols, one per block, comma-separated",
+    ),
+    Column(
+        "strata",
+        Text,
+        nullable=False,
+        comment="public strata as canonical JSON, empty if none or not told",
+    ),
     Column("release", Integer, comment="the release that counted it; null while it is pending"),
     sqlite_with_rowid=False,  # a rowid would record the order of arrival
 )
@@ -154,8 +205,19 @@ reports = Table(
 batches = Table(
     "batches",
     metadata,
-    Column("document", DigestBytes(32), primary_key=True, comment="the document whose mechanism made the symbols"),
-    Column("release", Integer, primary_key=True, autoincrement=False, comment="1, 2, ... within the document"),
+    Column(
+        "document",
+        DigestBytes(32),
+        primary_key=True,
+        comment="the document whose mechanism made the symbols",
+    ),
+    Column(
+        "release",
+        Integer,
+        primary_key=True,
+        autoincrement=False,
+        comment="1, 2, ... within the document",
+    ),
     Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
     Column("released", String(20), nullable=False, comment="when, UTC, RFC 3339"),
     Column("n", BigInteger, nullable=False, comment="its reports; never changed"),
@@ -167,8 +229,19 @@ batches = Table(
 counts = Table(
     "batch_counts",
     metadata,
-    Column("document", DigestBytes(32), primary_key=True, comment="the document whose mechanism made the symbols"),
-    Column("block", SmallInteger, primary_key=True, autoincrement=False, comment="position of the block, from 0"),
+    Column(
+        "document",
+        DigestBytes(32),
+        primary_key=True,
+        comment="the document whose mechanism made the symbols",
+    ),
+    Column(
+        "block",
+        SmallInteger,
+        primary_key=True,
+        autoincrement=False,
+        comment="position of the block, from 0",
+    ),
     Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
     Column("symbol", Integer, primary_key=True, autoincrement=False, comment="the report symbol"),
     Column("n", BigInteger, nullable=False, comment="released reports with this symbol"),
@@ -179,12 +252,41 @@ counts = Table(
 pair_counts = Table(
     "batch_pair_counts",
     metadata,
-    Column("document", DigestBytes(32), primary_key=True, comment="the document whose mechanism made the symbols"),
-    Column("block", SmallInteger, primary_key=True, autoincrement=False, comment="position of the block, from 0"),
-    Column("other", SmallInteger, primary_key=True, autoincrement=False, comment="a later block, or a set's own"),
+    Column(
+        "document",
+        DigestBytes(32),
+        primary_key=True,
+        comment="the document whose mechanism made the symbols",
+    ),
+    Column(
+        "block",
+        SmallInteger,
+        primary_key=True,
+        autoincrement=False,
+        comment="position of the block, from 0",
+    ),
+    Column(
+        "other",
+        SmallInteger,
+        primary_key=True,
+        autoincrement=False,
+        comment="a later block, or a set's own",
+    ),
     Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
-    Column("symbol", Integer, primary_key=True, autoincrement=False, comment="of the block, or a set's position"),
-    Column("other_symbol", Integer, primary_key=True, autoincrement=False, comment="of the other, or a later position"),
+    Column(
+        "symbol",
+        Integer,
+        primary_key=True,
+        autoincrement=False,
+        comment="of the block, or a set's position",
+    ),
+    Column(
+        "other_symbol",
+        Integer,
+        primary_key=True,
+        autoincrement=False,
+        comment="of the other, or a later position",
+    ),
     Column("n", BigInteger, nullable=False, comment="released reports with both"),
     CheckConstraint("n >= 0", name="n"),
     sqlite_with_rowid=False,
@@ -193,11 +295,28 @@ pair_counts = Table(
 counts_by_day = Table(
     "batch_counts_by_day",
     metadata,
-    Column("document", DigestBytes(32), primary_key=True, comment="the document whose mechanism made the symbols"),
-    Column("block", SmallInteger, primary_key=True, autoincrement=False, comment="position of the block, from 0"),
+    Column(
+        "document",
+        DigestBytes(32),
+        primary_key=True,
+        comment="the document whose mechanism made the symbols",
+    ),
+    Column(
+        "block",
+        SmallInteger,
+        primary_key=True,
+        autoincrement=False,
+        comment="position of the block, from 0",
+    ),
     Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
     Column("day", String(10), primary_key=True, comment="UTC day of the release"),
-    Column("symbol", Integer, primary_key=True, autoincrement=False, comment="the report symbol, or a set's position"),
+    Column(
+        "symbol",
+        Integer,
+        primary_key=True,
+        autoincrement=False,
+        comment="the report symbol, or a set's position",
+    ),
     Column(
         "other_symbol",
         Integer,
@@ -205,7 +324,9 @@ counts_by_day = Table(
         autoincrement=False,
         comment="a set's later position; -1 for a symbol alone",
     ),
-    Column("n", BigInteger, nullable=False, comment="reports released on that day with this symbol"),
+    Column(
+        "n", BigInteger, nullable=False, comment="reports released on that day with this symbol"
+    ),
     CheckConstraint("n >= 0", name="n"),
     sqlite_with_rowid=False,
 )
@@ -225,16 +346,37 @@ tokens = Table(
     "tokens",
     metadata,
     Column("survey", HexBytes(16), primary_key=True, comment="the survey the token opens, once"),
-    Column("hash", HexBytes(32), primary_key=True, comment="SHA-256 of the token; the token itself is not kept"),
-    Column("spent", Boolean, nullable=False, comment="used; by whom, when and for which report is not kept"),
-    Column("settled", Boolean, nullable=False, server_default=false(), comment="rewritten since it was spent"),
+    Column(
+        "hash",
+        HexBytes(32),
+        primary_key=True,
+        comment="SHA-256 of the token; the token itself is not kept",
+    ),
+    Column(
+        "spent",
+        Boolean,
+        nullable=False,
+        comment="used; by whom, when and for which report is not kept",
+    ),
+    Column(
+        "settled",
+        Boolean,
+        nullable=False,
+        server_default=false(),
+        comment="rewritten since it was spent",
+    ),
     sqlite_with_rowid=False,  # a rowid would record the order of arrival
 )
 
 api_keys = Table(
     "api_keys",
     metadata,
-    Column("prefix", String(16), primary_key=True, comment="first characters of the secret part, shown in lists"),
+    Column(
+        "prefix",
+        String(16),
+        primary_key=True,
+        comment="first characters of the secret part, shown in lists",
+    ),
     Column("hash", HexBytes(32), nullable=False, comment="SHA-256 of the whole key"),
     Column("role", String(16), nullable=False, comment="admin or analyst"),
     Column("label", String(200), nullable=False, comment="the admin's note"),

@@ -71,7 +71,11 @@ class Layout:
         radices = tuple(_radices(mechanism) for mechanism in mechanisms)
         sets, remaining_rows = [], MOST_SET_ROWS
         for i, mechanism in enumerate(mechanisms):
-            if not radices[i] and is_set(mechanism) and (rows := _pairs_held(mechanism)) <= remaining_rows:
+            if (
+                not radices[i]
+                and is_set(mechanism)
+                and (rows := _pairs_held(mechanism)) <= remaining_rows
+            ):
                 sets.append(i)
                 remaining_rows -= rows
         numbered = [i for i, sizes in enumerate(radices) if sizes and not is_set(mechanisms[i])]

@@ -24,7 +24,9 @@ class TokensTable:
 
     def add(self, survey: str, hashes: Sequence[str]) -> None:
         """Insert new invite tokens in the order of their hashes, which hides when each was made."""
-        rows = [{"survey": survey, "hash": token_hash, "spent": False} for token_hash in sorted(hashes)]
+        rows = [
+            {"survey": survey, "hash": token_hash, "spent": False} for token_hash in sorted(hashes)
+        ]
         self._connection.execute(insert(tokens), rows)
 
     def spend(self, survey: str, hashes: Iterable[str]) -> set[str]:
@@ -33,7 +35,11 @@ class TokensTable:
         # One by one in sorted order: a single UPDATE takes its row locks in no fixed order, and two
         # requests with the same tokens could deadlock.
         for token_hash in sorted(set(hashes)):
-            unspent = (tokens.c.survey == survey) & (tokens.c.hash == token_hash) & tokens.c.spent.is_(False)
+            unspent = (
+                (tokens.c.survey == survey)
+                & (tokens.c.hash == token_hash)
+                & tokens.c.spent.is_(False)
+            )
             change = update(tokens).where(unspent).values(spent=True).returning(tokens.c.hash)
             spent |= set(self._connection.execute(change).scalars())
         return spent
@@ -43,7 +49,10 @@ class TokensTable:
 
         Returns the hashes that were new.
         """
-        rows = [{"survey": survey, "hash": token_hash, "spent": True} for token_hash in sorted(set(hashes))]
+        rows = [
+            {"survey": survey, "hash": token_hash, "spent": True}
+            for token_hash in sorted(set(hashes))
+        ]
         return set(add_new(*driver_of(self._connection), tokens, rows, "hash"))
 
     def known(self, survey: str, hashes: Iterable[str]) -> set[str]:

@@ -95,7 +95,9 @@ def _bind_converters(
     return tuple(
         (
             name,
-            partial(kind.process_bind_param, dialect=dialect) if isinstance(kind, TypeDecorator) else _same,
+            partial(kind.process_bind_param, dialect=dialect)
+            if isinstance(kind, TypeDecorator)
+            else _same,
         )
         for name, kind in types
     )
@@ -122,7 +124,11 @@ def array(values: Sequence[Any]) -> str:
 def _result_converter(dialect: Dialect, table: Table, name: str) -> Callable[[Any], Any]:
     """Return the conversion of a column's values from the driver to Python."""
     kind = table.columns[name].type
-    return partial(kind.process_result_value, dialect=dialect) if isinstance(kind, TypeDecorator) else _same
+    return (
+        partial(kind.process_result_value, dialect=dialect)
+        if isinstance(kind, TypeDecorator)
+        else _same
+    )
 
 
 @cache

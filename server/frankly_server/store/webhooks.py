@@ -25,16 +25,37 @@ from frankly_server.store.upsert import insert_new
 webhooks = Table(
     "webhooks",
     metadata,
-    Column("survey", HexBytes(16), ForeignKey("surveys.id"), primary_key=True, comment="the survey it is about"),
-    Column("url", String(500), nullable=False, comment="https address on a host the operator allows"),
-    Column("secret", String(64), nullable=False, comment="HMAC key, hex; signing needs it as it is"),
+    Column(
+        "survey",
+        HexBytes(16),
+        ForeignKey("surveys.id"),
+        primary_key=True,
+        comment="the survey it is about",
+    ),
+    Column(
+        "url", String(500), nullable=False, comment="https address on a host the operator allows"
+    ),
+    Column(
+        "secret", String(64), nullable=False, comment="HMAC key, hex; signing needs it as it is"
+    ),
 )
 
 deliveries = Table(
     "webhook_deliveries",
     metadata,
-    Column("survey", HexBytes(16), ForeignKey("surveys.id"), primary_key=True, comment="the survey it is about"),
-    Column("event", String(64), primary_key=True, comment="what happened, and to which version: told once"),
+    Column(
+        "survey",
+        HexBytes(16),
+        ForeignKey("surveys.id"),
+        primary_key=True,
+        comment="the survey it is about",
+    ),
+    Column(
+        "event",
+        String(64),
+        primary_key=True,
+        comment="what happened, and to which version: told once",
+    ),
     Column("id", HexBytes(16), nullable=False, comment="random; the same in every try"),
     Column("body", Text, nullable=False, comment="the JSON that is sent, the same in every try"),
     Column("state", String(16), nullable=False, comment="waiting, delivered or failed"),

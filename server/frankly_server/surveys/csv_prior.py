@@ -70,9 +70,13 @@ def public_questions(strata: Any) -> tuple[PublicQuestion, ...]:
             listed = question.get("choices")
             choice_list = listed if isinstance(listed, list) else []
             choices = [
-                choice for choice in choice_list if isinstance(choice, Mapping) and isinstance(choice.get("id"), str)
+                choice
+                for choice in choice_list
+                if isinstance(choice, Mapping) and isinstance(choice.get("id"), str)
             ]
-            choice_ids = {name: choice["id"] for choice in choices for name in _names(choice, "label")}
+            choice_ids = {
+                name: choice["id"] for choice in choices for name in _names(choice, "label")
+            }
             questions.append(
                 PublicQuestion(question["id"], frozenset(_names(question, "text")), choice_ids),
             )
@@ -81,7 +85,11 @@ def public_questions(strata: Any) -> tuple[PublicQuestion, ...]:
 
 def _names(value: Mapping[str, Any], text_field: str) -> list[str]:
     texts = value.get(text_field)
-    translations = [text for text in texts.values() if isinstance(text, str)] if isinstance(texts, Mapping) else []
+    translations = (
+        [text for text in texts.values() if isinstance(text, str)]
+        if isinstance(texts, Mapping)
+        else []
+    )
     return [folded(name) for name in (*translations, value["id"])]
 
 
@@ -141,7 +149,11 @@ def _leading(header: Sequence[str], public: Sequence[PublicQuestion]) -> list[Pu
     """Return the public questions that the leading columns name: all, in any order, or none."""
     leading: list[PublicQuestion] = []
     for cell in header:
-        matching = [question for question in public if folded(cell) in question.names and question not in leading]
+        matching = [
+            question
+            for question in public
+            if folded(cell) in question.names and question not in leading
+        ]
         if not matching:
             break
         leading.append(matching[0])
@@ -203,7 +215,11 @@ def _row(line: str, number: int, columns: int, secret_column: int) -> list[str]:
         raise _line_error(Problem.PRIOR_SHAPE, number, message)
     for cell in cells[name_columns:]:
         if not _NUMERAL.fullmatch(cell):
-            hint = "write decimals with a point" if _DECIMAL_COMMA.fullmatch(cell) else "a cell is a count or a share"
+            hint = (
+                "write decimals with a point"
+                if _DECIMAL_COMMA.fullmatch(cell)
+                else "a cell is a count or a share"
+            )
             raise _line_error(Problem.PRIOR_VALUE, number, hint)
     return cells
 

@@ -71,7 +71,13 @@ def _choices(choices: tuple[ChoiceDefinition, ...]) -> tuple[ChoiceDefinition, .
     _no_collision([("id", choice.id, choice.id) for choice in choices])
     # The survey checks elsewhere that every text has every language.
     for language in choices[0].label:
-        _no_collision([("label", c.label[language], folded(c.label[language])) for c in choices if language in c.label])
+        _no_collision(
+            [
+                ("label", c.label[language], folded(c.label[language]))
+                for c in choices
+                if language in c.label
+            ]
+        )
     return choices
 
 
@@ -170,7 +176,9 @@ class BlockDefinition(ExplicitParameters, Levels):
     @property
     def in_pairs(self) -> bool:
         """True if answers are pairs (s, u), so that the prior has a row per s and a column per u."""
-        return self.mechanism in PAIRS or any(levels.notion == "rldp" for levels in self.protections)
+        return self.mechanism in PAIRS or any(
+            levels.notion == "rldp" for levels in self.protections
+        )
 
     def _check_prior(self, prior: PriorDefinition, *, named: bool) -> None:
         rows = len(prior.tables[0])
@@ -208,7 +216,9 @@ class TokensDefinition(ClosedModel):
             # The parser of devices: a key that they cannot read is refused here.
             token_verifier(self.rule)
         except InvalidInput:
-            message = "the issuer's key is RSA of 2048 to 4096 bits, DER in base64url without padding"
+            message = (
+                "the issuer's key is RSA of 2048 to 4096 bits, DER in base64url without padding"
+            )
             raise custom(Problem.DEFINITION_INVALID, message) from None
         return self
 
@@ -345,7 +355,11 @@ def _unless_null(schema: Any) -> Any:
         return [_unless_null(item) for item in schema if item != {"type": "null"}]
     if not isinstance(schema, dict):
         return schema
-    without_null = {key: _unless_null(value) for key, value in schema.items() if (key, value) != ("default", None)}
+    without_null = {
+        key: _unless_null(value)
+        for key, value in schema.items()
+        if (key, value) != ("default", None)
+    }
     # pydantic writes an optional field as anyOf with null; without null one option is left.
     single = without_null.pop("anyOf") if len(without_null.get("anyOf", ())) == 1 else ()
     return {**without_null, **{key: value for option in single for key, value in option.items()}}
@@ -378,7 +392,10 @@ def parse_value(value: Any) -> SurveyDefinition:
 
 def _in_order(survey: SurveyDefinition, i: int) -> BlockDefinition:
     """Return a block with its strata in the document's order. Raises InvalidInput(prior_shape)."""
-    block, questions = survey.blocks[i], [(q.id, [choice.id for choice in q.choices]) for q in survey.strata]
+    block, questions = (
+        survey.blocks[i],
+        [(q.id, [choice.id for choice in q.choices]) for q in survey.strata],
+    )
     if block.prior is None:
         return block
     return block.model_copy(update={

@@ -10,7 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from frankly_protocol.audit import DEVICE_CAP, ReportLevel, exp_lower, is_endless, ln_up, report_level
+from frankly_protocol.audit import (
+    DEVICE_CAP,
+    ReportLevel,
+    exp_lower,
+    is_endless,
+    ln_up,
+    report_level,
+)
 from frankly_protocol.audit.report import LevelBlock, LevelDocument
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
@@ -76,7 +83,9 @@ def require_stated(form: LevelDocument) -> None:
 
 def is_unstated(block: LevelBlock, form: LevelDocument) -> bool:
     """Return True if public questions void a promise, so that only the ceiling is stated."""
-    return bool(form.strata) and any(p.secret is not None and not p.is_stratified for p in block.promises)
+    return bool(form.strata) and any(
+        p.secret is not None and not p.is_stratified for p in block.promises
+    )
 
 
 def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
@@ -89,7 +98,8 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
     )
     if level.odds is not None and level.odds > _CAP:
         message = (
-            f"The whole report reveals up to {ln_up(level.odds)} nats, more than {limit}: there nobody can answer it."
+            f"The whole report reveals up to {ln_up(level.odds)} nats, more than {limit}: there "
+            "nobody can answer it."
         )
         warnings.append(message)
     elif endless := [block.id for block in form.blocks if is_endless(block.ceiling)]:
@@ -112,7 +122,9 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
 
 def _way_out(block: LevelBlock) -> str:
     robust = any(promise.claim.notion == "rldp" for promise in block.promises)
-    return "Take another notion, or " if robust else "Give counts for each stratum (prior.strata), or "
+    return (
+        "Take another notion, or " if robust else "Give counts for each stratum (prior.strata), or "
+    )
 
 
 def _expected(definition: SurveyDefinition, i: int) -> _ExpectedBlock:
@@ -120,5 +132,9 @@ def _expected(definition: SurveyDefinition, i: int) -> _ExpectedBlock:
     promises = block_request(block, f"blocks[{i}]").promises
     claims = [promise.claim for promise in promises]
     # Other notions rest on a prior or bound only the secret: no ceiling before the design.
-    ldp_levels = [Fraction(*claim.level) for claim in claims if claim.notion == "ldp" and claim.level is not None]
+    ldp_levels = [
+        Fraction(*claim.level)
+        for claim in claims
+        if claim.notion == "ldp" and claim.level is not None
+    ]
     return _ExpectedBlock(block.id, promises, min(ldp_levels, default=None))

@@ -108,7 +108,10 @@ def draft_document(
         # The parser names no block; the largest table is the one to make smaller.
         if error.reason == "size":
             raise InvalidInput(Problem.OPTIMISER_LIMIT, _too_large(blocks), "blocks") from None
-        problems = {"privacy": Problem.MECHANISM_NOT_CERTIFIED, "work_limit": Problem.OPTIMISER_LIMIT}
+        problems = {
+            "privacy": Problem.MECHANISM_NOT_CERTIFIED,
+            "work_limit": Problem.OPTIMISER_LIMIT,
+        }
         problem = problems.get(error.reason, Problem.DEFINITION_INVALID)
         raise InvalidInput(problem, error.detail, error.field) from None
     require_stated(document)
@@ -117,7 +120,9 @@ def draft_document(
 
 
 def _too_large(blocks: Sequence[DraftedBlock]) -> str:
-    largest = max(blocks, key=lambda drafted: len(canonical.dumps(drafted.block.mechanism.params_json()))).block
+    largest = max(
+        blocks, key=lambda drafted: len(canonical.dumps(drafted.block.mechanism.params_json()))
+    ).block
     most = canonical.MAX_BYTES // 2**20
     return f"the document would be larger than {most} MiB, most of it the table of block {largest.id}: {SMALLER_TABLES}"
 

@@ -113,7 +113,9 @@ def nats_of_factor(text: str, field: str = "factor") -> str:
 
 def slug(text: str, used: Sequence[str] = ()) -> str:
     """Return an id of a text's letters and digits that is not among those in use."""
-    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
+    ascii_text = (
+        unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
+    )
     base = re.sub(r"[^a-z0-9]+", "-", ascii_text).strip("-")[:40].strip("-") or "q"
     name, number = base, 1
     while name in used:
@@ -126,7 +128,9 @@ def _question(draft: Draft, text: str, choices: Sequence[str]) -> Draft:
     languages = draft["languages"]
     # The form has one field per text.
     if len(languages) > 1:
-        message = "this survey has several languages: edit it as a file, with every text in each language"
+        message = (
+            "this survey has several languages: edit it as a file, with every text in each language"
+        )
         raise InvalidInput(Problem.UNSUPPORTED, message, "languages")
     protected = [question for block in draft["blocks"] for question in block["questions"]]
     used = [question["id"] for question in (*protected, *draft.get("strata", []))]

@@ -26,5 +26,7 @@ class ExplicitParameters(ClosedModel):
         """Return the parameters that are set, as `design` reads them."""
         # The fields of this class only: a block inherits it and has more.
         return {
-            name: getattr(self, name) for name in ExplicitParameters.model_fields if getattr(self, name) is not None
+            name: getattr(self, name)
+            for name in ExplicitParameters.model_fields
+            if getattr(self, name) is not None
         }

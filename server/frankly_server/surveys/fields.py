@@ -16,7 +16,14 @@ from frankly_protocol.clock import format_time, parse_time
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.schema import unsafe_character
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainSerializer,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 
 _SLUG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)

@@ -93,7 +93,11 @@ class Jobs:
         self.get(survey_id, job_id)
         with self._database.transaction("cancel job") as tx:
             row = tx.jobs.get(job_id)
-            return row is not None and not self._is_lost(row) and tx.jobs.ask_to_stop(job_id, self._now())
+            return (
+                row is not None
+                and not self._is_lost(row)
+                and tx.jobs.ask_to_stop(job_id, self._now())
+            )
 
     def _run(self, job: JobRow, on_published: OnPublished) -> None:
         """Publish, and write the result or the error into the job's row."""

@@ -112,7 +112,9 @@ def in_strata_order(
         message = "this survey has no public questions: give the counts of all people as joint"
         raise InvalidInput(Problem.PRIOR_SHAPE, message, f"{field}.strata")
     if prod(len(choices) for _, choices in questions) > MAX_STRATA:
-        message = f"the public questions have more than {MAX_STRATA} combinations: ask fewer of them"
+        message = (
+            f"the public questions have more than {MAX_STRATA} combinations: ask fewer of them"
+        )
         raise InvalidInput(Problem.PRIOR_SHAPE, message, f"{field}.strata")
     by_key: dict[Stratum, StratumDefinition] = {}
     for i, stratum in enumerate(prior.strata):
@@ -153,7 +155,9 @@ def _listed(missing: Sequence[Stratum], questions: Sequence[tuple[str, Sequence[
         )
         for key in missing[:_MAX_LISTED]
     ]
-    return "; ".join(names) + (f"; and {len(missing) - _MAX_LISTED} more" if len(missing) > _MAX_LISTED else "")
+    return "; ".join(names) + (
+        f"; and {len(missing) - _MAX_LISTED} more" if len(missing) > _MAX_LISTED else ""
+    )
 
 
 def summed(tables: Iterable[Table]) -> Table:

@@ -9,7 +9,16 @@ from frankly_protocol.audit import PRIOR_BASED
 from frankly_protocol.problems import Problem
 from pydantic import Field, ValidationInfo, field_validator
 
-from frankly_server.surveys.fields import Cell, ClosedModel, Epsilon, Flag, Side, Slug, Whole, custom
+from frankly_server.surveys.fields import (
+    Cell,
+    ClosedModel,
+    Epsilon,
+    Flag,
+    Side,
+    Slug,
+    Whole,
+    custom,
+)
 
 NotionName = Literal["ldp", "dp", "secret-ldp", "lip", "alip", "srlip", "rldp", "dpv"]
 # alip has two levels, and dpv a probability instead.
@@ -27,7 +36,11 @@ class RobustDefinition(ClosedModel):
     def request_fields(self) -> dict[str, Any]:
         """Return the ball as `design` reads it."""
         order = Decimal(self.order)
-        return {"order": int(order) if order == int(order) else order, "n": self.n, "beta": self.beta}
+        return {
+            "order": int(order) if order == int(order) else order,
+            "n": self.n,
+            "beta": self.beta,
+        }
 
 
 class Levels(ClosedModel):
@@ -75,7 +88,9 @@ class Levels(ClosedModel):
             request["diagonal"] = True
         if self.sensitive is not None:
             # -1 for an unknown name: `design` refuses it with the error for this field.
-            request["sensitive"] = secrets.index(self.sensitive) if self.sensitive in secrets else -1
+            request["sensitive"] = (
+                secrets.index(self.sensitive) if self.sensitive in secrets else -1
+            )
         return request
 
     @property

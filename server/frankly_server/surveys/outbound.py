@@ -41,7 +41,9 @@ def allowed(url: str, hosts: Collection[str]) -> SplitResult:
     Raises InvalidInput: field_type for other addresses, unsupported if the operator allows no host.
     """
     if not hosts:
-        message = "this server has no webhooks: its operator allows hosts with FRANKLY_WEBHOOK_HOSTS"
+        message = (
+            "this server has no webhooks: its operator allows hosts with FRANKLY_WEBHOOK_HOSTS"
+        )
         raise InvalidInput(Problem.UNSUPPORTED, message, "url")
     try:
         # urlsplit silently drops tabs and line breaks, so that it would judge another text.
@@ -52,8 +54,16 @@ def allowed(url: str, hosts: Collection[str]) -> SplitResult:
     # A backslash is a slash for some clients: they would see another host.
     has_login = url_parts.username is not None or url_parts.password is not None
     is_bare = not has_login and not url_parts.fragment and "\\" not in url
-    if url_parts.scheme != "https" or not host or not is_bare or port not in (None, 443) or len(url) > MAX_URL:
-        message = "write an address that begins with https://, without a port, a password or a fragment"
+    if (
+        url_parts.scheme != "https"
+        or not host
+        or not is_bare
+        or port not in (None, 443)
+        or len(url) > MAX_URL
+    ):
+        message = (
+            "write an address that begins with https://, without a port, a password or a fragment"
+        )
         raise InvalidInput(Problem.FIELD_TYPE, message, "url")
     if host not in hosts:
         raise InvalidInput(
@@ -147,7 +157,9 @@ def is_public(address: str) -> bool:
         return False
     if isinstance(parsed, ipaddress.IPv6Address):
         # Gateways forward such addresses to the IPv4 address that they contain.
-        embedded = parsed.ipv4_mapped or parsed.sixtofour or (parsed.teredo[1] if parsed.teredo else None)
+        embedded = (
+            parsed.ipv4_mapped or parsed.sixtofour or (parsed.teredo[1] if parsed.teredo else None)
+        )
         if embedded is not None:
             return is_public(str(embedded))
         if any(parsed in network for network in _NOT_GLOBAL):

@@ -18,7 +18,13 @@ from frankly_server.design.regret import Regret, regret
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.planner import Plan, Setting
 from frankly_server.surveys.definition import BlockDefinition
-from frankly_server.surveys.drafting import DraftedBlock, draft_block, request_of, time_limit, time_slices
+from frankly_server.surveys.drafting import (
+    DraftedBlock,
+    draft_block,
+    request_of,
+    time_limit,
+    time_slices,
+)
 from frankly_server.surveys.priors import block_request
 
 REPORTS: Final = (500, 5_000, 50_000)

@@ -126,9 +126,13 @@ def _by_stratum(block: BlockDefinition) -> Iterator[None]:
 def _request(block: BlockDefinition) -> dict[str, Any]:
     """Return the request of a block in the keys of `frankly design --json`."""
     secrets = _secrets(block, block.prior) if block.prior else ()
-    request = block.request_fields(secrets) | block.explicit_parameters() | {"mechanism": block.mechanism}
+    request = (
+        block.request_fields(secrets) | block.explicit_parameters() | {"mechanism": block.mechanism}
+    )
     # The design uses the sum over all strata; the strata themselves enter through the promises.
-    request["prior"] = {"joint": _rows(summed(block.prior.tables)) if block.prior else [[1] * block.answers]}
+    request["prior"] = {
+        "joint": _rows(summed(block.prior.tables)) if block.prior else [[1] * block.answers]
+    }
     if block.notions:
         request["notions"] = [notion.request_fields(secrets) for notion in block.notions]
     if block.priors:
@@ -146,7 +150,10 @@ def _promises(block: BlockDefinition, claims: Sequence[Claim]) -> tuple[Promise,
     Every notion with a prior has one claim under each of the block's priors, in order.
     """
     # cycle: claims come notion by notion, each with all priors in the same order.
-    priors = cycle(_document_prior(block, name, prior_definition) for name, prior_definition in _named_priors(block))
+    priors = cycle(
+        _document_prior(block, name, prior_definition)
+        for name, prior_definition in _named_priors(block)
+    )
     promises = []
     for claim in claims:
         if claim.joint is not None:
@@ -156,7 +163,9 @@ def _promises(block: BlockDefinition, claims: Sequence[Claim]) -> tuple[Promise,
             promises.append(Promise.under(claim, prior))
         elif claim.notion == "rldp" and block.prior is not None:
             if block.prior.strata:
-                message = "rldp is promised under counts of all people: give joint, and a ceiling_cap"
+                message = (
+                    "rldp is promised under counts of all people: give joint, and a ceiling_cap"
+                )
                 raise InvalidInput(Problem.UNSUPPORTED, message, "prior.strata")
             promises.append(
                 Promise(claim, None, block.prior.secret or block.id, block.prior.source),
@@ -195,7 +204,9 @@ def _require_strata(claim: Claim, prior: DocumentPrior, name: str) -> None:
         possible = [x for x, n in enumerate(map(sum, zip(*prior.table, strict=True))) if n]
         for x in possible:
             if not any(row[x] for row in table):
-                message = f"answer {x} has no mass in this stratum: smooth the counts, or merge strata"
+                message = (
+                    f"answer {x} has no mass in this stratum: smooth the counts, or merge strata"
+                )
                 raise InvalidInput(Problem.CHOICE_UNPROTECTED, message, path)
         # No mechanism can lower a posterior below the share that is known before any report.
         if claim.notion == "dpv" and claim.sensitive is not None and claim.level is not None:
@@ -230,7 +241,9 @@ def prior_columns(block: BlockDefinition) -> tuple[str, ...]:
         *([choice.id for choice in question.choices] for question in block.questions[1:]),
     )
     names = tuple("-".join(ids) for ids in further_answers)
-    width = len(block.prior.tables[0][0])  # a file may divide its questions into s and u differently
+    width = len(
+        block.prior.tables[0][0]
+    )  # a file may divide its questions into s and u differently
     return names if len(names) == width else tuple(str(x) for x in range(width))
 
 

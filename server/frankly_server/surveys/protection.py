@@ -97,7 +97,8 @@ def unsupported_features(block: BlockDefinition) -> tuple[str, ...]:
     """Return the features of a block that the form lacks: sending the form would lose them."""
     features = {
         "several notions at once": bool(block.notions),
-        f"the notion {block.notion}": block.notion is not None and block.notion not in ("ldp", *NOTIONS),
+        f"the notion {block.notion}": block.notion is not None
+        and block.notion not in ("ldp", *NOTIONS),
         "further priors": bool(block.priors),
         "the objective hamming": block.objective == "hamming",
         "the worst target as criterion": block.criterion != "total",
@@ -125,7 +126,9 @@ def _gather(draft: Draft, block: Draft, protection: Protection) -> None:
             "the secret is another question than this one",
             "other",
         )
-    leading = [protection.other] if protection.other is not None and protection.notion == "rldp" else []
+    leading = (
+        [protection.other] if protection.other is not None and protection.notion == "rldp" else []
+    )
     ids = list(dict.fromkeys([*leading, main, *protection.together]))
     if protection.other in ids and not leading:
         message = "the secret cannot be among the questions that are randomised together: leave it by itself"
@@ -139,7 +142,8 @@ def _gather(draft: Draft, block: Draft, protection: Protection) -> None:
     place = draft["blocks"].index(block)
     block["questions"] = gathered
     new_blocks = [
-        {"id": _unused_id(draft, q["id"]), "questions": [q], "notion": "ldp", "epsilon": "1"} for q in released
+        {"id": _unused_id(draft, q["id"]), "questions": [q], "notion": "ldp", "epsilon": "1"}
+        for q in released
     ]
     # Right after this block, so that people still see the questions in their order.
     draft["blocks"][place + 1 : place + 1] = new_blocks
@@ -153,7 +157,9 @@ def _take_question(draft: Draft, block: Draft, name: str) -> Draft:
     for other in draft["blocks"]:
         if other is not block and any(question["id"] == name for question in other["questions"]):
             if len(other["questions"]) > 1:
-                message = "this question goes together with another one already: change that one first"
+                message = (
+                    "this question goes together with another one already: change that one first"
+                )
                 raise InvalidInput(Problem.UNSUPPORTED, message, "together")
             draft["blocks"].remove(other)
             found: Draft = other["questions"][0]
@@ -210,7 +216,8 @@ def _prior(block: Draft, protection: Protection, questions: Mapping[str, Draft])
     }
     if counts.strata:
         prior["strata"] = [
-            {"when": dict(when), "joint": [[joint[s][x] for x in order] for s in rows]} for when, joint in counts.strata
+            {"when": dict(when), "joint": [[joint[s][x] for x in order] for s in rows]}
+            for when, joint in counts.strata
         ]
     else:
         prior["joint"] = [[counts.joint[s][x] for x in order] for s in rows]
@@ -222,7 +229,9 @@ def _names(questions: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     names = []
     for cell in product(*(question["choices"] for question in questions)):
         languages = cell[0]["label"]
-        labels = ("-".join(choice["label"].get(language, "") for choice in cell) for language in languages)
+        labels = (
+            "-".join(choice["label"].get(language, "") for choice in cell) for language in languages
+        )
         names.append(("-".join(choice["id"] for choice in cell), *labels))
     return names
 
@@ -242,7 +251,8 @@ def _order(
     order = [next((places[n] for n in accepted if n in places), None) for accepted in folded_names]
     if None in order or len(labels) != len(names):
         message = (
-            f"the {where} names the {kind} {', '.join(accepted[0] for accepted in names)}, each once, in any order"
+            f"the {where} names the {kind} {', '.join(accepted[0] for accepted in names)}, each "
+            "once, in any order"
         )
         raise InvalidInput(Problem.PRIOR_SHAPE, message, "counts")
     return [place for place in order if place is not None]

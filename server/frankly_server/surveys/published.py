@@ -21,15 +21,20 @@ from frankly_server.store import DocumentRow, Transaction
 from frankly_server.store.standings import StandingRow
 from frankly_server.surveys.devices import is_unstated
 
-_PAUSED: Final = "The survey is paused: devices keep the reports of people who answer now until you resume it."
+_PAUSED: Final = (
+    "The survey is paused: devices keep the reports of people who answer now until you resume it."
+)
 _RETIRED: Final = (
-    "Only retired publisher keys have signed this version: devices refuse it. Run `frankly keys resign` on the server."
+    "Only retired publisher keys have signed this version: devices refuse it. Run `frankly "
+    "keys resign` on the server."
 )
 _ENDED: Final = (
-    "This version closed at {}: devices refuse it. Give the draft times that lie ahead, and publish it again."
+    "This version closed at {}: devices refuse it. Give the draft times that lie ahead, and "
+    "publish it again."
 )
 KEYS_UNUSABLE: Final = (
-    "The keys of this server cannot be used: devices may refuse it. Its operator can ask `frankly doctor`."
+    "The keys of this server cannot be used: devices may refuse it. Its operator can ask "
+    "`frankly doctor`."
 )
 _CLOSED: Final = "closed and archived surveys take no reports: make a new survey"
 _TARGET_MET: Final = "the survey has the {} reports at which it closes itself: raise that number, or make a new survey"
@@ -85,7 +90,9 @@ def promised(document: SurveyDocument) -> list[PublishedBlock]:
     """Return the promises of every block of a document."""
     level = document.report_level
     by_level = {secret.counted for secret in level.secrets.values()}
-    counted_by = {line.block: "level" if line.block in by_level else line.counted_by for line in level.lines}
+    counted_by = {
+        line.block: "level" if line.block in by_level else line.counted_by for line in level.lines
+    }
     return [
         PublishedBlock(
             id=block.id,

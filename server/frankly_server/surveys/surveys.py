@@ -105,7 +105,11 @@ class Surveys:
         warnings, level = warnings_of(expected), expected.report_level
         new = definition.to_json()
         # A dry run reads only and takes no write lock.
-        with self._database.reading("compare survey") if dry_run else self._database.transaction("apply survey") as tx:
+        with (
+            self._database.reading("compare survey")
+            if dry_run
+            else self._database.transaction("apply survey") as tx
+        ):
             row = tx.surveys.by_name(definition.name)
             if row is None:
                 survey_id = None if dry_run else secrets.token_hex(16)

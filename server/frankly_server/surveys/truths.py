@@ -42,11 +42,17 @@ def request_value(truths: Any) -> Any:
 
 
 def _truth_value(truth: str | tuple[str, ...]) -> Any:
-    return truth if isinstance(truth, str) else [Decimal(text) if "." in text else int(text) for text in truth]
+    return (
+        truth
+        if isinstance(truth, str)
+        else [Decimal(text) if "." in text else int(text) for text in truth]
+    )
 
 
 _CELL_SCHEMA: Final = {"type": ["string", "number"]}
-_TRUTH_SCHEMA: Final = {"anyOf": [{"enum": list(_NAMES)}, {"type": "array", "items": _CELL_SCHEMA, "minItems": 2}]}
+_TRUTH_SCHEMA: Final = {
+    "anyOf": [{"enum": list(_NAMES)}, {"type": "array", "items": _CELL_SCHEMA, "minItems": 2}]
+}
 _SCHEMA: Final = {
     "description": "Plausible truths: the mechanism's largest variance over them is the least possible.",
     "anyOf": [

@@ -122,7 +122,9 @@ class Webhooks:
         delivery = secrets.token_hex(16)
         # Stored, so that every attempt sends the same bytes under the same delivery id.
         body = dumps({"delivery": delivery, **facts}).decode()
-        return DeliveryRow(survey_id, event, delivery, body, "waiting", 0, self._now(), "not tried yet")
+        return DeliveryRow(
+            survey_id, event, delivery, body, "waiting", 0, self._now(), "not tried yet"
+        )
 
     def _try(self, hook: WebhookRow, row: DeliveryRow) -> int:
         is_last = row.tries >= len(WAITS_S)
@@ -144,7 +146,10 @@ class Webhooks:
             # Outside a transaction: the request may take 20 seconds.
             status = self._post(hook.url, body, headers)
             # Redirects are failures, because a redirect could lead to a host that is not allowed.
-            state, detail = ("delivered" if 200 <= status < 300 else "waiting"), f"answered {status}"
+            state, detail = (
+                ("delivered" if 200 <= status < 300 else "waiting"),
+                f"answered {status}",
+            )
         except FranklyError as error:
             state, detail = "waiting", error.detail
         with self._database.transaction("settle webhook") as tx:

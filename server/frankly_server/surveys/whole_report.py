@@ -66,7 +66,11 @@ def report_json(level: ReportLevel) -> dict[str, Any]:
     """Return the level in nats as decimal texts, "inf" without a bound; `odds` are log-odds."""
     return {
         "secrets": {
-            name: {"level": ln_up(secret.level), "odds": ln_up(secret.odds), "strata_odds": ln_up(secret.strata_odds)}
+            name: {
+                "level": ln_up(secret.level),
+                "odds": ln_up(secret.odds),
+                "strata_odds": ln_up(secret.strata_odds),
+            }
             for name, secret in level.secrets.items()
         },
         "answers": {"level": ln_up(level.answers.level), "odds": ln_up(level.answers.odds)},

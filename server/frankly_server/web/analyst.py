@@ -40,7 +40,11 @@ _QUERY = (
         {"type": "string", "pattern": r"^0\.[0-9]{1,12}$", "default": "0.95"},
         "Confidence level, strictly between 0 and 1: for 95% write 0.95.",
     ),
-    Query("census", _FLAG, "The respondents are the whole population: margins then hold the privacy noise alone."),
+    Query(
+        "census",
+        _FLAG,
+        "The respondents are the whole population: margins then hold the privacy noise alone.",
+    ),
     Query(
         "population",
         {"type": "string", "pattern": r"^[1-9][0-9]{0,15}$", "example": "1200"},
@@ -73,7 +77,11 @@ _QUERY = (
     ),
     Query("since", _DAY, "Only batches released on this UTC day or later."),
     Query("until", _DAY, "Only batches released on this UTC day or before."),
-    Query("format", {"type": "string", "enum": list(_FORMATS), "default": "json"}, "How the answer is written."),
+    Query(
+        "format",
+        {"type": "string", "enum": list(_FORMATS), "default": "json"},
+        "How the answer is written.",
+    ),
 )
 
 
@@ -130,7 +138,9 @@ def blueprint(services: Services, limits: Limits) -> APIBlueprint:
     @declare(
         routes,
         "plan",
-        answers={200: ("What was solved for, and the margins around it.", reading.JSON, models.Plan)},
+        answers={
+            200: ("What was solved for, and the margins around it.", reading.JSON, models.Plan)
+        },
         problems=_PLAN_PROBLEMS,
         body={reading.JSON: models.PlanRequest},
         secured=True,
@@ -144,7 +154,9 @@ def blueprint(services: Services, limits: Limits) -> APIBlueprint:
         reading.query(())
         reading.content_type({reading.JSON})
         asked = parse_json(reading.body(PLAN_BYTES), max_bytes=PLAN_BYTES, decimals=True)
-        return Response(encode(plan_within(asked, time.monotonic, PLAN_S)), content_type=reading.JSON)
+        return Response(
+            encode(plan_within(asked, time.monotonic, PLAN_S)), content_type=reading.JSON
+        )
 
     return routes
 
@@ -162,6 +174,7 @@ def _targets(text: str) -> Any:
         return parse_json(text.encode(), max_bytes=reading.MAX_QUERY_BYTES, decimals=True)
     except (InvalidInput, UnicodeEncodeError):
         words = (
-            'write shares, or JSON such as ["smokes","drinks"] or {"smokes": {"yes minus no": {"yes": 1, "no": -1}}}'
+            'write shares, or JSON such as ["smokes","drinks"] or {"smokes": {"yes minus no": '
+            '{"yes": 1, "no": -1}}}'
         )
         raise InvalidInput(Problem.TARGETS_INVALID, words, "targets") from None

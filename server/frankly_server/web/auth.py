@@ -18,14 +18,20 @@ def require_role(services: Services, roles: frozenset[str]) -> Principal:
     """
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
-        raise InvalidInput(Problem.UNAUTHENTICATED, "send the header Authorization: Bearer followed by an API key")
+        raise InvalidInput(
+            Problem.UNAUTHENTICATED, "send the header Authorization: Bearer followed by an API key"
+        )
     principal = services.access.authenticate(token.strip())
     if principal.role not in roles:
-        raise InvalidInput(Problem.FORBIDDEN, f"this needs a key of one of the roles: {', '.join(sorted(roles))}")
+        raise InvalidInput(
+            Problem.FORBIDDEN, f"this needs a key of one of the roles: {', '.join(sorted(roles))}"
+        )
     return principal
 
 
 def require_survey(services: Services, holder: Principal, survey_id: str) -> None:
     """Raise InvalidInput(survey_unknown) for a survey that the key does not reach, as for one that does not exist."""
     if not holder.opens(survey_id, services.lifecycle.standing(survey_id).organisation):
-        raise InvalidInput(Problem.SURVEY_UNKNOWN, "no such survey is published here; check the link")
+        raise InvalidInput(
+            Problem.SURVEY_UNKNOWN, "no such survey is published here; check the link"
+        )

@@ -38,8 +38,12 @@ def register(app: Flask) -> None:
 
     def finish(response: Response) -> Response:
         headers = response.headers
-        given = {name.lower() for name, _ in headers}  # the admin's pages allow their own style and script
-        headers.extend([(name, value) for name, value in ALWAYS.items() if name.lower() not in given])
+        given = {
+            name.lower() for name, _ in headers
+        }  # the admin's pages allow their own style and script
+        headers.extend(
+            [(name, value) for name, value in ALWAYS.items() if name.lower() not in given]
+        )
         headers.extend(g.get("limit_headers", ()))
         if response.status_code == 200 and getattr(_view(), "tagged", False):
             _tag(response)
@@ -80,4 +84,11 @@ def _log(response: Response, route: str, method: str, seconds: float) -> None:
     if "error_kind" in g:
         more |= {"error": g.error_kind, "where": g.error_place}
     write = _logger.error if "error" in more else _logger.info
-    write("request", route=route, method=method, status=response.status_code, duration=duration_bucket(seconds), **more)
+    write(
+        "request",
+        route=route,
+        method=method,
+        status=response.status_code,
+        duration=duration_bucket(seconds),
+        **more,
+    )

@@ -50,7 +50,9 @@ here; without it nothing can be answered.</p>
 </html>
 """
 # What a page of another origin may read: everything here is public, and no request carries a credential.
-_OPEN_TO_PAGES: Final = re.compile(r"/sdk/v1/.*|/v1/keys(/chain)?|/v1/log/.*|/v1/surveys/[^/]*/(document|reports)")
+_OPEN_TO_PAGES: Final = re.compile(
+    r"/sdk/v1/.*|/v1/keys(/chain)?|/v1/log/.*|/v1/surveys/[^/]*/(document|reports)"
+)
 REPORTS: Final = re.compile(r"/v1/surveys/([0-9a-f]{32})/reports")
 OPEN: Final = {
     "Access-Control-Allow-Origin": "*",
@@ -71,7 +73,9 @@ def files() -> dict[str, bytes]:
     """
     packaged = _HERE.parents[1] / "browser"
     folder = packaged if packaged.is_dir() else _HERE.parents[3] / "client_sdk" / "browser" / "src"
-    found = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix in _TYPES}
+    found = {
+        path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix in _TYPES
+    }
     if "hosted.js" not in found:
         raise FileNotFoundError(folder)
     return found
@@ -79,7 +83,9 @@ def files() -> dict[str, bytes]:
 
 def integrity(content: bytes, algorithm: str = "sha384") -> str:
     """Return the value for an `integrity` attribute, or with sha256 for a policy's source."""
-    return f"{algorithm}-" + base64.b64encode(hashlib.new(algorithm, content).digest()).decode("ascii")
+    return f"{algorithm}-" + base64.b64encode(hashlib.new(algorithm, content).digest()).decode(
+        "ascii"
+    )
 
 
 def import_map(served: dict[str, bytes], origin: str = "") -> str:
@@ -87,14 +93,22 @@ def import_map(served: dict[str, bytes], origin: str = "") -> str:
 
     It covers modules that other modules import, too; an `integrity` attribute covers the first one alone.
     """
-    modules = {f"{origin}/sdk/v1/{name}": integrity(content) for name, content in served.items() if name[-3:] == ".js"}
+    modules = {
+        f"{origin}/sdk/v1/{name}": integrity(content)
+        for name, content in served.items()
+        if name[-3:] == ".js"
+    }
     return json.dumps({"integrity": modules}, indent=0)
 
 
 def hosted_page(served: dict[str, bytes]) -> tuple[str, str]:
     """Return the page and its Content-Security-Policy, which lets the one inline text pass by its hash."""
     modules = import_map(served)
-    values = {"modules": modules, "style": integrity(served["hosted.css"]), "script": integrity(served["hosted.js"])}
+    values = {
+        "modules": modules,
+        "style": integrity(served["hosted.css"]),
+        "script": integrity(served["hosted.js"]),
+    }
     return _PAGE.format(**values), _POLICY.format(hash=integrity(modules.encode(), "sha256"))
 
 
@@ -109,7 +123,11 @@ def blueprint(services: Services) -> APIBlueprint:
         routes,
         "hostedPage",
         answers={
-            200: ("A page that answers this survey; its link's fragment pins the document.", "text/html", PageText)
+            200: (
+                "A page that answers this survey; its link's fragment pins the document.",
+                "text/html",
+                PageText,
+            )
         },
         problems=(Problem.SURVEY_UNKNOWN,),
     )
@@ -133,7 +151,9 @@ def blueprint(services: Services) -> APIBlueprint:
         """Return one file of the browser SDK, for demonstrations: for the strong promise, bundle your own copy."""
         reading.query(())
         if name not in served:
-            raise InvalidInput(Problem.NOT_FOUND, "the SDK has no such file; begin with /sdk/v1/index.js")
+            raise InvalidInput(
+                Problem.NOT_FOUND, "the SDK has no such file; begin with /sdk/v1/index.js"
+            )
         response = Response(served[name], content_type=_TYPES[Path(name).suffix])
         response.headers["Cache-Control"] = f"public, max-age={_SECONDS}"
         if name == "verifier.js":

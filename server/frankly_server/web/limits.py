@@ -25,7 +25,10 @@ class TooMany(InvalidInput):
     """More than the limit of this name and kind; the same request may be sent again after `retry_after_s` seconds."""
 
     def __init__(self, allowance: BucketLevel) -> None:
-        super().__init__(Problem.TOO_MANY, f"send the same request again in {allowance.retry_after_s} s, not earlier")
+        super().__init__(
+            Problem.TOO_MANY,
+            f"send the same request again in {allowance.retry_after_s} s, not earlier",
+        )
         self.retry_after_s = allowance.retry_after_s
 
 

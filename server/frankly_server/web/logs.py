@@ -38,7 +38,9 @@ def code_place(trace: TracebackType | None) -> str:
     return f"{trace.tb_frame.f_globals.get('__name__', 'unknown')}:{trace.tb_lineno}"
 
 
-def keep_allowed(_logger: Any, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def keep_allowed(
+    _logger: Any, _name: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
     """Drop every field that is not on the list (a structlog processor)."""
     return {key: value for key, value in event.items() if key in FIELDS}
 

@@ -67,17 +67,25 @@ class Metrics:
             limited, in_flight = dict(self._limited), self._in_flight
         lines = _head("frankly_requests_total", "counter", "Answers by route, method and status.")
         for (route, method, status), n in sorted(answers.items()):
-            lines.append(f'frankly_requests_total{{route="{route}",method="{method}",status="{status}"}} {n}')
+            lines.append(
+                f'frankly_requests_total{{route="{route}",method="{method}",status="{status}"}} {n}'
+            )
         lines += _head("frankly_request_seconds", "histogram", "Time from request to answer.")
         for route in sorted(seconds):
             total = sum(n for (name, _, _), n in answers.items() if name == route)
             for edge in SECONDS:
-                lines.append(f'frankly_request_seconds_bucket{{route="{route}",le="{edge:g}"}} {within[route, edge]}')
+                lines.append(
+                    f'frankly_request_seconds_bucket{{route="{route}",le="{edge:g}"}} {within[route, edge]}'
+                )
             lines.append(f'frankly_request_seconds_bucket{{route="{route}",le="+Inf"}} {total}')
             lines.append(f'frankly_request_seconds_sum{{route="{route}"}} {seconds[route]:.6f}')
             lines.append(f'frankly_request_seconds_count{{route="{route}"}} {total}')
-        lines += _head("frankly_limited_total", "counter", "Requests that met a rate limit, by its kind.")
-        lines += [f'frankly_limited_total{{limit="{kind}"}} {n}' for kind, n in sorted(limited.items())]
+        lines += _head(
+            "frankly_limited_total", "counter", "Requests that met a rate limit, by its kind."
+        )
+        lines += [
+            f'frankly_limited_total{{limit="{kind}"}} {n}' for kind, n in sorted(limited.items())
+        ]
         lines += _one("frankly_requests_in_flight", "gauge", "Requests being worked on.", in_flight)
         lines += _process()
         return "\n".join(lines) + "\n"
@@ -112,11 +120,16 @@ def add_to(routes: APIBlueprint, settings: Settings) -> None:
         """
         reading.query(())
         if settings.metrics_token is None:
-            raise InvalidInput(Problem.NOT_FOUND, "metrics are off; set FRANKLY_METRICS_TOKEN to have them")
+            raise InvalidInput(
+                Problem.NOT_FOUND, "metrics are off; set FRANKLY_METRICS_TOKEN to have them"
+            )
         given = request.headers.get("Authorization", "").encode("utf-8", "surrogatepass")
         wanted = f"Bearer {settings.metrics_token.get_secret_value()}".encode()
         if not hmac.compare_digest(given, wanted):
-            raise InvalidInput(Problem.UNAUTHENTICATED, "send the header Authorization: Bearer and the metrics token")
+            raise InvalidInput(
+                Problem.UNAUTHENTICATED,
+                "send the header Authorization: Bearer and the metrics token",
+            )
         return Response(current_app.extensions[_NAME].text(), content_type=CONTENT_TYPE)
 
 
@@ -124,7 +137,12 @@ def _process() -> list[str]:
     used = resource.getrusage(resource.RUSAGE_SELF)
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return [
-        *_one("process_cpu_seconds_total", "counter", "CPU time.", round(used.ru_utime + used.ru_stime, 3)),
+        *_one(
+            "process_cpu_seconds_total",
+            "counter",
+            "CPU time.",
+            round(used.ru_utime + used.ru_stime, 3),
+        ),
         *_one("process_resident_memory_bytes", "gauge", "Memory.", pages * resource.getpagesize()),
         *_head("frankly_build_info", "gauge", "The version that runs."),
         f'frankly_build_info{{version="{__version__}"}} 1',

@@ -97,8 +97,12 @@ class Report(Shape):
     """One respondent's noisy symbols, padded to the document's one length with trailing spaces."""
 
     v: Literal[1]
-    doc: str = Field(pattern="^sha256:[0-9a-f]{64}$", description="Digest of the document that was answered.")
-    id: str = Field(pattern="^[0-9a-f]{32}$", description="128 random bits, drawn once with the symbols.")
+    doc: str = Field(
+        pattern="^sha256:[0-9a-f]{64}$", description="Digest of the document that was answered."
+    )
+    id: str = Field(
+        pattern="^[0-9a-f]{32}$", description="128 random bits, drawn once with the symbols."
+    )
     y: list[Symbol] = Field(
         description="One symbol per block, in the document's order and as its kind of mechanism writes them: a number "
         "of a table, hexadecimal digits of a set, a list of numbers of a product."
@@ -144,7 +148,15 @@ class OpenApi(RootModel[dict[str, Any]]):
 
 
 Method = Literal[
-    "score", "kl", "exact", "clt", "chebyshev", "chebyshev_plugin", "simultaneous", "simultaneous_plugin", "sequence"
+    "score",
+    "kl",
+    "exact",
+    "clt",
+    "chebyshev",
+    "chebyshev_plugin",
+    "simultaneous",
+    "simultaneous_plugin",
+    "sequence",
 ]
 
 
@@ -152,9 +164,13 @@ class Estimate(Shape):
     """One number beside its uncertainty; never one without the other."""
 
     question: str
-    choice: str = Field(description="The choice, the cell of a joint table, or the combination's name.")
+    choice: str = Field(
+        description="The choice, the cell of a joint table, or the combination's name."
+    )
     label: dict[str, str] = Field(description="By language.")
-    by: str = Field(description="What the estimate is apart by, such as `region=north`; empty for all together.")
+    by: str = Field(
+        description="What the estimate is apart by, such as `region=north`; empty for all together."
+    )
     estimate: float | None = Field(
         description="Unbiased, but for a ratio; may leave [0, 1], which `flags` then says of a share. Null for a ratio "
         "whose denominator is estimated 0."
@@ -163,10 +179,18 @@ class Estimate(Shape):
         description="Standard error; of a ratio by the delta method. Null without an estimate, and where it is not "
         "known, which `flags` then says."
     )
-    se_privacy: float | None = Field(description="The part that randomising caused; null if it cannot be told apart.")
-    se_sampling: float | None = Field(description="The part that asking a sample caused, 0 in a census; null likewise.")
-    worst_case_se: float | None = Field(description="The largest standard error that any true shares would give.")
-    margin: float | None = Field(description="The larger distance from the estimate to `low` or `high`.")
+    se_privacy: float | None = Field(
+        description="The part that randomising caused; null if it cannot be told apart."
+    )
+    se_sampling: float | None = Field(
+        description="The part that asking a sample caused, 0 in a census; null likewise."
+    )
+    worst_case_se: float | None = Field(
+        description="The largest standard error that any true shares would give."
+    )
+    margin: float | None = Field(
+        description="The larger distance from the estimate to `low` or `high`."
+    )
     low: float | None = Field(
         description="Lower end of the interval at `level`, by `method`; null with `high` and `margin` where a ratio's "
         "interval is unbounded, or where the interval is not known, which `flags` then says."
@@ -178,11 +202,19 @@ class Estimate(Shape):
     mechanism: str
     notion: str
     epsilon: str = Field(description="Nats.")
-    ceiling: str = Field(description="Nats; what a report can tell under any prior, `inf` if there is no bound.")
-    poisoning_up: float | None = Field(description="How far a share `beta` of fakes can have pushed the estimate up.")
+    ceiling: str = Field(
+        description="Nats; what a report can tell under any prior, `inf` if there is no bound."
+    )
+    poisoning_up: float | None = Field(
+        description="How far a share `beta` of fakes can have pushed the estimate up."
+    )
     poisoning_down: float | None = Field(description="The same, down.")
-    privacy_cost: float | None = Field(description="Privacy costs as much as losing this share of the respondents.")
-    efficiency: float | None = Field(description="Of the published decoder, against the Cramér-Rao bound.")
+    privacy_cost: float | None = Field(
+        description="Privacy costs as much as losing this share of the respondents."
+    )
+    efficiency: float | None = Field(
+        description="Of the published decoder, against the Cramér-Rao bound."
+    )
     documents: list[str] = Field(description="Digests of the documents whose reports count.")
     versions_p: float | None = Field(
         description="p-value of the test that the pooled versions have equal truths; null for one version."
@@ -202,15 +234,27 @@ class QuestionEstimates(Shape):
     needed: int
     documents: list[str]
     rows: list[Estimate]
-    covariance: list[list[float]] | None = Field(description="Of the rows' estimates, in their order; unbiased.")
-    projected: dict[str, float] | None = Field(description="Nearest shares on the simplex; `se` is not theirs.")
+    covariance: list[list[float]] | None = Field(
+        description="Of the rows' estimates, in their order; unbiased."
+    )
+    projected: dict[str, float] | None = Field(
+        description="Nearest shares on the simplex; `se` is not theirs."
+    )
     projected_interval: dict[str, tuple[float, float]] | None = Field(
         description="[low, high] at `level`: the score interval, cut to what is possible and widened to this share."
     )
-    mle: dict[str, float] | None = Field(description="Likeliest shares on the simplex; `se` is not theirs.")
-    mle_interval: dict[str, tuple[float, float]] | None = Field(description="The same for the likeliest shares.")
-    mle_gap: float | None = Field(description="Nats, over all reports, by which other shares could be likelier.")
-    fit_p: float | None = Field(description="Whether such reports can come from the mechanism; null if untestable.")
+    mle: dict[str, float] | None = Field(
+        description="Likeliest shares on the simplex; `se` is not theirs."
+    )
+    mle_interval: dict[str, tuple[float, float]] | None = Field(
+        description="The same for the likeliest shares."
+    )
+    mle_gap: float | None = Field(
+        description="Nats, over all reports, by which other shares could be likelier."
+    )
+    fit_p: float | None = Field(
+        description="Whether such reports can come from the mechanism; null if untestable."
+    )
 
 
 class Inputs(Shape):
@@ -218,7 +262,9 @@ class Inputs(Shape):
 
     code: str
     request: dict[str, Any]
-    documents: list[dict[str, Any]] = Field(description="Digests, and the newest release that was read of each.")
+    documents: list[dict[str, Any]] = Field(
+        description="Digests, and the newest release that was read of each."
+    )
 
 
 class DocumentCount(Shape):
@@ -234,20 +280,34 @@ class SurveyEstimates(Shape):
 
     survey: str
     title: dict[str, str]
-    languages: list[str] = Field(description="Of the newest version; the first one is the survey's own.")
+    languages: list[str] = Field(
+        description="Of the newest version; the first one is the survey's own."
+    )
     level: float
     method: Method
     census: bool
-    population: int | None = Field(description="People of whom the respondents were drawn without replacement.")
-    percent: Literal["row", "column"] | None = Field(description="The shares are those within the rows or columns.")
-    weights: Literal["respondents", "inverse-variance"] = Field(description="How versions are weighed.")
+    population: int | None = Field(
+        description="People of whom the respondents were drawn without replacement."
+    )
+    percent: Literal["row", "column"] | None = Field(
+        description="The shares are those within the rows or columns."
+    )
+    weights: Literal["respondents", "inverse-variance"] = Field(
+        description="How versions are weighed."
+    )
     by: str | None
-    since: str | None = Field(description="Only reports of this UTC day and later ones are in the estimates.")
-    until: str | None = Field(description="Only reports of this UTC day and earlier ones are in the estimates.")
+    since: str | None = Field(
+        description="Only reports of this UTC day and later ones are in the estimates."
+    )
+    until: str | None = Field(
+        description="Only reports of this UTC day and earlier ones are in the estimates."
+    )
     n: int = Field(description="Reports of all days.")
     documents: list[DocumentCount]
     questions: list[QuestionEstimates]
-    beta: str = Field(description="The share of fakes that `poisoning_up` and `poisoning_down` are about.")
+    beta: str = Field(
+        description="The share of fakes that `poisoning_up` and `poisoning_down` are about."
+    )
     notes: list[str]
     inputs: Inputs
 
@@ -291,7 +351,9 @@ class Plan(Shape):
     level: float
     method: Literal["clt", "chebyshev"]
     curve: list[PlannedMargin]
-    regret: Regret | None = Field(description="Of the design if all answers are equally common; null if none.")
+    regret: Regret | None = Field(
+        description="Of the design if all answers are equally common; null if none."
+    )
     frontier: list[PlannedLevel] | None = None
 
 

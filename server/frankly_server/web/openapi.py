@@ -26,11 +26,16 @@ _EVERYWHERE = (Problem.BAD_REQUEST, Problem.FIELD_UNKNOWN, Problem.METHOD_NOT_AL
                Problem.UNAVAILABLE, Problem.TOO_MANY)  # fmt: skip
 _HEADERS: dict[int, dict[str, Any]] = {
     401: {"WWW-Authenticate": {"schema": {"type": "string"}, "description": "The Bearer scheme."}},
-    405: {"Allow": {"schema": {"type": "string"}, "description": "The methods this address knows."}},
+    405: {
+        "Allow": {"schema": {"type": "string"}, "description": "The methods this address knows."}
+    },
     # Ours, or that of a proxy in front of the server; devices must obey it.
     429: {
         "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."},
-        "RateLimit-Policy": {"schema": {"type": "string"}, "description": "Which limit: quota q in w seconds."},
+        "RateLimit-Policy": {
+            "schema": {"type": "string"},
+            "description": "Which limit: quota q in w seconds.",
+        },
         "RateLimit": {
             "schema": {"type": "string"},
             "description": "What is left (r), and in how many seconds more (t).",
@@ -85,10 +90,14 @@ def declare(
     tagged = secured and body is None
     responses: dict[int, Any] = {status: _answer(*answer) for status, answer in answers.items()}
     for status, kinds in (also or {}).items():
-        responses[status]["content"] |= {kind: {"schema": {"type": "string", "format": "binary"}} for kind in kinds}
+        responses[status]["content"] |= {
+            kind: {"schema": {"type": "string", "format": "binary"}} for kind in kinds
+        }
     responses.update(_problem_responses([*problems, *_EVERYWHERE]))
     if tagged:
-        responses[200]["headers"] = {"ETag": {"schema": {"type": "string"}, "description": "Of these very bytes."}}
+        responses[200]["headers"] = {
+            "ETag": {"schema": {"type": "string"}, "description": "Of these very bytes."}
+        }
         responses[304] = {"description": "Still the bytes that `If-None-Match` names."}
     extensions: dict[str, Any] = {"parameters": [_parameter(item) for item in query]}
     if body is not None:
@@ -117,17 +126,25 @@ def configure(app: APIFlask) -> None:
         AUTO_404_RESPONSE=False,
         AUTO_AUTH_ERROR_RESPONSE=False,
         SECURITY_SCHEMES={
-            SECURITY: {"type": "http", "scheme": "bearer", "description": "An API key made by `frankly keys api`."}
+            SECURITY: {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "An API key made by `frankly keys api`.",
+            }
         },
     )
-    app.description = "Signed survey documents, noisy reports, and estimates that carry their uncertainty."
+    app.description = (
+        "Signed survey documents, noisy reports, and estimates that carry their uncertainty."
+    )
 
 
 def finish(app: APIFlask, models: Sequence[type[BaseModel]]) -> bytes:
     """Return the complete document as the exact bytes that are served and kept under docs/."""
     spec: dict[str, Any] = dict(app.spec)  # type: ignore[arg-type]
     every: list[type[BaseModel]] = [*models, ProblemDetails]
-    described: list[tuple[type[BaseModel], Literal["serialization"]]] = [(model, "serialization") for model in every]
+    described: list[tuple[type[BaseModel], Literal["serialization"]]] = [
+        (model, "serialization") for model in every
+    ]
     _, schemas = models_json_schema(described, ref_template=_REF)
     components = spec.setdefault("components", {})
     components["schemas"] = schemas["$defs"]

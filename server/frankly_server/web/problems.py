@@ -17,7 +17,9 @@ from frankly_server.web.logs import code_place
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 5
 _KEPT_HEADERS = frozenset({"allow", "retry-after"})
-_OPERATORS = frozenset({Problem.KEY_FILE, Problem.UNSAFE_SETTING, Problem.FILE_EXISTS, Problem.USAGE})
+_OPERATORS = frozenset(
+    {Problem.KEY_FILE, Problem.UNSAFE_SETTING, Problem.FILE_EXISTS, Problem.USAGE}
+)
 _BY_STATUS: dict[int, tuple[Problem, str]] = {
     400: (Problem.BAD_REQUEST, "the request could not be read; check that it was sent whole"),
     404: (Problem.NOT_FOUND, "nothing answers at this address; /openapi.json lists what does"),
@@ -38,7 +40,11 @@ def raw_problem(status: int) -> tuple[Problem, list[tuple[str, str]], bytes]:
     """
     problem, detail = _BY_STATUS.get(status, _BY_STATUS[400] if status < 500 else _FAULT)
     body = json.dumps(problem_body(problem, detail)).encode()
-    headers = [("Content-Type", MEDIA_TYPE), ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")]
+    headers = [
+        ("Content-Type", MEDIA_TYPE),
+        ("Cache-Control", "no-store"),
+        ("X-Content-Type-Options", "nosniff"),
+    ]
     return problem, headers, body
 
 
@@ -73,7 +79,9 @@ def from_frankly(error: FranklyError) -> Response:
         return from_unexpected(error)
     if problem in _OPERATORS:
         # Not the caller's business: the detail names files and settings. The log line and `frankly serve` say more.
-        return problem_response(Problem.UNAVAILABLE, "the server is not set up to answer this; its operator must act")
+        return problem_response(
+            Problem.UNAVAILABLE, "the server is not set up to answer this; its operator must act"
+        )
     response = problem_response(problem, error.detail, error.field)
     retry_after_s = getattr(error, "retry_after_s", None)
     if retry_after_s is not None:
@@ -85,7 +93,9 @@ def from_unexpected(error: Exception) -> Response:
     """Render a fault of ours without any detail; the log line names its kind and place only."""
     g.error_kind = type(error).__name__
     g.error_place = code_place(error.__traceback__ or sys.exc_info()[2])
-    return problem_response(Problem.INTERNAL, "the fault is ours; the same request may be sent again later")
+    return problem_response(
+        Problem.INTERNAL, "the fault is ours; the same request may be sent again later"
+    )
 
 
 def register(app: Any) -> None:

@@ -55,7 +55,11 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
         "keys",
         answers={200: ("The keys document.", reading.JSON, models.Envelope)},
         problems=(Problem.NOT_FOUND, Problem.FIELD_TYPE),
-        query=(Query("version", {"type": "integer", "minimum": 1}, "A version; the newest if left out."),),
+        query=(
+            Query(
+                "version", {"type": "integer", "minimum": 1}, "A version; the newest if left out."
+            ),
+        ),
     )
     def keys() -> Response:
         """Return the signed keys document: who may publish, which log there is, and who watches it."""
@@ -63,7 +67,11 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
         return Response(services.keys.document(version), content_type=reading.JSON)
 
     @routes.get("/v1/keys/chain")
-    @declare(routes, "keysChain", answers={200: ("Every version, oldest first.", reading.JSON, models.KeysChain)})
+    @declare(
+        routes,
+        "keysChain",
+        answers={200: ("Every version, oldest first.", reading.JSON, models.KeysChain)},
+    )
     def keys_chain() -> Response:
         """Return every version of the keys, oldest first: this is what devices ask for."""
         reading.query(())
@@ -75,7 +83,13 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
         "document",
         answers={200: ("The signed survey document.", reading.JSON, models.Envelope)},
         problems=(Problem.SURVEY_UNKNOWN, Problem.FIELD_TYPE),
-        query=(Query("digest", {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}, "The version a link pins."),),
+        query=(
+            Query(
+                "digest",
+                {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
+                "The version a link pins.",
+            ),
+        ),
     )
     def document(survey_id: str) -> Response:
         """Return a survey's newest signed document, or the one with the digest asked for.
@@ -83,19 +97,28 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
         A document asked for by digest never changes, so it may be cached by anyone; it carries no identifier.
         """
         wanted = reading.digest(reading.query({"digest"}).get("digest"))
-        response = Response(services.surveys.envelope(reading.survey_id(survey_id), wanted), content_type=reading.JSON)
+        response = Response(
+            services.surveys.envelope(reading.survey_id(survey_id), wanted),
+            content_type=reading.JSON,
+        )
         if wanted is not None:
             response.headers["Cache-Control"] = PUBLIC_FOREVER
         return response
 
 
-def _add_reports(routes: APIBlueprint, services: Services, settings: Settings, limits: Limits) -> None:
+def _add_reports(
+    routes: APIBlueprint, services: Services, settings: Settings, limits: Limits
+) -> None:
     @routes.post(REPORTS_ROUTE)
     @declare(
         routes,
         "report",
         answers={
-            200: ("Already stored (one report), or the results of a batch.", reading.JSON, models.ReportAnswer),
+            200: (
+                "Already stored (one report), or the results of a batch.",
+                reading.JSON,
+                models.ReportAnswer,
+            ),
             201: ("Stored, once and durably.", reading.JSON, models.Receipt),
         },
         problems=_REPORT_PROBLEMS,
@@ -115,7 +138,9 @@ def _add_reports(routes: APIBlueprint, services: Services, settings: Settings, l
             done = _batch(services, settings, survey)
             limits.reports.spend(survey)
             return done
-        body, status = receipt(services.intake.accept(survey, reading.body(settings.report_limit_bytes)))
+        body, status = receipt(
+            services.intake.accept(survey, reading.body(settings.report_limit_bytes))
+        )
         limits.reports.spend(survey)
         return Response(body, status=status, content_type=reading.JSON)
 
@@ -123,7 +148,9 @@ def _add_reports(routes: APIBlueprint, services: Services, settings: Settings, l
 def receipt(outcome: Outcome) -> tuple[bytes, int]:
     """Return the answer to a report that is stored, and its status."""
     # Written out: hex and a word of ours.
-    return f'{{"id": "{outcome.id}", "status": "{outcome.status}"}}'.encode(), _STATUS[outcome.status]
+    return f'{{"id": "{outcome.id}", "status": "{outcome.status}"}}'.encode(), _STATUS[
+        outcome.status
+    ]
 
 
 def _batch(services: Services, settings: Settings, survey: str) -> Response:
@@ -131,14 +158,23 @@ def _batch(services: Services, settings: Settings, survey: str) -> Response:
     body = reading.body(settings.body_limit_bytes)
     content = canonical.parse_json(body, max_bytes=settings.body_limit_bytes, max_depth=5)
     if not isinstance(content, dict) or set(content) != {"reports"}:
-        raise InvalidInput(Problem.FIELD_UNKNOWN, "a batch is an object with exactly the field reports", "reports")
+        raise InvalidInput(
+            Problem.FIELD_UNKNOWN, "a batch is an object with exactly the field reports", "reports"
+        )
     reports = content["reports"]
     if not isinstance(reports, list) or not 1 <= len(reports) <= settings.batch_limit:
-        raise InvalidInput(Problem.FIELD_TYPE, f"expected a list of 1 to {settings.batch_limit} reports", "reports")
-    return answer({"results": [_result(judged) for judged in services.intake.accept_batch(survey, reports)]})
+        raise InvalidInput(
+            Problem.FIELD_TYPE, f"expected a list of 1 to {settings.batch_limit} reports", "reports"
+        )
+    return answer(
+        {"results": [_result(judged) for judged in services.intake.accept_batch(survey, reports)]}
+    )
 
 
 def _result(judged: Outcome | InvalidInput) -> dict[str, Any]:
     if isinstance(judged, InvalidInput):
-        return {"status": "refused", "problem": problem_body(judged.problem, judged.detail, judged.field)}
+        return {
+            "status": "refused",
+            "problem": problem_body(judged.problem, judged.detail, judged.field),
+        }
     return {"status": judged.status, "id": judged.id}

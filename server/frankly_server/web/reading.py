@@ -25,7 +25,10 @@ def content_type(accepted: Collection[str]) -> str:
         return sent
     charset = request.mimetype_params.get("charset", "utf-8").lower()
     if request.mimetype not in accepted or charset != "utf-8" or request.content_encoding:
-        raise InvalidInput(Problem.CONTENT_TYPE, f"send one of: {', '.join(sorted(accepted))} (UTF-8, not compressed)")
+        raise InvalidInput(
+            Problem.CONTENT_TYPE,
+            f"send one of: {', '.join(sorted(accepted))} (UTF-8, not compressed)",
+        )
     return request.mimetype
 
 
@@ -42,15 +45,23 @@ def query(allowed: Collection[str]) -> dict[str, str]:
     """
     if not request.query_string:
         return {}
-    if len(request.query_string) > MAX_QUERY_BYTES or request.query_string.count(b"&") >= MAX_QUERY_FIELDS:
+    if (
+        len(request.query_string) > MAX_QUERY_BYTES
+        or request.query_string.count(b"&") >= MAX_QUERY_FIELDS
+    ):
         raise InvalidInput(
-            Problem.BAD_REQUEST, f"the query may hold {MAX_QUERY_FIELDS} parameters and {MAX_QUERY_BYTES} bytes"
+            Problem.BAD_REQUEST,
+            f"the query may hold {MAX_QUERY_FIELDS} parameters and {MAX_QUERY_BYTES} bytes",
         )
     found: dict[str, str] = {}
     for name, value in request.args.items(multi=True):
         if name not in allowed:
             known = ", ".join(sorted(allowed)) or "none"
-            raise InvalidInput(Problem.FIELD_UNKNOWN, f"a query parameter is not known here; known: {known}", "query")
+            raise InvalidInput(
+                Problem.FIELD_UNKNOWN,
+                f"a query parameter is not known here; known: {known}",
+                "query",
+            )
         if name in found:
             raise InvalidInput(Problem.BAD_REQUEST, "a query parameter is given twice", name)
         found[name] = value
@@ -60,14 +71,18 @@ def query(allowed: Collection[str]) -> dict[str, str]:
 def survey_id(text: str) -> str:
     """Return a well-formed survey id; anything else cannot name a survey, and never reaches the database."""
     if not _SURVEY_ID.fullmatch(text):
-        raise InvalidInput(Problem.SURVEY_UNKNOWN, "a survey id is 32 hexadecimal digits; check the link", "survey")
+        raise InvalidInput(
+            Problem.SURVEY_UNKNOWN, "a survey id is 32 hexadecimal digits; check the link", "survey"
+        )
     return text
 
 
 def digest(text: str | None) -> str | None:
     """Return a well-formed document digest, or None if none was asked for."""
     if text is not None and not _DIGEST.fullmatch(text):
-        raise InvalidInput(Problem.FIELD_TYPE, "a digest is written sha256: and 64 hexadecimal digits", "digest")
+        raise InvalidInput(
+            Problem.FIELD_TYPE, "a digest is written sha256: and 64 hexadecimal digits", "digest"
+        )
     return text
 
 
@@ -91,6 +106,8 @@ def level(text: str | None) -> float:
         return 0.95
     if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,12})?", text) or not 0.0 < float(text) < 1.0:
         raise InvalidInput(
-            Problem.CONFIDENCE_RANGE, "the level is a share strictly between 0 and 1: for 95% use 0.95", "level"
+            Problem.CONFIDENCE_RANGE,
+            "the level is a share strictly between 0 and 1: for 95% use 0.95",
+            "level",
         )
     return float(text)

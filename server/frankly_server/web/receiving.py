@@ -33,27 +33,44 @@ class Receiving:
         self._counted = metrics.of(app)
         self._headers = list((hosted.OPEN | headers.ALWAYS | limit.policy).items())
 
-    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+    def __call__(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
         """Answer a request."""
         survey = self._plain(environ)
-        outcome = self._accept(environ, survey) if survey is not None and self._limit.has_left(survey) else None
+        outcome = (
+            self._accept(environ, survey)
+            if survey is not None and self._limit.has_left(survey)
+            else None
+        )
         if outcome is None:
             return self._flask(environ, start_response)
         body, status = public.receipt(outcome)
         line = f"{status} {HTTPStatus(status).phrase.upper()}"
-        start_response(line, [("Content-Type", reading.JSON), ("Content-Length", str(len(body))), *self._headers])
+        start_response(
+            line,
+            [("Content-Type", reading.JSON), ("Content-Length", str(len(body))), *self._headers],
+        )
         return [body]
 
     def _plain(self, environ: "WSGIEnvironment") -> str | None:
         """Return the survey of a request that is taken here."""
-        found, length = hosted.REPORTS.fullmatch(environ["PATH_INFO"]), environ.get("CONTENT_LENGTH", "")
+        found, length = (
+            hosted.REPORTS.fullmatch(environ["PATH_INFO"]),
+            environ.get("CONTENT_LENGTH", ""),
+        )
         plain = (
             environ["REQUEST_METHOD"] == "POST"
             and environ.get("CONTENT_TYPE") == reading.JSON
             and not environ.get("QUERY_STRING")
             and not environ.get("SCRIPT_NAME")
             and _NOT_PLAIN.isdisjoint(environ)
-            and (length.isascii() and length.isdigit() and len(length) <= 9 and int(length) <= self._max_bytes)
+            and (
+                length.isascii()
+                and length.isdigit()
+                and len(length) <= 9
+                and int(length) <= self._max_bytes
+            )
         )
         return found[1] if found is not None and plain else None
 

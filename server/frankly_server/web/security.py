@@ -52,7 +52,9 @@ class Door:
         g.person = None if g.is_new else self._services.accounts.person(token)
         if request.method == "POST":
             sent = request.form.get("csrf", "")
-            if g.is_new or not hmac.compare_digest(sent.encode("utf-8", "replace"), form_token().encode()):
+            if g.is_new or not hmac.compare_digest(
+                sent.encode("utf-8", "replace"), form_token().encode()
+            ):
                 words = "the form is too old, or was not opened here: go back, reload the page and send it again"
                 raise InvalidInput(Problem.FORBIDDEN, words, "csrf")
 
@@ -68,13 +70,21 @@ class Door:
         """Put a session's token into the cookie, out of reach of scripts and of other sites."""
         g.is_new = False
         response.set_cookie(
-            self.cookie, token, max_age=SESSION_S, path=PATH, secure=self._secure, httponly=True, samesite="Strict"
+            self.cookie,
+            token,
+            max_age=SESSION_S,
+            path=PATH,
+            secure=self._secure,
+            httponly=True,
+            samesite="Strict",
         )
 
     def forget(self, response: Response) -> None:
         """Take the cookie away."""
         g.is_new = False
-        response.delete_cookie(self.cookie, path=PATH, secure=self._secure, httponly=True, samesite="Strict")
+        response.delete_cookie(
+            self.cookie, path=PATH, secure=self._secure, httponly=True, samesite="Strict"
+        )
 
 
 def form_token() -> str:

@@ -53,7 +53,12 @@ def _add_heads(routes: APIBlueprint, services: Services) -> None:
         routes,
         "logCosignatures",
         answers={200: ("Kept.", reading.JSON, models.Cosigned)},
-        problems=(Problem.LOG_UNKNOWN, Problem.COSIGNATURE_INVALID, Problem.CONTENT_TYPE, Problem.BODY_TOO_LARGE),
+        problems=(
+            Problem.LOG_UNKNOWN,
+            Problem.COSIGNATURE_INVALID,
+            Problem.CONTENT_TYPE,
+            Problem.BODY_TOO_LARGE,
+        ),
         body={reading.TEXT: models.LogText},
     )
     def cosignatures() -> Response:
@@ -105,7 +110,9 @@ def _add_trees(routes: APIBlueprint, services: Services) -> None:
     )
     def entries() -> Response:
         """Return what is logged: at most 1,000 entries from `start` on."""
-        size, found = services.log.entries(reading.whole(reading.query({"start"}).get("start"), "start") or 0)
+        size, found = services.log.entries(
+            reading.whole(reading.query({"start"}).get("start"), "start") or 0
+        )
         body = {"size": size, "entries": [entry_json(entry) for entry in found]}
         return Response(json.dumps(body), content_type=reading.JSON)
 
@@ -115,7 +122,9 @@ def _add_audits(routes: APIBlueprint, services: Services) -> None:
     @declare(
         routes,
         "audit",
-        answers={200: ("Every version, with its number of reports.", reading.JSON, models.SurveyAudit)},
+        answers={
+            200: ("Every version, with its number of reports.", reading.JSON, models.SurveyAudit)
+        },
         problems=(Problem.SURVEY_UNKNOWN,),
     )
     def audit(survey_id: str) -> Response:
@@ -123,8 +132,13 @@ def _add_audits(routes: APIBlueprint, services: Services) -> None:
         reading.query(())
         survey = reading.survey_id(survey_id)
         found = services.log.audit(survey)
-        documents = [{"digest": d.digest, "version": d.version, "position": d.position, "n": d.n} for d in found]
-        return Response(json.dumps({"survey": survey, "documents": documents}), content_type=reading.JSON)
+        documents = [
+            {"digest": d.digest, "version": d.version, "position": d.position, "n": d.n}
+            for d in found
+        ]
+        return Response(
+            json.dumps({"survey": survey, "documents": documents}), content_type=reading.JSON
+        )
 
 
 def _needed(value: int | None, name: str) -> int:

@@ -98,7 +98,9 @@ def _faults(claim: Claim, answers: int) -> Iterator[_Fault]:
         yield from _joint_faults(claim.joint, answers)
     if "attributes" in carries:
         yield from _attribute_faults(claim.attributes, answers)
-    if "sensitive" in carries and not (_whole(claim.sensitive, 0) and claim.sensitive in range(len(claim.joint or ()))):
+    if "sensitive" in carries and not (
+        _whole(claim.sensitive, 0) and claim.sensitive in range(len(claim.joint or ()))
+    ):
         yield "the sensitive secret is one of the prior's rows, counted from 0", "sensitive"
     if "delta" in carries and not _is_delta(claim.delta):
         yield (
@@ -114,7 +116,9 @@ def _faults(claim: Claim, answers: int) -> Iterator[_Fault]:
 def _level_faults(claim: Claim) -> Iterator[_Fault]:
     promised = {"level": claim.level}
     if claim.notion == "alip":
-        promised = {f: v for f, v in {**promised, "low_level": claim.low_level}.items() if v is not None}
+        promised = {
+            f: v for f, v in {**promised, "low_level": claim.low_level}.items() if v is not None
+        }
         if not promised:
             yield "two infinite levels promise nothing", "level"
     for field, level in promised.items():

@@ -88,7 +88,11 @@ def require_private(mechanism: Mechanism, *claims: Claim) -> None:
         # the side that comes first is always promised
         level = Fraction(*(_promised(claim)[result.field] or (0, 1)))
         if result.ratio is None or result.ratio > level:
-            needed = "no finite ratio can be promised" if result.ratio is None else f"{result.ratio} is needed"
+            needed = (
+                "no finite ratio can be promised"
+                if result.ratio is None
+                else f"{result.ratio} is needed"
+            )
             report = mechanism.symbol_json(result.report)  # type: ignore[arg-type]  # its own symbol
             detail = f"{claim.notion}: report {report}: {needed}, {level} is promised"
             raise DocumentRejected("privacy", detail, result.field)
@@ -185,7 +189,10 @@ def _candidates(mechanism: Mechanism, claim: Claim) -> Iterator[Candidate]:
     if claim.notion == "dp":
         return products.excesses(mechanism, *_level(claim))
     symbols = list(mechanism.symbols())
-    return (c._replace(report=symbols[int(c.report)]) for c in _of_columns(products.columns(mechanism), claim))  # type: ignore[arg-type]
+    return (
+        c._replace(report=symbols[int(c.report)])
+        for c in _of_columns(products.columns(mechanism), claim)
+    )  # type: ignore[arg-type]
 
 
 def _of_columns(columns: ratios.Columns, claim: Claim) -> Iterator[Candidate]:

@@ -24,7 +24,9 @@ sorted."""
 
 def columns(mechanism: ProductMechanism) -> Iterator[Sequence[int]]:
     """Yield the column of every report, in the order of `symbols()`."""
-    for factor_columns in product(*(list(zip(*factor.weights, strict=True)) for factor in mechanism.factors)):
+    for factor_columns in product(
+        *(list(zip(*factor.weights, strict=True)) for factor in mechanism.factors)
+    ):
         column: Sequence[int] = (1,)
         for factor_column in factor_columns:
             column = [w * v for w in column for v in factor_column]
@@ -44,7 +46,9 @@ def answer_ratios(mechanism: ProductMechanism) -> Iterator[Candidate]:
         index(mechanism, [w.pair[0] for w in worst]),
         index(mechanism, [w.pair[1] for w in worst]),
     )
-    yield Candidate(prod(w.n for w in worst), prod(w.d for w in worst), tuple(w.report for w in worst), pair)  # type: ignore[misc]
+    yield Candidate(
+        prod(w.n for w in worst), prod(w.d for w in worst), tuple(w.report for w in worst), pair
+    )  # type: ignore[misc]
 
 
 def excesses(mechanism: ProductMechanism, p: int, q: int) -> Iterator[Candidate]:
@@ -56,12 +60,18 @@ def excesses(mechanism: ProductMechanism, p: int, q: int) -> Iterator[Candidate]
     factors'. Pairs that agree in a part are left out: what they show can be made from a pair that
     differs there by ignoring that part, which never adds (data processing).
     """
-    totals = [(sum(max(0, q * a - p * b) for a, b in masses), pair) for masses, pair in pairs_of(mechanism).items()]
+    totals = [
+        (sum(max(0, q * a - p * b) for a, b in masses), pair)
+        for masses, pair in pairs_of(mechanism).items()
+    ]
     excess, (x, z) = max(totals)
     report = tuple(
-        _most_revealing_report(f.weights[i], f.weights[j]) for f, i, j in zip(mechanism.factors, x, z, strict=True)
+        _most_revealing_report(f.weights[i], f.weights[j])
+        for f, i, j in zip(mechanism.factors, x, z, strict=True)
     )
-    yield Candidate(excess, q * mechanism.denominator, report, (index(mechanism, x), index(mechanism, z)))
+    yield Candidate(
+        excess, q * mechanism.denominator, report, (index(mechanism, x), index(mechanism, z))
+    )
 
 
 def likelihoods(factor: DenseMechanism) -> dict[Likelihoods, tuple[int, int]]:
@@ -111,5 +121,7 @@ def _merged(masses: Iterable[tuple[int, int]]) -> Likelihoods:
 
 def _most_revealing_report(ours: Sequence[int], theirs: Sequence[int]) -> int:
     """Return the position of the report with the largest ratio ours : theirs."""
-    share = [Fraction(a, a + b) if a + b else Fraction(-1) for a, b in zip(ours, theirs, strict=True)]
+    share = [
+        Fraction(a, a + b) if a + b else Fraction(-1) for a, b in zip(ours, theirs, strict=True)
+    ]
     return share.index(max(share))

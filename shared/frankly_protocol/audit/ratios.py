@@ -81,7 +81,9 @@ def side_channel_ratios(
         for i, (sizes, condition) in enumerate(zip(masses, conditions, strict=True))
     ]
     for y, column in enumerate(columns):
-        sums = list(zip(*(_margins(list(map(mul, column, row)), attributes) for row in joint), strict=True))
+        sums = list(
+            zip(*(_margins(list(map(mul, column, row)), attributes) for row in joint), strict=True)
+        )
         for i, sizes, total, present, condition in cells:
             if len(present) > 1:  # x_J alone determines a single present secret
                 yield from _around_average(sums[i], sizes, total, present, y, condition)
@@ -156,7 +158,10 @@ def _weighted(joint: Joint) -> Callable[[Sequence[int]], list[int]]:
         # in bytes; columns differ little, few widths occur
         width = -(-(max(column).bit_length() + room) // 64) * 8
         if width not in packed:
-            lanes = (b"".join(n.to_bytes(width, "little") for n in counts) for counts in zip(*joint, strict=True))
+            lanes = (
+                b"".join(n.to_bytes(width, "little") for n in counts)
+                for counts in zip(*joint, strict=True)
+            )
             packed[width] = [int.from_bytes(lane, "little") for lane in lanes]
         data = sum(map(mul, column, packed[width])).to_bytes(width * len(joint), "little")
         return [int.from_bytes(data[i : i + width], "little") for i in range(0, len(data), width)]
@@ -174,7 +179,9 @@ def _around_average(
 ) -> Iterator[Candidate]:
     sum_of_sums = sum(sums)
     high, low = _extremes(sums, sizes, secrets)
-    yield Candidate(sums[high] * total, sum_of_sums * sizes[high], y, (high, AVERAGE), False, condition)
+    yield Candidate(
+        sums[high] * total, sum_of_sums * sizes[high], y, (high, AVERAGE), False, condition
+    )
     yield Candidate(sum_of_sums * sizes[low], sums[low] * total, y, (AVERAGE, low), True, condition)
 
 
@@ -201,6 +208,8 @@ def _margins(cells: Sequence[int], attributes: Sequence[int]) -> Sequence[int]:
         for start in range(0, len(cells), step):
             block = cells[start : start + step]
             table += block
-            table += map(sum, zip(*(block[i : i + inner] for i in range(0, step, inner)), strict=True))
+            table += map(
+                sum, zip(*(block[i : i + inner] for i in range(0, step, inner)), strict=True)
+            )
         cells, inner = table, inner * (size + 1)
     return cells

@@ -218,7 +218,10 @@ def report_level(document: LevelDocument, delta_cap: Fraction = Fraction(0)) -> 
     )
     has_strata = bool(document.strata)
     return ReportLevel(
-        secrets={name: _secret(document.blocks, lines, name, has_strata) for name in _secrets(document.blocks)},
+        secrets={
+            name: _secret(document.blocks, lines, name, has_strata)
+            for name in _secrets(document.blocks)
+        },
         answers=AnswersLevel(cost.odds, cost.odds, cost.delta),
         cost=cost,
         ceiling=product(block.ceiling for block in document.blocks),
@@ -294,7 +297,14 @@ def _approximate(
 
 
 def _secrets(blocks: Sequence[LevelBlock]) -> list[str]:
-    return sorted({promise.secret for block in blocks for promise in block.promises if promise.secret is not None})
+    return sorted(
+        {
+            promise.secret
+            for block in blocks
+            for promise in block.promises
+            if promise.secret is not None
+        }
+    )
 
 
 def _secret(
@@ -303,7 +313,10 @@ def _secret(
     name: str,
     has_strata: bool,
 ) -> SecretLevel:
-    about = {i: [promise for promise in block.promises if promise.secret == name] for i, block in enumerate(blocks)}
+    about = {
+        i: [promise for promise in block.promises if promise.secret == name]
+        for i, block in enumerate(blocks)
+    }
     about = {i: promises for i, promises in about.items() if promises}
     level, level_delta, _ = _least(lines, _bounds(about, lift_bound, has_strata))
     odds, delta, counted = _least(lines, _bounds(about, odds_bound, has_strata))
@@ -367,7 +380,9 @@ def _least(
     """
     # One promise can replace one infinite ceiling; with two, the product stays infinite.
     infinite = [i for i, line in enumerate(lines) if line.odds is None]
-    gains = [(bound / (lines[i].odds or 1), i) for i, bound in bounds.items() if infinite in ([], [i])]
+    gains = [
+        (bound / (lines[i].odds or 1), i) for i, bound in bounds.items() if infinite in ([], [i])
+    ]
     gain, chosen = min(gains, default=(Fraction(1), None))
     counted = chosen if infinite or gain < 1 else None
     ratio = product(bounds[i] if i == counted else line.odds for i, line in enumerate(lines))
@@ -377,11 +392,19 @@ def _least(
 
 def _strata_bounds(promises: Sequence[LevelPromise]) -> tuple[Fraction | None, Fraction | None]:
     """Return the largest lift and change of odds by the public answers alone; None if unknown."""
-    priors = [promise.prior.by_stratum for promise in promises if promise.prior is not None and promise.is_stratified]
+    priors = [
+        promise.prior.by_stratum
+        for promise in promises
+        if promise.prior is not None and promise.is_stratified
+    ]
     if len(priors) < len(promises):
         return None, None
-    strata_bounds = [_bounds_from_masses([[sum(row) for row in table] for table in tables]) for tables in priors]
-    return largest([lift for lift, _ in strata_bounds]), largest([odds for _, odds in strata_bounds])
+    strata_bounds = [
+        _bounds_from_masses([[sum(row) for row in table] for table in tables]) for tables in priors
+    ]
+    return largest([lift for lift, _ in strata_bounds]), largest(
+        [odds for _, odds in strata_bounds]
+    )
 
 
 def _bounds_from_masses(masses: Sequence[Sequence[int]]) -> tuple[Fraction | None, Fraction | None]:
@@ -392,7 +415,9 @@ def _bounds_from_masses(masses: Sequence[Sequence[int]]) -> tuple[Fraction | Non
         return None, None
     lifts, odds = [], []
     for row in masses:
-        lift = [Fraction(n * sum(totals), sum(row) * mass) for n, mass in zip(row, totals, strict=True)]
+        lift = [
+            Fraction(n * sum(totals), sum(row) * mass) for n, mass in zip(row, totals, strict=True)
+        ]
         lifts += [max(lift), 1 / min(lift)]
         odds.append(max(lift) / min(lift))
     return max(lifts), max(odds)
@@ -400,11 +425,20 @@ def _bounds_from_masses(masses: Sequence[Sequence[int]]) -> tuple[Fraction | Non
 
 def _posteriors(blocks: Sequence[LevelBlock], has_strata: bool) -> Iterable[Posterior]:
     for i, block in enumerate(blocks):
-        other_ceilings = product(other_block.ceiling for j, other_block in enumerate(blocks) if j != i)
+        other_ceilings = product(
+            other_block.ceiling for j, other_block in enumerate(blocks) if j != i
+        )
         for promise in block.promises:
             claim = promise.claim
-            if claim.notion == "dpv" and claim.level and claim.sensitive is not None and promise.secret is not None:
-                is_bounded = other_ceilings is not None and (promise.is_stratified or not has_strata)
+            if (
+                claim.notion == "dpv"
+                and claim.level
+                and claim.sensitive is not None
+                and promise.secret is not None
+            ):
+                is_bounded = other_ceilings is not None and (
+                    promise.is_stratified or not has_strata
+                )
                 bound = (
                     min(Fraction(1), Fraction(*claim.level) * other_ceilings)
                     if other_ceilings and is_bounded

@@ -214,7 +214,9 @@ def robust_ratios(sets: Sets, bounds: LowerBounds, *, diagonal: bool) -> Iterato
     j, l = min(h, width), max(0, h - (sets.answers - width))  # noqa: E741 - the letters of the docstring
     # As for listed reports: the two largest suprema and the two least infima hold the largest ratio
     # of two secrets.
-    suprema, infima = ([bound(row, scale, k) for row in fixed] for bound, k in ((_most, j), (_least, l)))
+    suprema, infima = (
+        [bound(row, scale, k) for row in fixed] for bound, k in ((_most, j), (_least, l))
+    )
     highs = sorted(range(len(fixed)), key=lambda s: -suprema[s])[:2]
     lows = sorted(range(len(fixed)), key=lambda s: infima[s])[:2]
     for s, t in ((s, t) for s, t in product(highs, lows) if s != t):
@@ -232,9 +234,13 @@ def robust_ratios(sets: Sets, bounds: LowerBounds, *, diagonal: bool) -> Iterato
         for s, row in enumerate(fixed):
             fixed_mass = sum(sorted(row)[:held_count])
             inside_places = _places(row, s, held_count, largest=False)
-            outside_places = [x for x in range(s * width, (s + 1) * width) if x not in inside_places]
+            outside_places = [
+                x for x in range(s * width, (s + 1) * width) if x not in inside_places
+            ]
             report = sets.some(inside_places, outside_places)
-            yield Candidate(low + g * (fixed_mass + scale - sum(row)), low + g * fixed_mass, report, (s, s))
+            yield Candidate(
+                low + g * (fixed_mass + scale - sum(row)), low + g * fixed_mass, report, (s, s)
+            )
 
 
 def posteriors(sets: Sets, joint: Joint, sensitive: int) -> Iterator[Candidate]:

@@ -65,7 +65,12 @@ class WorkBlock(Protocol):
 def require_affordable(blocks: Sequence[WorkBlock]) -> None:
     """Raise DocumentRejected("work_limit") if verification and level take more than MAX_WORK."""
     total = level_work(blocks)
-    pairs = [(block.mechanism, claim) for block in blocks for promise in block.promises for claim in promise.claims]
+    pairs = [
+        (block.mechanism, claim)
+        for block in blocks
+        for promise in block.promises
+        for claim in promise.claims
+    ]
     total += sum(_of_ceiling(block.mechanism) for block in blocks)
     total += sum(_of_sizes(mechanism, claim) for mechanism, claim in pairs)
     # Counting likelihoods costs time itself; that cost follows from the sizes and is in `total`.
@@ -87,7 +92,9 @@ def require_verifiable(mechanism: Mechanism, *claims: Claim) -> None:
     for claim in claims:
         listed = isinstance(mechanism, ProductMechanism) and claim.notion not in ("ldp", "dp")
         if listed and mechanism.reports > MAX_REPORTS:
-            detail = f"a product of more than {MAX_REPORTS} reports can be verified for ldp and dp only"
+            detail = (
+                f"a product of more than {MAX_REPORTS} reports can be verified for ldp and dp only"
+            )
             raise DocumentRejected("privacy", f"{claim.notion}: {detail}", "notion")
     if sum(work(mechanism, claim) for claim in claims) > MAX_WORK:
         raise too_long(*claims)
@@ -145,16 +152,24 @@ def _of_columns(mechanism: DenseMechanism | ProductMechanism, claim: Claim) -> i
     # The coefficients below are nanoseconds per step, measured with `run.py bench verify`.
     a, b, joint = mechanism.answers, mechanism.reports, claim.joint or ()
     if claim.notion == "ldp":
-        return sum(80 * factor.answers * factor.reports + 1500 * factor.reports for factor in factors)
+        return sum(
+            80 * factor.answers * factor.reports + 1500 * factor.reports for factor in factors
+        )
     if claim.notion == "dp":
         cost_per_report = 2000 if len(factors) > 1 else 120
-        return sum(factor.answers**2 * (5000 + cost_per_report * factor.reports) for factor in factors)
+        return sum(
+            factor.answers**2 * (5000 + cost_per_report * factor.reports) for factor in factors
+        )
     size = 3 + _words(mechanism.bits * len(factors))
     listed = a * b * (40 if len(factors) == 1 else 40 * size)
     if claim.notion == "rldp":
         secrets = len(claim.lower_bounds or ())
         large = size + _words(_scale_bits(claim.lower_bounds or ()))
-        return listed + a * 300 * large + b * (a * (250 + 3 * large) + secrets * (800 + 3 * large) + 24 * large**2)
+        return (
+            listed
+            + a * 300 * large
+            + b * (a * (250 + 3 * large) + secrets * (800 + 3 * large) + 24 * large**2)
+        )
     secrets, counts = len(joint), sum(sum(map(bool, row)) for row in joint)
     if claim.notion == "dpv":
         secrets, counts = 2, 2 * a
@@ -169,7 +184,11 @@ def _of_sets(mechanism: UnaryMechanism | SubsetMechanism, claim: Claim) -> int:
     if claim.notion in ("ldp", "dp"):
         return 0
     if claim.notion == "rldp":
-        return a * 300 * (3 + _words(_scale_bits(claim.lower_bounds or ()))) + secrets * 2000 + a**2 * 40
+        return (
+            a * 300 * (3 + _words(_scale_bits(claim.lower_bounds or ())))
+            + secrets * 2000
+            + a**2 * 40
+        )
     if claim.notion == "secret-ldp":
         searches = secrets * (secrets - 1)
         return 800 * a * search_steps(searches) + 8000 * searches

@@ -48,7 +48,9 @@ class DenseMechanism:
     weights: Weights
     # All rows are computed at the first use: a cache of single rows would reveal which answers were
     # drawn.
-    _thresholds: list[Thresholds] = field(default_factory=list, init=False, repr=False, compare=False)
+    _thresholds: list[Thresholds] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         if type(self.bits) is not int or not MIN_BITS <= self.bits <= MAX_BITS:
@@ -82,7 +84,9 @@ class DenseMechanism:
         """The cumulative sums of every row, packed for comparison with a draw."""
         if not self._thresholds:
             # The last threshold is 2^bits, which no draw reaches.
-            self._thresholds.append(Thresholds.of(self.bits, [tuple(accumulate(row)) for row in self.weights]))
+            self._thresholds.append(
+                Thresholds.of(self.bits, [tuple(accumulate(row)) for row in self.weights])
+            )
         return self._thresholds[0]
 
     @property

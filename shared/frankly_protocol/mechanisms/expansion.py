@@ -15,7 +15,9 @@ Mechanism = DenseMechanism | UnaryMechanism | SubsetMechanism | ProductMechanism
 KINDS: dict[
     str,
     type[DenseMechanism] | type[UnaryMechanism] | type[SubsetMechanism] | type[ProductMechanism],
-] = {kind.kind: kind for kind in (DenseMechanism, UnaryMechanism, SubsetMechanism, ProductMechanism)}
+] = {
+    kind.kind: kind for kind in (DenseMechanism, UnaryMechanism, SubsetMechanism, ProductMechanism)
+}
 
 
 def columns(mechanism: Mechanism, most: int = MAX_REPORTS) -> dict[Symbol, tuple[Fraction, ...]]:
@@ -45,7 +47,11 @@ def as_dense(mechanism: Mechanism) -> DenseMechanism | None:
     common = max(chance.denominator for column in column_list for chance in column)
     # The exponent of `common` if that is a power of two; the next check refuses any other.
     bits = max(mechanism.bits, common.bit_length() - 1)
-    if bits > MAX_BITS or any((1 << bits) % chance.denominator for column in column_list for chance in column):
+    if bits > MAX_BITS or any(
+        (1 << bits) % chance.denominator for column in column_list for chance in column
+    ):
         return None
-    weights = zip(*([int(chance * (1 << bits)) for chance in column] for column in column_list), strict=True)
+    weights = zip(
+        *([int(chance * (1 << bits)) for chance in column] for column in column_list), strict=True
+    )
     return DenseMechanism(bits, tuple(map(tuple, weights)))

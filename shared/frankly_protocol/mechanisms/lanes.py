@@ -33,7 +33,10 @@ class Thresholds:
     def of(cls, bits: int, rows: Sequence[Sequence[int]]) -> Self:
         """Pack the rows; lanes take whole bytes, which makes packing linear."""
         width, lanes = -(-(bits + 1) // 8), len(rows[0]) + 1
-        packed = tuple(int.from_bytes(b"".join(t.to_bytes(width, "little") for t in row), "little") for row in rows)
+        packed = tuple(
+            int.from_bytes(b"".join(t.to_bytes(width, "little") for t in row), "little")
+            for row in rows
+        )
         ones = int.from_bytes((b"\1" + bytes(width - 1)) * lanes, "little")
         return cls(ones, ones << bits, packed)
 
@@ -65,7 +68,10 @@ class Fields:
         width, pairs = 2 * bits, -(-k // 2)
         ones = sum(1 << width * i for i in range(pairs))
         common, extra = ones * other, [(own - other) << width * i for i in range(pairs)]
-        rows = (((common, common + extra[i // 2]) if i % 2 else (common + extra[i // 2], common)) for i in range(k))
+        rows = (
+            ((common, common + extra[i // 2]) if i % 2 else (common + extra[i // 2], common))
+            for i in range(k)
+        )
         return cls(
             bits,
             k,

@@ -110,14 +110,24 @@ class ProductMechanism:
         """
         if not self._rows:  # one append: other threads see all rows or none
             tables = [factor.thresholds for factor in self.factors]
-            self._rows.append(tuple(product(*([(table, row) for row in table.rows] for table in tables))))
+            self._rows.append(
+                tuple(product(*([(table, row) for row in table.rows] for table in tables)))
+            )
         bits = self.bits
-        return tuple([thresholds.passed(draw(bits, randbits), row) for thresholds, row in self._rows[0][truth]])
+        return tuple(
+            [
+                thresholds.passed(draw(bits, randbits), row)
+                for thresholds, row in self._rows[0][truth]
+            ]
+        )
 
     def probability(self, symbol: tuple[int, ...], x: int) -> Fraction:
         """Return Q(symbol|x) exactly."""
         return prod(
-            (f.probability(y, part) for f, y, part in zip(self.factors, symbol, self.parts(x), strict=True)),
+            (
+                f.probability(y, part)
+                for f, y, part in zip(self.factors, symbol, self.parts(x), strict=True)
+            ),
             start=Fraction(1),
         )
 
@@ -165,12 +175,17 @@ class ProductMechanism:
     def from_params(cls, data: object, field: str = "params") -> "ProductMechanism":
         """Read the parameters; InvalidInput(weights_invalid), naming the factor and the row."""
         params = require_keys(data, cls.PARAMS, field)
-        if not isinstance(params["factors"], list) or not 2 <= len(params["factors"]) <= MAX_FACTORS:
+        if (
+            not isinstance(params["factors"], list)
+            or not 2 <= len(params["factors"]) <= MAX_FACTORS
+        ):
             raise invalid(f"a product has 2 to {MAX_FACTORS} factors", "factors")
         factors = []
         for j, weights in enumerate(params["factors"]):
             try:
-                factors.append(DenseMechanism.from_params({"bits": params["bits"], "weights": weights}))
+                factors.append(
+                    DenseMechanism.from_params({"bits": params["bits"], "weights": weights})
+                )
             except InvalidInput as error:
                 where = "bits" if error.field == "bits" else f"factors[{j}].{error.field}"
                 raise invalid(error.detail, where) from None

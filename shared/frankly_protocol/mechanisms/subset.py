@@ -55,7 +55,9 @@ class SubsetMechanism(SetSymbols):
     # bit, so all have the same length and the time to add them does not depend on the answer. All
     # rows are computed at the first use: a cache of single rows would reveal which answers were
     # drawn.
-    _rows: list[tuple[tuple[int, ...], ...]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _rows: list[tuple[tuple[int, ...], ...]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         require_whole(self.bits, MIN_BITS, MAX_BITS, "bits")
@@ -100,7 +102,9 @@ class SubsetMechanism(SetSymbols):
         """
         if not self._rows:  # one append: other threads see all rows or none
             masks = [1 << self.answers | 1 << x for x in range(self.answers)]
-            self._rows.append(tuple(tuple(masks[:x] + masks[x + 1 :] + [masks[x]]) for x in range(self.answers)))
+            self._rows.append(
+                tuple(tuple(masks[:x] + masks[x + 1 :] + [masks[x]]) for x in range(self.answers))
+            )
         last = self.answers - 1
         inside = draw(self.bits, randbits) < self.inside
         # Places instead of answers: the same steps run whichever answer is true.
@@ -126,7 +130,9 @@ class SubsetMechanism(SetSymbols):
 
     def symbols(self) -> Iterator[int]:
         """Yield every symbol that can be sent; there may be very many."""
-        return (sum(1 << x for x in chosen) for chosen in combinations(range(self.answers), self.size))
+        return (
+            sum(1 << x for x in chosen) for chosen in combinations(range(self.answers), self.size)
+        )
 
     def check_symbol(self, value: object, field: str = "y") -> int:
         """Read the JSON form of a symbol.

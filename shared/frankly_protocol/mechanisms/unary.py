@@ -89,7 +89,9 @@ class UnaryMechanism(SetSymbols):
         D, a = self.denominator, self.answers
         # Exchanging 0 and 1 in every bit turns keep < flip into the other case.
         k, f = (self.keep, self.flip) if self.keep > self.flip else (D - self.keep, D - self.flip)
-        right_if_set: Fraction = Fraction(k, f) * (D**a - (D - f) ** a) if f else Fraction(k * a * D ** (a - 1))
+        right_if_set: Fraction = (
+            Fraction(k, f) * (D**a - (D - f) ** a) if f else Fraction(k * a * D ** (a - 1))
+        )
         right_if_empty: int = (D - k) * (D - f) ** (a - 1)
         total: int = a * D**a
         return (right_if_set + right_if_empty) / total
@@ -140,7 +142,9 @@ class UnaryMechanism(SetSymbols):
         if not 0 <= false_ones < self.answers:
             return 0
         true_weight = self.keep if true_bit else D - self.keep
-        false_weight: int = self.flip**false_ones * (D - self.flip) ** (self.answers - 1 - false_ones)
+        false_weight: int = self.flip**false_ones * (D - self.flip) ** (
+            self.answers - 1 - false_ones
+        )
         return true_weight * false_weight
 
     def _can_be_sent(self, mask: int) -> bool:

@@ -70,7 +70,9 @@ class Proven:
         payload = Envelope.from_bytes(known.envelope, KEYS_TYPE).payload
         version = KeysDocument.parse(payload).version
         if version > len(self.payloads):
-            raise RollbackDetected(f"keys version {self.keys.version} is older than version {version}, seen before")
+            raise RollbackDetected(
+                f"keys version {self.keys.version} is older than version {version}, seen before"
+            )
         if self.payloads[version - 1] != payload:
             raise Equivocation(f"keys version {version} has been seen here with other content")
 
@@ -110,14 +112,20 @@ def prove_chain(chain: Sequence[bytes], known: KnownKeys | None, now: datetime) 
 
 def write_chain(envelopes: Sequence[bytes]) -> bytes:
     """Return the body that serves a chain: the exact envelopes, oldest first."""
-    return json.dumps({"chain": [base64.b64encode(data).decode("ascii") for data in envelopes]}).encode("ascii")
+    return json.dumps(
+        {"chain": [base64.b64encode(data).decode("ascii") for data in envelopes]}
+    ).encode("ascii")
 
 
 def read_chain(data: bytes) -> list[bytes]:
     """Read what `write_chain` wrote; raises DocumentRejected("envelope")."""
     try:
         body = parse_json(data, max_bytes=MAX_CHAIN_BYTES, max_depth=3)
-        if not isinstance(body, dict) or set(body) != {"chain"} or not isinstance(body["chain"], list):
+        if (
+            not isinstance(body, dict)
+            or set(body) != {"chain"}
+            or not isinstance(body["chain"], list)
+        ):
             raise DocumentRejected(
                 "envelope",
                 "a chain of keys is an object with exactly the field chain",

@@ -104,7 +104,9 @@ class LogRole:
         log = {name: data[name] for name in ("name", "scheme", "public")}
         return cls(
             _named(log, field, LOG),
-            schema.items(data["witnesses"], field + ".witnesses", 0, 32, lambda v, f: _named(v, f, WITNESS)),
+            schema.items(
+                data["witnesses"], field + ".witnesses", 0, 32, lambda v, f: _named(v, f, WITNESS)
+            ),
             schema.integer(data["threshold"], field + ".threshold", 0, 32),
         )
 

@@ -85,9 +85,15 @@ def require_watched(signed: SignedCheckpoint, role: LogRole, now: datetime) -> N
     signed.require_log(role.log.note_key)
     times = [signed.seen_at(witness.note_key) for witness in role.witnesses]
     # A time far ahead of this clock would keep an old head fresh for longer than 30 days.
-    fresh = [at for at in times if at is not None and now - CHECKPOINT_AGE <= at <= now + CLOCK_SKEW]
+    fresh = [
+        at for at in times if at is not None and now - CHECKPOINT_AGE <= at <= now + CLOCK_SKEW
+    ]
     if len(fresh) < role.threshold:
         latest = max((at for at in times if at is not None), default=None)
-        last = f"; the last word is of {format_time(latest)}, this clock says {format_time(now)}" if latest else ""
+        last = (
+            f"; the last word is of {format_time(latest)}, this clock says {format_time(now)}"
+            if latest
+            else ""
+        )
         raise LogError(f"{len(fresh)} of the {role.threshold} witnesses needed have seen this checkpoint lately{last}",
                        "witnesses")  # fmt: skip

@@ -65,7 +65,10 @@ class RsaPssVerifier:
             public = load_der_public_key(_decoded(key))
         except (ValueError, UnsupportedAlgorithm):
             public = None
-        if not isinstance(public, RSAPublicKey) or not KEY_BITS[0] <= public.key_size <= KEY_BITS[1]:
+        if (
+            not isinstance(public, RSAPublicKey)
+            or not KEY_BITS[0] <= public.key_size <= KEY_BITS[1]
+        ):
             raise InvalidInput(
                 Problem.TOKEN_INVALID,
                 "the issuer's key must be RSA with 2048 to 4096 bits",

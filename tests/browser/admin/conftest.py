@@ -76,7 +76,9 @@ class Desk:
             wide = self.page.evaluate("document.documentElement.scrollWidth")
             assert wide <= width, f"{name} scrolls sideways at {width}: {wide}"
             if self.shots is not None:
-                self.page.screenshot(path=self.shots / f"{name}-{width}-{scheme}.png", full_page=True)
+                self.page.screenshot(
+                    path=self.shots / f"{name}-{width}-{scheme}.png", full_page=True
+                )
             if (width, scheme) == (360, "dark") or (width == 1100 and not again):
                 found = Axe().run(self.page).response["violations"]
                 serious = [
@@ -116,7 +118,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-    settings = Settings(home=home, public_url=f"http://127.0.0.1:{port}", webhook_hosts="hooks.example.org")
+    settings = Settings(
+        home=home, public_url=f"http://127.0.0.1:{port}", webhook_hosts="hooks.example.org"
+    )
     database = Database(settings.store_url())
     upgrade(database)
     cheap = Passwords(PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
@@ -130,14 +134,29 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     folder = os.environ.get("SCREENSHOTS")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=_QUIET)
-        page = chromium.new_page(reduced_motion="reduce")  # or axe may see a button halfway between two colours
+        page = chromium.new_page(
+            reduced_motion="reduce"
+        )  # or axe may see a button halfway between two colours
         # axe is put into the page by the tester, past the policy; the pages' own policy is still theirs to keep.
-        made = Desk(settings.public_url, home, services, app.url_map, page, shots=Path(folder) if folder else None)
+        made = Desk(
+            settings.public_url,
+            home,
+            services,
+            app.url_map,
+            page,
+            shots=Path(folder) if folder else None,
+        )
         page.on(
-            "console", lambda message: made.said.append(message.text) if message.type in ("error", "warning") else None
+            "console",
+            lambda message: (
+                made.said.append(message.text) if message.type in ("error", "warning") else None
+            ),
         )
         page.on("pageerror", lambda error: made.said.append(str(error)))
-        page.on("request", lambda sent: None if sent.url.startswith(made.url) else made.said.append(sent.url))
+        page.on(
+            "request",
+            lambda sent: None if sent.url.startswith(made.url) else made.said.append(sent.url),
+        )
         yield made
         chromium.close()
     server.shutdown()

@@ -14,7 +14,9 @@ EVERYBODY = ",never,often\nleft,50,50\nright,50,50\n"
 
 
 def test_counts_for_each_stratum_from_the_form_to_a_published_version(desk: Desk) -> None:
-    draft = editing.new_draft("Church and vote", "church", "en", "How often do you go?", ["Never", "Often"])
+    draft = editing.new_draft(
+        "Church and vote", "church", "en", "How often do you go?", ["Never", "Often"]
+    )
     draft = editing.add_question(draft, "Region", ["North", "South"], public=True)
     survey = desk.services.surveys.apply(parse_value(draft)).survey_id
     page, where = desk.page, f"/admin/surveys/{survey}"
@@ -30,7 +32,10 @@ def test_counts_for_each_stratum_from_the_form_to_a_published_version(desk: Desk
     page.get_by_label("Where the counts are from").fill("a public table")
     counts.fill(COUNTS.rsplit("\n", 2)[0])
     desk.press_refused("Keep, and see the margins", 422)
-    assert "every stratum has a line for each of left, right" in page.locator("#counts-error").inner_text()
+    assert (
+        "every stratum has a line for each of left, right"
+        in page.locator("#counts-error").inner_text()
+    )
     assert counts.get_attribute("aria-describedby") == "counts-error counts-hint"
     desk.check("strata-protection-refused")
     counts.fill(EVERYBODY)
@@ -42,7 +47,8 @@ def test_counts_for_each_stratum_from_the_form_to_a_published_version(desk: Desk
     desk.press("Keep, and see the margins")
     desk.open(f"{where}/protection")
     assert (
-        counts.input_value() == COUNTS.replace("vote,", ",").replace("North", "north").replace("South", "south").strip()
+        counts.input_value()
+        == COUNTS.replace("vote,", ",").replace("North", "north").replace("South", "south").strip()
     )
     desk.check("strata-protection")
     _publish(desk, where)
@@ -60,5 +66,7 @@ def _publish(desk: Desk, where: str) -> None:
     desk.press("Publish")
     page.get_by_role("link", name="Get the link").wait_for()
     desk.follow(page.get_by_role("link", name="See the certificate"))
-    assert re.search(r"vote\s+×1.65\s+×2.72\s+×1.00", page.locator("section.card").first.inner_text())
+    assert re.search(
+        r"vote\s+×1.65\s+×2.72\s+×1.00", page.locator("section.card").first.inner_text()
+    )
     desk.check("strata-published")

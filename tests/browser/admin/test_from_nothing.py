@@ -57,7 +57,9 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
     desk.check("refused", again=True)
     # From the application's own map: a new page that nobody has looked at fails here.
     assert desk.checked | NO_PAGES == {
-        rule.rule for rule in desk.routes.iter_rules() if rule.rule.startswith("/admin/") and "GET" in rule.methods
+        rule.rule
+        for rule in desk.routes.iter_rules()
+        if rule.rule.startswith("/admin/") and "GET" in rule.methods
     }
     assert desk.checked & NO_PAGES == set()
 
@@ -125,17 +127,25 @@ def _answer(desk: Desk, link: str, snippets: list[str]) -> None:
         visitor.goto(link)
         _fill_in(visitor)
     element, code = (
-        next(text for text in snippets if text.startswith(words)) for words in ('<script type="mod', "imp")
+        next(text for text in snippets if text.startswith(words))
+        for words in ('<script type="mod', "imp")
     )
     with _visitor(desk) as visitor:
         _open_own(visitor, desk, element)
         _fill_in(visitor)
-    with _visitor(desk) as visitor, visitor.expect_console_message(lambda said: said.text == "accepted"):
-        _open_own(visitor, desk, f'<script type="module">{code}\nconsole.log(receipt.code);</script>')
+    with (
+        _visitor(desk) as visitor,
+        visitor.expect_console_message(lambda said: said.text == "accepted"),
+    ):
+        _open_own(
+            visitor, desk, f'<script type="module">{code}\nconsole.log(receipt.code);</script>'
+        )
     for i in range(3, ANSWERS):
         with Client.open(link, store=desk.home / f"device{i}.db", spread_s=0) as client:
             place = "north" if i % 2 else "south"
-            receipt = client.answer({"did-you-ever-cheat": "yes"}, strata={"where-do-you-live": place})
+            receipt = client.answer(
+                {"did-you-ever-cheat": "yes"}, strata={"where-do-you-live": place}
+            )
             assert receipt.code == "accepted"
 
 
@@ -151,7 +161,10 @@ def _open_own(page: Page, desk: Desk, snippet: str) -> None:
     """Open a page of one's own with this in it, and the server's copy of the SDK where the app's would be."""
     assert "/frankly/" in snippet
     body = f"<!doctype html><title>Mine</title>{snippet.replace('/frankly/', '/sdk/v1/')}"
-    page.route("**/mine.html", lambda route: route.fulfill(content_type="text/html; charset=utf-8", body=body))
+    page.route(
+        "**/mine.html",
+        lambda route: route.fulfill(content_type="text/html; charset=utf-8", body=body),
+    )
     page.goto(f"{desk.url}/mine.html")
 
 
@@ -208,7 +221,10 @@ def _read(desk: Desk, link: str) -> None:
         assert all(f"{row[end] * 100:.1f}%".replace("-", "−") in cells for end in ("low", "high"))
     assert page.locator("svg.intervals .whisker").count() == 6
     # Twelve random reports may say anything, even that an estimate lies beyond what is possible.
-    told, shown = said_of(answer["questions"][0], answer["level"], "en").findings, page.locator("main").inner_text()
+    told, shown = (
+        said_of(answer["questions"][0], answer["level"], "en").findings,
+        page.locator("main").inner_text(),
+    )
     assert len(told) >= 2
     assert all(words in shown for words in told), told
     desk.check("estimates")

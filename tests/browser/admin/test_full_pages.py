@@ -22,7 +22,9 @@ PEOPLE, DAYS = 900, 5
 def survey(desk: Desk) -> str:
     """A survey that people answered on several days: the north smokes more, and so do those who drink."""
     made = editing.new_draft("Habits & health", "health", "en", "Do you smoke?", ["No", "Yes"])
-    made = editing.add_question(made, "How often do you drink?", ["Never", "Up to once a week", "More often"])
+    made = editing.add_question(
+        made, "How often do you drink?", ["Never", "Up to once a week", "More often"]
+    )
     made = editing.add_question(made, "Where do you live?", ["North", "South"], public=True)
     made = protect(made, "do-you-smoke", Protection("3"))
     made = protect(made, "how-often-do-you-drink", Protection("4"))
@@ -42,13 +44,17 @@ def survey(desk: Desk) -> str:
             reports.append(_report(document, (smokes, drinks), strata, draw))
         assert {getattr(found, "status", found) for found in intake.accept_batch(published.survey_id, reports)} == {
             "accepted"}  # fmt: skip
-        Releasing(services.database, FixedClock(services.surveys.now() + timedelta(days=day))).release()
+        Releasing(
+            services.database, FixedClock(services.surveys.now() + timedelta(days=day))
+        ).release()
     desk.open("/admin/sign-in")
     desk.sign_in("ada@example.org", PASSWORD)
     return published.survey_id
 
 
-def _report(document: Any, answers: tuple[int, int], strata: dict[str, str], draw: random.Random) -> dict[str, Any]:
+def _report(
+    document: Any, answers: tuple[int, int], strata: dict[str, str], draw: random.Random
+) -> dict[str, Any]:
     symbols = [
         block.mechanism.symbol_json(block.mechanism.sample(answer, draw.getrandbits))
         for block, answer in zip(document.blocks, answers, strict=True)
@@ -68,7 +74,9 @@ VIEWS = {
 
 def often(names: Iterable[str], default: set[str]) -> list[Any]:
     """Return parameters of which all but the default ones are for --full."""
-    return [pytest.param(name, marks=() if name in default else pytest.mark.full_only) for name in names]
+    return [
+        pytest.param(name, marks=() if name in default else pytest.mark.full_only) for name in names
+    ]
 
 
 @pytest.mark.parametrize("name", often(VIEWS, {"days", "table"}))

@@ -8,7 +8,9 @@ import sys
 def main() -> int:
     """Send standard input, write what comes back where it belongs; the exit code is the command's."""
     given = f"{' '.join(sys.argv[2:])}\n{sys.stdin.read()}".encode("utf-8", "surrogatepass")
-    with socket.socket(socket.AF_UNIX) as server:  # only now: while one command is taken the others wait
+    with socket.socket(
+        socket.AF_UNIX
+    ) as server:  # only now: while one command is taken the others wait
         server.connect(sys.argv[1])
         server.sendall(given)
         server.shutdown(socket.SHUT_WR)

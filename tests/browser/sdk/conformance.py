@@ -31,8 +31,12 @@ from tests.browser.sdk.wire import FOLDERS, TYPES, program
 PLACE = "/sdk-under-test/"
 USAGE = 2
 EXITS = {
-    **dict.fromkeys(("InvalidInput", "UnknownChoice", "LinkError", "InsecureTransport"), python.BAD_INPUT),
-    **dict.fromkeys(("PolicyRefused", "BudgetExceeded", "SurveyClosed", "AlreadyAnswered"), python.REFUSED),
+    **dict.fromkeys(
+        ("InvalidInput", "UnknownChoice", "LinkError", "InsecureTransport"), python.BAD_INPUT
+    ),
+    **dict.fromkeys(
+        ("PolicyRefused", "BudgetExceeded", "SurveyClosed", "AlreadyAnswered"), python.REFUSED
+    ),
     "NetworkError": python.NETWORK,
 }
 Device = Callable[[Path], AbstractContextManager[BrowserContext]]
@@ -44,7 +48,11 @@ def main(arguments: list[str]) -> int:
         serve(*arguments[1:])
         return 0
     known = len(arguments) == 1 and arguments[0] in python._FIELDS
-    status, said = run(arguments[0], sys.stdin.read(), own_profile) if known else (USAGE, "init, refresh or answer?\n")
+    status, said = (
+        run(arguments[0], sys.stdin.read(), own_profile)
+        if known
+        else (USAGE, "init, refresh or answer?\n")
+    )
     (sys.stderr if status else sys.stdout).write(said)
     return status
 
@@ -54,7 +62,12 @@ def run(name: str, text: str, device: Device, sdk: str = "src") -> tuple[int, st
     try:
         told = in_browser(name, python._read_request(name, text), device, sdk)
     except FranklyError as error:
-        told = {"failed": type(error).__name__, "code": error.code, "detail": error.detail, "field": error.field}
+        told = {
+            "failed": type(error).__name__,
+            "code": error.code,
+            "detail": error.detail,
+            "field": error.field,
+        }
     failed = told.get("failed")
     said = problem(told) if failed else told
     return EXITS.get(failed, python.INTEGRITY) if failed else 0, json.dumps(said) + "\n"
@@ -66,7 +79,9 @@ def own_profile(folder: Path) -> Iterator[BrowserContext]:
     with (folder / "lock").open("w") as lock, sync_playwright() as playwright:
         fcntl.flock(lock, fcntl.LOCK_EX)
         profile = str(folder / "profile")
-        context = playwright.chromium.launch_persistent_context(profile, executable_path=CHROMIUM, args=QUIET)
+        context = playwright.chromium.launch_persistent_context(
+            profile, executable_path=CHROMIUM, args=QUIET
+        )
         yield context
         context.close()
 
@@ -92,7 +107,11 @@ def serve(address: str, sdk: str = "src") -> None:
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
                 name, _, text = self.rfile.read().decode("utf-8", "surrogatepass").partition("\n")
-                status, said = run(name, text, device, sdk) if name in python._FIELDS else (USAGE, "which command?\n")
+                status, said = (
+                    run(name, text, device, sdk)
+                    if name in python._FIELDS
+                    else (USAGE, "which command?\n")
+                )
                 self.wfile.write(f"{status}\n{said}".encode())
 
         with socketserver.UnixStreamServer(address, Handler) as server:
@@ -104,7 +123,11 @@ def problem(told: Mapping[str, Any]) -> Mapping[str, Any]:
     known = Problem.from_code(told["code"])
     if known is not None:
         return problem_body(known, told["detail"], told["field"])
-    plain = {"type": f"urn:frankly:problem:{told['code']}", "title": "The device refused.", "status": 422}
+    plain = {
+        "type": f"urn:frankly:problem:{told['code']}",
+        "title": "The device refused.",
+        "status": 422,
+    }
     return plain | {name: told[name] for name in ("code", "detail", "field")}
 
 
@@ -115,7 +138,11 @@ def in_browser(name: str, given: Mapping[str, Any], device: Device, sdk: str) ->
         if given.get("keys") is not None:
             python._keys(given["keys"])
         folder.mkdir(parents=True, exist_ok=True)
-        kept = {"link": given["link"], "policy": given.get("policy") or {}, "keys": given.get("keys")}
+        kept = {
+            "link": given["link"],
+            "policy": given.get("policy") or {},
+            "keys": given.get("keys"),
+        }
         told = at_page(device(folder), "http://localhost", {"command": name, **kept}, sdk)
         if "failed" not in told:
             (folder / "install.json").write_text(json.dumps(kept), "utf-8")
@@ -150,7 +177,11 @@ def at_page(
 def fulfil(route: Route, sdk: str) -> None:
     """Answer with a file of the SDK, or the empty page."""
     name = route.request.url.rpartition("/")[2]
-    body = (FOLDERS[sdk] / name).read_bytes() if name.endswith(".js") else b"<!doctype html><title>A device</title>"
+    body = (
+        (FOLDERS[sdk] / name).read_bytes()
+        if name.endswith(".js")
+        else b"<!doctype html><title>A device</title>"
+    )
     route.fulfill(body=body, content_type=TYPES[Path(name).suffix])
 
 

@@ -28,7 +28,10 @@ def documents(seed: int, count: int) -> list[SurveyDocument]:
 
 
 def document(random: Random) -> SurveyDocument:
-    strata = tuple(question(f"z{k}", *"nse"[: random.randint(2, 3)]) for k in range(random.choice([0, 0, 1, 1, 2])))
+    strata = tuple(
+        question(f"z{k}", *"nse"[: random.randint(2, 3)])
+        for k in range(random.choice([0, 0, 1, 1, 2]))
+    )
     cells = len(list(product(*(q.choices for q in strata))))
     blocks = [block(random, i, cells) for i in range(random.randint(1, 4))]
     return replace(survey(), blocks=tuple(blocks), strata=strata)
@@ -40,7 +43,9 @@ def block(random: Random, i: int, cells: int) -> Block:
     )
     promises = tuple(promise(random, cells) for _ in range(random.randint(1, 4)))
     asked = (question(f"q{i}", "no", "yes"),)
-    return Block(f"b{i}", asked, mechanism, promises, (1, 1), stated_ceiling(mechanism), "made-up", None)
+    return Block(
+        f"b{i}", asked, mechanism, promises, (1, 1), stated_ceiling(mechanism), "made-up", None
+    )
 
 
 def promise(random: Random, cells: int) -> Promise:
@@ -81,7 +86,9 @@ def prior(random: Random, secret: str, cells: int) -> Prior:
             n = 0
         cell = {"rows": ((n, n), (m, 1)), "diagonal": ((n, 0), (0, m)), "one row": ((n, m),)}
         tables.append(cell[shape])
-    names = random.choice([("no", "yes")] * 6 + [("yes", "no"), ("low", "high")])  # now and then another secret's
+    names = random.choice(
+        [("no", "yes")] * 6 + [("yes", "no"), ("low", "high")]
+    )  # now and then another secret's
     return Prior(secret, names, tuple(tables), SOURCE)
 
 

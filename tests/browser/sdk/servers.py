@@ -12,7 +12,16 @@ from frankly_protocol.trust.notes import LOG
 from playwright.sync_api import Page
 
 from tests.browser.sdk.wire import Wire, program
-from tests.frankly_protocol.samples import NOW, PUBLISHER, ROOT, keys_document, ldp_block, sealed, sealed_keys, survey
+from tests.frankly_protocol.samples import (
+    NOW,
+    PUBLISHER,
+    ROOT,
+    keys_document,
+    ldp_block,
+    sealed,
+    sealed_keys,
+    survey,
+)
 from tests.frankly_protocol.trust.samples import FakeLog, role
 
 AT = int(NOW.timestamp() * 1000)
@@ -93,15 +102,21 @@ def stranger(wire: Wire, i: int) -> Server:
 
 
 UNPINNED = {"allowUnpinned": True}
-LISTEN = OPEN.replace("events.push(e.name)", "(window.told ??= [e.code, e.detail], events.push(e.name))").replace(
-    "window.events = []", "window.told = null, window.events = []"
-)
+LISTEN = OPEN.replace(
+    "events.push(e.name)", "(window.told ??= [e.code, e.detail], events.push(e.name))"
+).replace("window.events = []", "window.told = null, window.events = []")
 
 
-def opened(page: Page, server: Server, link: str, policy: dict[str, Any] = UNPINNED, **options: Any) -> Any:
+def opened(
+    page: Page, server: Server, link: str, policy: dict[str, Any] = UNPINNED, **options: Any
+) -> Any:
     """Open a survey anew; None if that went well, otherwise the code of the error."""
     page.evaluate("window.client?.close()")
-    given = {"link": link, "at": AT, "options": {"relay": server.relay, "policy": {"cap": "64"} | policy, **options}}
+    given = {
+        "link": link,
+        "at": AT,
+        "options": {"relay": server.relay, "policy": {"cap": "64"} | policy, **options},
+    }
     return page.evaluate(TRY, {"code": LISTEN, "given": given}).get("code")
 
 
@@ -118,8 +133,13 @@ def answered(page: Page, **options: Any) -> Any:
 
 def pieces(page: Page) -> list[str]:
     """The digests of what is kept as evidence."""
-    found: list[str] = page.evaluate("client.evidence().then((all) => all.map((one) => one.digest))")
+    found: list[str] = page.evaluate(
+        "client.evidence().then((all) => all.map((one) => one.digest))"
+    )
     return found
 
 
-FIRST, SECOND = survey(ldp_block()), survey(ldp_block(epsilon="0.5"), version=2, prev="sha256:" + "1" * 64)
+FIRST, SECOND = (
+    survey(ldp_block()),
+    survey(ldp_block(epsilon="0.5"), version=2, prev="sha256:" + "1" * 64),
+)

@@ -75,17 +75,25 @@ def hosted(home: Path, more: str = "") -> Iterator[Site]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     origin, now = f"http://127.0.0.1:{port}", datetime.now(UTC)
-    settings = Settings(home=home, database_url=SecretStr(f"sqlite:///{home / 'frankly.db'}"), public_url=origin)
+    settings = Settings(
+        home=home, database_url=SecretStr(f"sqlite:///{home / 'frankly.db'}"), public_url=origin
+    )
     database = Database(settings.store_url())
     upgrade(database)
     database.close()
     services = Services.open(settings, SystemClock())
     services.keys.init()
-    text = SURVEY.format(opens=format_time(now - timedelta(hours=1)), closes=format_time(now + timedelta(days=30)))
+    text = SURVEY.format(
+        opens=format_time(now - timedelta(hours=1)), closes=format_time(now + timedelta(days=30))
+    )
     services.surveys.apply(services.surveys.parse_definition((text + more).encode()))
     published = services.surveys.publish("habits")
     server = Server(
-        create_app(settings, services=services), host="127.0.0.1", port=port, threads=4, body_limit_bytes=2**21
+        create_app(settings, services=services),
+        host="127.0.0.1",
+        port=port,
+        threads=4,
+        body_limit_bytes=2**21,
     )
     thread = threading.Thread(target=server.run)
     thread.start()

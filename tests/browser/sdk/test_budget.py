@@ -58,12 +58,20 @@ def in_python(
                 told.append(client.answer(answer["choices"], strata=answer["strata"]).status)
                 look()
     except PolicyRefused as error:
-        told.append([error.code, error.field, error.detail.replace("final_surveys", "finalSurveys")])
+        told.append(
+            [error.code, error.field, error.detail.replace("final_surveys", "finalSurveys")]
+        )
     return told
 
 
 def both(
-    page: Page, wire: Wire, store: Path, document: SurveyDocument, *, final: bool = False, **answer: str
+    page: Page,
+    wire: Wire,
+    store: Path,
+    document: SurveyDocument,
+    *,
+    final: bool = False,
+    **answer: str,
 ) -> list[Any]:
     """Visit a survey with both SDKs and a cap of 4 nats, answer it if there are answers; what both tell."""
     link = wire.publish(document, document.survey)
@@ -72,7 +80,9 @@ def both(
     private = {name: value for name, value in answer.items() if name not in public}
     given = {"choices": private, "strata": public} if answer else None
     names = [document.survey] if final else []
-    found = page.evaluate(VISIT, [link, AT, {"cap": "4", "deltaCap": "0.000001", "finalSurveys": names}, given])
+    found = page.evaluate(
+        VISIT, [link, AT, {"cap": "4", "deltaCap": "0.000001", "finalSurveys": names}, given]
+    )
     policy = Policy(cap="4", delta_cap="0.000001", final_surveys=tuple(names))
     assert found == in_python(store, here, link, policy, given)
     return found  # type: ignore[no-any-return]
@@ -84,7 +94,9 @@ def numbered(i: int, document: SurveyDocument) -> SurveyDocument:
 
 def test_the_figures_shown_are_the_figures_charged(page: Page, wire: Wire, tmp_path: Path) -> None:
     store = tmp_path / "s.db"
-    (before, status, after) = both(page, wire, store, numbered(1, payable_survey()), affair="yes", marriage="good")
+    (before, status, after) = both(
+        page, wire, store, numbered(1, payable_survey()), affair="yes", marriage="good"
+    )
     assert status == "sent"
     assert before["figures"]["leftAfter"] == after["figures"]["left"] == "1.9013"
     assert before["words"] in before["explanation"]
@@ -103,7 +115,11 @@ def test_a_survey_that_would_use_up_the_budget_for_ever_is_refused_unless_it_is_
     (refused,) = both(page, wire, store, endless)
     assert refused[:2] == ["policy_final", "blocks"]
     (before, status, after) = both(page, wire, store, endless, final=True, q="good")
-    assert (before["figures"]["cost"], before["figures"]["isFinal"], status) == ("inf", True, "sent")
+    assert (before["figures"]["cost"], before["figures"]["isFinal"], status) == (
+        "inf",
+        True,
+        "sent",
+    )
     assert (after["figures"]["left"], after["figures"]["isAnswered"]) == ("0.0000", True)
     (refused,) = both(page, wire, store, numbered(2, survey(ldp_block(epsilon="0.01"))))
     assert refused[0] == "policy_budget"
@@ -121,12 +137,19 @@ def test_a_promise_that_public_answers_undo_is_refused_also_when_pinned_and_name
         assert "counts for every stratum" in refused[2]
 
 
-def test_with_a_prior_for_each_stratum_a_survey_is_accepted(page: Page, wire: Wire, tmp_path: Path) -> None:
+def test_with_a_prior_for_each_stratum_a_survey_is_accepted(
+    page: Page, wire: Wire, tmp_path: Path
+) -> None:
     mild = [
-        Person(n, z, {"hiv": s}, (x,)) for z in range(2) for s in range(2) for x, n in enumerate((5 + s + z, 4 + s))
+        Person(n, z, {"hiv": s}, (x,))
+        for z in range(2)
+        for s in range(2)
+        for x, n in enumerate((5 + s + z, 4 + s))
     ]
     document = stratified_survey(LEAKY, mild)
-    (before, status, _) = both(page, wire, tmp_path / "s.db", document, final=True, x="c1", region="r0")
+    (before, status, _) = both(
+        page, wire, tmp_path / "s.db", document, final=True, x="c1", region="r0"
+    )
     assert status == "sent"
     assert "Given your public answers" in before["explanation"]
     assert "Your public answers alone can change belief about your “hiv”" in before["explanation"]
@@ -166,10 +189,14 @@ ELEMENT = """async ([link, at, names, attribute]) => {
 
 
 @pytest.mark.parametrize("attribute", [True, False])
-def test_an_element_opts_in_by_name_and_shows_what_is_left(page: Page, wire: Wire, attribute: bool) -> None:
+def test_an_element_opts_in_by_name_and_shows_what_is_left(
+    page: Page, wire: Wire, attribute: bool
+) -> None:
     link = wire.publish(survey(lip_block("q")))
     assert page.evaluate(ELEMENT, [link, AT, ["cd" * 16], attribute]) == "policy_final"
     words = page.evaluate(ELEMENT, [link, AT, ["cd" * 16, "ab" * 16], attribute])
     assert "Answering this uses up for ever all 5 nats that this app allows you" in words
     words = page.evaluate(ELEMENT, [wire.publish(payable_survey(), "ef" * 16), AT, [], attribute])
-    assert "5.0000 of the 5 nats that this app allows you in all are left, 2.9013 after it." in words
+    assert (
+        "5.0000 of the 5 nats that this app allows you in all are left, 2.9013 after it." in words
+    )

@@ -21,8 +21,15 @@ AT = NOW.timestamp() * 1000
 SOURCES, BUNDLE = FOLDERS["src"], FOLDERS["bundle"]
 REMAKE = "run `npm ci && npm run bundle` in client_sdk/browser"
 # What a page loads, gzip -9 of each file, in bytes: as docs/browser.md tells it. A larger bundle has to be argued for.
-LIMITS = {"core": 19_400, "core and all that a survey may ask for": 27_300, "index": 29_000, "element": 33_700}
-LATER = {f"{name}.js" for name in "log rare tokens memory respondents budget beside verifier".split()}
+LIMITS = {
+    "core": 19_400,
+    "core and all that a survey may ask for": 27_300,
+    "index": 29_000,
+    "element": 33_700,
+}
+LATER = {
+    f"{name}.js" for name in "log rare tokens memory respondents budget beside verifier".split()
+}
 
 ENTRIES = ("index.js", "core.js", "explain.js", "texts.js", "element.js")
 
@@ -40,7 +47,9 @@ def test_the_bundle_was_made_of_these_sources() -> None:
     assert manifest["sources"] == digests(SOURCES), REMAKE
     makers = ("bundle.mjs", "package-lock.json")
     assert manifest["makers"] == {name: sha256(BUNDLE.parent / name) for name in makers}, REMAKE
-    assert manifest["files"] == {path.name: integrity(path.read_bytes()) for path in BUNDLE.glob("*.js")}, REMAKE
+    assert manifest["files"] == {
+        path.name: integrity(path.read_bytes()) for path in BUNDLE.glob("*.js")
+    }, REMAKE
     wanted = json.loads((BUNDLE.parent / "package.json").read_text("utf-8"))["devDependencies"]
     assert manifest["made_by"] == wanted, REMAKE
 
@@ -49,7 +58,9 @@ def loads(entry: str) -> set[str]:
     """The files that a page loads at once with an entry."""
     found = {entry}
     for name in re.findall(
-        r'(?:from|^import|[;}]import)"\./([\w.]+)"', (BUNDLE / entry).read_text("utf-8"), re.MULTILINE
+        r'(?:from|^import|[;}]import)"\./([\w.]+)"',
+        (BUNDLE / entry).read_text("utf-8"),
+        re.MULTILINE,
     ):
         found |= loads(name)
     return found
@@ -68,7 +79,9 @@ def test_files_take_from_each_other_by_the_names_of_the_sources() -> None:
     """A short name of the minifier could mean another function in another version; these cannot."""
     declared = r"^export (?:async )?(?:const|class|function\*?|let) (\w+)"
     known = {
-        name for path in SOURCES.glob("*.js") for name in re.findall(declared, path.read_text("utf-8"), re.MULTILINE)
+        name
+        for path in SOURCES.glob("*.js")
+        for name in re.findall(declared, path.read_text("utf-8"), re.MULTILINE)
     }
     taken = set()
     for path in BUNDLE.glob("*.js"):
@@ -82,8 +95,15 @@ def test_a_part_of_another_version_fails_by_name(page: Page, wire: Wire) -> None
     link = wire.publish(documents()["dense srlip"])
     other = """import {nameOfAnotherVersion} from "./core.js";
       export const requireSound = () => {}, work = () => 0, candidates = () => [];"""
-    page.route("**/bundle/rare.js", lambda route: route.fulfill(body=other, content_type="text/javascript"))
-    assert page.evaluate(OPEN, [link, AT, "core", {}]) == ["NetworkError", "NetworkError", "network", "no_part"]
+    page.route(
+        "**/bundle/rare.js", lambda route: route.fulfill(body=other, content_type="text/javascript")
+    )
+    assert page.evaluate(OPEN, [link, AT, "core", {}]) == [
+        "NetworkError",
+        "NetworkError",
+        "network",
+        "no_part",
+    ]
 
 
 def test_package_json_keeps_what_works_by_being_imported_and_types_every_entry() -> None:
@@ -94,9 +114,13 @@ def test_package_json_keeps_what_works_by_being_imported_and_types_every_entry()
     bundled = {f"./bundle/{name}" for name in acting if (BUNDLE / name).exists()}
     assert set(package["sideEffects"]) == {f"./src/{name}" for name in acting} | bundled
     entries = {name: entry for name, entry in package["exports"].items() if "*" not in name}
-    assert {name for name in entries if "bundle" in name} == {f"./bundle/{name}" for name in ENTRIES}
+    assert {name for name in entries if "bundle" in name} == {
+        f"./bundle/{name}" for name in ENTRIES
+    }
     for entry in entries.values():
-        assert all((BUNDLE.parent / path).is_file() for path in (entry["types"], entry["default"])), entry
+        assert all(
+            (BUNDLE.parent / path).is_file() for path in (entry["types"], entry["default"])
+        ), entry
 
 
 def test_the_bundler_deletes_no_folder_of_others(tmp_path: Path) -> None:
@@ -107,7 +131,9 @@ def test_the_bundler_deletes_no_folder_of_others(tmp_path: Path) -> None:
             (tmp_path / "manifest.json").write_text(manifest)
         command = [node, BUNDLE.parent / "bundle.mjs", tmp_path]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-        assert (done.returncode, "holds other things than a bundle" in done.stderr) == (1, True), done.stderr
+        assert (done.returncode, "holds other things than a bundle" in done.stderr) == (1, True), (
+            done.stderr
+        )
         assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
@@ -116,9 +142,9 @@ def test_the_bundle_has_not_grown() -> None:
     assert loads("core.js") == {"core.js"}
     assert loads("element.js") == {"core.js", "shown.js", "explain.js", "texts.js", "element.js"}
     assert loads("index.js") == {"core.js", "shown.js", "explain.js", "texts.js", "index.js"}
-    assert {path.name for path in BUNDLE.glob("*.js")} == loads("index.js") | loads("element.js") | LATER | {
-        "words.ar.js"
-    }
+    assert {path.name for path in BUNDLE.glob("*.js")} == loads("index.js") | loads(
+        "element.js"
+    ) | LATER | {"words.ar.js"}
     assert {name: size for name, size in found.items() if size > LIMITS[name]} == {}, found
 
 
@@ -165,7 +191,10 @@ OPEN = """([link, at, entry, policy]) => import(`/bundle/${entry}.js`).then(({Cl
 @pytest.mark.parametrize("name", ["dense srlip", "subset rldp"])
 def test_what_a_survey_asks_for_comes_later(page: Page, wire: Wire, name: str) -> None:
     assert page.evaluate(OPEN, [wire.publish(documents()[name]), AT, "core", {}]) is True
-    assert [path for path, _ in wire.asked if path.startswith("/bundle/")] == ["/bundle/core.js", "/bundle/rare.js"]
+    assert [path for path, _ in wire.asked if path.startswith("/bundle/")] == [
+        "/bundle/core.js",
+        "/bundle/rare.js",
+    ]
 
 
 def test_errors_keep_their_names_and_words(page: Page, wire: Wire) -> None:
@@ -174,4 +203,8 @@ def test_errors_keep_their_names_and_words(page: Page, wire: Wire) -> None:
     assert (kind, name, code) == ("PolicyRefused", "PolicyRefused", "policy_cap")
     words = r"its report can move the odds about the answers by 5\.\d{4} nats, this app allows 1: ask for smaller .*"
     assert re.fullmatch(words, detail)
-    assert page.evaluate(OPEN, [link[:-1], AT, "index", {}])[:3] == ["LinkError", "LinkError", "link"]
+    assert page.evaluate(OPEN, [link[:-1], AT, "index", {}])[:3] == [
+        "LinkError",
+        "LinkError",
+        "link",
+    ]

@@ -29,7 +29,14 @@ SUITE = ("tests/conformance/test_trust.py", "tests/conformance/test_answers.py")
 def command(tmp_path: Path, root: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     """A command line of the browser SDK as it is, and as it is bundled; one Chromium serves it."""
     address = tmp_path / "socket"
-    serve = [sys.executable, "-m", "tests.browser.sdk.conformance", "serve", str(address), request.param]
+    serve = [
+        sys.executable,
+        "-m",
+        "tests.browser.sdk.conformance",
+        "serve",
+        str(address),
+        request.param,
+    ]
     server = subprocess.Popen(serve, cwd=root)
     while not address.exists():
         assert server.poll() is None
@@ -41,9 +48,21 @@ def command(tmp_path: Path, root: Path, request: pytest.FixtureRequest) -> Itera
 
 def suite(root: Path, command: str, *options: str) -> str:
     """Run the suite against a command; what it printed."""
-    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", *SUITE, *options]
+    run = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--tb=short",
+        *SUITE,
+        *options,
+    ]
     environment = os.environ | {"CONFORMANCE_COMMAND": command}
-    done = subprocess.run(run, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        run, cwd=root, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout[-4000:]
     return done.stdout
 
@@ -52,17 +71,23 @@ def command_in(device: Device, sdk: str = "src") -> Callable[[str, Any], driver.
     """The browser SDK's command without a process, by the modules of a folder of client_sdk/browser."""
 
     def run(name: str, given: Any) -> driver.Outcome:
-        status, said = command_of(name, given if isinstance(given, str) else json.dumps(given), device, sdk)
+        status, said = command_of(
+            name, given if isinstance(given, str) else json.dumps(given), device, sdk
+        )
         return driver._outcome(status, "" if status else said, said if status else "")
 
     return run
 
 
 @pytest.mark.parametrize("sdk", FOLDERS)
-def test_some_cases_of_the_suite_without_processes(browser: Browser, tmp_path: Path, sdk: str) -> None:
+def test_some_cases_of_the_suite_without_processes(
+    browser: Browser, tmp_path: Path, sdk: str
+) -> None:
     run = command_in(contexts_of(browser), sdk)
     cases: list[Callable[[Install], None]] = [
-        lambda install: test_answers.test_given_bits_give_the_report_that_the_vectors_say(install, with_token=True),
+        lambda install: test_answers.test_given_bits_give_the_report_that_the_vectors_say(
+            install, with_token=True
+        ),
         test_answers.test_without_random_bits_nothing_is_sealed_or_sent,
         test_answers.test_a_lost_receipt_leaves_one_report,
         test_trust.test_8_a_log_only_grows,

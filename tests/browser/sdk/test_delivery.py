@@ -63,7 +63,9 @@ def test_an_answer_is_sealed_sent_and_erased(page: Page, wire: Wire) -> None:
     assert len(wire.posted) == 1
 
 
-def test_requests_carry_no_cookie_referrer_or_credential(page: Page, context: BrowserContext, wire: Wire) -> None:
+def test_requests_carry_no_cookie_referrer_or_credential(
+    page: Page, context: BrowserContext, wire: Wire
+) -> None:
     context.add_cookies([{"name": "who", "value": "me", "url": wire.origin}])
     page.reload()
     opened(page, wire.publish())
@@ -74,9 +76,18 @@ def test_requests_carry_no_cookie_referrer_or_credential(page: Page, context: Br
         assert not {"cookie", "referer", "authorization"} & {name.lower() for name in headers}
 
 
-def test_a_page_that_dies_between_seal_and_acknowledgement(context: BrowserContext, wire: Wire, full: bool) -> None:
-    every = product(("close", "reload", "leave", "crash"), ("drop", "lose", "503", "hold"), range(0, 50, 10))
-    some = [("close", "hold", 0), ("reload", "lose", 10), ("leave", "drop", 20), ("crash", "503", 0)]
+def test_a_page_that_dies_between_seal_and_acknowledgement(
+    context: BrowserContext, wire: Wire, full: bool
+) -> None:
+    every = product(
+        ("close", "reload", "leave", "crash"), ("drop", "lose", "503", "hold"), range(0, 50, 10)
+    )
+    some = [
+        ("close", "hold", 0),
+        ("reload", "lose", 10),
+        ("leave", "drop", 20),
+        ("crash", "503", 0),
+    ]
     for i, (how, step, delay) in enumerate(every if full else some):
         link, own = wire.publish(survey_id=f"{i:032x}"), {"store": f"install {i}"}
         wire.posted.clear()
@@ -105,7 +116,9 @@ def test_a_page_that_dies_between_seal_and_acknowledgement(context: BrowserConte
 
 
 @pytest.mark.parametrize("what", ["hidden", "left"])
-def test_the_wait_before_sending_ends_when_the_page_is_hidden_or_left(page: Page, wire: Wire, what: str) -> None:
+def test_the_wait_before_sending_ends_when_the_page_is_hidden_or_left(
+    page: Page, wire: Wire, what: str
+) -> None:
     opened(page, wire.publish(), spreadMs=3_600_000)
     assert answer(page, 0)["code"] == "scheduled"
     page.wait_for_timeout(100)
@@ -130,7 +143,9 @@ def test_a_browser_that_is_killed_keeps_what_it_sealed(
         profile, link = tmp_path / str(i), wire.publish(survey_id=f"{i:032x}")
         wire.posted.clear()
         wire.stored.clear()
-        first = playwright.chromium.launch_persistent_context(str(profile), executable_path=CHROMIUM, args=QUIET)
+        first = playwright.chromium.launch_persistent_context(
+            str(profile), executable_path=CHROMIUM, args=QUIET
+        )
         page = first.new_page()
         page.goto(f"{wire.origin}/blank.html")
         opened(page, link)
@@ -141,7 +156,9 @@ def test_a_browser_that_is_killed_keeps_what_it_sealed(
         with pytest.raises(PageError):  # it is dead indeed
             page.evaluate("1")
         sealed = set(wire.posted)
-        second = playwright.chromium.launch_persistent_context(str(profile), executable_path=CHROMIUM, args=QUIET)
+        second = playwright.chromium.launch_persistent_context(
+            str(profile), executable_path=CHROMIUM, args=QUIET
+        )
         finished(wire, second.new_page(), link)
         assert sealed <= set(wire.posted)
         second.close()
@@ -154,7 +171,9 @@ def kill(profile: Path) -> None:
             words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
         except OSError:
             continue
-        if f"--user-data-dir={profile}".encode() in words and not any(word.startswith(b"--type=") for word in words):
+        if f"--user-data-dir={profile}".encode() in words and not any(
+            word.startswith(b"--type=") for word in words
+        ):
             os.kill(int(entry.name), signal.SIGKILL)
 
 
@@ -168,7 +187,8 @@ def test_two_tabs_that_race_send_one_value(context: BrowserContext, wire: Wire, 
             page.goto(f"{wire.origin}/blank.html")
             opened(page, link, store=f"install {i}")
             page.evaluate(
-                "(choices) => { window.done = client.answer(choices).catch((e) => ({status: e.code})); }", ANSWERS
+                "(choices) => { window.done = client.answer(choices).catch((e) => ({status: e.code})); }",
+                ANSWERS,
             )
         ends = sorted(page.evaluate("done")["status"] for page in pages)
         assert ends == ["already_answered", "sent"]
@@ -191,7 +211,9 @@ def test_an_hour_offline_loses_nothing(context: BrowserContext, wire: Wire) -> N
     assert len(wire.stored) == 1
 
 
-def test_a_pinned_survey_opens_again_without_network(page: Page, context: BrowserContext, wire: Wire) -> None:
+def test_a_pinned_survey_opens_again_without_network(
+    page: Page, context: BrowserContext, wire: Wire
+) -> None:
     link = wire.publish()
     opened(page, link)
     page.evaluate("client.close()")
@@ -206,12 +228,17 @@ def test_a_pinned_survey_opens_again_without_network(page: Page, context: Browse
 BLOCK = "Object.defineProperty(window, 'indexedDB', {get() { throw new DOMException('blocked', 'SecurityError'); }})"
 
 
-def test_where_nothing_is_kept_nothing_is_sent_unless_the_developer_opts_in(page: Page, wire: Wire) -> None:
+def test_where_nothing_is_kept_nothing_is_sent_unless_the_developer_opts_in(
+    page: Page, wire: Wire
+) -> None:
     link = wire.publish()
     page.evaluate(BLOCK)
     wire.asked.clear()
     said = page.evaluate(TRY, {"code": OPEN, "given": {"link": link, "at": AT, "options": {}}})
-    assert (said["code"], [path for path, _ in wire.asked if not path.startswith("/sdk/")]) == ("store", [])
+    assert (said["code"], [path for path, _ in wire.asked if not path.startswith("/sdk/")]) == (
+        "store",
+        [],
+    )
     opened(page, link, allowMemory=True)
     assert answer(page)["status"] == "sent"
     assert answer(page)["status"] == "already_answered"
@@ -264,7 +291,9 @@ BAD_ANSWERS: dict[str, tuple[Any, str | None]] = {
 
 
 @pytest.mark.parametrize("name", BAD_ANSWERS)
-def test_answers_that_are_none_are_refused_and_never_repeated(page: Page, wire: Wire, name: str) -> None:
+def test_answers_that_are_none_are_refused_and_never_repeated(
+    page: Page, wire: Wire, name: str
+) -> None:
     given, field = BAD_ANSWERS[name]
     opened(page, wire.publish())
     said = page.evaluate(TRY, {"code": "(choices) => client.answer(choices)", "given": given})
@@ -275,7 +304,9 @@ def test_answers_that_are_none_are_refused_and_never_repeated(page: Page, wire: 
 
 def test_a_random_source_that_fails_seals_nothing(page: Page, wire: Wire) -> None:
     opened(page, wire.publish())
-    page.evaluate("() => { crypto.getRandomValues = () => { throw new Error('no bits for yes'); }; }")
+    page.evaluate(
+        "() => { crypto.getRandomValues = () => { throw new Error('no bits for yes'); }; }"
+    )
     said = page.evaluate(TRY, {"code": "(choices) => client.answer(choices)", "given": ANSWERS})
     assert said["code"] == "randomness"
     assert (wire.posted, page.evaluate("client.store.outbox()")) == ([], [])

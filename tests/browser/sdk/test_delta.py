@@ -25,7 +25,9 @@ POLICY = """(given) => import("/sdk/ledger.js").then(({Policy}) => given.map((op
 LIMITS = [*BAD, "0", "0.000001", "5", "-1", "1e1", "1e3", "+5", "nan", "64.1", "0.001", "inf"]
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [("deltaCap", "delta_cap"), ("cap", "cap"), ("maxCeiling", "max_ceiling")])
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [("deltaCap", "delta_cap"), ("cap", "cap"), ("maxCeiling", "max_ceiling")]
+)
 def test_limits_are_judged_as_python_judges_them(page: Page, ours: str, theirs: str) -> None:
     texts = [value for value in LIMITS if isinstance(value, str)]
     expected: list[list[str | None] | None] = []
@@ -36,7 +38,9 @@ def test_limits_are_judged_as_python_judges_them(page: Page, ours: str, theirs: 
         except InvalidInput as error:
             expected.append([error.code, error.field])
     assert page.evaluate(POLICY, [{ours: text} for text in texts]) == expected
-    assert {None, "eps_format", "eps_out_of_range", "eps_not_finite"} <= {e and e[0] for e in expected}
+    assert {None, "eps_format", "eps_out_of_range", "eps_not_finite"} <= {
+        e and e[0] for e in expected
+    }
 
 
 def in_python(name: str, given: Any) -> driver.Outcome:
@@ -73,4 +77,7 @@ def test_without_a_cap_both_count_the_ceiling_and_say_why(browser: Browser, tmp_
             install.init(cap="64", delta_cap=times(1)[:-1])
             refused = install.answer()
             assert (refused.status, refused.code) == (REFUSED, "policy_cap")
-            assert "inf nats (its promises need a δ of 0.000000954, and this app allows " in refused.body["detail"]
+            assert (
+                "inf nats (its promises need a δ of 0.000000954, and this app allows "
+                in refused.body["detail"]
+            )

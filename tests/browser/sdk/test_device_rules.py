@@ -50,7 +50,9 @@ def test_a_key_kept_as_it_was_written_is_still_known(page: Page, ours: Server) -
     assert page.evaluate(spent, "Zoé") == 1
 
 
-@pytest.mark.parametrize(("key", "code"), [(" ", "field_missing"), ("\t\u00a0", "field_missing"), (7, "field_type")])
+@pytest.mark.parametrize(
+    ("key", "code"), [(" ", "field_missing"), ("\t\u00a0", "field_missing"), (7, "field_type")]
+)
 def test_a_key_that_names_nobody_is_refused(page: Page, ours: Server, key: Any, code: str) -> None:
     assert opened(page, ours, ours.show(FIRST)) is None
     assert answered(page, respondent=key) == code
@@ -69,7 +71,9 @@ PERSIST = {
 
 
 @pytest.mark.parametrize("name", PERSIST)
-def test_the_first_seal_asks_for_lasting_storage_and_waits_for_no_answer(page: Page, ours: Server, name: str) -> None:
+def test_the_first_seal_asks_for_lasting_storage_and_waits_for_no_answer(
+    page: Page, ours: Server, name: str
+) -> None:
     page.evaluate(
         f"""() => {{
           window.asked = 0;

@@ -71,16 +71,32 @@ def told(wire: Wire, times: int) -> Any:
 
 
 @pytest.mark.full_only
-def test_firefox_answers_once_by_the_element_and_remembers_it_after_being_killed(wire: Wire, tmp_path: Path) -> None:
-    given = {"link": wire.publish(), "at": NOW.timestamp() * 1000, "choices": {"affair": "yes", "marriage": "good"}}
+def test_firefox_answers_once_by_the_element_and_remembers_it_after_being_killed(
+    wire: Wire, tmp_path: Path
+) -> None:
+    given = {
+        "link": wire.publish(),
+        "at": NOW.timestamp() * 1000,
+        "choices": {"affair": "yes", "marriage": "good"},
+    }
     wire.pages["/smoke.html"] = PAGE
     wire.pages["/done.html"] = b"<!doctype html>"
     wire.pages["/smoke.js"] = f"({program('smoke')})({json.dumps(given)});".encode()
     with firefox(tmp_path / "profile", f"{wire.origin}/smoke.html"):
         first = told(wire, 1)
-    assert first == {"events": ["opened", "sealed", "sent"], "status": "sent", "code": None, "violations": []}
+    assert first == {
+        "events": ["opened", "sealed", "sent"],
+        "status": "sent",
+        "code": None,
+        "violations": [],
+    }
     with firefox(tmp_path / "profile", f"{wire.origin}/smoke.html"):
         again = told(wire, 2)
-    assert again == {"events": ["opened"], "status": "sent", "code": "already_answered", "violations": []}
+    assert again == {
+        "events": ["opened"],
+        "status": "sent",
+        "code": "already_answered",
+        "violations": [],
+    }
     assert len(wire.posted) == len(wire.stored) == 1
     assert len(wire.posted[0]) == wire.documents["ab" * 16].report_length

@@ -18,11 +18,17 @@ from tests.browser.sdk.wire import Wire, program
 from tests.frankly_protocol.samples import NOW
 
 LOOKS = [
-    (width, scheme, language) for width in (360, 1280) for scheme in ("light", "dark") for language in ("en", "ar")
+    (width, scheme, language)
+    for width in (360, 1280)
+    for scheme in ("light", "dark")
+    for language in ("en", "ar")
 ]
 
 BOTH_ENDS = ((360, "light", "en"), (1280, "dark", "ar"))
-FINAL = {"en": "Once sent, your answer cannot be withdrawn.", "ar": "بعد الإرسال لا يمكن سحب إجابتك."}
+FINAL = {
+    "en": "Once sent, your answer cannot be withdrawn.",
+    "ar": "بعد الإرسال لا يمكن سحب إجابتك.",
+}
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +37,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield served
 
 
-def visit(browser: Browser, link: str, width: int = 1280, scheme: Any = "light", language: str = "en") -> Page:
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, locale=language)
+def visit(
+    browser: Browser, link: str, width: int = 1280, scheme: Any = "light", language: str = "en"
+) -> Page:
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, locale=language
+    )
     context.add_init_script(WATCH)
     page = context.new_page()
     page.said = []  # type: ignore[attr-defined]
@@ -44,12 +54,19 @@ def visit(browser: Browser, link: str, width: int = 1280, scheme: Any = "light",
 
 def serious(page: Page) -> list[str]:
     found = Axe().run(page).response["violations"]
-    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found if one["impact"] in ("serious", "critical")]
+    return [
+        f"{one['id']}: {one['nodes'][0]['html']}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
 
 
 @pytest.mark.parametrize(
     ("width", "scheme", "language"),
-    [pytest.param(*look, marks=() if look in BOTH_ENDS else pytest.mark.full_only) for look in LOOKS],
+    [
+        pytest.param(*look, marks=() if look in BOTH_ENDS else pytest.mark.full_only)
+        for look in LOOKS
+    ],
 )
 def test_the_page_is_accessible_fits_and_keeps_its_policy(
     browser: Browser, site: Site, tmp_path: Path, width: int, scheme: str, language: str
@@ -57,7 +74,10 @@ def test_the_page_is_accessible_fits_and_keeps_its_policy(
     page = visit(browser, site.link, width, scheme, language)
     page.locator("button[type=submit]").wait_for()
     body = page.locator("frankly-survey [part=body]")
-    assert (body.get_attribute("lang"), body.get_attribute("dir")) == (language, "rtl" if language == "ar" else "ltr")
+    assert (body.get_attribute("lang"), body.get_attribute("dir")) == (
+        language,
+        "rtl" if language == "ar" else "ltr",
+    )
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.locator("summary").click()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -75,18 +95,25 @@ def test_the_page_is_accessible_fits_and_keeps_its_policy(
     page.context.close()
 
 
-def test_a_person_answers_by_keyboard_alone_and_the_server_has_one_report(browser: Browser, site: Site) -> None:
+def test_a_person_answers_by_keyboard_alone_and_the_server_has_one_report(
+    browser: Browser, site: Site
+) -> None:
     page = visit(browser, site.link)
     page.locator("button[type=submit]").wait_for()
     for _ in range(3):
-        while page.evaluate("document.querySelector('frankly-survey').shadowRoot.activeElement?.type") != "radio":
+        while (
+            page.evaluate("document.querySelector('frankly-survey').shadowRoot.activeElement?.type")
+            != "radio"
+        ):
             page.keyboard.press("Tab")
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.get_by_text("Thank you. Your randomised answer has arrived").wait_for()
     assert (
-        page.evaluate("document.querySelector('frankly-survey').shadowRoot.activeElement.getAttribute('role')")
+        page.evaluate(
+            "document.querySelector('frankly-survey').shadowRoot.activeElement.getAttribute('role')"
+        )
         == "status"
     )
     assert serious(page) == []
@@ -142,7 +169,9 @@ def test_links_that_do_not_fit_say_so_and_send_nothing(browser: Browser, site: S
     page.context.close()
 
 
-def test_a_page_of_another_origin_can_use_the_server(browser: Browser, site: Site, wire: Wire) -> None:
+def test_a_page_of_another_origin_can_use_the_server(
+    browser: Browser, site: Site, wire: Wire
+) -> None:
     """CORS, the preflight of the report included."""
     wire.pages["/embed.html"] = b"<!doctype html><html lang=en><title>A host</title><main></main>"
     context = browser.new_context()
@@ -199,10 +228,18 @@ def test_what_the_server_serves(site: Site) -> None:
         answer = requests.get(f"{site.origin}/sdk/v1/{name}", timeout=5)
         assert answer.content == content
         assert integrity(answer.content).startswith("sha384-")
-    for path in ("/sdk/v1/nothing.js", "/sdk/v1/../app.py", "/sdk/v1/%2e%2e%2fapp.py", "/s/" + "00" * 16, "/s/x"):
+    for path in (
+        "/sdk/v1/nothing.js",
+        "/sdk/v1/../app.py",
+        "/sdk/v1/%2e%2e%2fapp.py",
+        "/s/" + "00" * 16,
+        "/s/x",
+    ):
         assert requests.get(site.origin + path, timeout=5).status_code == 404, path
     for path in ("/health", f"/v1/surveys/{site.survey}/estimates"):  # not for other origins
-        assert "Access-Control-Allow-Origin" not in requests.get(site.origin + path, timeout=5).headers
+        assert (
+            "Access-Control-Allow-Origin" not in requests.get(site.origin + path, timeout=5).headers
+        )
 
 
 def test_the_page_s_policy_lets_a_worker_verify(browser: Browser, site: Site) -> None:
@@ -221,7 +258,9 @@ def test_the_page_s_policy_lets_a_worker_verify(browser: Browser, site: Site) ->
 
 
 def test_every_string_is_there_in_every_language(page: Page) -> None:
-    said = page.evaluate("import('/sdk/words.js').then(({STRINGS, learn}) => learn('ar').then(() => STRINGS))")
+    said = page.evaluate(
+        "import('/sdk/words.js').then(({STRINGS, learn}) => learn('ar').then(() => STRINGS))"
+    )
     assert set(said) == {"en", "ar"}
     for language, strings in said.items():
         assert set(strings) == set(said["en"])

@@ -47,7 +47,9 @@ def sent_tokens(wire: Wire) -> list[str]:
 
 
 @pytest.mark.parametrize("entry", ["sdk", "bundle"])
-def test_a_token_that_the_page_gives_is_not_asked_for(page: Page, wire: Wire, link: str, entry: str) -> None:
+def test_a_token_that_the_page_gives_is_not_asked_for(
+    page: Page, wire: Wire, link: str, entry: str
+) -> None:
     show(page, link, entry, token=GOOD)
     assert not page.get_by_label("Invitation").is_visible()
     page.get_by_role("button").click()
@@ -56,7 +58,9 @@ def test_a_token_that_the_page_gives_is_not_asked_for(page: Page, wire: Wire, li
     assert page.evaluate("violations") == []
 
 
-def test_a_token_that_comes_late_or_goes_hides_or_shows_the_field(page: Page, wire: Wire, link: str) -> None:
+def test_a_token_that_comes_late_or_goes_hides_or_shows_the_field(
+    page: Page, wire: Wire, link: str
+) -> None:
     show(page, link)
     field = page.get_by_label("Invitation")
     assert field.is_visible()
@@ -74,7 +78,9 @@ def test_a_token_that_comes_late_or_goes_hides_or_shows_the_field(page: Page, wi
 WRONG = ["x", GOOD[:-1], GOOD + "A", encode_token(bytes(31)), "\u0661" * 43, "é"]
 
 
-def test_a_wrong_code_is_refused_at_its_field_before_anything_is_drawn(page: Page, wire: Wire, link: str) -> None:
+def test_a_wrong_code_is_refused_at_its_field_before_anything_is_drawn(
+    page: Page, wire: Wire, link: str
+) -> None:
     show(page, link)
     field, button = page.get_by_label("Invitation"), page.get_by_role("button")
     focused = "element.shadowRoot.activeElement?.id"
@@ -82,7 +88,10 @@ def test_a_wrong_code_is_refused_at_its_field_before_anything_is_drawn(page: Pag
         field.fill(wrong)
         button.click()
         page.locator("#invitation-error").filter(has_text="does not open the survey").wait_for()
-        assert (field.get_attribute("aria-invalid"), page.evaluate(focused)) == ("true", "invitation"), wrong
+        assert (field.get_attribute("aria-invalid"), page.evaluate(focused)) == (
+            "true",
+            "invitation",
+        ), wrong
         assert (button.is_enabled(), button.inner_text()) == (True, "Randomise and send")
     assert page.evaluate("events") == ["error token_invalid"] * len(WRONG)
     assert (wire.posted, page.get_by_label("yes").is_checked()) == ([], True)
@@ -94,7 +103,9 @@ def test_a_wrong_code_is_refused_at_its_field_before_anything_is_drawn(page: Pag
     assert page.evaluate("violations") == []
 
 
-def test_a_pages_own_token_that_is_wrong_makes_the_form_ask(page: Page, wire: Wire, link: str) -> None:
+def test_a_pages_own_token_that_is_wrong_makes_the_form_ask(
+    page: Page, wire: Wire, link: str
+) -> None:
     show(page, link, token="stale")
     page.get_by_role("button").click()
     page.locator("#invitation-error").filter(has_text="does not open the survey").wait_for()
@@ -104,7 +115,9 @@ def test_a_pages_own_token_that_is_wrong_makes_the_form_ask(page: Page, wire: Wi
     assert sent_tokens(wire) == [GOOD]
 
 
-def test_what_is_missing_is_told_at_once_and_the_first_of_it_has_the_focus(page: Page, wire: Wire, link: str) -> None:
+def test_what_is_missing_is_told_at_once_and_the_first_of_it_has_the_focus(
+    page: Page, wire: Wire, link: str
+) -> None:
     page.evaluate(SHOW, [link, NOW.timestamp() * 1000, "sdk", {}])
     page.get_by_role("button").click()
     assert page.locator(".error:not(:empty)").count() == 2
@@ -125,9 +138,16 @@ def test_a_survey_without_a_rule_takes_no_notice_of_a_token(page: Page, wire: Wi
 
 
 def test_the_words_can_be_others(page: Page, wire: Wire, link: str) -> None:
-    other = {"invitation": "Ticket", "invited": "On the back of the letter.", "uninvited": "No such ticket."}
+    other = {
+        "invitation": "Ticket",
+        "invited": "On the back of the letter.",
+        "uninvited": "No such ticket.",
+    }
     show(page, link, strings={"en": other})
-    assert page.get_by_label("Ticket").get_attribute("aria-describedby") == "invitation-note invitation-error"
+    assert (
+        page.get_by_label("Ticket").get_attribute("aria-describedby")
+        == "invitation-note invitation-error"
+    )
     page.get_by_text("On the back of the letter.").wait_for()
     page.get_by_label("Ticket").fill("7")
     page.get_by_role("button").click()
@@ -151,7 +171,11 @@ def answered(browser: Browser, site: Site, code: str, *, twice: bool = True) -> 
         page.get_by_label(name).check()
     page.get_by_label("Invitation").fill(code)
     page.keyboard.press("Enter")
-    said = page.get_by_role("status").filter(has_text="arrived").or_(page.get_by_text("does not take this invitation"))
+    said = (
+        page.get_by_role("status")
+        .filter(has_text="arrived")
+        .or_(page.get_by_text("does not take this invitation"))
+    )
     said.wait_for()
     words = said.inner_text()
     if twice:
@@ -170,13 +194,18 @@ def test_one_report_per_invitation_on_the_hosted_page(browser: Browser, site: Si
     assert spent(site.services.database, site.survey) == 1
     refused = "The server does not take this invitation"
     assert answered(browser, site, code).startswith(refused)
-    assert answered(browser, site, encode_token(secrets.token_bytes(32)), twice=False).startswith(refused)
+    assert answered(browser, site, encode_token(secrets.token_bytes(32)), twice=False).startswith(
+        refused
+    )
     assert spent(site.services.database, site.survey) == 1
 
 
 @pytest.mark.parametrize(
     ("width", "scheme", "language"),
-    [pytest.param(*look, marks=() if look == (360, "dark", "ar") else pytest.mark.full_only) for look in LOOKS],
+    [
+        pytest.param(*look, marks=() if look == (360, "dark", "ar") else pytest.mark.full_only)
+        for look in LOOKS
+    ],
 )
 def test_the_field_is_accessible_and_fits(
     browser: Browser, site: Site, tmp_path: Path, width: int, scheme: str, language: str
@@ -184,7 +213,9 @@ def test_the_field_is_accessible_and_fits(
     page = visit(browser, site.link, width, scheme, language)
     field = page.get_by_label("الدعوة" if language == "ar" else "Invitation")
     field.fill("x" * 60)
-    page.locator("form input[type=radio]").evaluate_all("all => all.forEach((one) => { one.checked = true; })")
+    page.locator("form input[type=radio]").evaluate_all(
+        "all => all.forEach((one) => { one.checked = true; })"
+    )
     page.locator("button[type=submit]").click()
     page.locator("#invitation-error:not(:empty)").wait_for()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -195,5 +226,7 @@ def test_the_field_is_accessible_and_fits(
     assert form["x"] <= box["x"] <= box["x"] + box["width"] <= form["x"] + form["width"]
     assert serious(page) == []
     assert page.evaluate("violations") == []
-    page.screenshot(path=str(tmp_path / f"invitation-{width}-{scheme}-{language}.png"), full_page=True)
+    page.screenshot(
+        path=str(tmp_path / f"invitation-{width}-{scheme}-{language}.png"), full_page=True
+    )
     page.context.close()

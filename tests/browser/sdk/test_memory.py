@@ -48,7 +48,9 @@ def strangers(wire: Wire) -> Iterator[Server]:
     return (stranger(wire, i) for i in count())
 
 
-def test_another_server_does_not_erase_what_was_accepted(page: Page, ours: Server, strangers: Iterator[Server]) -> None:
+def test_another_server_does_not_erase_what_was_accepted(
+    page: Page, ours: Server, strangers: Iterator[Server]
+) -> None:
     assert opened(page, ours, ours.show(SECOND)) is None
     assert opened(page, ours, ours.show(FIRST)) == "document_version"
     other = next(strangers)
@@ -56,20 +58,26 @@ def test_another_server_does_not_erase_what_was_accepted(page: Page, ours: Serve
     assert opened(page, ours, ours.show(FIRST)) == "document_version"
 
 
-def test_another_server_does_not_take_a_surveys_id(page: Page, ours: Server, strangers: Iterator[Server]) -> None:
+def test_another_server_does_not_take_a_surveys_id(
+    page: Page, ours: Server, strangers: Iterator[Server]
+) -> None:
     other = next(strangers)
     assert opened(page, other, other.show(FIRST)) is None
     assert answered(page) == "sent"
     assert opened(page, ours, ours.show(FIRST)) is None
     assert page.evaluate("client.answered()") is None
     assert answered(page) == "sent"
-    assert page.evaluate("client.store.spent().then((all) => all.length)") == 2  # one budget for both
+    assert (
+        page.evaluate("client.store.spent().then((all) => all.length)") == 2
+    )  # one budget for both
     assert answered(page) == "already_answered"
     ids = page.evaluate("client.store.all('answers').then((all) => all.map((one) => one.chain))")
     assert sorted(ids) == sorted((ours.first, other.first))
 
 
-def test_another_server_does_not_lock_a_log_out(page: Page, ours: Server, strangers: Iterator[Server]) -> None:
+def test_another_server_does_not_lock_a_log_out(
+    page: Page, ours: Server, strangers: Iterator[Server]
+) -> None:
     other, watched = next(strangers), {"requireLog": True}
     other.log.digests[:] = FORMER  # larger than ours, under the same name
     assert opened(page, other, other.show(FIRST), watched) is None
@@ -81,8 +89,12 @@ def test_another_server_does_not_lock_a_log_out(page: Page, ours: Server, strang
     assert opened(page, ours, ours.show(FIRST), watched) == "document_version"
 
 
-def test_other_servers_do_not_fill_the_evidence(page: Page, ours: Server, strangers: Iterator[Server]) -> None:
-    for other in (next(strangers) for _ in range(3)):  # the same id, other documents: no contradiction
+def test_other_servers_do_not_fill_the_evidence(
+    page: Page, ours: Server, strangers: Iterator[Server]
+) -> None:
+    for other in (
+        next(strangers) for _ in range(3)
+    ):  # the same id, other documents: no contradiction
         assert opened(page, other, other.show(FIRST)) is None
         assert pieces(page) == []
     for i in range(18):  # one of them contradicts itself for as long as it likes
@@ -113,8 +125,14 @@ def test_one_survey_by_every_link_is_one_answer(page: Page, ours: Server) -> Non
         assert opened(page, ours, link + pin) is None
         assert answered(page) == "already_answered"
         for keys in shipped.values():
-            page.evaluate("(keys) => { window.keys = new Uint8Array(keys); window.client.close(); }", keys)
-            given = {"link": link + pin, "at": AT, "options": {"relay": ours.relay, "policy": UNPINNED}}
+            page.evaluate(
+                "(keys) => { window.keys = new Uint8Array(keys); window.client.close(); }", keys
+            )
+            given = {
+                "link": link + pin,
+                "at": AT,
+                "options": {"relay": ours.relay, "policy": UNPINNED},
+            }
             page.evaluate(OPEN.replace("...options", "...options, keys: window.keys"), given)
             assert page.evaluate("client.chain") == ours.first
             assert answered(page) == "already_answered"
@@ -157,13 +175,21 @@ CLAIMS = {
     "our first version, its own second one": (forged, "signatures"),
     "no first version": (lambda ours, other: [sealed_keys(other.keys(2), other.root)], "chain"),
     "nothing": (lambda ours, other: [], "chain"),
-    "a gap": (lambda ours, other: [*other.chain, sealed_keys(other.keys(3), other.root)], "version"),
-    "another order": (lambda ours, other: [sealed_keys(other.keys(2), other.root), *other.chain], "chain"),
+    "a gap": (
+        lambda ours, other: [*other.chain, sealed_keys(other.keys(3), other.root)],
+        "version",
+    ),
+    "another order": (
+        lambda ours, other: [sealed_keys(other.keys(2), other.root), *other.chain],
+        "chain",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_a_first_root_is_proven_and_never_claimed(page: Page, ours: Server, name: str, wire: Wire) -> None:
+def test_a_first_root_is_proven_and_never_claimed(
+    page: Page, ours: Server, name: str, wire: Wire
+) -> None:
     serve, wanted = CLAIMS[name]
     assert opened(page, ours, ours.show(SECOND)) is None
     other = stranger(wire, 0)
@@ -179,7 +205,9 @@ def test_a_first_root_is_proven_and_never_claimed(page: Page, ours: Server, name
 NEW_ROOT, THIEFS_ROOT, THIEF = (SigningKey.from_raw(bytes([n]) * 32) for n in (51, 52, 53))
 
 
-def rooted(server: Server, number: int, root: SigningKey, *signers: SigningKey, publisher: SigningKey) -> bytes:
+def rooted(
+    server: Server, number: int, root: SigningKey, *signers: SigningKey, publisher: SigningKey
+) -> bytes:
     """A version of a server's keys with another root."""
     log = server.keys(number).log
     return sealed_keys(replace(keys_document(number, root, publisher), log=log), root, *signers)
@@ -187,11 +215,17 @@ def rooted(server: Server, number: int, root: SigningKey, *signers: SigningKey, 
 
 def branched(wire: Wire, ours: Server) -> Server:
     """A thief who has our first root key, which is rotated away, and branches off after version 1."""
-    ours.chain += [rooted(ours, n, NEW_ROOT, *([ROOT] if n == 2 else []), publisher=PUBLISHER) for n in (2, 3)]
+    ours.chain += [
+        rooted(ours, n, NEW_ROOT, *([ROOT] if n == 2 else []), publisher=PUBLISHER) for n in (2, 3)
+    ]
     ours.rotate()
-    thief = Server(wire, "thief", publisher=THIEF, log=FakeLog(list(FORMER[:3])), chain=ours.chain[:1])
+    thief = Server(
+        wire, "thief", publisher=THIEF, log=FakeLog(list(FORMER[:3])), chain=ours.chain[:1]
+    )
     for n in (2, 3, 4, 5):
-        thief.chain.append(rooted(thief, n, THIEFS_ROOT, *([ROOT] if n == 2 else []), publisher=THIEF))
+        thief.chain.append(
+            rooted(thief, n, THIEFS_ROOT, *([ROOT] if n == 2 else []), publisher=THIEF)
+        )
     thief.rotate()
     return thief
 
@@ -213,7 +247,9 @@ def test_a_fork_of_a_known_chain_is_refused_under_every_origin(
     assert opened(page, ours, ours.show(FIRST)) is None
 
 
-def test_a_rotation_is_known_by_every_origin_of_the_chain(page: Page, wire: Wire, ours: Server) -> None:
+def test_a_rotation_is_known_by_every_origin_of_the_chain(
+    page: Page, wire: Wire, ours: Server
+) -> None:
     mirror = Server(wire, "mirror", chain=list(ours.chain))
     mirror.rotate()
     assert opened(page, ours, ours.show(FIRST)) is None
@@ -258,7 +294,9 @@ def test_a_log_under_a_new_name_is_told_and_its_old_head_stays(page: Page, ours:
 
 
 VERSION_1 = program("version_1")
-CHARGED = "client.store.spent().then(([{cost, delta, level}]) => [String(cost), String(delta), level])"
+CHARGED = (
+    "client.store.spent().then(([{cost, delta, level}]) => [String(cost), String(delta), level])"
+)
 COST = {"level": [2, 1], "ceiling": [3, 1], "free": [5, 2], "freeDelta": [1, 1000]}
 
 
@@ -267,9 +305,18 @@ def as_in_version_1(page: Page, server: Server, state: str = "sent", **cost: Any
     server.show(SECOND)
     _, envelope = server.wire.answers[f"/{server.name}/v1/surveys/{SURVEY}/document"]
     head = server.log.proof(server.digest).signed
-    given = {"alias": f"https://{server.name}.example", "survey": SURVEY, "digest": server.digest, "state": state}
+    given = {
+        "alias": f"https://{server.name}.example",
+        "survey": SURVEY,
+        "digest": server.digest,
+        "state": state,
+    }
     given |= {"envelope": list(envelope or b""), "head": list(head.to_bytes())}
-    given |= {"size": head.checkpoint.size, "cost": cost or COST, "url": f"https://{server.name}.example/in"}
+    given |= {
+        "size": head.checkpoint.size,
+        "cost": cost or COST,
+        "url": f"https://{server.name}.example/in",
+    }
     page.evaluate(VERSION_1, given)
 
 

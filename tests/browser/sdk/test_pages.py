@@ -56,7 +56,9 @@ def test_the_plain_page_embeds_the_sdk(context: BrowserContext, site: Site) -> N
         assert page.evaluate("violations") == []
 
 
-def test_a_flask_apps_page_brings_its_own_copy_and_keys(context: BrowserContext, site: Site) -> None:
+def test_a_flask_apps_page_brings_its_own_copy_and_keys(
+    context: BrowserContext, site: Site
+) -> None:
     keys = requests.get(f"{site.origin}/v1/keys", timeout=5).content
     app = create_app(site.link, keys)
     with running(make_server("127.0.0.1", 0, app, threaded=True)) as address:
@@ -66,13 +68,19 @@ def test_a_flask_apps_page_brings_its_own_copy_and_keys(context: BrowserContext,
         fill_in(page)
         page.get_by_text("was told that you took part").wait_for()
         assert page.evaluate("violations") == []
-    to_the_server = {url.removeprefix(site.origin).partition("?")[0] for url in asked if url.startswith(site.origin)}
+    to_the_server = {
+        url.removeprefix(site.origin).partition("?")[0]
+        for url in asked
+        if url.startswith(site.origin)
+    }
     home = f"/v1/surveys/{site.survey}"
     assert to_the_server <= {"/v1/keys/chain", f"{home}/document", f"{home}/reports"}
     assert f"{home}/reports" in to_the_server
 
 
-def test_a_flask_apps_page_takes_no_other_keys_than_its_own(context: BrowserContext, site: Site) -> None:
+def test_a_flask_apps_page_takes_no_other_keys_than_its_own(
+    context: BrowserContext, site: Site
+) -> None:
     app = create_app(site.link, sealed_keys(keys_document()))
     with running(make_server("127.0.0.1", 0, app, threaded=True)) as address:
         page = context.new_page()
@@ -98,7 +106,11 @@ NOBLE = b"""export const verifyAsync = async (signature, message, key) => {
   const known = await crypto.subtle.importKey("raw", key, "Ed25519", false, ["verify"]);
   return crypto.subtle.verify("Ed25519", known, signature, message);
 };"""
-MAP = {"@frankly/sdk": "/sdk/index.js", "@frankly/sdk/element": "/sdk/element.js", "@noble/ed25519": "/noble.js"}
+MAP = {
+    "@frankly/sdk": "/sdk/index.js",
+    "@frankly/sdk/element": "/sdk/element.js",
+    "@noble/ed25519": "/noble.js",
+}
 
 
 def with_map(wire: Wire, page: Page, **modules: bytes) -> None:
@@ -111,7 +123,9 @@ def with_map(wire: Wire, page: Page, **modules: bytes) -> None:
     page.goto(f"{wire.origin}/docs.html")
 
 
-def test_the_client_of_the_docs(root: Path, context: BrowserContext, wire: Wire, site: Site) -> None:
+def test_the_client_of_the_docs(
+    root: Path, context: BrowserContext, wire: Wire, site: Site
+) -> None:
     first, other = snippet(root, "import { Client }"), snippet(root, "import * as ed25519")
     head, body = first.split("\n", 1)
     run = f"{head}\nexport async function run(link, shippedKeys, show) {{\n{body}\nreturn receipt.status; }}"
@@ -120,7 +134,8 @@ def test_the_client_of_the_docs(root: Path, context: BrowserContext, wire: Wire,
     page = context.new_page()
     with_map(wire, page, first=run.encode(), other=old.encode(), noble=NOBLE)
     assert page.evaluate(
-        "link => import('/other.js').then(({open}) => open(link)).then((c) => c.trust.pinned)", site.link
+        "link => import('/other.js').then(({open}) => open(link)).then((c) => c.trust.pinned)",
+        site.link,
     )
     keys = list(requests.get(f"{site.origin}/v1/keys", timeout=5).content)
     said = page.evaluate(
@@ -134,9 +149,17 @@ def test_the_client_of_the_docs(root: Path, context: BrowserContext, wire: Wire,
     assert "Have you smoked in the last 30 days?" in said[1][0]
 
 
-def test_the_element_of_the_docs(root: Path, context: BrowserContext, wire: Wire, site: Site) -> None:
-    html = snippets(root, "html")[0].replace("https://host/s/ID#sha256=…", site.link).replace("/frankly/", "/sdk/")
-    wire.pages["/element.html"] = f"<!doctype html><html lang=en><title>A</title><main>{html}</main>".encode()
+def test_the_element_of_the_docs(
+    root: Path, context: BrowserContext, wire: Wire, site: Site
+) -> None:
+    html = (
+        snippets(root, "html")[0]
+        .replace("https://host/s/ID#sha256=…", site.link)
+        .replace("/frankly/", "/sdk/")
+    )
+    wire.pages["/element.html"] = (
+        f"<!doctype html><html lang=en><title>A</title><main>{html}</main>".encode()
+    )
     page = context.new_page()
     page.goto(f"{wire.origin}/element.html")
     fill_in(page)
@@ -187,7 +210,9 @@ UPGRADE = """async ([link, at]) => {
 def test_what_a_page_set_before_the_module_came_stays(page: Page, wire: Wire) -> None:
     said = page.evaluate(UPGRADE, [wire.publish(), NOW.timestamp() * 1000])
     assert said == [False, "given early", "given early"]
-    page.get_by_role("button", name="Throw the dice").wait_for()  # at the tests' time, so the options were read
+    page.get_by_role(
+        "button", name="Throw the dice"
+    ).wait_for()  # at the tests' time, so the options were read
     assert [one["name"] for one in page.evaluate("indexedDB.databases()")] == ["upgraded"]
 
 
@@ -243,12 +268,17 @@ def test_a_file_that_was_tampered_with_is_not_used(browser: Browser, site: Site,
     page, said = context.new_page(), []
     page.on("console", lambda message: said.append(message.text))
     kind = "text/css" if name.endswith(".css") else "text/javascript"
-    page.route(f"**/sdk/v1/{name}", lambda route: route.fulfill(body=files()[name] + b"\n", content_type=kind))
+    page.route(
+        f"**/sdk/v1/{name}",
+        lambda route: route.fulfill(body=files()[name] + b"\n", content_type=kind),
+    )
     page.goto(site.link)
     if name in ("hosted.css", "words.ar.js"):  # without looks or Arabic words of its own, but right
         page.locator("button[type=submit]").wait_for()
         assert page.locator("button[type=submit]").inner_text() == "Randomise and send"
-        assert page.evaluate("getComputedStyle(document.body).marginTop") == ("8px" if name == "hosted.css" else "0px")
+        assert page.evaluate("getComputedStyle(document.body).marginTop") == (
+            "8px" if name == "hosted.css" else "0px"
+        )
     else:
         page.wait_for_timeout(500)
         assert page.locator("frankly-survey").count() == 0

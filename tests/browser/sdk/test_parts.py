@@ -16,7 +16,16 @@ from tests.frankly_protocol.samples import NOW, ldp_block, survey
 
 AT = NOW.timestamp() * 1000
 LATER = {"log.js", "rare.js", "delta.js", "respondents.js", "tokens.js", "memory.js"}
-WORDS = {"explain.js", "guesses.js", "shown.js", "texts.js", "words.js", "element.js", "styles.js", "words.ar.js"}
+WORDS = {
+    "explain.js",
+    "guesses.js",
+    "shown.js",
+    "texts.js",
+    "words.js",
+    "element.js",
+    "styles.js",
+    "words.ar.js",
+}
 CORE = """async ([link, at]) => {
   const {Client} = await import("/sdk/core.js");
   window.client = await Client.open(link, {now: () => at, spreadMs: 0, policy: {cap: "64", maxCeiling: null}});
@@ -38,7 +47,10 @@ def test_the_core_answers_without_words_and_explains_when_they_come(page: Page, 
              String(explain(client.survey, client.level, client.signedBy, "en")))"""
     )
     assert "nothing leaves it but what is listed below" in said
-    page.evaluate(program("open"), {"link": wire.publish(survey_id="cd" * 16), "at": AT, "options": {"store": "b"}})
+    page.evaluate(
+        program("open"),
+        {"link": wire.publish(survey_id="cd" * 16), "at": AT, "options": {"store": "b"}},
+    )
     assert loaded(wire) & (LATER | WORDS) == {"explain.js", "guesses.js", "shown.js", "texts.js"}
 
 
@@ -134,9 +146,12 @@ def test_nothing_passes_while_a_part_is_missing(page: Page, wire: Wire, name: st
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in HELD else pytest.mark.full_only) for name in PARTS]
+    "name",
+    [pytest.param(name, marks=() if name in HELD else pytest.mark.full_only) for name in PARTS],
 )
-def test_a_part_that_never_comes_is_waited_for_half_a_minute(page: Page, wire: Wire, name: str) -> None:
+def test_a_part_that_never_comes_is_waited_for_half_a_minute(
+    page: Page, wire: Wire, name: str
+) -> None:
     part, need = PARTS[name]
     link = need.link(page, wire)
     page.clock.install()
@@ -152,7 +167,9 @@ def test_a_part_that_never_comes_is_waited_for_half_a_minute(page: Page, wire: W
     assert (len(held), wire.posted) == (1, [])
 
 
-def test_sending_needs_no_file_and_lets_go_of_the_other_tabs(page: Page, context: BrowserContext, wire: Wire) -> None:
+def test_sending_needs_no_file_and_lets_go_of_the_other_tabs(
+    page: Page, context: BrowserContext, wire: Wire
+) -> None:
     """A server that is overloaded, and gives away no file of the SDK either."""
     options = {"policy": {"cap": "64"}}
     page.evaluate(RUN, [plain(page, wire), AT, options, None])
@@ -173,11 +190,15 @@ def test_sending_needs_no_file_and_lets_go_of_the_other_tabs(page: Page, context
     assert page.evaluate("navigator.locks.query().then(({held}) => held.length)") == 0
     other = context.new_page()
     other.goto(f"{wire.origin}/blank.html")
-    other.evaluate(RUN, [wire.publish(survey(ldp_block(), survey_id="cd" * 16), "cd" * 16), AT, options, None])
+    other.evaluate(
+        RUN, [wire.publish(survey(ldp_block(), survey_id="cd" * 16), "cd" * 16), AT, options, None]
+    )
     assert other.evaluate(WAIT) is None  # the first survey's report is tried on the way
 
 
-def test_an_element_without_a_network_says_so_in_words(page: Page, context: BrowserContext, wire: Wire) -> None:
+def test_an_element_without_a_network_says_so_in_words(
+    page: Page, context: BrowserContext, wire: Wire
+) -> None:
     page.evaluate(
         """async ([link, at]) => {
           const {FranklySurvey} = await import("/sdk/element.js"), survey = new FranklySurvey();

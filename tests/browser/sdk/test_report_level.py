@@ -29,10 +29,16 @@ def in_python(document: SurveyDocument, cap: Fraction) -> dict[str, Any]:
             ]
             for name, s in level.secrets.items()
         ],
-        "answers": [as_texts(v) for v in (level.answers.level, level.answers.odds, level.answers.delta)],
+        "answers": [
+            as_texts(v) for v in (level.answers.level, level.answers.odds, level.answers.delta)
+        ],
         "cost": [as_texts(v) for v in (level.cost.odds, level.cost.delta, level.ceiling)],
-        "lines": [[b.block, b.counted_by, as_texts(b.odds), as_texts(b.delta)] for b in level.lines],
-        "posteriors": [[p.block, p.secret, p.sensitive, as_texts(p.bound)] for p in level.posteriors],
+        "lines": [
+            [b.block, b.counted_by, as_texts(b.odds), as_texts(b.delta)] for b in level.lines
+        ],
+        "posteriors": [
+            [p.block, p.secret, p.sensitive, as_texts(p.bound)] for p in level.posteriors
+        ],
     }
 
 
@@ -48,10 +54,22 @@ def test_levels_are_pythons(page: Page, full: bool) -> None:
         secrets = [secret for level in expected for secret in level["secrets"]]
         assert sum(secret[5] is not None for secret in secrets) > 20  # a block counts its promise
         assert sum(secret[2] is None for secret in secrets) > 20
-        assert sum(secret[6] not in (None, ["1", "1"]) for secret in secrets) > 20  # strata tell something
-        assert sum(level["posteriors"][:1] != [] and level["posteriors"][0][3] != ["1", "1"] for level in expected) > 5
+        assert (
+            sum(secret[6] not in (None, ["1", "1"]) for secret in secrets) > 20
+        )  # strata tell something
+        assert (
+            sum(
+                level["posteriors"][:1] != [] and level["posteriors"][0][3] != ["1", "1"]
+                for level in expected
+            )
+            > 5
+        )
         assert (cap == 0) == (
-            not any(line[1] == "dp" and line[3] != ["0", "1"] for level in expected for line in level["lines"])
+            not any(
+                line[1] == "dp" and line[3] != ["0", "1"]
+                for level in expected
+                for line in level["lines"]
+            )
         )
 
 
@@ -72,7 +90,12 @@ NAMES = {
     "delta_cap": "deltaCap",
     "final_surveys": "finalSurveys",
 }
-BUDGET = {"left_after": "leftAfter", "is_answered": "isAnswered", "is_final": "isFinal", "can_answer": "canAnswer"}
+BUDGET = {
+    "left_after": "leftAfter",
+    "is_answered": "isAnswered",
+    "is_final": "isFinal",
+    "can_answer": "canAnswer",
+}
 SPENT: list[list[Charge]] = [
     [],
     [],
@@ -84,15 +107,24 @@ SPENT: list[list[Charge]] = [
 ]
 
 
-def judged(document: SurveyDocument, policy: Policy, case: dict[str, Any], spent: list[Charge]) -> dict[str, Any]:
+def judged(
+    document: SurveyDocument, policy: Policy, case: dict[str, Any], spent: list[Charge]
+) -> dict[str, Any]:
     """What the Python SDK charges or refuses, and its preview."""
     level = policy.level(document)
     verdict: list[Any]
     try:
-        charge = policy.check(document, level, pinned=case["pinned"], logged=case["logged"], spent=spent)
+        charge = policy.check(
+            document, level, pinned=case["pinned"], logged=case["logged"], spent=spent
+        )
         verdict = [as_texts(charge.odds), as_texts(charge.delta)]
     except PolicyRefused as error:
-        verdict = [type(error).__name__, error.code, error.field, error.detail.replace("final_surveys", "finalSurveys")]
+        verdict = [
+            type(error).__name__,
+            error.code,
+            error.field,
+            error.detail.replace("final_surveys", "finalSurveys"),
+        ]
     budget = policy.budget(document, level, spent, is_answered=case["answered"])
     figures = {BUDGET.get(name, name): value for name, value in asdict(budget).items()}
     return {"verdict": verdict, "budget": figures, "words": str(budget)}
@@ -100,12 +132,19 @@ def judged(document: SurveyDocument, policy: Policy, case: dict[str, Any], spent
 
 def test_policies_refuse_charge_and_preview_as_pythons(page: Page, full: bool) -> None:
     random = Random(12)
-    made = [replace(document, survey=f"{i:032x}") for i, document in enumerate(documents(13, 400 if full else 60))]
+    made = [
+        replace(document, survey=f"{i:032x}")
+        for i, document in enumerate(documents(13, 400 if full else 60))
+    ]
     cases: list[dict[str, Any]] = []
     expected = []
     for i, document in enumerate(made):
         for limits in LIMITS:
-            final = {"final_surveys": random.choice([(), (), (document.survey,), ("ab" * 16, document.survey)])}
+            final = {
+                "final_surveys": random.choice(
+                    [(), (), (document.survey,), ("ab" * 16, document.survey)]
+                )
+            }
             spent = random.choice(SPENT)
             case: dict[str, Any] = {name: random.random() < 0.7 for name in ("pinned", "logged")}
             case["answered"] = bool(spent) and random.random() < 0.2
@@ -131,7 +170,16 @@ def test_policies_refuse_charge_and_preview_as_pythons(page: Page, full: bool) -
     assert any(said["budget"]["delta"] != "0" for said in expected)
 
 
-BAD_IDS: list[Any] = ["ab" * 16, None, 1, [1], ["ab" * 16, "AB" * 16], ["ab" * 16 + "\n"], ["ab"], [None]]
+BAD_IDS: list[Any] = [
+    "ab" * 16,
+    None,
+    1,
+    [1],
+    ["ab" * 16, "AB" * 16],
+    ["ab" * 16 + "\n"],
+    ["ab"],
+    [None],
+]
 
 
 @pytest.mark.parametrize("surveys", BAD_IDS)

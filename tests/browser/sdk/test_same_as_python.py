@@ -23,7 +23,13 @@ from frankly_protocol.clock import format_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import KEYS_TYPE, Envelope
 from frankly_protocol.errors import FranklyError
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 from frankly_protocol.problems import Problem
 from frankly_protocol.questions import Question
 from frankly_protocol.tokens import TokenRule
@@ -37,12 +43,23 @@ from playwright.sync_api import Page
 from tests.browser.sdk import reports
 from tests.browser.sdk.wire import program
 from tests.frankly_protocol.every_kind import below, documents
-from tests.frankly_protocol.samples import NOW, PUBLISHER, ROOT, keys_document, question, sealed, survey
+from tests.frankly_protocol.samples import (
+    NOW,
+    PUBLISHER,
+    ROOT,
+    keys_document,
+    question,
+    sealed,
+    survey,
+)
 from tests.frankly_protocol.trust import edwards
 from tests.frankly_protocol.trust.samples import role
 
 STRATIFIED = reports.stratified()
-DOCUMENTS = {**documents(), **{f"stratified {name}": document for name, document in STRATIFIED.items()}}
+DOCUMENTS = {
+    **documents(),
+    **{f"stratified {name}": document for name, document in STRATIFIED.items()},
+}
 LINK = SurveyLink("https://collect.example", "ab" * 16, None)
 VERDICTS = program("verdicts")
 
@@ -58,7 +75,13 @@ def verdict(envelope: bytes) -> list[str | None] | None:
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Every place in a JSON value."""
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    children = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     return [path, *(place for key, child in children for place in places(child, (*path, key)))]
 
 
@@ -96,17 +119,24 @@ def respelt(envelope: bytes, random: Random) -> bytes:
 def bend(parent: Any, key: Any, random: Random) -> None:
     old = parent[key]
     if isinstance(old, int) and not isinstance(old, bool) and random.random() < 0.8:
-        parent[key] = random.choice([old + 1, old - 1, 0, 1, 2, -1, 2 * old, 2**53 - 1, 2**53, old + (1 << 44), 2**48])
+        parent[key] = random.choice(
+            [old + 1, old - 1, 0, 1, 2, -1, 2 * old, 2**53 - 1, 2**53, old + (1 << 44), 2**48]
+        )
     elif isinstance(old, list) and old and random.random() < 0.7:
         random.choice(
-            [old.pop, old.reverse, lambda: old.append(copy.deepcopy(old[0])), lambda: old.insert(0, old[-1])]
+            [
+                old.pop,
+                old.reverse,
+                lambda: old.append(copy.deepcopy(old[0])),
+                lambda: old.insert(0, old[-1]),
+            ]
         )()
     elif isinstance(old, dict) and old and random.random() < 0.5:
         if random.random() < 0.5:
             del old[random.choice(list(old))]
         else:
-            old[random.choice(["extra", "kind", "é", "__proto__", "constructor", "0"])] = random.choice(
-                [1, "x", None, []]
+            old[random.choice(["extra", "kind", "é", "__proto__", "constructor", "0"])] = (
+                random.choice([1, "x", None, []])
             )
     elif isinstance(old, str) and random.random() < 0.7:
         parent[key] = random.choice(
@@ -114,7 +144,9 @@ def bend(parent: Any, key: Any, random: Random) -> None:
              "\x85", "2026-02-30T00:00:00Z", "toString", "lip", "ldp", "dense", "\ufeff", "é", "secret", old + " "]
         )  # fmt: skip
     else:
-        parent[key] = random.choice([None, True, False, 0, 1, "", "a", [], {}, [1, 2], 1.5, -1, {"secret": 1}])
+        parent[key] = random.choice(
+            [None, True, False, 0, 1, "", "a", [], {}, [1, 2], 1.5, -1, {"secret": 1}]
+        )
 
 
 def judged_by_browser(page: Page, envelopes: list[bytes]) -> list[Any]:
@@ -122,7 +154,11 @@ def judged_by_browser(page: Page, envelopes: list[bytes]) -> list[Any]:
     found: list[Any] = []
     for start in range(0, len(envelopes), 500):
         part = [base64.b64encode(envelope).decode() for envelope in envelopes[start : start + 500]]
-        given = {"envelopes": part, "key": PUBLISHER.public.raw.hex(), "now": NOW.timestamp() * 1000}
+        given = {
+            "envelopes": part,
+            "key": PUBLISHER.public.raw.hex(),
+            "now": NOW.timestamp() * 1000,
+        }
         found += page.evaluate(VERDICTS, given)
     return found
 
@@ -131,8 +167,13 @@ def test_bent_documents_are_judged_alike(page: Page, full: bool) -> None:
     random = Random(9)
     originals = [document.payload() for document in DOCUMENTS.values()]
     envelopes = [sealed(payload) for payload in originals]
-    envelopes += [sealed(mutated(random.choice(originals), random)) for _ in range(10_000 if full else 200)]
-    envelopes += [respelt(random.choice(envelopes[: len(originals)]), random) for _ in range(1000 if full else 60)]
+    envelopes += [
+        sealed(mutated(random.choice(originals), random)) for _ in range(10_000 if full else 200)
+    ]
+    envelopes += [
+        respelt(random.choice(envelopes[: len(originals)]), random)
+        for _ in range(1000 if full else 60)
+    ]
     expected = [verdict(envelope) for envelope in envelopes]
     assert expected[: len(originals)] == [None] * len(originals)
     fields = [said[1] for said in expected if said and said[1]]
@@ -147,12 +188,16 @@ def test_bent_documents_are_judged_alike(page: Page, full: bool) -> None:
     } <= {said and said[0] for said in expected}
     found = judged_by_browser(page, envelopes)
     different = [
-        (i, ours, theirs) for i, (ours, theirs) in enumerate(zip(expected, found, strict=True)) if ours != theirs
+        (i, ours, theirs)
+        for i, (ours, theirs) in enumerate(zip(expected, found, strict=True))
+        if ours != theirs
     ]
     assert different == []
 
 
-def with_tables(document: SurveyDocument, change: Callable[[list[Any]], Any], level: Any = None) -> bytes:
+def with_tables(
+    document: SurveyDocument, change: Callable[[list[Any]], Any], level: Any = None
+) -> bytes:
     """The document with other tables, and another level if one is given."""
     value = json.loads(document.payload())
     (claim,) = value["blocks"][0]["claims"]
@@ -171,10 +216,22 @@ BAD_TABLES: dict[str, tuple[Callable[[list[Any]], Any], str, str]] = {
     "a table of another height": (lambda t: [t[0], [[1, 1, 1]], t[2]], "schema", ROWS + "[1]"),
     "rows missing": (lambda t: [t[0], t[1], t[2][1:]], "schema", ROWS + "[2]"),
     "a row of another width": (lambda t: [t[0], [*t[1][:2], [1, 1]], t[2]], "schema", ROWS + "[1]"),
-    "columns for other answers": (lambda t: [[row[:3] for row in table] for table in t], "privacy", ROWS + "[0][0]"),
+    "columns for other answers": (
+        lambda t: [[row[:3] for row in table] for table in t],
+        "privacy",
+        ROWS + "[0][0]",
+    ),
     "a stratum without mass": (lambda t: [t[0], [[0] * 4] * 3, t[2]], "schema", ROWS + "[1]"),
-    "a secret without mass": (lambda t: [[table[0], [0] * 4, table[2]] for table in t], "privacy", ROWS + "[0][1]"),
-    "a text for a count": (lambda t: [t[0], [["1", 1, 1, 1], *t[1][1:]], t[2]], "schema", ROWS + "[1][0][0]"),
+    "a secret without mass": (
+        lambda t: [[table[0], [0] * 4, table[2]] for table in t],
+        "privacy",
+        ROWS + "[0][1]",
+    ),
+    "a text for a count": (
+        lambda t: [t[0], [["1", 1, 1, 1], *t[1][1:]], t[2]],
+        "schema",
+        ROWS + "[1][0][0]",
+    ),
     "counts beyond 2^53": (lambda t: [[[2**53 - 1] * 4] * 3, *t[1:]], "schema", ROWS),
     "the claim broken in one stratum": (
         lambda t: [t[0], t[1], [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]],
@@ -209,7 +266,9 @@ def test_the_levels_of_strata_are_on_the_line(page: Page) -> None:
     for document in STRATIFIED.values():
         (block,) = document.blocks
         (promise,) = block.promises
-        lower += [replace(document, blocks=(replace(block, promises=(less,)),)) for less in below(promise)]
+        lower += [
+            replace(document, blocks=(replace(block, promises=(less,)),)) for less in below(promise)
+        ]
     envelopes = [sealed(document.payload()) for document in lower]
     expected = [verdict(envelope) for envelope in envelopes]
     assert all(said is not None and said[0] == "document_privacy" for said in expected)
@@ -236,7 +295,8 @@ def bent_keys(payload: bytes, random: Random) -> bytes:
     found = random.choice(re.findall(rb'"([0-9a-f]{64}|20[^"]*Z)"', payload))
     if len(found) < 64:
         day = NOW + timedelta(
-            days=random.choice([-401, -400, -100, 100, 389, 390, 391, 400]), seconds=random.choice([0, 1])
+            days=random.choice([-401, -400, -100, 100, 389, 390, 391, 400]),
+            seconds=random.choice([0, 1]),
         )
         return payload.replace(found, format_time(day).encode())
     other = random.choice([*WEAK, bytes.fromhex(found.decode())[::-1]])
@@ -246,7 +306,9 @@ def bent_keys(payload: bytes, random: Random) -> bytes:
 def test_bent_keys_are_judged_alike(page: Page, full: bool) -> None:
     random = Random(10)
     originals = [keys_document().payload(), replace(keys_document(), log=role()).payload()]
-    payloads = originals + [bent_keys(random.choice(originals), random) for _ in range(5000 if full else 300)]
+    payloads = originals + [
+        bent_keys(random.choice(originals), random) for _ in range(5000 if full else 300)
+    ]
     envelopes = [Envelope.seal(KEYS_TYPE, payload, (ROOT,)).to_bytes() for payload in payloads]
     expected = [keys_verdict(envelope) for envelope in envelopes]
     assert expected[:2] == [None, None]
@@ -373,8 +435,12 @@ SMALL: list[tuple[Mechanism, int]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("mechanism", "tape"), SMALL, ids=lambda v: v.kind if not isinstance(v, int) else str(v))
-def test_every_draw_of_every_other_kind_gives_pythons_symbol(page: Page, mechanism: Mechanism, tape: int) -> None:
+@pytest.mark.parametrize(
+    ("mechanism", "tape"), SMALL, ids=lambda v: v.kind if not isinstance(v, int) else str(v)
+)
+def test_every_draw_of_every_other_kind_gives_pythons_symbol(
+    page: Page, mechanism: Mechanism, tape: int
+) -> None:
     given = {"kind": mechanism.kind, "params": mechanism.params_json(), "tape": tape}
     assert page.evaluate(DRAWS, given) == drawn(mechanism, tape)
 
@@ -383,8 +449,15 @@ EXPLAIN = program("explain")
 
 
 def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
-    everything = [*DOCUMENTS.values(), survey(), replace(survey(), strata=(_region(),), consent={"en": "Please."})]
-    everything += [replace(survey(), token=rule) for rule in (TokenRule("invite"), TokenRule("rsa-pss", "A" * 64))]
+    everything = [
+        *DOCUMENTS.values(),
+        survey(),
+        replace(survey(), strata=(_region(),), consent={"en": "Please."}),
+    ]
+    everything += [
+        replace(survey(), token=rule)
+        for rule in (TokenRule("invite"), TokenRule("rsa-pss", "A" * 64))
+    ]
     everything += [*PERMUTED, *reports.documents(17, 60)]
     keys = ("0123456789abcdef" * 4,)
     payloads = [document.payload().decode() for document in everything]
@@ -399,10 +472,14 @@ def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
 
 def _permuted(answers: int, shift: int) -> SurveyDocument:
     """The answer itself, under the name of another one."""
-    rows = tuple(tuple(16 * (y == (x + shift) % answers) for y in range(answers)) for x in range(answers))
+    rows = tuple(
+        tuple(16 * (y == (x + shift) % answers) for y in range(answers)) for x in range(answers)
+    )
     asked = (question("q", *(f"c{x}" for x in range(answers))),)
     promise = Promise(Claim("dp", (2, 1), delta=(1, 2)))
-    block = Block("q", asked, DenseMechanism(4, rows), (promise,), (1,) * answers, None, "permuted", None)
+    block = Block(
+        "q", asked, DenseMechanism(4, rows), (promise,), (1,) * answers, None, "permuted", None
+    )
     return survey(block)
 
 
@@ -445,7 +522,10 @@ def test_levels_are_bounded_and_shown_alike(page: Page) -> None:
           const bounds = levels.map((one) => r.expLower(pair(one)).map(String));
           return {levels: bounds, ratios: ratios.map((one) => shown.lnUp(pair(one)))};
         }""",
-        {"levels": [_pair(level) for level in levels], "ratios": [_pair(ratio) for ratio in ratios]},
+        {
+            "levels": [_pair(level) for level in levels],
+            "ratios": [_pair(ratio) for ratio in ratios],
+        },
     )
     assert found["levels"] == [_pair(exp_lower(level)) for level in levels]
     assert found["ratios"] == [ln_up(ratio) for ratio in ratios]

@@ -15,7 +15,9 @@ MAKES = (
     "LinkError InsecureTransport PolicyRefused UnknownChoice NetworkError"
 )
 ASKS = "reject fault refuse bad matching receiptOf queued"
-ONE_LINE = re.compile(rf"(?:new (?:{MAKES.replace(' ', '|')})|\b(?:{ASKS.replace(' ', '|')}))\(([^;]*)")
+ONE_LINE = re.compile(
+    rf"(?:new (?:{MAKES.replace(' ', '|')})|\b(?:{ASKS.replace(' ', '|')}))\(([^;]*)"
+)
 # Names of the protocol, of parts and of what a browser calls things, beside which the rest are keys.
 OTHERS = set(
     "low_level lower_bounds design_prior collect_url min_reports delta_cap max_ceiling eps_out_of_range eps_not_finite "
@@ -33,7 +35,9 @@ def test_every_text_is_used() -> None:
 def test_every_key_has_a_text(page: Page) -> None:
     """Of every literal in an error's arguments that is written like a key, or is the last plain one."""
     thrown = [match for content in CODE.values() for match in ONE_LINE.findall(content)]
-    found = {word for given in thrown for word in re.findall(r'"([a-z0-9]+(?:_[a-z0-9]+)+)"', given)} - OTHERS
+    found = {
+        word for given in thrown for word in re.findall(r'"([a-z0-9]+(?:_[a-z0-9]+)+)"', given)
+    } - OTHERS
     assert len(found) > 80
     assert found - KEYS == set()
     said = page.evaluate(
@@ -50,4 +54,6 @@ def test_every_key_has_a_text(page: Page) -> None:
         }""",
         sorted(KEYS),
     )
-    assert [text for text in said if not isinstance(text, str) or "undefined" in text or " " not in text] == []
+    assert [
+        text for text in said if not isinstance(text, str) or "undefined" in text or " " not in text
+    ] == []

@@ -31,7 +31,9 @@ OPEN, TRY = program("open"), program("try")
 def tried(page: Page, link: str, **options: Any) -> Any:
     """Open a survey anew; None if that went well, otherwise the code of the error."""
     page.evaluate("window.client?.close()")
-    return page.evaluate(TRY, {"code": OPEN, "given": {"link": link, "at": AT, "options": options}}).get("code")
+    return page.evaluate(
+        TRY, {"code": OPEN, "given": {"link": link, "at": AT, "options": options}}
+    ).get("code")
 
 
 @dataclass
@@ -39,7 +41,9 @@ class Logged:
     """A survey under a link without a pin, and the log that vouches for it: change it between two visits."""
 
     wire: Wire
-    log: FakeLog = field(default_factory=lambda: FakeLog(["sha256:" + "11" * 32, "sha256:" + "22" * 32]))
+    log: FakeLog = field(
+        default_factory=lambda: FakeLog(["sha256:" + "11" * 32, "sha256:" + "22" * 32])
+    )
     role: Any = field(default_factory=role)
     witnesses: tuple[str, ...] = ("w0.example", "w1.example", "w2.example")
 
@@ -52,9 +56,17 @@ class Logged:
     def serve(self) -> None:
         """Put what is true now on the wire."""
         tree, answers = self.log.tree(), self.wire.answers
-        answers["/v1/keys"] = ("application/json", sealed_keys(replace(plain_keys(), log=self.role)))
-        proof = self.log.proof(self.digest, self.witnesses) if self.digest in self.log.digests else None
-        answers[f"/v1/log/proof/{self.digest}"] = ("text/plain", proof.to_bytes() if proof else None)
+        answers["/v1/keys"] = (
+            "application/json",
+            sealed_keys(replace(plain_keys(), log=self.role)),
+        )
+        proof = (
+            self.log.proof(self.digest, self.witnesses) if self.digest in self.log.digests else None
+        )
+        answers[f"/v1/log/proof/{self.digest}"] = (
+            "text/plain",
+            proof.to_bytes() if proof else None,
+        )
         answers["/v1/log/leaves"] = ("application/octet-stream", b"".join(tree.leaves(tree.size)))
 
 
@@ -64,7 +76,9 @@ def logged(wire: Wire) -> Logged:
 
 
 def test_a_log_that_witnesses_watch_stands_in_for_a_pin(page: Page, logged: Logged) -> None:
-    assert tried(page, logged.link, policy={"maxCeiling": "1"}) == "policy_ceiling"  # the table rests on a prior
+    assert (
+        tried(page, logged.link, policy={"maxCeiling": "1"}) == "policy_ceiling"
+    )  # the table rests on a prior
     logged.wire.publish(survey(ldp_block()))
     logged.digest = logged.wire.documents[SURVEY].digest
     logged.log.digests.append(logged.digest)
@@ -87,9 +101,18 @@ def void(_value: object) -> None:
 
 # What is wrong with the log -> the code. The page knows nothing before.
 UNWATCHED: dict[str, tuple[Callable[[Logged], None], str]] = {
-    "one witness of the two needed": (lambda s: setattr(s, "witnesses", ("w2.example",)), "document_log"),
-    "witnesses of a month ago": (lambda s: setattr(s.log, "seen", NOW - timedelta(days=31)), "document_log"),
-    "witnesses of tomorrow": (lambda s: setattr(s.log, "seen", NOW + timedelta(days=1)), "document_log"),
+    "one witness of the two needed": (
+        lambda s: setattr(s, "witnesses", ("w2.example",)),
+        "document_log",
+    ),
+    "witnesses of a month ago": (
+        lambda s: setattr(s.log, "seen", NOW - timedelta(days=31)),
+        "document_log",
+    ),
+    "witnesses of tomorrow": (
+        lambda s: setattr(s.log, "seen", NOW + timedelta(days=1)),
+        "document_log",
+    ),
     "all three are needed, two saw it": (
         lambda s: void((setattr(s, "role", role(3)), setattr(s, "witnesses", s.witnesses[:2]))),
         "document_log",
@@ -97,7 +120,10 @@ UNWATCHED: dict[str, tuple[Callable[[Logged], None], str]] = {
     "another log's name": (lambda s: setattr(s.log, "origin", "other.example"), "document_log"),
     "no such entry": (lambda s: s.log.digests.remove(s.digest), "not_found"),
     "no log at all": (lambda s: setattr(s, "role", None), "policy_ceiling"),
-    "a log that nobody watches": (lambda s: setattr(s, "role", role(0, witnesses=0)), "policy_ceiling"),
+    "a log that nobody watches": (
+        lambda s: setattr(s, "role", role(0, witnesses=0)),
+        "policy_ceiling",
+    ),
 }
 
 
@@ -125,7 +151,10 @@ def test_a_log_that_shrinks_or_forks_is_remembered_as_evidence(page: Page, logge
     logged.serve()
     assert tried(page, logged.link) is None
     before = list(logged.log.digests)
-    for digests, evidence in ((before[1:], 0), (["sha256:" + "55" * 32, *before[1:], "sha256:" + "66" * 32], 2)):
+    for digests, evidence in (
+        (before[1:], 0),
+        (["sha256:" + "55" * 32, *before[1:], "sha256:" + "66" * 32], 2),
+    ):
         logged.log.digests[:] = digests
         logged.serve()
         assert tried(page, logged.link) == "document_version"
@@ -146,16 +175,28 @@ SMALL = rsa.generate_private_key(public_exponent=65537, key_size=1024)
 
 
 def spki(key: rsa.RSAPrivateKey) -> str:
-    return encode_token(key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
+    return encode_token(
+        key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    )
 
 
 def issued(
-    key: rsa.RSAPrivateKey = ISSUER, survey_id: str = SURVEY, salt: int = 48, digest: Any = None, context: bytes = b""
+    key: rsa.RSAPrivateKey = ISSUER,
+    survey_id: str = SURVEY,
+    salt: int = 48,
+    digest: Any = None,
+    context: bytes = b"",
 ) -> str:
     """A token as its holder has it: an ordinary PSS signature (docs/protocol.md §10, spelt out here)."""
-    digest, prefix, nonce = digest or hashes.SHA384(), secrets.token_bytes(32), secrets.token_bytes(32)
+    digest, prefix, nonce = (
+        digest or hashes.SHA384(),
+        secrets.token_bytes(32),
+        secrets.token_bytes(32),
+    )
     message = prefix + (context or b"frankly.token/1\0") + bytes.fromhex(survey_id) + nonce
-    return encode_token(prefix + nonce + key.sign(message, padding.PSS(padding.MGF1(digest), salt), digest))
+    return encode_token(
+        prefix + nonce + key.sign(message, padding.PSS(padding.MGF1(digest), salt), digest)
+    )
 
 
 def respelt(token: str) -> str:
@@ -201,11 +242,14 @@ def test_tokens_are_judged_as_python_judges_them(page: Page) -> None:
     assert found == expected
 
 
-def test_a_token_of_an_outside_issuer_opens_the_survey_and_leaves_with_the_report(page: Page, wire: Wire) -> None:
+def test_a_token_of_an_outside_issuer_opens_the_survey_and_leaves_with_the_report(
+    page: Page, wire: Wire
+) -> None:
     link = wire.publish(replace(survey(ldp_block()), token=BLIND))
     assert tried(page, link) is None
     answer = (
-        "(token) => client.answer({affair: 'yes'}, {token}).then((receipt) => receipt.status, (error) => error.code)"
+        "(token) => client.answer({affair: 'yes'}, {token}).then((receipt) => receipt.status, "
+        "(error) => error.code)"
     )
     for token in (None, issued(STRANGER), 7):
         assert page.evaluate(answer, token) == "token_invalid"
@@ -222,9 +266,14 @@ def behind(wire: Wire) -> Iterator[Wire]:
         yield other
 
 
-def test_through_a_relay_nothing_goes_to_the_server_itself(page: Page, wire: Wire, behind: Wire) -> None:
+def test_through_a_relay_nothing_goes_to_the_server_itself(
+    page: Page, wire: Wire, behind: Wire
+) -> None:
     link = behind.publish(survey(ldp_block()))
-    wire.answers["/relay/v1/keys/chain"] = ("application/json", write_chain([sealed_keys(plain_keys())]))
+    wire.answers["/relay/v1/keys/chain"] = (
+        "application/json",
+        write_chain([sealed_keys(plain_keys())]),
+    )
     payload = behind.documents[SURVEY].payload()
     wire.answers[f"/relay/v1/surveys/{SURVEY}/document"] = ("application/json", sealed(payload))
     assert tried(page, link) == "network"  # the policy holds: without a relay nothing is reached

@@ -34,7 +34,9 @@ def test_canonical(page: Page) -> None:
 def test_envelopes(page: Page) -> None:
     vectors, found = run(page, "envelopes")
     for case, said in zip(vectors["cases"], found, strict=True):
-        assert said[:2] == [None if case["code"] else case["payload_base64"], case["code"]], case["name"]
+        assert said[:2] == [None if case["code"] else case["payload_base64"], case["code"]], case[
+            "name"
+        ]
 
 
 def test_documents(page: Page) -> None:
@@ -44,7 +46,9 @@ def test_documents(page: Page) -> None:
 
 def test_privacy(page: Page) -> None:
     documents = json.loads((VECTORS / "documents.json").read_text("ascii"))["documents"]
-    vectors, found = run(page, "privacy", payloads={one["name"]: one["payload"] for one in documents})
+    vectors, found = run(
+        page, "privacy", payloads={one["name"]: one["payload"] for one in documents}
+    )
     for case, said in zip(vectors["documents"], found, strict=True):
         assert said == outcome(case, None), case["name"]
 
@@ -59,7 +63,11 @@ def test_keys(page: Page) -> None:
 def test_acceptance(page: Page) -> None:
     vectors, found = run(page, "acceptance")
     for case, said in zip(vectors["cases"], found, strict=True):
-        assert (said[0] is None, *said[1:]) == (case["code"] is not None, case["code"], case["field"]), case["name"]
+        assert (said[0] is None, *said[1:]) == (
+            case["code"] is not None,
+            case["code"],
+            case["field"],
+        ), case["name"]
 
 
 def test_sampling(page: Page) -> None:
@@ -82,4 +90,13 @@ def test_log(page: Page) -> None:
 
 def test_every_file_is_looked_at_but_that_of_the_server() -> None:
     here = {path.stem for path in VECTORS.glob("*.json")} - {"estimates"}
-    assert here == {"acceptance", "canonical", "documents", "envelopes", "keys", "log", "privacy", "sampling"}
+    assert here == {
+        "acceptance",
+        "canonical",
+        "documents",
+        "envelopes",
+        "keys",
+        "log",
+        "privacy",
+        "sampling",
+    }

@@ -93,7 +93,9 @@ def verdicts(page: Page, payloads: list[str], folder: str = "/sdk/") -> tuple[li
     return page.evaluate(program("beside"), {"payloads": payloads, "folder": folder}), workers
 
 
-def test_a_survey_that_takes_long_is_verified_in_a_worker(page: Page, wire: Wire, payloads: list[str]) -> None:
+def test_a_survey_that_takes_long_is_verified_in_a_worker(
+    page: Page, wire: Wire, payloads: list[str]
+) -> None:
     wire.pages["/free.html"] = FREE
     page.goto(f"{wire.origin}/free.html")
     (kept, broken), workers = verdicts(page, payloads)
@@ -103,12 +105,17 @@ def test_a_survey_that_takes_long_is_verified_in_a_worker(page: Page, wire: Wire
     assert kept["longest"] < 0.5 * kept["took"]  # how long a page is busy is for the bench to say
 
 
-def test_without_a_worker_the_page_says_the_same(page: Page, wire: Wire, payloads: list[str], browser: Browser) -> None:
+def test_without_a_worker_the_page_says_the_same(
+    page: Page, wire: Wire, payloads: list[str], browser: Browser
+) -> None:
     wire.pages["/free.html"] = FREE
     wire.pages["/none.html"] = NO_WORKERS
     page.goto(f"{wire.origin}/free.html")
     beside = [one["said"] for one in verdicts(page, payloads)[0]]
-    for address in ("/blank.html", "/none.html"):  # a policy without scripts from addresses; one without workers
+    for address in (
+        "/blank.html",
+        "/none.html",
+    ):  # a policy without scripts from addresses; one without workers
         other = browser.new_page()
         other.goto(wire.origin + address)
         found, _ = verdicts(other, payloads)

@@ -51,7 +51,9 @@ class Wire:
     def publish(self, document: SurveyDocument | None = None, survey_id: str = "ab" * 16) -> str:
         """Serve a document whose reports come here; return its pinned link."""
         wanted = document or payable_survey()
-        here = replace(wanted, survey=survey_id, collect_url=f"{self.origin}/v1/surveys/{survey_id}/reports")
+        here = replace(
+            wanted, survey=survey_id, collect_url=f"{self.origin}/v1/surveys/{survey_id}/reports"
+        )
         self.documents[survey_id] = here
         return f"{self.origin}/s/{survey_id}#{here.digest.replace(':', '=')}"
 

@@ -16,7 +16,9 @@ def another(first: Running, home: Path, database_port: int) -> Running:
     """A second process of the same survey, which reaches the database by another port."""
     second = copy.copy(first)
     second.port, second.process, second.log = free_port(), None, home / "second.log"
-    second.database_url = first.database_url.replace(f":{_port(first.database_url)}/", f":{database_port}/")
+    second.database_url = first.database_url.replace(
+        f":{_port(first.database_url)}/", f":{database_port}/"
+    )
     return second
 
 
@@ -24,7 +26,9 @@ def _port(url: str) -> int:
     return int(url.rpartition("/")[0].rpartition(":")[2])
 
 
-def test_a_server_is_cut_off(tmp_path: Path, postgres: PostgresServer, postgres_url: str, full: bool) -> None:
+def test_a_server_is_cut_off(
+    tmp_path: Path, postgres: PostgresServer, postgres_url: str, full: bool
+) -> None:
     cuts, wanted = (20, 100_000) if full else (2, 240)
     first = Running(tmp_path, postgres_url, production=True)
     with Proxy([postgres.port]) as to_database:
@@ -39,7 +43,9 @@ def test_a_server_is_cut_off(tmp_path: Path, postgres: PostgresServer, postgres_
                     for i in range(cuts):
                         devices.wait_for((2 * i + 1) * wanted // (2 * cuts + 1), within_s=3600)
                         # In turn: devices lose the server with requests under way; it loses the database.
-                        proxy, place = (front, second.port) if i % 2 == 0 else (to_database, postgres.port)
+                        proxy, place = (
+                            (front, second.port) if i % 2 == 0 else (to_database, postgres.port)
+                        )
                         proxy.cut(place)
                         devices.wait_for((2 * i + 2) * wanted // (2 * cuts + 1), within_s=3600)
                         proxy.mend(place)

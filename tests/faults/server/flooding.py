@@ -16,7 +16,14 @@ CONNECTIONS = 64
 
 def requests(survey: str, digest: str) -> list[bytes]:
     """One of each kind."""
-    sound = {"v": 1, "doc": digest, "id": "f" * 32, "y": [0, 0], "strata": {"region": "north"}, "token": None}
+    sound = {
+        "v": 1,
+        "doc": digest,
+        "id": "f" * 32,
+        "y": [0, 0],
+        "strata": {"region": "north"},
+        "token": None,
+    }
     bodies = [
         b"{",
         json.dumps(sound | {"y": [9, 9]}).encode(),
@@ -24,12 +31,14 @@ def requests(survey: str, digest: str) -> list[bytes]:
         b"\xff" * 900,
     ]
     found = [
-        b"POST /v1/surveys/%s/reports HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n" % survey.encode()
+        b"POST /v1/surveys/%s/reports HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+        % survey.encode()
         + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
         for body in bodies
     ]
     found += [
-        b"GET /v1/surveys/%s/estimates HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n\r\n" % (survey.encode(), key)
+        b"GET /v1/surveys/%s/estimates HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n\r\n"
+        % (survey.encode(), key)
         for key in (b"none", b"frankly_live_" + b"A" * 43)
     ]
     return [
@@ -39,7 +48,9 @@ def requests(survey: str, digest: str) -> list[bytes]:
     ]
 
 
-def flood(port: int, survey: str, digest: str, per_s: float, seconds: float) -> tuple[int, int, int]:
+def flood(
+    port: int, survey: str, digest: str, per_s: float, seconds: float
+) -> tuple[int, int, int]:
     """Offer requests; return how many were offered, written and answered."""
     kinds = requests(survey, digest)
     sockets: list[socket.socket | None] = [None] * CONNECTIONS
@@ -57,7 +68,9 @@ def flood(port: int, survey: str, digest: str, per_s: float, seconds: float) -> 
         for i in range(CONNECTIONS):
             sockets[i] = sockets[i] or connect(port)
         open_ones = {sock: i for i, sock in enumerate(sockets) if sock is not None}
-        readable, writable, _ = select.select(open_ones, [s for s, i in open_ones.items() if pending[i]], [], 0.01)
+        readable, writable, _ = select.select(
+            open_ones, [s for s, i in open_ones.items() if pending[i]], [], 0.01
+        )
         for sock in {*readable, *writable}:
             i = open_ones[sock]
             try:
@@ -84,4 +97,6 @@ def connect(port: int) -> socket.socket | None:
 
 
 if __name__ == "__main__":
-    print(*flood(int(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4]), float(sys.argv[5])))  # noqa: T201
+    print(  # noqa: T201
+        *flood(int(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4]), float(sys.argv[5]))
+    )  # noqa: RUF100, T201

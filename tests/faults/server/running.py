@@ -40,14 +40,21 @@ def open_today(survey: bytes = SURVEY) -> bytes:
     now = datetime.now(UTC)
     for name, days in TIMES.items():
         when = format_time(now + timedelta(days=days)).encode()
-        survey = re.sub(rb"^%s: .*$" % name.encode(), b"%s: %s" % (name.encode(), when), survey, flags=re.MULTILINE)
+        survey = re.sub(
+            rb"^%s: .*$" % name.encode(),
+            b"%s: %s" % (name.encode(), when),
+            survey,
+            flags=re.MULTILINE,
+        )
     return survey
 
 
 class Running:
     """One survey on a server process of its own, at one port for good."""
 
-    def __init__(self, home: Path, database_url: str, *, production: bool = False, **settings: str) -> None:
+    def __init__(
+        self, home: Path, database_url: str, *, production: bool = False, **settings: str
+    ) -> None:
         self.home, self.database_url, self.more = home, database_url, settings
         self._options = ["--production"] if production else []
         self._settings = Settings(home=home, database_url=SecretStr(database_url))
@@ -71,16 +78,28 @@ class Running:
 
     def start(self) -> None:
         """Start, and wait until it answers."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")}
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")
+        }
         environment |= {
             "FRANKLY_HOME": str(self.home),
             "FRANKLY_DATABASE_URL": self.database_url,
             "FRANKLY_METRICS_TOKEN": METRICS_TOKEN,
             **self.more,
         }
-        command = [sys.executable, "-m", "frankly_server.cli", "serve", "--port", str(self.port), *self._options]
+        command = [
+            sys.executable,
+            "-m",
+            "frankly_server.cli",
+            "serve",
+            "--port",
+            str(self.port),
+            *self._options,
+        ]
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(
+                command, env=environment, stdout=log, stderr=log, start_new_session=True
+            )
         deadline = time.monotonic() + 60
         while self.get("/health/live")[0] != 200:
             assert self.process.poll() is None, self.log.read_text()
@@ -156,7 +175,9 @@ class Devices:
     _running: list[threading.Thread] = field(default_factory=list)
 
     def __enter__(self) -> Self:
-        self._running = [threading.Thread(target=self._work, args=(i,)) for i in range(self.threads)]
+        self._running = [
+            threading.Thread(target=self._work, args=(i,)) for i in range(self.threads)
+        ]
         for thread in self._running:
             thread.start()
         return self
@@ -178,12 +199,20 @@ class Devices:
         together = self.batch if number % 2 else 0
         connection = self._connection()
         while not self._stop.is_set():
-            new = {secrets.token_hex(16): (draw.randrange(2), draw.randrange(3)) for _ in range(together or 1)}
-            bodies = [report_bytes(self.server, report_id, symbols) for report_id, symbols in new.items()]
+            new = {
+                secrets.token_hex(16): (draw.randrange(2), draw.randrange(3))
+                for _ in range(together or 1)
+            }
+            bodies = [
+                report_bytes(self.server, report_id, symbols) for report_id, symbols in new.items()
+            ]
             body = b'{"reports":[' + b",".join(bodies) + b"]}" if together else bodies[0]
             self.sent |= new
             while not self._stop.is_set():
-                if self._send(connection, body, BATCH_TYPE if together else "application/json") in (200, 201):
+                if self._send(connection, body, BATCH_TYPE if together else "application/json") in (
+                    200,
+                    201,
+                ):
                     self.acknowledged |= new
                     break
                 time.sleep(0.05)  # away or busy: the same bytes again
@@ -198,12 +227,20 @@ class Devices:
     def _connection(self) -> http.client.HTTPConnection:
         if self.trust is None:
             return http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=30)
-        return http.client.HTTPSConnection("localhost", self.server.port, timeout=30, context=self.trust)
+        return http.client.HTTPSConnection(
+            "localhost", self.server.port, timeout=30, context=self.trust
+        )
 
     def _send(self, connection: http.client.HTTPConnection, body: bytes, kind: str) -> int:
-        began, at, status = time.monotonic(), float("inf"), 0  # what was not sent whole counts as sent after everything
+        began, at, status = (
+            time.monotonic(),
+            float("inf"),
+            0,
+        )  # what was not sent whole counts as sent after everything
         try:
-            connection.request("POST", f"/v1/surveys/{self.server.survey}/reports", body, {"Content-Type": kind})
+            connection.request(
+                "POST", f"/v1/surveys/{self.server.survey}/reports", body, {"Content-Type": kind}
+            )
             at = time.monotonic()
             answer = connection.getresponse()
             said = answer.read()
@@ -269,7 +306,9 @@ class KillablePostgres(PostgresServer):
 
     def start_again(self) -> None:
         """Start over what was left; PostgreSQL repairs itself from its log."""
-        listen = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._home}"
+        listen = (
+            f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={self._home}"
+        )
         data, log = str(self._home / "data"), str(self._home / "log")
         self._run("pg_ctl", "-D", data, "-w", "-t", "60", "-l", log, "-o", listen, "start")
 

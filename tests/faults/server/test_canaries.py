@@ -25,30 +25,52 @@ MARKS = (AGENT, FORWARDED, REFERER, ADDRESS, "canary")
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_no_mark_is_kept_anywhere(tmp_path: Path, request: pytest.FixtureRequest, kind: str, full: bool) -> None:
+def test_no_mark_is_kept_anywhere(
+    tmp_path: Path, request: pytest.FixtureRequest, kind: str, full: bool
+) -> None:
     home, kept = tmp_path / "place", tmp_path / "kept"
     home.mkdir()
     kept.mkdir()
-    postgres: PostgresServer | None = request.getfixturevalue("postgres") if kind == "postgresql" else None
+    postgres: PostgresServer | None = (
+        request.getfixturevalue("postgres") if kind == "postgresql" else None
+    )
     place = Place.make(home, postgres.create() if postgres else None)
-    place = replace(place, settings=place.settings.model_copy(update={"metrics_token": SecretStr(METRICS_TOKEN)}))
-    document = put(place.services.database, replace(survey(ldp_block(), lip_block()), token=TokenRule("invite")))
+    place = replace(
+        place,
+        settings=place.settings.model_copy(update={"metrics_token": SecretStr(METRICS_TOKEN)}),
+    )
+    document = put(
+        place.services.database,
+        replace(survey(ldp_block(), lip_block()), token=TokenRule("invite")),
+    )
     tokens = place.services.invites.make(SURVEY, 1000 if full else 120)
     with captured_logs() as logged:
         for number, token in enumerate(tokens):
-            sent = replace(report(document, number % 2, 0), token=token).to_bytes(document.report_length)
+            sent = replace(report(document, number % 2, 0), token=token).to_bytes(
+                document.report_length
+            )
             assert send(place, sent, number).status_code == 201
-        for number, token in enumerate(tokens[:50]):  # refusals are kept as counts: nothing of them either
-            again = replace(report(document, number % 2, 0), token=token).to_bytes(document.report_length)
+        for number, token in enumerate(
+            tokens[:50]
+        ):  # refusals are kept as counts: nothing of them either
+            again = replace(report(document, number % 2, 0), token=token).to_bytes(
+                document.report_length
+            )
             assert send(place, again, number).status_code == 409
             assert send(place, b'{"canary":"' + AGENT.encode() + b'"}', number).status_code == 422
         metrics = place.http.get("/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"})
     assert (metrics.status_code, b"frankly_requests_total" in metrics.data) == (200, True)
     (kept / "metrics").write_bytes(metrics.data)
     (kept / "logs").write_text(logged.getvalue())
-    assert logged.getvalue().count("/reports") == 100  # refused ones alone: no line tells when somebody answered
+    assert (
+        logged.getvalue().count("/reports") == 100
+    )  # refused ones alone: no line tells when somebody answered
     dump(place, kept, postgres)
-    places = [home, kept, *([postgres._home] if postgres else [])]  # PostgreSQL's: data files, WAL and log
+    places = [
+        home,
+        kept,
+        *([postgres._home] if postgres else []),
+    ]  # PostgreSQL's: data files, WAL and log
     assert any("wal" in str(path) for top in places for path in top.rglob("*"))
     assert found([*MARKS, *tokens], places) == []
     assert found([SURVEY], [kept])  # the search does find what is there
@@ -87,6 +109,8 @@ def found(marks: list[str], places: list[Path]) -> list[str]:
         "--file=-",
         *map(str, places),
     ]
-    done = subprocess.run(command, input="\n".join(marks), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, input="\n".join(marks), capture_output=True, text=True, check=False
+    )
     assert done.returncode in (0, 1), done.stderr
     return done.stdout.splitlines()

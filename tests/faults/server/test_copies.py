@@ -34,7 +34,9 @@ def race(place: Place, bodies: list[list[bytes]]) -> list[list[tuple[int, bytes]
         try:
             for i, bodies_of_round in enumerate(bodies):
                 together.wait(60)
-                answer = client.post(PATH, data=bodies_of_round[number], content_type="application/json")
+                answer = client.post(
+                    PATH, data=bodies_of_round[number], content_type="application/json"
+                )
                 told[i].append((answer.status_code, bodies_of_round[number]))
         except BaseException as error:  # noqa: BLE001 - shown by the test's own thread
             failed.append(error)
@@ -68,13 +70,21 @@ def test_copies_are_one_report(place: Place, full: bool) -> None:
 def test_the_first_of_two_bodies_is_kept_and_the_other_refused(place: Place, full: bool) -> None:
     ids = 1000 if full else 12
     document = published(place.services.database)
-    bodies = [[body(document, j % 2, 0, report_id=f"{i:032x}") for j in range(COPIES)] for i in range(ids)]
+    bodies = [
+        [body(document, j % 2, 0, report_id=f"{i:032x}") for j in range(COPIES)] for i in range(ids)
+    ]
     for answers in race(place, bodies):
         [winner] = [sent for status, sent in answers if status == 201]
         assert {sent == winner for status, sent in answers if status == 409} == {False}
-        assert Counter(status for status, _ in answers) == {201: 1, 200: COPIES // 2 - 1, 409: COPIES // 2}
+        assert Counter(status for status, _ in answers) == {
+            201: 1,
+            200: COPIES // 2 - 1,
+            409: COPIES // 2,
+        }
         with place.services.database.reading("check") as tx:
-            found = tx.reports.get_many(SURVEY, [winner[winner.index(b'"id":"') + 6 :][:32].decode()])
+            found = tx.reports.get_many(
+                SURVEY, [winner[winner.index(b'"id":"') + 6 :][:32].decode()]
+            )
         assert [row.symbols[0] for row in found.values()] == [bodies_symbol(winner)]
     assert kept(place.services.database) == Counter({f"{i:032x}": 1 for i in range(ids)})
     place.services.close()

@@ -17,9 +17,13 @@ GROWTH_BYTES = 200 * 2**20
 
 
 @pytest.mark.parametrize(
-    "production", [pytest.param(False, marks=pytest.mark.full_only), True], ids=["waitress", "gunicorn"]
+    "production",
+    [pytest.param(False, marks=pytest.mark.full_only), True],
+    ids=["waitress", "gunicorn"],
 )
-def test_honest_devices_are_served_in_a_flood(tmp_path: Path, root: Path, production: bool, full: bool) -> None:
+def test_honest_devices_are_served_in_a_flood(
+    tmp_path: Path, root: Path, production: bool, full: bool
+) -> None:
     seconds = 60.0 if full else 3.0
     server = Running(tmp_path, f"sqlite:///{tmp_path / 'frankly.db'}", production=production)
     server.start()

@@ -52,7 +52,9 @@ def test_server_killed_on_sqlite(tmp_path: Path, full: bool) -> None:
     check_kept(server, devices)
 
 
-def test_server_and_database_killed_on_postgresql(tmp_path: Path, database: KillablePostgres, full: bool) -> None:
+def test_server_and_database_killed_on_postgresql(
+    tmp_path: Path, database: KillablePostgres, full: bool
+) -> None:
     server_kills, database_kills, wanted = (10, 10, FULL_ACKNOWLEDGEMENTS) if full else (1, 1, 200)
     turns = ["server", "database"] * min(server_kills, database_kills)
     server = Running(tmp_path, database.create(), production=True)

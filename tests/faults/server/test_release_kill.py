@@ -36,7 +36,9 @@ while True:
 @contextmanager
 def releasers(server: Running) -> Iterator[list["subprocess.Popen[bytes]"]]:
     """Two processes that release, each at work; killed at the end."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")
+    }
     command = [sys.executable, "-c", RELEASER, server.database_url]
     found = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) for _ in range(2)]
     try:
@@ -54,7 +56,11 @@ def releasers(server: Running) -> Iterator[list["subprocess.Popen[bytes]"]]:
 def test_releases_killed_while_reports_come_in(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest, full: bool
 ) -> None:
-    url = f"sqlite:///{tmp_path / 'frankly.db'}" if kind == "sqlite" else str(request.getfixturevalue("postgres_url"))
+    url = (
+        f"sqlite:///{tmp_path / 'frankly.db'}"
+        if kind == "sqlite"
+        else str(request.getfixturevalue("postgres_url"))
+    )
     kills, rng = 50 if full else 3, Random(7)
     server = Running(tmp_path, url, production=kind == "postgresql")
     server.start()

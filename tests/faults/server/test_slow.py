@@ -34,18 +34,40 @@ def talks(path: str) -> dict[str, tuple[Talk, int, str]]:
     """name -> (what is said, status, code of the answer)."""
     post = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n".encode()
     return {
-        "half a header": (Talk(b"GET /health/live HTTP/1.1\r\nX-Canary: " + CANARY), 408, "timed_out"),
-        "a header that goes on": (Talk(b"GET /health/live HTTP/1.1\r\nX: ", b"a"), 408, "timed_out"),
+        "half a header": (
+            Talk(b"GET /health/live HTTP/1.1\r\nX-Canary: " + CANARY),
+            408,
+            "timed_out",
+        ),
+        "a header that goes on": (
+            Talk(b"GET /health/live HTTP/1.1\r\nX: ", b"a"),
+            408,
+            "timed_out",
+        ),
         "half a body": (Talk(post + b"Content-Length: 500\r\n\r\n{" + CANARY), 408, "timed_out"),
-        "a byte of a body now and then": (Talk(post + b"Content-Length: 500\r\n\r\n", b" "), 408, "timed_out"),
-        "chunks without an end": (Talk(post + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"), 408, "timed_out"),
+        "a byte of a body now and then": (
+            Talk(post + b"Content-Length: 500\r\n\r\n", b" "),
+            408,
+            "timed_out",
+        ),
+        "chunks without an end": (
+            Talk(post + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+            408,
+            "timed_out",
+        ),
         "no HTTP": (Talk(CANARY + b"\r\n\r\n"), 400, "bad_request"),
-        "too long a header": (Talk(b"GET / HTTP/1.1\r\nX: %s\r\n\r\n" % (b"a" * 20_000)), 400, "bad_request"),
+        "too long a header": (
+            Talk(b"GET / HTTP/1.1\r\nX: %s\r\n\r\n" % (b"a" * 20_000)),
+            400,
+            "bad_request",
+        ),
     }
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["waitress", "gunicorn"])
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
     """A server of two threads that waits a second for a request."""
     home = tmp_path_factory.mktemp("slow")
     settings = {"FRANKLY_REQUEST_TIMEOUT_S": str(TIMEOUT_S), "FRANKLY_THREADS": str(THREADS)}
@@ -99,7 +121,9 @@ def test_whoever_is_slow_is_told_and_nobody_waits(server: Running) -> None:
         assert body["type"] == Problem.from_code(code).uri  # type: ignore[union-attr]
         assert body["detail"]
         assert CANARY not in heard, name
-        if status == 408 and talk.piece:  # those are told when their time is over, at least; pieces bought no more
+        if (
+            status == 408 and talk.piece
+        ):  # those are told when their time is over, at least; pieces bought no more
             assert after_s >= TIMEOUT_S * 0.9, name
     assert "Traceback" not in server.log.read_text()
     assert CANARY.decode() not in server.log.read_text()
@@ -121,7 +145,10 @@ def test_a_report_that_was_late_is_taken_when_it_comes_again(server: Running) ->
     head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     assert problem_of(say(server, Talk(head.encode() + body[:-1]))[0])[0] == 408
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
-    for status in (201, 200):  # one connection, longer than a request may take: the time begins anew with each
+    for status in (
+        201,
+        200,
+    ):  # one connection, longer than a request may take: the time begins anew with each
         connection.request("POST", path, body, kind)
         answer = connection.getresponse()
         assert (answer.status, bool(answer.read())) == (status, True)

@@ -21,7 +21,9 @@ def test_nothing_in_flight_is_dropped(tmp_path: Path, production: bool, full: bo
                 devices.wait_for(100)
                 signalled = time.monotonic()
                 code, seconds = server.terminate()
-            dropped = [sent for sent in devices.attempts if sent.status == 0 and sent.at < signalled]
+            dropped = [
+                sent for sent in devices.attempts if sent.status == 0 and sent.at < signalled
+            ]
             in_flight = [sent for sent in devices.attempts if sent.at < signalled < sent.until]
             assert (code, dropped) == (0, [])
             assert seconds <= 15

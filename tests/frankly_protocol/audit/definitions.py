@@ -35,12 +35,17 @@ def table(mechanism: Mechanism) -> dict[Symbol, list[Fraction]]:
     D, a = 1 << mechanism.bits, mechanism.answers
     found: dict[Symbol, list[Fraction]] = {}
     if isinstance(mechanism, DenseMechanism):
-        found = {y: [Fraction(row[y], D) for row in mechanism.weights] for y in range(mechanism.reports)}
+        found = {
+            y: [Fraction(row[y], D) for row in mechanism.weights] for y in range(mechanism.reports)
+        }
     elif isinstance(mechanism, UnaryMechanism):
         for word in product((0, 1), repeat=a):
-            ones = [[mechanism.keep if x == z else mechanism.flip for z in range(a)] for x in range(a)]
+            ones = [
+                [mechanism.keep if x == z else mechanism.flip for z in range(a)] for x in range(a)
+            ]
             found[sum(bit << x for x, bit in enumerate(word))] = [
-                Fraction(prod(n if bit else D - n for n, bit in zip(row, word, strict=True)), D**a) for row in ones
+                Fraction(prod(n if bit else D - n for n, bit in zip(row, word, strict=True)), D**a)
+                for row in ones
             ]
     elif isinstance(mechanism, SubsetMechanism):
         sets = list(combinations(range(a), mechanism.size))
@@ -48,11 +53,15 @@ def table(mechanism: Mechanism) -> dict[Symbol, list[Fraction]]:
         for B in sets:
             with_x = [sum(x in C for C in sets) for x in range(a)]
             found[sum(1 << x for x in B)] = [
-                chance / with_x[x] if x in B else (1 - chance) / (len(sets) - with_x[x]) for x in range(a)
+                chance / with_x[x] if x in B else (1 - chance) / (len(sets) - with_x[x])
+                for x in range(a)
             ]
     else:
         for y in product(*(range(f.reports) for f in mechanism.factors)):
-            parts = [[Fraction(row[v], D) for row in f.weights] for f, v in zip(mechanism.factors, y, strict=True)]
+            parts = [
+                [Fraction(row[v], D) for row in f.weights]
+                for f, v in zip(mechanism.factors, y, strict=True)
+            ]
             found[y] = [prod(chances, start=Fraction(1)) for chances in product(*parts)]
     return {y: column for y, column in found.items() if any(column)}
 
@@ -60,9 +69,15 @@ def table(mechanism: Mechanism) -> dict[Symbol, list[Fraction]]:
 def needed(mechanism: Mechanism, claim: Claim) -> Levels:
     """The largest ratio of each side, None for infinite."""
     if claim.notion == "dp":
-        return {"delta": max(excess(mechanism, claim, pair) for pair in permutations(range(mechanism.answers), 2))}
+        return {
+            "delta": max(
+                excess(mechanism, claim, pair) for pair in permutations(range(mechanism.answers), 2)
+            )
+        }
     start = Fraction(claim.notion != "dpv")
-    found: Levels = {"level": start, "low_level": start} if claim.notion == "alip" else {"level": start}
+    found: Levels = (
+        {"level": start, "low_level": start} if claim.notion == "alip" else {"level": start}
+    )
     for field, place in places(mechanism, claim):
         value = ratio_at(mechanism, claim, place)
         best = found[field]
@@ -90,11 +105,15 @@ def places(mechanism: Mechanism, claim: Claim) -> Iterator[tuple[str, Place]]:
     elif claim.notion == "secret-ldp":
         pairs = [("level", (s, t)) for s, t in product(secrets, repeat=2)]
     elif claim.notion == "rldp":
-        pairs = [("level", (s, t)) for s, t in product(secrets, repeat=2) if claim.diagonal or s != t]
+        pairs = [
+            ("level", (s, t)) for s, t in product(secrets, repeat=2) if claim.diagonal or s != t
+        ]
     elif claim.notion == "dpv":
         pairs = [("level", (claim.sensitive or 0, AVERAGE))]
     else:
-        pairs = [("level", (s, AVERAGE)) for s in secrets] + [(low_field, (AVERAGE, s)) for s in secrets]
+        pairs = [("level", (s, AVERAGE)) for s in secrets] + [
+            (low_field, (AVERAGE, s)) for s in secrets
+        ]
     for y, condition, (field, pair) in product(table(mechanism), conditions(claim), pairs):
         yield field, (y, pair, condition)
 
@@ -121,7 +140,10 @@ def ratio_at(mechanism: Mechanism, claim: Claim, place: Place) -> Fraction | str
         up = max(average(mechanism, y, a, R) for R in vertices(claim, a))
         down = min(average(mechanism, y, b, R) for R in vertices(claim, b))
     elif claim.notion == "dpv":
-        up, down = probability(mechanism, claim, y, a, None)[1], probability(mechanism, claim, y, AVERAGE, None)[1]
+        up, down = (
+            probability(mechanism, claim, y, a, None)[1],
+            probability(mechanism, claim, y, AVERAGE, None)[1],
+        )
     else:
         sides = [probability(mechanism, claim, y, s, condition) for s in (a, b)]
         if not all(mass for mass, _ in sides):
@@ -143,7 +165,9 @@ def probability(
     mass = reported = Fraction(0)
     for t, row in enumerate(joint):
         for x, values in enumerate(product(*map(range, sizes))):
-            if s in (t, AVERAGE) and all(k in (None, v) for k, v in zip(known, values, strict=True)):
+            if s in (t, AVERAGE) and all(
+                k in (None, v) for k, v in zip(known, values, strict=True)
+            ):
                 mass += Fraction(row[x], total)
                 reported += Fraction(row[x], total) * table(mechanism)[y][x]
     return mass, reported
@@ -167,7 +191,9 @@ def mechanisms_over(draw: st.DrawFn, answers: int, bits: int = 5) -> DenseMechan
     reports = draw(st.integers(2, 4))
     rows = []
     for _ in range(answers):
-        cuts = sorted(draw(st.lists(st.integers(0, 1 << bits), min_size=reports - 1, max_size=reports - 1)))
+        cuts = sorted(
+            draw(st.lists(st.integers(0, 1 << bits), min_size=reports - 1, max_size=reports - 1))
+        )
         rows.append([after - before for before, after in pairwise([0, *cuts, 1 << bits])])
     kept = [y for y in range(reports) if any(row[y] for row in rows)]
     return DenseMechanism(bits, tuple(tuple(row[y] for y in kept) for row in rows))
@@ -210,12 +236,16 @@ def claims(draw: st.DrawFn, sizes: tuple[int, ...]) -> Claim:
     if notion == "dp":
         return Claim(notion, draw(st.sampled_from([ONE, (6, 5), (2, 1), (9, 1)])), delta=(0, 1))
     if notion == "rldp":
-        secrets = draw(st.sampled_from([s for s in range(2, prod(sizes) + 1) if prod(sizes) % s == 0]))
+        secrets = draw(
+            st.sampled_from([s for s in range(2, prod(sizes) + 1) if prod(sizes) % s == 0])
+        )
         width = prod(sizes) // secrets
         row = st.lists(st.integers(0, 6), min_size=width, max_size=width)
         bounds = []
         for counts in draw(st.lists(row, min_size=secrets, max_size=secrets)):
-            d = max(1, sum(counts)) + draw(st.integers(0, 5))  # d = Σ: the bounds leave nothing open
+            d = max(1, sum(counts)) + draw(
+                st.integers(0, 5)
+            )  # d = Σ: the bounds leave nothing open
             bounds.append(tuple((2 * n, 2 * d) if n % 2 else (n, d) for n in counts))
         return Claim(notion, ONE, lower_bounds=tuple(bounds), diagonal=draw(st.booleans()))
     row = st.lists(st.integers(0, 3), min_size=prod(sizes), max_size=prod(sizes)).filter(any)

@@ -34,7 +34,10 @@ class Rows:
     @property
     def average(self) -> list[int]:
         """P(y) · scale · Σ masses."""
-        return [sum(n * w for n, w in zip(self.masses, column, strict=True)) for column in zip(*self.laws, strict=True)]
+        return [
+            sum(n * w for n, w in zip(self.masses, column, strict=True))
+            for column in zip(*self.laws, strict=True)
+        ]
 
     def odds(self) -> Ratio:
         """Return the largest P(y|s) / P(y|t)."""
@@ -50,7 +53,9 @@ class Rows:
 
     def odds_excess(self, E: Fraction) -> Fraction:
         """Return the least δ with P(T|s) ≤ E·P(T|t) + δ for every set T of reports."""
-        return max((self._excess(a, b, E) for a, b in permutations(self.laws, 2)), default=Fraction(0))
+        return max(
+            (self._excess(a, b, E) for a, b in permutations(self.laws, 2)), default=Fraction(0)
+        )
 
     def lift_excess(self, E: Fraction) -> Fraction:
         """Return the least δ with P(T|s) ≤ E·P(T) + δ and P(T) ≤ E·P(T|s) + δ for every set T of reports."""
@@ -58,7 +63,10 @@ class Rows:
         found = [Fraction(0)]
         for law in self.laws:
             scaled = [w * total for w in law]
-            found += [self._excess(scaled, self.average, E) / total, self._excess(self.average, scaled, E) / total]
+            found += [
+                self._excess(scaled, self.average, E) / total,
+                self._excess(self.average, scaled, E) / total,
+            ]
         return max(found)
 
     def posterior(self, s: int) -> Fraction:
@@ -68,7 +76,9 @@ class Rows:
 
     def _excess(self, a: Sequence[int], b: Sequence[int], E: Fraction) -> Fraction:
         p, q = E.as_integer_ratio()
-        return Fraction(sum(max(0, q * n - p * d) for n, d in zip(a, b, strict=True)), q * self.scale)
+        return Fraction(
+            sum(max(0, q * n - p * d) for n, d in zip(a, b, strict=True)), q * self.scale
+        )
 
 
 class Leakage:
@@ -80,14 +90,18 @@ class Leakage:
         self._chances: dict[tuple[int, ...], list[int]] = {}
         self._secrets: dict[object, list[tuple[tuple[int, ...], Rows]]] = {}
 
-    def about(self, r: int, i: int | None = None, known: tuple[int, ...] = ()) -> list[tuple[tuple[int, ...], Rows]]:
+    def about(
+        self, r: int, i: int | None = None, known: tuple[int, ...] = ()
+    ) -> list[tuple[tuple[int, ...], Rows]]:
         """Return (the values of secret r that can occur, their rows) for every stratum that occurs.
 
         i, known : for every stratum together with every value of these questions of block i.
         """
         key = (r, i, known)
         if key not in self._secrets:
-            self._secrets[key] = self._by(lambda c: (c[2], self._parts(c, i, known)), lambda c: c[0][r])
+            self._secrets[key] = self._by(
+                lambda c: (c[2], self._parts(c, i, known)), lambda c: c[0][r]
+            )
         return self._secrets[key]
 
     def beside(self, r: int, i: int) -> list[tuple[tuple[int, ...], Rows]]:
@@ -117,7 +131,10 @@ class Leakage:
     def chances(self, x: tuple[int, ...]) -> list[int]:
         """Return the chance, times a constant, of every report given the answers."""
         if x not in self._chances:
-            parts = [[column[own] for column in columns] for own, columns in zip(x, self._columns, strict=True)]
+            parts = [
+                [column[own] for column in columns]
+                for own, columns in zip(x, self._columns, strict=True)
+            ]
             law = [1]
             for part in parts:
                 law = [a * b for a in law for b in part]
@@ -141,7 +158,10 @@ class Leakage:
         for cell, n in self.world.items():
             rows = sums.setdefault(condition(cell), {})
             mass, law = rows.get(hypothesis(cell), (0, [0] * len(self.chances(cell[1]))))
-            rows[hypothesis(cell)] = (mass + n, [a + n * w for a, w in zip(law, self.chances(cell[1]), strict=True)])
+            rows[hypothesis(cell)] = (
+                mass + n,
+                [a + n * w for a, w in zip(law, self.chances(cell[1]), strict=True)],
+            )
         return [_normal(rows) for rows in sums.values()]
 
 

@@ -79,7 +79,9 @@ def test_levels_that_are_none(notion: str, level: Any) -> None:
 
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_a_ratio_is_at_least_one_and_a_probability_at_most(notion: str) -> None:
-    require_private(MECHANISM, replace(GOOD[notion], level=(MAX_INT, MAX_INT if notion == "dpv" else 1)))
+    require_private(
+        MECHANISM, replace(GOOD[notion], level=(MAX_INT, MAX_INT if notion == "dpv" else 1))
+    )
     refused(replace(GOOD[notion], level=(5, 4) if notion == "dpv" else (4, 5)), "level")
 
 
@@ -117,7 +119,11 @@ BAD_DATA: list[tuple[str, Any, str]] = [
     ("rldp", {"lower_bounds": (BOUNDS[0], ((1, 2), (0.5, 1)))}, "lower_bounds[1]"),
     ("rldp", {"lower_bounds": (BOUNDS[0], ((1, 2), (1, MAX_INT + 1)))}, "lower_bounds[1]"),
     ("rldp", {"lower_bounds": (BOUNDS[0], ((3, 2), (0, 1)))}, "lower_bounds[1]"),
-    ("rldp", {"lower_bounds": (((1, 2), (MAX_INT // 2 + 1, MAX_INT)), BOUNDS[1])}, "lower_bounds[0]"),
+    (
+        "rldp",
+        {"lower_bounds": (((1, 2), (MAX_INT // 2 + 1, MAX_INT)), BOUNDS[1])},
+        "lower_bounds[0]",
+    ),
     ("rldp", {"diagonal": 1}, "diagonal"),
     ("rldp", {"diagonal": None}, "diagonal"),
     *(

@@ -48,12 +48,16 @@ def test_what_is_needed_is_what_the_definition_says(case: Case) -> None:
 
 JOINTS = [rows for rows in product(product(range(3), repeat=2), repeat=2) if all(map(any, rows))]
 BINARY = [
-    DenseMechanism(4, ((u, 16 - u), (v, 16 - v))) for u, v in product((0, 3, 8, 15, 16), repeat=2) if 0 < u + v < 32
+    DenseMechanism(4, ((u, 16 - u), (v, 16 - v)))
+    for u, v in product((0, 3, 8, 15, 16), repeat=2)
+    if 0 < u + v < 32
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("notion", [notion for notion in NOTIONS if notion not in ("ldp", "dp", "rldp")])
+@pytest.mark.parametrize(
+    "notion", [notion for notion in NOTIONS if notion not in ("ldp", "dp", "rldp")]
+)
 def test_all_small_priors_and_binary_mechanisms(notion: str) -> None:
     endless = 0
     for mechanism, joint in product(BINARY, JOINTS):
@@ -99,7 +103,9 @@ def test_the_place_that_is_named_shows_the_ratio(case: Case) -> None:
             continue
         place = (side.report, side.pair, side.condition)
         assert (side.field, place) in list(places(mechanism, claim))
-        assert ratio_at(mechanism, claim, place) == ("endless" if side.ratio is None else side.ratio)
+        assert ratio_at(mechanism, claim, place) == (
+            "endless" if side.ratio is None else side.ratio
+        )
 
 
 @pytest.mark.slow
@@ -155,7 +161,10 @@ def test_every_move_of_one_unit_of_weight_is_judged_rightly(claim: Claim) -> Non
     unit = 1 << 44
     rows = [[w * unit for w in row] for row in ((9, 4, 3), (2, 13, 1), (6, 6, 4), (5, 5, 6))]
     mechanism = DenseMechanism(48, tuple(map(tuple, rows)))
-    levels: Any = {field: Fraction(ratio or 0).as_integer_ratio() for field, ratio in needed(mechanism, claim).items()}
+    levels: Any = {
+        field: Fraction(ratio or 0).as_integer_ratio()
+        for field, ratio in needed(mechanism, claim).items()
+    }
     claim = replace(claim, **levels)
     assert refusal(mechanism, claim) is None
     seen = set()
@@ -164,19 +173,27 @@ def test_every_move_of_one_unit_of_weight_is_judged_rightly(claim: Claim) -> Non
         moved[x][y] += 1
         moved[x][z] -= 1
         now = DenseMechanism(48, tuple(map(tuple, moved)))
-        kept = all(r is not None and r <= Fraction(*levels[f]) for f, r in needed(now, claim).items())
+        kept = all(
+            r is not None and r <= Fraction(*levels[f]) for f, r in needed(now, claim).items()
+        )
         assert (refusal(now, claim) is None) == kept
         seen.add(kept)
     assert seen == {True, False}
 
 
 @given(mechanisms_over(4), claims((2, 2)), claims((2, 2)))
-def test_an_intersection_holds_iff_each_part_does(mechanism: DenseMechanism, first: Claim, second: Claim) -> None:
+def test_an_intersection_holds_iff_each_part_does(
+    mechanism: DenseMechanism, first: Claim, second: Claim
+) -> None:
     for level in (ONE, (2, 1), (1000, 1)):
         parts = [
             replace(c, delta=(1, level[0] + 1))
             if c.notion == "dp"
-            else replace(c, level=(1, level[0]) if c.notion == "dpv" else level, low_level=c.low_level and level)
+            else replace(
+                c,
+                level=(1, level[0]) if c.notion == "dpv" else level,
+                low_level=c.low_level and level,
+            )
             for c in (first, second)
         ]
         errors = [refusal(mechanism, claim) for claim in parts]

@@ -12,7 +12,13 @@ import pytest
 from frankly_protocol.audit import NOTIONS, Claim, ceiling, require_private, worst
 from frankly_protocol.audit.work import MAX_WORK, work
 from frankly_protocol.errors import DocumentRejected
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 
 from tests.frankly_protocol.audit.definitions import ONE, needed, table
 
@@ -20,7 +26,9 @@ Measure = list[Fraction]
 SHAPES = [(6,), (7,), (2, 4), (9,), (3, 3), (10,), (2, 5)]
 
 
-def largest(columns: Sequence[Sequence[int]], pairs: Sequence[tuple[Measure, Measure]]) -> Fraction | None:
+def largest(
+    columns: Sequence[Sequence[int]], pairs: Sequence[tuple[Measure, Measure]]
+) -> Fraction | None:
     """The largest ratio of two averages over all reports, 1 if there is none larger; None for infinite."""
     n, d = 1, 1
     for A, C in pairs:
@@ -47,7 +55,9 @@ def measures(claim: Claim, answers: int) -> Iterator[tuple[Measure, Measure]]:
         sizes = claim.attributes or ()
         values = list(product(*map(range, sizes))) if sizes else [()] * answers
         for known in product(*((*range(size), None) for size in sizes)):
-            inside = [all(k in (None, v) for k, v in zip(known, value, strict=True)) for value in values]
+            inside = [
+                all(k in (None, v) for k, v in zip(known, value, strict=True)) for value in values
+            ]
             average = given(joint, inside)
             for own in filter(None, (given([row], inside) for row in joint)):
                 yield own, average
@@ -66,7 +76,14 @@ def corners(claim: Claim) -> Iterator[tuple[int, Measure]]:
     for s, row in enumerate(bounds):
         for u in range(len(row)):
             own = [bound + (1 - sum(row)) * (u == v) for v, bound in enumerate(row)]
-            yield s, [m for t in range(len(bounds)) for m in (own if t == s else [Fraction(0)] * len(row))]
+            yield (
+                s,
+                [
+                    m
+                    for t in range(len(bounds))
+                    for m in (own if t == s else [Fraction(0)] * len(row))
+                ],
+            )
 
 
 def oracle(mechanism: Mechanism, claim: Claim) -> Fraction | None:
@@ -75,7 +92,11 @@ def oracle(mechanism: Mechanism, claim: Claim) -> Fraction | None:
     weights = [[int(m * scale) for m in column] for column in columns]
     if claim.notion == "ldp":
         ratios = [(max(column), min(column)) for column in weights]
-        return None if any(not low for _, low in ratios) else max(Fraction(high, low) for high, low in ratios)
+        return (
+            None
+            if any(not low for _, low in ratios)
+            else max(Fraction(high, low) for high, low in ratios)
+        )
     if claim.notion == "dp":
         p, q = claim.level or ONE
         most = max(
@@ -86,7 +107,9 @@ def oracle(mechanism: Mechanism, claim: Claim) -> Fraction | None:
     pairs = list(measures(claim, mechanism.answers))
     if claim.notion != "dpv":
         return largest(weights, pairs)
-    share = Fraction(sum((claim.joint or ())[claim.sensitive or 0]), sum(map(sum, claim.joint or ())))
+    share = Fraction(
+        sum((claim.joint or ())[claim.sensitive or 0]), sum(map(sum, claim.joint or ()))
+    )
     return share * (largest(weights, [pairs[2 * (claim.sensitive or 0)]]) or 0)
 
 
@@ -101,7 +124,10 @@ def random_case(number: int) -> tuple[Mechanism, Claim]:
     elif number % 3 == 1 or len(sizes) == 1:
         mechanism = SubsetMechanism(4, a, rng.randrange(1, a), rng.choice([0, 16, *range(17)]))
     else:
-        rows = [[rng.sample([(9, 4, 3), (2, 13, 1), (6, 6, 4), (5, 5, 6), (16, 0, 0)], k=size)] for size in sizes]
+        rows = [
+            [rng.sample([(9, 4, 3), (2, 13, 1), (6, 6, 4), (5, 5, 6), (16, 0, 0)], k=size)]
+            for size in sizes
+        ]
         mechanism = ProductMechanism(tuple(DenseMechanism(4, tuple(row)) for (row,) in rows))
     notion = NOTIONS[rng.randrange(len(NOTIONS))]
     return mechanism, random_claim(rng, notion, sizes)
@@ -122,7 +148,10 @@ def random_claim(rng: Random, notion: str, sizes: tuple[int, ...]) -> Claim:
             bounds.append(tuple((n, max(1, sum(counts)) + rng.randrange(4)) for n in counts))
         return Claim(notion, ONE, lower_bounds=tuple(bounds), diagonal=rng.random() < 0.5)
     rows = rng.choice([2, 2, 3])
-    joint = tuple(tuple(rng.choice([0, 1, rng.randrange(50)]) + (x == s) for x in range(a)) for s in range(rows))
+    joint = tuple(
+        tuple(rng.choice([0, 1, rng.randrange(50)]) + (x == s) for x in range(a))
+        for s in range(rows)
+    )
     claim = Claim(notion, (1, 1), joint)
     if notion == "alip":
         claim = replace(claim, low_level=ONE)
@@ -177,7 +206,10 @@ def test_levels_and_ceilings_of_a_product_multiply_beyond_what_could_be_listed()
     ways = [1, 9, 36, 84, 126, 126, 84, 36, 9, 1]
     E = Fraction(100)
     delta = sum(
-        (w * max(Fraction(0), c - E * r) for w, c, r in zip(ways, chances, reversed(chances), strict=True)),
+        (
+            w * max(Fraction(0), c - E * r)
+            for w, c, r in zip(ways, chances, reversed(chances), strict=True)
+        ),
         Fraction(0),
     )
     assert worst(many, Claim("dp", (100, 1), delta=(0, 1))).ratio == delta
@@ -202,12 +234,20 @@ def test_a_table_at_any_level_needs_what_the_definition_needs() -> None:
 
 
 LONG: list[tuple[Mechanism, Claim]] = [
-    (ProductMechanism((DenseMechanism(4, ((1,) * 16, (1,) * 16)),) * 4), Claim("lip", ONE, ((1,) * 16, (2,) * 16))),
+    (
+        ProductMechanism((DenseMechanism(4, ((1,) * 16, (1,) * 16)),) * 4),
+        Claim("lip", ONE, ((1,) * 16, (2,) * 16)),
+    ),
     (UnaryMechanism(4, 256, 8, 3), Claim("srlip", ONE, ((1,) * 256,) * 64, attributes=(2,) * 8)),
     (SubsetMechanism(4, 1000, 9, 3), Claim("secret-ldp", ONE, ((1,) * 1000,) * 200)),
     (
         ProductMechanism(
-            (DenseMechanism(12, tuple(tuple(1 + (x == y) * 4080 for y in range(16)) for x in range(16))),) * 2
+            (
+                DenseMechanism(
+                    12, tuple(tuple(1 + (x == y) * 4080 for y in range(16)) for x in range(16))
+                ),
+            )
+            * 2
         ),
         Claim("dp", (2, 1), delta=(0, 1)),
     ),
@@ -218,7 +258,9 @@ LONG: list[tuple[Mechanism, Claim]] = [
 def test_what_would_take_too_long_is_refused_at_once(mechanism: Mechanism, claim: Claim) -> None:
     with pytest.raises(DocumentRejected) as caught:
         worst(mechanism, claim)
-    reason = "privacy" if mechanism.kind == "product" else "work_limit"  # no such product can ever be verified
+    reason = (
+        "privacy" if mechanism.kind == "product" else "work_limit"
+    )  # no such product can ever be verified
     assert (caught.value.reason, caught.value.field) == (reason, "notion")
 
 

@@ -43,7 +43,10 @@ class Finding:
     @property
     def is_about_a_secret(self) -> bool:
         """True if the bound is on what symbols tell about a secret: no plain product, and not read off the tables."""
-        return self.what.endswith(("lift level", "odds level", " odds", "posterior")) or self.what == "odds"
+        return (
+            self.what.endswith(("lift level", "odds level", " odds", "posterior"))
+            or self.what == "odds"
+        )
 
     @property
     def is_tight(self) -> bool:
@@ -56,7 +59,9 @@ def against(case: Case, level: ReportLevel) -> Iterator[Finding]:
     leakages = [leakage_of(case.seed, w) for w in range(len(case.worlds))]
     answers = [leakages[0].answers]
     yield from bound(case, "answers", level.answers.odds, answers, "odds", level.answers.delta)
-    yield from bound(case, "answers' level", level.answers.level, answers, "lift", level.answers.delta)
+    yield from bound(
+        case, "answers' level", level.answers.level, answers, "lift", level.answers.delta
+    )
     yield from bound(case, "cost", level.cost.odds, answers, "odds", level.cost.delta)
     yield from bound(case, "ceiling", level.ceiling, answers, "odds")
     for r in sorted({source.secret for source in case.sources if source.secret is not None}):
@@ -64,7 +69,11 @@ def against(case: Case, level: ReportLevel) -> Iterator[Finding]:
         yield from _about_secret(case, leakages, r, name, level.secrets[name])
     bounded = [source for source in case.sources if source.promise.claim.notion == "dpv"]
     for source, posterior in zip(bounded, level.posteriors, strict=True):
-        laws = [own for own in leakages[source.world].about(source.secret or 0) if posterior.sensitive in own[0]]
+        laws = [
+            own
+            for own in leakages[source.world].about(source.secret or 0)
+            if posterior.sensitive in own[0]
+        ]
         true = max(rows.posterior(values.index(posterior.sensitive)) for values, rows in laws)
         yield Finding(case.seed, "posterior", posterior.bound, true)
 
@@ -74,7 +83,9 @@ def _about_secret(
 ) -> Iterator[Finding]:
     given = [rows for own in leakages for _, rows in own.about(r)]
     block = _srlip_block(case.document, name, secret.counted)
-    beside = given if block is None else [rows for own in leakages for _, rows in own.beside(r, block)]
+    beside = (
+        given if block is None else [rows for own in leakages for _, rows in own.beside(r, block)]
+    )
     strata = [own.strata(r) for own in leakages]
     yield from bound(case, f"{secret.unit} level", secret.level, given, secret.unit, secret.delta)
     yield from bound(case, "odds", secret.odds, beside, "odds", secret.delta)
@@ -83,13 +94,21 @@ def _about_secret(
 
 
 def bound(
-    case: Case, what: str, stated: Ratio, laws: Sequence[Rows], unit: str, delta: Fraction = Fraction(0)
+    case: Case,
+    what: str,
+    stated: Ratio,
+    laws: Sequence[Rows],
+    unit: str,
+    delta: Fraction = Fraction(0),
 ) -> Iterator[Finding]:
     """Compare one bound, if it is finite, with all laws of the report; where a δ is stated, the δ that it takes."""
     if stated is None:
         return
     if delta:
-        excesses = [rows.odds_excess(stated) if unit == "odds" else rows.lift_excess(stated) for rows in laws]
+        excesses = [
+            rows.odds_excess(stated) if unit == "odds" else rows.lift_excess(stated)
+            for rows in laws
+        ]
         yield Finding(case.seed, f"delta of {what}", delta, max(excesses))
     else:
         ratios = [rows.odds() if unit == "odds" else rows.lift() for rows in laws]
@@ -104,7 +123,9 @@ def largest(ratios: Sequence[Ratio]) -> Ratio:
 def _srlip_block(document: SurveyDocument, name: str, counted: str | None) -> int | None:
     """Return the block that counts its promise, if all it promises is srlip: that holds beside its own answers too."""
     for i, block in enumerate(document.blocks):
-        if block.id == counted and {p.claim.notion for p in block.promises if p.secret == name} == {"srlip"}:
+        if block.id == counted and {p.claim.notion for p in block.promises if p.secret == name} == {
+            "srlip"
+        }:
             return i
     return None
 
@@ -113,7 +134,9 @@ def _srlip_block(document: SurveyDocument, name: str, counted: str | None) -> in
 def leakage_of(seed: int, w: int) -> Leakage:
     """Return the leakage of a case in one of its worlds."""
     found = case_of(seed)
-    return Leakage(found.shape, [block.mechanism for block in found.document.blocks], found.worlds[w])
+    return Leakage(
+        found.shape, [block.mechanism for block in found.document.blocks], found.worlds[w]
+    )
 
 
 case_of = cache(case)
@@ -135,10 +158,14 @@ def test_no_report_tells_more_than_its_level_states(full: bool) -> None:
         found = list(against(random_case, level_of(document, seed)))
         assert not [finding for finding in found if finding.is_violated]
         counts["strata" if document.strata else "no strata"] += 1
-        counts.update(promise.claim.notion for block in document.blocks for promise in block.promises)
+        counts.update(
+            promise.claim.notion for block in document.blocks for promise in block.promises
+        )
         counts.update(block.mechanism.kind for block in document.blocks)
         secrets = [finding for finding in found if finding.is_about_a_secret]
-        counts.update({"bounds": len(secrets), "tight": sum(finding.is_tight for finding in secrets)})
+        counts.update(
+            {"bounds": len(secrets), "tight": sum(finding.is_tight for finding in secrets)}
+        )
         if seed >= CACHED:
             leakage_of.cache_clear()
             case_of.cache_clear()
@@ -152,13 +179,27 @@ def test_what_several_documents_cost_bounds_what_they_tell_together(full: bool) 
     tried = 0
     for seed in range(3_000 if full else CACHED):
         document, shape = case_of(seed).document, case_of(seed).shape
-        parts = [replace(document, blocks=blocks) for blocks in (document.blocks[:1], document.blocks[1:]) if blocks]
+        parts = [
+            replace(document, blocks=blocks)
+            for blocks in (document.blocks[:1], document.blocks[1:])
+            if blocks
+        ]
         charge = total_charge(level_of(part, seed).cost for part in parts)
         leakage = leakage_of(seed, 0)
         # Whoever knows the answers to one block learns no more from the others.
-        places = [(None, ()), *((i, tuple(range(len(sizes)))) for i, sizes in enumerate(shape.questions))]
-        secrets = [rows for r in range(len(shape.secrets)) for at in places for _, rows in leakage.about(r, *at)]
-        for finding in bound(case_of(seed), "cost", charge.odds, [leakage.answers, *secrets], "odds", charge.delta):
+        places = [
+            (None, ()),
+            *((i, tuple(range(len(sizes)))) for i, sizes in enumerate(shape.questions)),
+        ]
+        secrets = [
+            rows
+            for r in range(len(shape.secrets))
+            for at in places
+            for _, rows in leakage.about(r, *at)
+        ]
+        for finding in bound(
+            case_of(seed), "cost", charge.odds, [leakage.answers, *secrets], "odds", charge.delta
+        ):
             assert not finding.is_violated, finding
             tried += len(parts) > 1
         if seed >= CACHED:
@@ -173,9 +214,16 @@ def test_the_xor_of_an_answer_and_a_stratum_has_no_finite_level() -> None:
     document.require_private()
     secret = document.report_level.secrets["s0"]
     assert [rows.odds() for _, rows in leakage.about(0)] == [None, None]
-    assert (secret.level, secret.odds, secret.strata_lift, secret.strata_odds) == (None, None, None, None)
+    assert (secret.level, secret.odds, secret.strata_lift, secret.strata_odds) == (
+        None,
+        None,
+        None,
+        None,
+    )
     blocks_only: Any = SimpleNamespace(blocks=document.blocks, strata=())
-    assert report_level(blocks_only).secrets["s0"].odds == 1  # what ignoring the stratum would state
+    assert (
+        report_level(blocks_only).secrets["s0"].odds == 1
+    )  # what ignoring the stratum would state
     with pytest.raises(DocumentRejected, match="no finite ratio"):
         xor((((25, 0), (0, 25)), ((0, 25), (25, 0))))[0].require_private()
 
@@ -185,7 +233,9 @@ def xor(tables: tuple[Joint, ...]) -> tuple[SurveyDocument, Leakage]:
     mechanism = DenseMechanism(4, ((16, 0), (0, 16)))
     prior = Prior("s0", ("no", "yes"), tables, "true counts")
     promise = Promise.under(Claim("lip", (1, 1), prior.table), prior)
-    block = Block("b", (question("x", "0", "1"),), mechanism, (promise,), (1, 1), None, "made-up", None)
+    block = Block(
+        "b", (question("x", "0", "1"),), mechanism, (promise,), (1, 1), None, "made-up", None
+    )
     document = replace(survey(), blocks=(block,), strata=(question("z", "0", "1"),))
     world = {((x ^ z,), (x,), z): 25 for x in (0, 1) for z in (0, 1)}
     return document, Leakage(Shape((2,), ((2,),), (2,), {}), [mechanism], world)
@@ -202,8 +252,15 @@ def _no_delta(lines: Any, bounds: Any, true: Any = report._least) -> Any:
 
 
 def _least_of_all_priors(about: Any, bound_of: Any, has_strata: bool) -> Any:
-    bounds = {i: [bound_of(p.claim) for p in own if p.is_stratified or not has_strata] for i, own in about.items()}
-    return {i: min(known) for i, own in bounds.items() if (known := [bound for bound in own if bound is not None])}
+    bounds = {
+        i: [bound_of(p.claim) for p in own if p.is_stratified or not has_strata]
+        for i, own in about.items()
+    }
+    return {
+        i: min(known)
+        for i, own in bounds.items()
+        if (known := [bound for bound in own if bound is not None])
+    }
 
 
 FAULTS: list[tuple[str, Any, set[str]]] = [
@@ -213,7 +270,11 @@ FAULTS: list[tuple[str, Any, set[str]]] = [
     ("_least", _no_delta, {"odds", "lift level"}),
     ("_bounds", _least_of_all_priors, {"odds", "lift level"}),
     ("_strata_bounds", lambda _: (Fraction(1), Fraction(1)), {"strata_lift", "strata_odds"}),
-    ("_strata_bounds", lambda promises, true=report._strata_bounds: (true(promises)[0],) * 2, {"strata_odds"}),
+    (
+        "_strata_bounds",
+        lambda promises, true=report._strata_bounds: (true(promises)[0],) * 2,
+        {"strata_odds"},
+    ),
 ]
 IDS = "strata-ignored odds-are-lift two-promises no-delta least-prior strata-tell-nothing strata-odds-are-lift".split()
 
@@ -223,5 +284,9 @@ def test_every_fault_of_the_level_is_noticed(
     name: str, fault: Any, broken: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report, name, fault)
-    found = [f for seed in range(CACHED) for f in against(case_of(seed), level_of(case_of(seed).document, seed))]
+    found = [
+        f
+        for seed in range(CACHED)
+        for f in against(case_of(seed), level_of(case_of(seed).document, seed))
+    ]
     assert broken <= {finding.what for finding in found if finding.is_violated}

@@ -32,7 +32,9 @@ def most(levels: list[Fraction | None]) -> Fraction | None:
 
 
 @given(mechanisms_over(3), joints(3), st.sampled_from(ORDER))
-def test_lift_with_equal_levels_is_lip(mechanism: DenseMechanism, joint: tuple[tuple[int, ...], ...], E: Ratio) -> None:
+def test_lift_with_equal_levels_is_lip(
+    mechanism: DenseMechanism, joint: tuple[tuple[int, ...], ...], E: Ratio
+) -> None:
     lip, alip = Claim("lip", E, joint), Claim("alip", E, joint, low_level=E)
     assert holds(mechanism, lip) == holds(mechanism, alip)
     found = worst(mechanism, alip)
@@ -92,7 +94,10 @@ def test_the_side_channel_is_lip_under_the_prior_given_each_known_part(
 ) -> None:
     levels: list[Fraction | None] = [worst(mechanism, Claim("lip", ONE, joint)).ratio]
     for known in [*((a, None) for a in range(sizes[0])), *((None, b) for b in range(sizes[1]))]:
-        inside = [all(k in (None, v) for k, v in zip(known, x, strict=True)) for x in product(*map(range, sizes))]
+        inside = [
+            all(k in (None, v) for k, v in zip(known, x, strict=True))
+            for x in product(*map(range, sizes))
+        ]
         given_it = [tuple(n * i for n, i in zip(row, inside, strict=True)) for row in joint]
         left = tuple(row for row in given_it if any(row))  # the others have N(s, x_J) = 0
         if len(left) > 1:
@@ -136,7 +141,9 @@ XOR = ((1, 0, 0, 1), (0, 1, 1, 0))
 def test_the_xor_that_refutes_funnel_theorem_4_is_refused() -> None:
     first = DenseMechanism(4, ((16, 0), (16, 0), (0, 16), (0, 16)))
     second = DenseMechanism(4, ((16, 0), (0, 16), (16, 0), (0, 16)))
-    product_of_both = DenseMechanism(4, tuple(tuple(16 if x == y else 0 for y in range(4)) for x in range(4)))
+    product_of_both = DenseMechanism(
+        4, tuple(tuple(16 if x == y else 0 for y in range(4)) for x in range(4))
+    )
     for alone in (first, second):
         assert worst(alone, Claim("lip", ONE, XOR)).ratio == 1
     with pytest.raises(DocumentRejected) as caught:
@@ -152,7 +159,9 @@ def dpv(p00: int, p11: int, ones: int, of: int, alpha: Ratio = ONE) -> tuple[Den
     """The binary mechanism [[p00, 1−p00], [1−p11, p11]] in units of 2^-48, and a share ones/of of holders."""
     D = 1 << 48
     joint = ((of - ones, 0), (0, ones))
-    return DenseMechanism(48, ((p00, D - p00), (D - p11, p11))), Claim("dpv", alpha, joint, sensitive=1)
+    return DenseMechanism(48, ((p00, D - p00), (D - p11, p11))), Claim(
+        "dpv", alpha, joint, sensitive=1
+    )
 
 
 @pytest.mark.parametrize(("ones", "of"), [(1, 2), (1, 10), (3, 4), (1, 1000)])
@@ -166,7 +175,11 @@ def test_the_degree_of_privacy_violation_is_that_of_theorem_6_4(ones: int, of: i
             continue
         printed = p11 * pi / yes if p00 + p11 > 1 else (1 - p11) * pi / (1 - yes)
         found = worst(*dpv(int(p00 * D), int(p11 * D), ones, of))
-        assert (found.ratio, found.report, found.pair) == (printed, int(p00 + p11 > 1), (1, AVERAGE))
+        assert (found.ratio, found.report, found.pair) == (
+            printed,
+            int(p00 + p11 > 1),
+            (1, AVERAGE),
+        )
 
 
 @pytest.mark.parametrize(
@@ -194,7 +207,9 @@ def test_nothing_keeps_a_degree_below_the_share_of_holders() -> None:
 
 
 @given(mechanisms_over(6), st.sampled_from([2, 3, 6]))
-def test_without_bounds_and_with_the_diagonal_the_robust_notion_is_plain_ldp(mechanism: DenseMechanism, s: int) -> None:
+def test_without_bounds_and_with_the_diagonal_the_robust_notion_is_plain_ldp(
+    mechanism: DenseMechanism, s: int
+) -> None:
     """DESIGN §9.11."""
     nothing = (((0, 1),) * (6 // s),) * s
     plain = worst(mechanism, Claim("ldp", ONE)).ratio
@@ -205,7 +220,9 @@ def test_without_bounds_and_with_the_diagonal_the_robust_notion_is_plain_ldp(mec
 
 @given(
     mechanisms_over(6),
-    st.lists(st.lists(st.integers(0, 5), min_size=3, max_size=3).filter(any), min_size=2, max_size=2),
+    st.lists(
+        st.lists(st.integers(0, 5), min_size=3, max_size=3).filter(any), min_size=2, max_size=2
+    ),
 )
 def test_with_nothing_left_open_the_robust_notion_is_that_of_a_secret(
     mechanism: DenseMechanism, N: list[list[int]]
@@ -215,7 +232,10 @@ def test_with_nothing_left_open_the_robust_notion_is_that_of_a_secret(
     joint = ((*N[0], 0, 0, 0), (0, 0, 0, *N[1]))
     known = worst(mechanism, Claim("secret-ldp", ONE, joint)).ratio
     for diagonal in (False, True):
-        assert worst(mechanism, Claim("rldp", ONE, lower_bounds=bounds, diagonal=diagonal)).ratio == known
+        assert (
+            worst(mechanism, Claim("rldp", ONE, lower_bounds=bounds, diagonal=diagonal)).ratio
+            == known
+        )
 
 
 def test_an_intersection_names_the_notion_that_fails() -> None:
@@ -225,7 +245,10 @@ def test_an_intersection_names_the_notion_that_fails() -> None:
     require_private(mechanism, backstop, lip, replace(lip, joint=((4, 3), (3, 4))))
     for claims, words in [
         ((lip, replace(backstop, level=(2, 1))), "ldp: report 0: 3 is needed, 2 is promised"),
-        ((backstop, replace(lip, level=(11, 10))), "lip: report 0: 10/9 is needed, 11/10 is promised"),
+        (
+            (backstop, replace(lip, level=(11, 10))),
+            "lip: report 0: 10/9 is needed, 11/10 is promised",
+        ),
         ((lip, replace(lip, joint=DIAGONAL)), "lip: report 0: 2 is needed, 5/4 is promised"),
     ]:
         with pytest.raises(DocumentRejected) as caught:

@@ -62,7 +62,9 @@ def promise(
 def entry(name: str, ceiling: int | Fraction | None, *promises: Promise) -> Entry:
     """Return a block; without promises it promises its ceiling."""
     bound = None if ceiling is None else Fraction(ceiling)
-    return Entry(name, promises or (Promise(Claim("ldp", (bound or Fraction(1)).as_integer_ratio())),), bound)
+    return Entry(
+        name, promises or (Promise(Claim("ldp", (bound or Fraction(1)).as_integer_ratio())),), bound
+    )
 
 
 def dp(name: str, level: int, delta: tuple[int, int], ceiling: int | None) -> Entry:
@@ -88,7 +90,9 @@ OTHER = entry("other", 4, promise(level=(2, 1), secret="t"))
 
 def test_prior_free_blocks_add_by_their_ceilings_and_that_is_the_cost() -> None:
     level = form(FREE, FREE)
-    assert (level.answers.level, level.answers.odds, level.cost) == (Fraction(9, 4),) * 2 + (Charge(Fraction(9, 4)),)
+    assert (level.answers.level, level.answers.odds, level.cost) == (Fraction(9, 4),) * 2 + (
+        Charge(Fraction(9, 4)),
+    )
     assert (level.odds, level.ceiling, dict(level.secrets)) == (Fraction(9, 4), Fraction(9, 4), {})
     assert [(line.block, line.counted_by) for line in level.lines] == [("free", "ceiling")] * 2
 
@@ -96,7 +100,11 @@ def test_prior_free_blocks_add_by_their_ceilings_and_that_is_the_cost() -> None:
 def test_one_block_counts_its_promise_about_a_secret_and_its_ceiling_as_cost() -> None:
     level = form(FREE, LEAKY)
     secret = level.secrets["s"]
-    assert (secret.level, secret.odds, secret.counted) == (Fraction(15, 2), Fraction(75, 2), "leaky")
+    assert (secret.level, secret.odds, secret.counted) == (
+        Fraction(15, 2),
+        Fraction(75, 2),
+        "leaky",
+    )
     assert (level.answers.odds, level.cost.odds, level.odds) == (None, None, Fraction(75, 2))
 
 
@@ -112,7 +120,9 @@ def test_every_secret_has_its_own_bound_and_the_dearest_one_is_the_reports() -> 
     # In odds the two ceilings are the least: 25 · 4 and 7 · 4 are no less than 7 · 4.
     assert {(secret.odds, secret.counted) for secret in level.secrets.values()} == {(28, None)}
     assert level.odds == 28
-    assert form(LEAKY, OTHER).secrets["t"].level is None  # nothing bounds what the leaky block tells about t
+    assert (
+        form(LEAKY, OTHER).secrets["t"].level is None
+    )  # nothing bounds what the leaky block tells about t
     assert form(LEAKY, OTHER).odds is None
 
 
@@ -124,7 +134,9 @@ def test_real_documents_are_what_it_reads() -> None:
     assert level.secrets["affair"].level == free.ceiling * based.ratio
     assert level.secrets["affair"].odds == free.ceiling * based.ratio**2
     approximate = report_level(survey(dp_block()), Fraction(1, 1 << 10))
-    assert approximate.cost == Charge(Fraction(*(dp_block().promises[0].claim.level or (0, 1))), Fraction(1, 1 << 20))
+    assert approximate.cost == Charge(
+        Fraction(*(dp_block().promises[0].claim.level or (0, 1))), Fraction(1, 1 << 20)
+    )
 
 
 UNITS = [
@@ -150,7 +162,9 @@ def test_the_level_keeps_the_notions_unit_and_the_odds_say_what_that_is(
 
 
 def test_where_units_meet_the_level_is_a_lift() -> None:
-    both = form(entry("a", 7, promise("secret-ldp")), entry("b", 7, promise("lip", (4, 1)))).secrets["s"]
+    both = form(
+        entry("a", 7, promise("secret-ldp")), entry("b", 7, promise("lip", (4, 1)))
+    ).secrets["s"]
     assert (both.unit, both.level, both.odds, both.counted) == ("lift", 28, 35, "a")
 
 
@@ -159,7 +173,9 @@ def test_where_units_meet_the_level_is_a_lift() -> None:
 def test_the_units_convert(mechanism, data) -> None:  # type: ignore[no-untyped-def]
     joint = data.draw(joints(mechanism.answers))
     levels = worst(mechanism, Claim("alip", (1, 1), joint, low_level=(1, 1))).needed
-    odds, lift = (worst(mechanism, Claim(notion, (1, 1), joint)).ratio for notion in ("secret-ldp", "lip"))
+    odds, lift = (
+        worst(mechanism, Claim(notion, (1, 1), joint)).ratio for notion in ("secret-ldp", "lip")
+    )
     if odds is None:
         return
     assert levels["level"] is not None
@@ -171,7 +187,9 @@ def test_the_units_convert(mechanism, data) -> None:  # type: ignore[no-untyped-
 def test_under_one_prior_the_least_promise_counts_and_of_several_priors_the_largest() -> None:
     both = form(entry("b", None, promise(level=(3, 1)), promise("secret-ldp", (4, 1)))).secrets["s"]
     assert (both.level, both.odds) == (3, 4)
-    apart = form(entry("b", None, promise(level=(3, 1)), promise(level=(6, 1), tables=(OTHER_TABLE,)))).secrets["s"]
+    apart = form(
+        entry("b", None, promise(level=(3, 1)), promise(level=(6, 1), tables=(OTHER_TABLE,)))
+    ).secrets["s"]
     assert (apart.level, apart.odds) == (6, 36)
     balls = [promise("rldp", (n, 1), lower_bounds=(((1, n),), ((0, 1),))) for n in (2, 4)]
     assert form(entry("b", None, *balls)).secrets["s"].level == 4
@@ -187,8 +205,12 @@ NAMED_TWICE = [
 ]
 
 
-@pytest.mark.parametrize(("other", "odds"), [case[1:] for case in NAMED_TWICE], ids=[case[0] for case in NAMED_TWICE])
-def test_no_promise_counts_if_blocks_give_one_secret_different_values(other: Promise, odds: int) -> None:
+@pytest.mark.parametrize(
+    ("other", "odds"), [case[1:] for case in NAMED_TWICE], ids=[case[0] for case in NAMED_TWICE]
+)
+def test_no_promise_counts_if_blocks_give_one_secret_different_values(
+    other: Promise, odds: int
+) -> None:
     first = entry("first", 20, promise("secret-ldp", (5, 1)))
     assert form(first, entry("second", 2, other)).secrets["s"].odds == odds
     assert form(entry("both", 20, promise("secret-ldp", (5, 1)), other)).secrets["s"].level == 5
@@ -202,7 +224,9 @@ def test_two_balls_of_one_name_may_be_about_two_secrets() -> None:
 def test_approximate_levels_add_with_their_deltas_as_far_as_the_cap_goes() -> None:
     first, second = dp("a", 2, (1, 100), None), dp("b", 3, (1, 50), 10)
     assert form(first, second).cost == Charge(None)
-    assert form(first, second, delta_cap=Fraction(1, 100)).cost == Charge(Fraction(20), Fraction(1, 100))
+    assert form(first, second, delta_cap=Fraction(1, 100)).cost == Charge(
+        Fraction(20), Fraction(1, 100)
+    )
     everything = form(first, second, delta_cap=Fraction(3, 100))
     assert everything.cost == Charge(Fraction(6), Fraction(3, 100))
     assert (everything.answers.odds, everything.answers.delta) == (6, Fraction(3, 100))
@@ -244,7 +268,9 @@ def test_what_several_surveys_cost_is_the_product_and_the_deltas_add() -> None:
 def test_a_bound_on_a_posterior_multiplies_and_is_no_level() -> None:
     bounded = entry("d", None, promise("dpv", (1, 4), sensitive=1))
     level = form(bounded, FREE, FREE)
-    assert [(p.block, p.secret, p.sensitive, p.bound) for p in level.posteriors] == [("d", "s", 1, Fraction(9, 16))]
+    assert [(p.block, p.secret, p.sensitive, p.bound) for p in level.posteriors] == [
+        ("d", "s", 1, Fraction(9, 16))
+    ]
     assert form(FREE, bounded).posteriors[0].bound == Fraction(3, 8)
     assert form(bounded, LEAKY).posteriors[0].bound == 1
     assert form(bounded, OTHER, OTHER).posteriors[0].bound == 1
@@ -254,13 +280,20 @@ def test_beside_public_answers_a_promise_counts_only_within_every_stratum() -> N
     pooled, within = promise("secret-ldp"), promise("secret-ldp", tables=BY_STRATUM)
     assert in_strata(entry("b", 9, pooled)).secrets["s"].odds == 9
     assert in_strata(entry("b", 9, within)).secrets["s"].odds == 5
-    assert in_strata(entry("b", 9, within, pooled)).secrets["s"].odds == 9  # the pooled prior may be the true one
-    swapped = promise("secret-ldp", (6, 1), BY_STRATUM[::-1])  # the same table of everybody, and another prior
+    assert (
+        in_strata(entry("b", 9, within, pooled)).secrets["s"].odds == 9
+    )  # the pooled prior may be the true one
+    swapped = promise(
+        "secret-ldp", (6, 1), BY_STRATUM[::-1]
+    )  # the same table of everybody, and another prior
     assert in_strata(entry("b", 9, within, swapped)).secrets["s"].odds == 6
     assert in_strata(entry("b", None, promise("rldp", lower_bounds=BALL))).secrets["s"].odds is None
     assert in_strata(LEAKY, FREE).answers.odds is None
     bounded = [promise("dpv", (1, 4), tables, sensitive=1) for tables in ((TABLE,), BY_STRATUM)]
-    assert [p.bound for p in in_strata(entry("b", None, *bounded), FREE).posteriors] == [1, Fraction(3, 8)]
+    assert [p.bound for p in in_strata(entry("b", None, *bounded), FREE).posteriors] == [
+        1,
+        Fraction(3, 8),
+    ]
 
 
 def test_what_public_answers_tell_alone_is_read_from_the_tables() -> None:
@@ -275,7 +308,9 @@ def test_what_public_answers_tell_alone_is_read_from_the_tables() -> None:
     unknown = in_strata(entry("b", 9, promise(tables=BY_STRATUM), promise())).secrets["s"]
     assert (unknown.strata_lift, unknown.strata_odds) == (None, None)
     uneven = (((1, 1), (1, 1)), ((5, 5), (1, 1)))
-    largest = in_strata(entry("b", 9, promise(tables=BY_STRATUM)), entry("c", 2, promise(tables=uneven))).secrets["s"]
+    largest = in_strata(
+        entry("b", 9, promise(tables=BY_STRATUM)), entry("c", 2, promise(tables=uneven))
+    ).secrets["s"]
     assert (largest.strata_lift, largest.strata_odds) == (2, 3)
 
 

@@ -32,12 +32,18 @@ class World:
 
     def given(self, y: tuple[int, int], z: int, s: int | None) -> Fraction:
         """Return P(y | s, z), or P(y | z) without a secret."""
-        weighted = [(n, self.sent((a, b), y)) for (t, v, a, b), n in self.counts.items() if v == z and s in (t, None)]
+        weighted = [
+            (n, self.sent((a, b), y))
+            for (t, v, a, b), n in self.counts.items()
+            if v == z and s in (t, None)
+        ]
         return sum((n * q for n, q in weighted), Fraction(0)) / sum(n for n, _ in weighted)
 
     def first(self, y: int, z: int, s: int | None) -> Fraction:
         """Return P(y of the first block | s, z)."""
-        return sum((self.given((y, other), z, s) for other in range(len(self.blocks[1][0]))), Fraction(0))
+        return sum(
+            (self.given((y, other), z, s) for other in range(len(self.blocks[1][0]))), Fraction(0)
+        )
 
 
 def ceiling(table: Table) -> Fraction:
@@ -103,10 +109,17 @@ def test_units_convert_and_no_smaller_conversion_holds() -> None:
 def test_a_stratum_and_a_block_that_each_tell_nothing_can_tell_everything() -> None:
     """S = X xor Z: the table of everybody promises lift 1, and the report determines S."""
     identity = ((12, 0), (0, 12))
-    world = World({(x ^ z, z, x, 0): 1 for x in range(2) for z in range(2)}, (identity, ((12, 0), (12, 0))))
-    everybody = {(s, x): sum(n for (t, _, a, _), n in world.counts.items() if (t, a) == (s, x)) for s, x in SYMBOLS}
+    world = World(
+        {(x ^ z, z, x, 0): 1 for x in range(2) for z in range(2)}, (identity, ((12, 0), (12, 0)))
+    )
+    everybody = {
+        (s, x): sum(n for (t, _, a, _), n in world.counts.items() if (t, a) == (s, x))
+        for s, x in SYMBOLS
+    }
     assert set(everybody.values()) == {1}  # independent: 0-LIP holds, and the table is true
-    assert sum(n for (s, z, *_), n in world.counts.items() if s == z) == 2  # nor does the stratum tell anything
+    assert (
+        sum(n for (s, z, *_), n in world.counts.items() if s == z) == 2
+    )  # nor does the stratum tell anything
     for z, x in SYMBOLS:
         assert world.given((x, 0), z, x ^ z) == 1
         assert world.given((x, 0), z, 1 - (x ^ z)) == 0
@@ -115,7 +128,9 @@ def test_a_stratum_and_a_block_that_each_tell_nothing_can_tell_everything() -> N
 def test_without_counts_per_stratum_nothing_below_the_ceiling_can_be_promised() -> None:
     """The same world with Warner's mechanism: its ceiling is attained, although the table promises lift 1."""
     warner = ((9, 3), (3, 9))
-    world = World({(x ^ z, z, x, 0): 1 for x in range(2) for z in range(2)}, (warner, ((12, 0), (12, 0))))
+    world = World(
+        {(x ^ z, z, x, 0): 1 for x in range(2) for z in range(2)}, (warner, ((12, 0), (12, 0)))
+    )
     told = [world.given((0, 0), z, s) for z in range(2) for s in range(2)]
     assert max(told) / min(told) == ceiling(warner) == 3
 
@@ -124,7 +139,10 @@ def test_the_sum_over_documents_bounds_the_odds_of_anything() -> None:
     """Two documents, any correlation, the second chosen after the first report has been seen; 30 events each."""
     chance = Random(7)
     for world in worlds(100):
-        after = (world.blocks[1], ((11, 1), (5, 7)))  # the second document, by the symbol seen first
+        after = (
+            world.blocks[1],
+            ((11, 1), (5, 7)),
+        )  # the second document, by the symbol seen first
         bound = ceiling(world.blocks[0]) * max(map(ceiling, after))
         people = list(world.counts.items())
         for y, _ in product(SYMBOLS, range(30)):
@@ -132,7 +150,9 @@ def test_the_sum_over_documents_bounds_the_odds_of_anything() -> None:
             size = chance.randint(1, len(people) - 1)
             told = []
             for side in (people[:size], people[size:]):
-                sent = [n * world.blocks[0][a][y[0]] * after[y[0]][b][y[1]] for (_, _, a, b), n in side]
+                sent = [
+                    n * world.blocks[0][a][y[0]] * after[y[0]][b][y[1]] for (_, _, a, b), n in side
+                ]
                 told.append(Fraction(sum(sent), sum(n for _, n in side)))
             assert max(told) / min(told) <= bound
 
@@ -141,7 +161,10 @@ def test_the_stratum_alone_and_the_rest_given_it_multiply() -> None:
     """P(s | y, z) / P(s) is the product of both lifts; the same for odds, whose largest change is max over min lift."""
     for world in worlds(200):
         total = sum(world.counts.values())
-        mass = {(s, z): sum(n for (t, v, *_), n in world.counts.items() if (t, v) == (s, z)) for s, z in SYMBOLS}
+        mass = {
+            (s, z): sum(n for (t, v, *_), n in world.counts.items() if (t, v) == (s, z))
+            for s, z in SYMBOLS
+        }
         before = [Fraction(mass[s, 0] + mass[s, 1], total) for s in range(2)]
         for z in range(2):
             lifts = [Fraction(mass[s, z], mass[0, z] + mass[1, z]) / before[s] for s in range(2)]
@@ -151,14 +174,19 @@ def test_the_stratum_alone_and_the_rest_given_it_multiply() -> None:
                 joint = [Fraction(mass[s, z], total) * world.given(y, z, s) for s in range(2)]
                 after = [value / sum(joint) for value in joint]
                 for s in range(2):
-                    assert after[s] / before[s] == lifts[s] * world.given(y, z, s) / world.given(y, z, None)
+                    assert after[s] / before[s] == lifts[s] * world.given(y, z, s) / world.given(
+                        y, z, None
+                    )
 
 
 def least_delta(table: Table, E: Fraction) -> Fraction:
     """Return the δ at which a table is (ln E, δ)-DP."""
     pairs = product(range(len(table)), repeat=2)
     return max(
-        sum((max(Fraction(0), (p - E * q) / 12) for p, q in zip(table[a], table[b], strict=True)), Fraction(0))
+        sum(
+            (max(Fraction(0), (p - E * q) / 12) for p, q in zip(table[a], table[b], strict=True)),
+            Fraction(0),
+        )
         for a, b in pairs
     )
 
@@ -176,11 +204,17 @@ def test_deltas_add_and_the_chosen_block_still_counts_its_promise() -> None:
 
 
 @pytest.mark.parametrize("factor", [Fraction(11, 10), Fraction(2), Fraction(10)])
-def test_a_ratio_beyond_e_times_the_factor_is_rarer_than_delta_by_its_price(factor: Fraction) -> None:
+def test_a_ratio_beyond_e_times_the_factor_is_rarer_than_delta_by_its_price(
+    factor: Fraction,
+) -> None:
     """P(ratio > c·E) ≤ δ·c/(c − 1). With c = 1 there is no bound: δ is not the chance that the ratio exceeds E."""
     chance = Random(5)
     for _ in range(500):
-        low, high, E = chance.randint(1, 11), chance.randint(1, 11), Fraction(chance.randint(10, 40), 10)
+        low, high, E = (
+            chance.randint(1, 11),
+            chance.randint(1, 11),
+            Fraction(chance.randint(10, 40), 10),
+        )
         table = ((low, 12 - low), (high, 12 - high))
         delta = least_delta(table, E)
         for a, b in product(range(2), repeat=2):

@@ -41,7 +41,9 @@ def table(answers: int, reports: int) -> DenseMechanism:
 def joint(secrets: int, answers: int) -> tuple[tuple[int, ...], ...]:
     """Counts near 2^53 without any pattern."""
     random = Random(secrets * 7919 + answers)
-    return tuple(tuple(random.randrange(2**52, 2**53) for _ in range(answers)) for _ in range(secrets))
+    return tuple(
+        tuple(random.randrange(2**52, 2**53) for _ in range(answers)) for _ in range(secrets)
+    )
 
 
 def srlip(questions: int, reports: int, secrets: int) -> tuple[Mechanism, Claim]:
@@ -55,7 +57,10 @@ def many_secrets(blocks: int) -> SurveyDocument:
 
     def made(i: int) -> Block:
         names = [f"s{i}-{p}" for p in range(16)]
-        own = tuple(Promise.under(claim, Prior(name, ("a", "b"), (claim.joint or (),), "?")) for name in names)
+        own = tuple(
+            Promise.under(claim, Prior(name, ("a", "b"), (claim.joint or (),), "?"))
+            for name in names
+        )
         return replace(block("dense", "ldp", name=f"b{i}"), promises=own)
 
     return survey(*map(made, range(blocks)))
@@ -75,7 +80,9 @@ def total(document: SurveyDocument) -> int:
     found = level_work(document.blocks)
     for one in document.blocks:
         found += work(one.mechanism, Claim("ldp", ONE))
-        found += sum(work(one.mechanism, claim) for promise in one.promises for claim in promise.claims)
+        found += sum(
+            work(one.mechanism, claim) for promise in one.promises for claim in promise.claims
+        )
     return found
 
 
@@ -100,7 +107,10 @@ LARGE: dict[str, tuple[Callable[[], tuple[Mechanism, Claim]], bool]] = {
     "srlip 2^8, 16 reports, 2 secrets": (lambda: srlip(8, 16, 2), True),
     "srlip 2^8, 28 reports, 2 secrets": (lambda: srlip(8, 28, 2), True),
     "secret-ldp, unary 256, 218 secrets": (
-        lambda: (UnaryMechanism(48, 256, 2**47, 2**46), Claim("secret-ldp", (9, 1), joint(218, 256))),
+        lambda: (
+            UnaryMechanism(48, 256, 2**47, 2**46),
+            Claim("secret-ldp", (9, 1), joint(218, 256)),
+        ),
         False,
     ),
     "secret-ldp, subset 256, 64 secrets": (
@@ -111,7 +121,10 @@ LARGE: dict[str, tuple[Callable[[], tuple[Mechanism, Claim]], bool]] = {
         lambda: (UnaryMechanism(48, 64, 2**47, 2**46), Claim("secret-ldp", (9, 1), joint(64, 64))),
         True,
     ),
-    "lip, 256 answers and reports, 15 secrets": (lambda: (table(256, 256), Claim("lip", (9, 1), joint(15, 256))), True),
+    "lip, 256 answers and reports, 15 secrets": (
+        lambda: (table(256, 256), Claim("lip", (9, 1), joint(15, 256))),
+        True,
+    ),
     "lip, 256 answers and reports, 256 secrets": (
         lambda: (table(256, 256), Claim("lip", (9, 1), joint(256, 256))),
         False,
@@ -149,9 +162,13 @@ def test_the_claims_of_every_stratum_count() -> None:
 
     def document(prior: Prior, *sizes: int) -> SurveyDocument:
         promised = Promise(replace(claim, joint=prior.table), prior, prior.secret, prior.source)
-        strata = tuple(question(f"z{i}", *(f"c{k}" for k in range(size))) for i, size in enumerate(sizes))
+        strata = tuple(
+            question(f"z{i}", *(f"c{k}" for k in range(size))) for i, size in enumerate(sizes)
+        )
         plain = survey(block("subset", "ldp"))
-        return replace(plain, strata=strata, blocks=(replace(plain.blocks[0], promises=(promised,)),))
+        return replace(
+            plain, strata=strata, blocks=(replace(plain.blocks[0], promises=(promised,)),)
+        )
 
     small = tuple(tuple(n >> 10 for n in row) for row in one.tables[0])
     assert total(document(one)) < MAX_WORK < 60 * work(mechanism, claim)
@@ -165,7 +182,9 @@ def diagonal(strata: int) -> dict[str, Any]:
     return {"secret": "x", "secrets": names, "tables": [[[1] * 256]] * strata, "source": "?"}
 
 
-def test_priors_that_would_fill_the_memory_are_refused_as_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_priors_that_would_fill_the_memory_are_refused_as_they_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """One row of 256 counts stands for 65,536: 32 of them are as many as a document may hold."""
     assert Prior.from_json(diagonal(32), "prior").size == MAX_COUNTS
     monkeypatch.setattr(promises, "_rows_per_secret", lambda _: pytest.fail("written out"))
@@ -174,8 +193,12 @@ def test_priors_that_would_fill_the_memory_are_refused_as_they_are_read(monkeypa
     assert (caught.value.reason, caught.value.field) == ("work_limit", "prior.tables")
 
 
-def test_priors_of_several_blocks_are_added_up_while_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    document = survey(*(block("dense", "lip", name=f"b{i}") for i in range(3)))  # 3 secrets × 4 answers in each
+def test_priors_of_several_blocks_are_added_up_while_they_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    document = survey(
+        *(block("dense", "lip", name=f"b{i}") for i in range(3))
+    )  # 3 secrets × 4 answers in each
     payload = document.payload()
     monkeypatch.setattr(documents, "MAX_COUNTS", 36)
     assert SurveyDocument.parse(payload) == document
@@ -187,7 +210,9 @@ def test_priors_of_several_blocks_are_added_up_while_they_are_read(monkeypatch: 
 
 def test_a_search_stops_at_the_steps_it_was_counted_with(monkeypatch: pytest.MonkeyPatch) -> None:
     """Geometric counts take many steps: with fewer than they need, the claim is refused after exactly those."""
-    rows = tuple(tuple(int(2 ** (53 * ((x * (s + 1) / 128) % 1))) or 1 for x in range(64)) for s in range(2))
+    rows = tuple(
+        tuple(int(2 ** (53 * ((x * (s + 1) / 128) % 1))) or 1 for x in range(64)) for s in range(2)
+    )
     mechanism, claim = UnaryMechanism(48, 64, 2**48 - 1, 1), Claim("secret-ldp", (9, 1), rows)
     steps = 0
     best = sets._Search._best_set
@@ -237,7 +262,9 @@ def test_figures_bound_the_instructions_that_are_run(part: int) -> None:
     """
     for number in range(part * 1000, part * 1000 + 40):
         mechanism, claim = random_case(number)
-        assert 25 * instructions(lambda m=mechanism, c=claim: worst(m, c)) <= 300_000 + work(mechanism, claim), (
+        assert 25 * instructions(lambda m=mechanism, c=claim: worst(m, c)) <= 300_000 + work(
+            mechanism, claim
+        ), (
             mechanism,
             claim,
         )
@@ -251,10 +278,22 @@ GROWING: dict[str, Callable[[int], tuple[Mechanism, Claim]]] = {
     "srlip": lambda n: srlip(3 + n, 8, 2),
     "rldp": lambda n: (
         table(12 * n, 16),
-        Claim("rldp", ONE, lower_bounds=tuple(tuple((1, 2**50 + 7 * s + u) for u in range(3)) for s in range(4 * n))),
+        Claim(
+            "rldp",
+            ONE,
+            lower_bounds=tuple(
+                tuple((1, 2**50 + 7 * s + u) for u in range(3)) for s in range(4 * n)
+            ),
+        ),
     ),
-    "unary secret-ldp": lambda n: (UnaryMechanism(48, 16, 2**47, 2**46), Claim("secret-ldp", ONE, joint(6 * n, 16))),
-    "subset lip": lambda n: (SubsetMechanism(48, 32, 9, 2**47), Claim("lip", ONE, joint(24 * n, 32))),
+    "unary secret-ldp": lambda n: (
+        UnaryMechanism(48, 16, 2**47, 2**46),
+        Claim("secret-ldp", ONE, joint(6 * n, 16)),
+    ),
+    "subset lip": lambda n: (
+        SubsetMechanism(48, 32, 9, 2**47),
+        Claim("lip", ONE, joint(24 * n, 32)),
+    ),
     "unary srlip": lambda n: (
         UnaryMechanism(48, 2 ** (3 + n), 2**47, 2**46),
         Claim("srlip", ONE, joint(2, 2 ** (3 + n)), attributes=(2,) * (3 + n)),

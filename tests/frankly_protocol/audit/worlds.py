@@ -17,7 +17,13 @@ from frankly_protocol.audit.claims import Joint, Ratio
 from frankly_protocol.blocks import Block, Prior, Promise
 from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 
 from tests.frankly_protocol.samples import question, survey
 
@@ -82,18 +88,28 @@ def case(seed: int) -> Case:
     while True:
         shape, mechanisms = _shape(rng)
         robust = bool(shape.linked) and not shape.strata and rng.random() < 0.5
-        worlds = [_world(rng, shape, full=robust) for _ in range(1 if robust or rng.random() < 0.75 else 2)]
+        worlds = [
+            _world(rng, shape, full=robust)
+            for _ in range(1 if robust or rng.random() < 0.75 else 2)
+        ]
         if None in worlds:
             continue
         known = [world for world in worlds if world is not None]
-        blocks = [_block(rng, shape, i, mechanism, known, robust) for i, mechanism in enumerate(mechanisms)]
+        blocks = [
+            _block(rng, shape, i, mechanism, known, robust)
+            for i, mechanism in enumerate(mechanisms)
+        ]
         found = [block for block in blocks if block is not None]
         if len(found) < len(blocks):
             continue
-        asked = tuple(question(f"public-{j}", *map(str, range(size))) for j, size in enumerate(shape.strata))
+        asked = tuple(
+            question(f"public-{j}", *map(str, range(size))) for j, size in enumerate(shape.strata)
+        )
         document = replace(survey(), blocks=tuple(block for block, _ in found), strata=asked)
         sources = tuple(source for _, own in found for source in own)
-        return Case(seed, shape, document, tuple(_true_worlds(shape, document, known, robust)), sources)
+        return Case(
+            seed, shape, document, tuple(_true_worlds(shape, document, known, robust)), sources
+        )
 
 
 def table(shape: Shape, world: World, i: int, r: int, z: int | None = None) -> Joint:
@@ -122,16 +138,25 @@ def _shape(rng: Random) -> tuple[Shape, list[Mechanism]]:
     linked = {}
     for i, sizes in enumerate(questions):
         r = rng.randrange(len(secrets))
-        if prod(sizes) % secrets[r] == 0 and rng.random() < (0.3 if prod(sizes) == secrets[r] else 0.7):
+        if prod(sizes) % secrets[r] == 0 and rng.random() < (
+            0.3 if prod(sizes) == secrets[r] else 0.7
+        ):
             linked[i] = r
     names = ("s0", "s0") if rng.random() < 0.2 else ("s0", "s1")
     return Shape(secrets, tuple(questions), strata, linked, names), mechanisms
 
 
 def _mechanism(rng: Random, sizes: tuple[int, ...]) -> Mechanism:
-    answers, kind = prod(sizes), rng.choice(("dense", "dense", "dense", "unary", "subset", "product"))
+    answers, kind = (
+        prod(sizes),
+        rng.choice(("dense", "dense", "dense", "unary", "subset", "product")),
+    )
     if kind == "unary":
-        keep, flip = rng.sample(range(1, 16), 2) if rng.random() < 0.8 else rng.choice(((16, 0), (16, 5), (9, 0)))
+        keep, flip = (
+            rng.sample(range(1, 16), 2)
+            if rng.random() < 0.8
+            else rng.choice(((16, 0), (16, 5), (9, 0)))
+        )
         return UnaryMechanism(4, answers, keep, flip)
     if kind == "subset":
         return SubsetMechanism(4, answers, rng.randint(1, answers - 1), rng.randint(1, 16))
@@ -146,7 +171,9 @@ def _dense(rng: Random, answers: int) -> DenseMechanism:
     for _ in range(answers):
         cuts = sorted(rng.randint(0, 16 - least * reports) for _ in range(reports - 1))
         ends = [*cuts, 16 - least * reports]
-        rows.append([least + after - before for before, after in zip([0, *cuts], ends, strict=True)])
+        rows.append(
+            [least + after - before for before, after in zip([0, *cuts], ends, strict=True)]
+        )
     kept = [y for y in range(reports) if any(row[y] for row in rows)]
     return DenseMechanism(4, tuple(tuple(row[y] for y in kept) for row in rows))
 
@@ -224,7 +251,9 @@ def _block(
     rng.shuffle(sources)
     block = Block(
         id=f"block-{i}",
-        questions=tuple(question(f"q-{i}-{j}", *map(str, range(n))) for j, n in enumerate(shape.questions[i])),
+        questions=tuple(
+            question(f"q-{i}-{j}", *map(str, range(n))) for j, n in enumerate(shape.questions[i])
+        ),
         mechanism=mechanism,
         promises=tuple(source.promise for source in sources),
         design_prior=(1,) * mechanism.answers,
@@ -253,7 +282,9 @@ def _up(ratio: Fraction) -> Ratio:
     return -(-ratio.numerator * 2**32 // ratio.denominator), 2**32
 
 
-def _promise(rng: Random, shape: Shape, i: int, r: int, mechanism: Mechanism, world: World) -> Promise | None:
+def _promise(
+    rng: Random, shape: Shape, i: int, r: int, mechanism: Mechanism, world: World
+) -> Promise | None:
     """Return a promise about secret r on the world's tables, None if what it needs is infinite."""
     notion = rng.choice(("secret-ldp", "lip", "lip", "alip", "srlip", "dpv"))
     strata = prod(shape.strata)
@@ -284,10 +315,14 @@ def _promise(rng: Random, shape: Shape, i: int, r: int, mechanism: Mechanism, wo
     return Promise.under(replace(claim, **levels), prior)
 
 
-def _needed(mechanism: Mechanism, claim: Claim, tables: Sequence[Joint]) -> dict[str, Fraction | None]:
+def _needed(
+    mechanism: Mechanism, claim: Claim, tables: Sequence[Joint]
+) -> dict[str, Fraction | None]:
     """Return what each level of the claim has to be within every table; rows without mass are left out."""
     start = Fraction(claim.notion != "dpv")
-    found: dict[str, Fraction | None] = {"level": start} | ({"low_level": start} if claim.notion == "alip" else {})
+    found: dict[str, Fraction | None] = {"level": start} | (
+        {"low_level": start} if claim.notion == "alip" else {}
+    )
     for rows in tables:
         present = [s for s, row in enumerate(rows) if any(row)]
         kept, sensitive = tuple(rows[s] for s in present), claim.sensitive
@@ -297,14 +332,18 @@ def _needed(mechanism: Mechanism, claim: Claim, tables: Sequence[Joint]) -> dict
             if sensitive is not None:
                 return {"level": None}  # a certainty
             continue
-        own = replace(claim, joint=kept, sensitive=None if sensitive is None else present.index(sensitive))
+        own = replace(
+            claim, joint=kept, sensitive=None if sensitive is None else present.index(sensitive)
+        )
         for name, ratio in worst(mechanism, own).needed.items():
             before = found[name]
             found[name] = None if before is None or ratio is None else max(before, ratio)
     return found
 
 
-def _robust(rng: Random, shape: Shape, i: int, r: int, mechanism: Mechanism, worlds: Sequence[World]) -> Promise | None:
+def _robust(
+    rng: Random, shape: Shape, i: int, r: int, mechanism: Mechanism, worlds: Sequence[World]
+) -> Promise | None:
     """Return a promise for all P(u|s) above bounds that the worlds keep; None if block i does not hold the secret."""
     if shape.linked.get(i) != r or shape.width(i) < 2:
         return None
@@ -318,10 +357,16 @@ def _robust(rng: Random, shape: Shape, i: int, r: int, mechanism: Mechanism, wor
         bounds.append(tuple(share.as_integer_ratio() for share in shares))
     claim = Claim("rldp", ONE, lower_bounds=tuple(bounds), diagonal=rng.random() < 0.5)
     level = worst(mechanism, claim).ratio
-    return None if level is None else Promise(replace(claim, level=_up(level)), None, shape.names[r], "counts")
+    return (
+        None
+        if level is None
+        else Promise(replace(claim, level=_up(level)), None, shape.names[r], "counts")
+    )
 
 
-def _true_worlds(shape: Shape, document: SurveyDocument, worlds: Sequence[World], robust: bool) -> Iterator[World]:
+def _true_worlds(
+    shape: Shape, document: SurveyDocument, worlds: Sequence[World], robust: bool
+) -> Iterator[World]:
     """Yield the worlds; of a robust document also those at every vertex of its first ball."""
     yield from worlds
     balls = [

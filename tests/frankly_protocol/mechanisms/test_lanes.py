@@ -14,7 +14,9 @@ BITS = st.integers(4, 48)
 def test_one_number_against_many_thresholds(data: st.DataObject, bits: int, lanes: int) -> None:
     top = 1 << bits
     threshold = st.one_of(st.integers(0, top), st.sampled_from((0, 1, top - 1, top)))
-    rows = data.draw(st.lists(st.lists(threshold, min_size=lanes, max_size=lanes), min_size=1, max_size=3))
+    rows = data.draw(
+        st.lists(st.lists(threshold, min_size=lanes, max_size=lanes), min_size=1, max_size=3)
+    )
     packed = Thresholds.of(bits, rows)
     u = data.draw(st.one_of(st.integers(0, top - 1), st.sampled_from((0, top - 1))))
     for row, thresholds in zip(packed.rows, rows, strict=True):
@@ -27,7 +29,9 @@ def test_many_numbers_against_a_threshold_each(data: st.DataObject, bits: int, k
     top = 1 << bits
     threshold = st.one_of(st.integers(0, top), st.sampled_from((0, 1, top - 1, top)))
     own, other = data.draw(threshold), data.draw(threshold)
-    near = st.sampled_from([u for t in (own, other) for u in (0, t - 1, t, top - 1) if 0 <= u < top])
+    near = st.sampled_from(
+        [u for t in (own, other) for u in (0, t - 1, t, top - 1) if 0 <= u < top]
+    )
     numbers = data.draw(st.lists(st.one_of(st.integers(0, top - 1), near), min_size=k, max_size=k))
     u = sum(number << bits * i for i, number in enumerate(numbers))
     fields = Fields.of(bits, k, own, other)
@@ -48,7 +52,10 @@ def test_every_pair_of_numbers_of_four_bits() -> None:
 def test_what_is_counted_is_of_one_size(data: st.DataObject, bits: int, lanes: int) -> None:
     """The integers that comparisons leave behind are as long for every draw and every row: so is the work on them."""
     top = 1 << bits
-    rows = [tuple(sorted(data.draw(st.lists(st.integers(0, top), min_size=lanes, max_size=lanes)))) for _ in range(2)]
+    rows = [
+        tuple(sorted(data.draw(st.lists(st.integers(0, top), min_size=lanes, max_size=lanes))))
+        for _ in range(2)
+    ]
     packed = Thresholds.of(bits, rows)
     fields = Fields.of(bits, lanes, *data.draw(st.tuples(st.integers(0, top), st.integers(0, top))))
     one, many = set[int](), set[int]()
@@ -56,5 +63,8 @@ def test_what_is_counted_is_of_one_size(data: st.DataObject, bits: int, lanes: i
         for row in packed.rows:
             one.add(((u * packed.ones | packed.spare) - row & packed.spare).bit_length())
         for even, odd in fields.rows:
-            many |= {((u & fields.even | fields.spare) - t & fields.spare).bit_length() for t in (even, odd)}
+            many |= {
+                ((u & fields.even | fields.spare) - t & fields.spare).bit_length()
+                for t in (even, odd)
+            }
     assert len(one) == len(many) == 1

@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import KINDS, DenseMechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    KINDS,
+    DenseMechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 
 from tests.frankly_protocol.mechanisms.test_sampling import SMALL
 
@@ -60,7 +66,9 @@ def test_parameters_that_are_no_mechanism(kind: str, params: Any, field: str) ->
 
 def test_factors_of_different_bits() -> None:
     with pytest.raises(InvalidInput) as caught:
-        ProductMechanism((DenseMechanism(4, ((8, 8), (8, 8))), DenseMechanism(5, ((16, 16), (16, 16)))))
+        ProductMechanism(
+            (DenseMechanism(4, ((8, 8), (8, 8))), DenseMechanism(5, ((16, 16), (16, 16))))
+        )
     assert caught.value.field == "factors[1]"
 
 
@@ -69,7 +77,10 @@ BAD_SYMBOLS: list[tuple[Any, Any, str, str]] = [
     *((DENSE, value, "y_type", "y") for value in (None, "0", -1, 1.0, True, [0])),
     (DENSE, 2, "symbol_unknown", "y"),
     (DENSE, 10**18, "symbol_unknown", "y"),
-    *((UnaryMechanism(4, 5, 8, 3), v, "y_type", "y") for v in (None, 3, "", "3", "003", "1F", "0x", " 1", "１2", [1])),
+    *(
+        (UnaryMechanism(4, 5, 8, 3), v, "y_type", "y")
+        for v in (None, 3, "", "3", "003", "1F", "0x", " 1", "１2", [1])
+    ),
     (UnaryMechanism(4, 5, 8, 3), "20", "symbol_unknown", "y"),
     (UnaryMechanism(4, 5, 8, 0), "03", "symbol_unknown", "y"),
     (UnaryMechanism(4, 5, 16, 0), "00", "symbol_unknown", "y"),
@@ -77,7 +88,10 @@ BAD_SYMBOLS: list[tuple[Any, Any, str, str]] = [
     (SubsetMechanism(4, 5, 2, 8), "07", "symbol_unknown", "y"),
     (SubsetMechanism(4, 5, 2, 8), "60", "symbol_unknown", "y"),
     (SubsetMechanism(4, 5, 2, 8), "3", "y_type", "y"),
-    *((ProductMechanism((DENSE, DENSE)), v, "y_type", "y") for v in (None, 1, "00", [0, "1"], [0, -1], [0, True])),
+    *(
+        (ProductMechanism((DENSE, DENSE)), v, "y_type", "y")
+        for v in (None, 1, "00", [0, "1"], [0, -1], [0, True])
+    ),
     (ProductMechanism((DENSE, DENSE)), [0], "symbol_unknown", "y"),
     (ProductMechanism((DENSE, DENSE)), [0, 0, 0], "symbol_unknown", "y"),
     (ProductMechanism((DENSE, DENSE)), [0, 2], "symbol_unknown", "y[1]"),

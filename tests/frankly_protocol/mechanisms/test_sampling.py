@@ -86,7 +86,10 @@ def test_all_random_bits_together_draw_the_promised_chances(mechanism: Mechanism
         if not rejecting:
             assert not missing
             assert drawn == promised
-        for symbol, chance in promised.items():  # what was not followed to its end can only be missing
+        for (
+            symbol,
+            chance,
+        ) in promised.items():  # what was not followed to its end can only be missing
             assert chance - missing <= drawn[symbol] <= chance
 
 
@@ -109,7 +112,9 @@ def test_chances_symbols_and_counts_are_those_of_the_definition(mechanism: Mecha
     assert list(mechanism.symbols()) == list(expected) or set(mechanism.symbols()) == set(expected)
     assert mechanism.reports == len(expected)
     assert columns(mechanism) == {y: tuple(column) for y, column in expected.items()}
-    assert mechanism.sends_unchanged == all(sum(map(bool, column)) == 1 for column in expected.values())
+    assert mechanism.sends_unchanged == all(
+        sum(map(bool, column)) == 1 for column in expected.values()
+    )
     if isinstance(mechanism, UnaryMechanism | SubsetMechanism):
         for mask in set(range(1 << mechanism.answers)) - set(expected):
             assert not any(mechanism.probability(mask, x) for x in range(mechanism.answers))
@@ -126,7 +131,11 @@ def test_the_table_of_a_small_mechanism_is_the_mechanism(mechanism: Mechanism) -
     dense = as_dense(mechanism)
     if dense is None:
         # Thirds and tenths are no sums of 2^-48.
-        assert any(c.denominator & (c.denominator - 1) for column in table(mechanism).values() for c in column)
+        assert any(
+            c.denominator & (c.denominator - 1)
+            for column in table(mechanism).values()
+            for c in column
+        )
         return
     for y, column in enumerate(columns(mechanism).values()):
         assert tuple(dense.probability(y, x) for x in range(dense.answers)) == column
@@ -153,7 +162,9 @@ def test_without_randomness_nothing_is_drawn(mechanism: Mechanism) -> None:
             mechanism.sample(0, broken)
 
 
-@pytest.mark.parametrize("mechanism", [m for m in SMALL if not isinstance(m, SubsetMechanism)], ids=repr)
+@pytest.mark.parametrize(
+    "mechanism", [m for m in SMALL if not isinstance(m, SubsetMechanism)], ids=repr
+)
 def test_as_many_bits_are_asked_for_whichever_answer_is_true(mechanism: Mechanism) -> None:
     def asked(truth: int, fill: Callable[[int], int]) -> list[int]:
         seen: list[int] = []

@@ -49,7 +49,9 @@ def products() -> ProductMechanism:
 
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize("make", [subsets, products])
-def test_first_draws_of_many_threads_are_those_of_one(make: Callable[[], SubsetMechanism | ProductMechanism]) -> None:
+def test_first_draws_of_many_threads_are_those_of_one(
+    make: Callable[[], SubsetMechanism | ProductMechanism],
+) -> None:
     alone = make()
     expected = [alone.sample(truth, lambda _bits: 0) for truth in range(4)]
     for _ in range(60):

@@ -28,7 +28,9 @@ WITNESS_KEYS = {f"w{i}.example": SigningKey.from_raw(bytes([10 + i]) * 32) for i
 
 def role(threshold: int = 2, log: SigningKey = LOG_KEY, witnesses: int = 3) -> LogRole:
     """The log's part of a keys document."""
-    named = [NamedKey(name, key.public, WITNESS) for name, key in list(WITNESS_KEYS.items())[:witnesses]]
+    named = [
+        NamedKey(name, key.public, WITNESS) for name, key in list(WITNESS_KEYS.items())[:witnesses]
+    ]
     return LogRole(NamedKey(ORIGIN, log.public, LOG), tuple(named), threshold)
 
 
@@ -45,7 +47,9 @@ class FakeLog:
         """The tree over everything logged."""
         return Tree([document_leaf(digest) for digest in self.digests])
 
-    def head(self, size: int | None = None, witnesses: Sequence[str] = tuple(WITNESS_KEYS)) -> SignedCheckpoint:
+    def head(
+        self, size: int | None = None, witnesses: Sequence[str] = tuple(WITNESS_KEYS)
+    ) -> SignedCheckpoint:
         """A checkpoint, signed by the log and the named witnesses."""
         tree = self.tree()
         size = tree.size if size is None else size
@@ -56,4 +60,6 @@ class FakeLog:
     def proof(self, digest: str, witnesses: Sequence[str] = tuple(WITNESS_KEYS)) -> LogProof:
         """The proof of a logged document in the newest head."""
         tree, index = self.tree(), self.digests.index(digest)
-        return LogProof(index, tuple(tree.inclusion(index, tree.size)), self.head(witnesses=witnesses))
+        return LogProof(
+            index, tuple(tree.inclusion(index, tree.size)), self.head(witnesses=witnesses)
+        )

@@ -52,7 +52,12 @@ class Drill:
     chain: list[bytes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        first = replace(keys_document(), root=self.role(), publisher=Role((self.publisher.public,), 1), log=role())
+        first = replace(
+            keys_document(),
+            root=self.role(),
+            publisher=Role((self.publisher.public,), 1),
+            log=role(),
+        )
         self.put(first, self.roots[:2])
 
     def role(self) -> Role:
@@ -117,29 +122,41 @@ def drilled(order: Sequence[str]) -> Drill:
     return drill
 
 
-def proven(chain: Sequence[bytes], known: bytes | None = None, first_root: str | None = None) -> Proven:
+def proven(
+    chain: Sequence[bytes], known: bytes | None = None, first_root: str | None = None
+) -> Proven:
     """The chain as it is proven at NOW."""
     return prove_chain(chain, None if known is None else KnownKeys(known, first_root), NOW)
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=["-".join(order) for order in ORDERS])
-def test_every_order_of_rotations_is_proven_from_every_version(order: tuple[str, ...], full: bool) -> None:
+def test_every_order_of_rotations_is_proven_from_every_version(
+    order: tuple[str, ...], full: bool
+) -> None:
     drill = drilled(order)
     first_root = digest(drill.documents[0].payload())
     for known in (None, *drill.chain) if full else (drill.chain[ORDERS.index(order) % 7],):
         found = proven(drill.chain, known)
-        assert (found.keys, found.newest, found.first_root) == (drill.documents[-1], drill.chain[-1], first_root)
+        assert (found.keys, found.newest, found.first_root) == (
+            drill.documents[-1],
+            drill.chain[-1],
+            first_root,
+        )
         assert proven(drill.chain, known, first_root) == found
 
 
 @pytest.mark.parametrize("order", ORDERS[::12], ids=["-".join(order) for order in ORDERS[::12]])
-def test_one_version_missing_or_unsigned_by_the_old_roots_breaks_the_chain(order: tuple[str, ...]) -> None:
+def test_one_version_missing_or_unsigned_by_the_old_roots_breaks_the_chain(
+    order: tuple[str, ...],
+) -> None:
     drill = drilled(order)
     stranger = key(5000)
     for i in range(len(drill.chain) - 1):
         without = drill.chain[:i] + drill.chain[i + 1 :]
         alone = Envelope.seal(
-            KEYS_TYPE, replace(drill.documents[i], root=Role((stranger.public,), 1)).payload(), [stranger]
+            KEYS_TYPE,
+            replace(drill.documents[i], root=Role((stranger.public,), 1)).payload(),
+            [stranger],
         )
         forged = [*drill.chain[:i], alone.to_bytes(), *drill.chain[i + 1 :]]
         for chain in (without, forged, [*drill.chain[: i + 1], *drill.chain[i:]]):
@@ -219,7 +236,9 @@ def test_a_chain_that_ends_before_the_keys_known_is_a_rollback_and_another_docum
             proven(drill.chain[:length], drill.chain[-1], first_root)
     again = replace(drill.documents[-1], expires=NOW + timedelta(days=5))
     with pytest.raises(Equivocation):
-        proven([*drill.chain[:-1], served(drill, again, *drill.roots[:2])], drill.chain[-1], first_root)
+        proven(
+            [*drill.chain[:-1], served(drill, again, *drill.roots[:2])], drill.chain[-1], first_root
+        )
 
 
 def test_whoever_has_old_root_keys_makes_another_chain_but_none_that_holds_the_keys_known() -> None:
@@ -229,14 +248,21 @@ def test_whoever_has_old_root_keys_makes_another_chain_but_none_that_holds_the_k
     drill.rotate_root()
     drill.rotate_root()
     drill.last()
-    forged = [drill.chain[0], served(drill, replace(drill.documents[0], version=2, root=THIEF), A, B, X, Y)]
-    forged += [served(drill, replace(drill.documents[0], version=n, root=THIEF), X, Y) for n in (3, 4, 5)]
+    forged = [
+        drill.chain[0],
+        served(drill, replace(drill.documents[0], version=2, root=THIEF), A, B, X, Y),
+    ]
+    forged += [
+        served(drill, replace(drill.documents[0], version=n, root=THIEF), X, Y) for n in (3, 4, 5)
+    ]
     assert proven(forged).first_root == proven(drill.chain).first_root == first_root
     for known in drill.chain[1:]:
         with pytest.raises(Equivocation):
             proven(forged, known, first_root)
         assert proven(drill.chain, known, first_root).keys == drill.documents[-1]
-    assert proven(forged, drill.chain[0], first_root).keys.version == 5  # whoever knows no more cannot tell
+    assert (
+        proven(forged, drill.chain[0], first_root).keys.version == 5
+    )  # whoever knows no more cannot tell
 
 
 def test_another_chain_is_not_mistaken_for_a_rollback() -> None:
@@ -277,9 +303,14 @@ def test_the_longest_chain_of_usual_keys_fits_in_its_bytes(longest: Drill) -> No
 def test_the_largest_version_adds_less_than_a_server_leaves_free() -> None:
     keys = [key(n) for n in range(1, 98)]
     roots, publishers, others = (tuple(k.public for k in keys[i : i + 32]) for i in (0, 32, 64))
-    names = [NamedKey(chr(0x10000 + i) * 255, public, WITNESS) for i, public in enumerate((*others, keys[96].public))]
+    names = [
+        NamedKey(chr(0x10000 + i) * 255, public, WITNESS)
+        for i, public in enumerate((*others, keys[96].public))
+    ]
     log = LogRole(replace(names[0], kind=LOG), tuple(names[1:]), 32)
-    document = replace(keys_document(), root=Role(roots, 32), publisher=Role(publishers, 32), log=log)
+    document = replace(
+        keys_document(), root=Role(roots, 32), publisher=Role(publishers, 32), log=log
+    )
     data = Envelope.seal(KEYS_TYPE, document.payload(), keys[:32]).to_bytes()
     assert KeysDocument.parse(document.payload()) == document
     assert len(write_chain([data, data])) - len(write_chain([data])) < 128 * 2**10

@@ -15,7 +15,14 @@ from frankly_protocol.envelope import KEYS_TYPE, Envelope, PublicKey, SigningKey
 from frankly_protocol.errors import ClockError, DocumentRejected, FranklyError, KeyChainError
 from frankly_protocol.trust import KeysDocument, Role, SignedKeys, accept_keys
 
-from tests.frankly_protocol.samples import NOW, PUBLISHER, ROOT, STRANGER, keys_document, sealed_keys
+from tests.frankly_protocol.samples import (
+    NOW,
+    PUBLISHER,
+    ROOT,
+    STRANGER,
+    keys_document,
+    sealed_keys,
+)
 from tests.frankly_protocol.trust import edwards
 from tests.frankly_protocol.trust.samples import role
 
@@ -136,7 +143,9 @@ def test_for_a_key_of_small_order_anybody_can_sign() -> None:
     assert all(neutral.verifies(forged, message) for message in (b"", b"a", b"any survey"))
 
 
-@pytest.mark.parametrize(("days", "seconds", "good"), [(400, 0, True), (400, 1, False), (730, 0, False)])
+@pytest.mark.parametrize(
+    ("days", "seconds", "good"), [(400, 0, True), (400, 1, False), (730, 0, False)]
+)
 def test_keys_last_400_days_at_most(days: int, seconds: int, good: bool) -> None:
     expires = keys_document().issued + timedelta(days=days, seconds=seconds)
     if good:

@@ -75,7 +75,9 @@ def test_every_root_is_the_definitions(tree: Tree, roots: list[bytes]) -> None:
     assert tree.root() == roots[-1]
 
 
-def test_every_inclusion_proof_is_the_definitions_and_verifies(tree: Tree, roots: list[bytes]) -> None:
+def test_every_inclusion_proof_is_the_definitions_and_verifies(
+    tree: Tree, roots: list[bytes]
+) -> None:
     for n in range(1, tree.size + 1):
         for m in range(n):
             proof = tree.inclusion(m, n)
@@ -83,7 +85,9 @@ def test_every_inclusion_proof_is_the_definitions_and_verifies(tree: Tree, roots
             require_inclusion(leaf_hash(ENTRIES[m]), m, n, proof, roots[n])
 
 
-def test_every_consistency_proof_is_the_definitions_and_verifies(tree: Tree, roots: list[bytes]) -> None:
+def test_every_consistency_proof_is_the_definitions_and_verifies(
+    tree: Tree, roots: list[bytes]
+) -> None:
     for n in range(1, tree.size + 1):
         for m in range(n + 1):
             proof = tree.consistency(m, n)
@@ -119,14 +123,25 @@ def test_no_mutated_inclusion_proof_is_accepted(roots: list[bytes], tree: Tree, 
             leaf, proof = leaf_hash(ENTRIES[m]), tree.inclusion(m, n)
             bent = [(leaf, m, n, p, roots[n]) for p in mutations(proof)]
             bent += [(leaf, other, n, proof, roots[n]) for other in range(-1, n + 2) if other != m]
-            bent += [(leaf, m, n, proof, roots[other]) for other in (n - 1, n + 1) if roots[other] != roots[n]]
-            bent += [(leaf_hash(b"another"), m, n, proof, roots[n]), (leaf[::-1], m, n, proof, roots[n])]
+            bent += [
+                (leaf, m, n, proof, roots[other])
+                for other in (n - 1, n + 1)
+                if roots[other] != roots[n]
+            ]
+            bent += [
+                (leaf_hash(b"another"), m, n, proof, roots[n]),
+                (leaf[::-1], m, n, proof, roots[n]),
+            ]
             tried += len(bent)
-            accepted += sum(not refused(lambda case=case: require_inclusion(*case)) for case in bent)  # type: ignore[misc]
+            accepted += sum(
+                not refused(lambda case=case: require_inclusion(*case)) for case in bent
+            )  # type: ignore[misc]
     assert (accepted, tried > 10_000) == (0, True)
 
 
-def test_no_mutated_consistency_proof_is_accepted(roots: list[bytes], tree: Tree, full: bool) -> None:
+def test_no_mutated_consistency_proof_is_accepted(
+    roots: list[bytes], tree: Tree, full: bool
+) -> None:
     tried = accepted = 0
     for n in range(1, tree.size if full else 34):
         for m in range(1, n + 1):
@@ -136,17 +151,29 @@ def test_no_mutated_consistency_proof_is_accepted(roots: list[bytes], tree: Tree
             bent += [(n, roots[n], m, roots[m], proof)] if m < n else []
             bent += [(m, roots[m - 1], n, roots[n], proof), (m, roots[m], n, roots[n - 1], proof)]
             tried += len(bent)
-            accepted += sum(not refused(lambda case=case: require_consistency(*case)) for case in bent)  # type: ignore[misc]
+            accepted += sum(
+                not refused(lambda case=case: require_consistency(*case)) for case in bent
+            )  # type: ignore[misc]
     assert (accepted, tried > 5_000) == (0, True)
 
 
-def test_a_wrong_size_is_accepted_only_where_the_path_cannot_tell(roots: list[bytes], tree: Tree) -> None:
+def test_a_wrong_size_is_accepted_only_where_the_path_cannot_tell(
+    roots: list[bytes], tree: Tree
+) -> None:
     """A path fixes root and position, not the size: a checkpoint's signature does. Where it passes, it leads there."""
     for n in range(2, 34):
         for m in range(n):
             for other in {n - 1, n + 1}:
                 proof = tree.inclusion(m, n)
-                if not refused(lambda o=other, p=proof: require_inclusion(leaf_hash(ENTRIES[m]), m, o, p, roots[n])):  # type: ignore[misc]  # noqa: B023
+                if not refused(
+                    lambda o=other, p=proof: require_inclusion(
+                        leaf_hash(ENTRIES[m]),  # noqa: B023
+                        m,  # noqa: B023
+                        o,
+                        p,
+                        roots[n],  # noqa: B023
+                    )
+                ):  # type: ignore[misc]  # noqa: B023, RUF100
                     assert len(proof) == len(tree.inclusion(m, other))
 
 
@@ -155,8 +182,18 @@ def test_two_histories_with_one_beginning_are_told_apart(roots: list[bytes], tre
     for n in (2, 3, 7, 8, 20, 33):
         for m in range(1, n):
             forked = Tree([leaf_hash(e) for e in [*ENTRIES[: m - 1], b"forged", *ENTRIES[m:n]]])
-            assert refused(lambda: require_consistency(m, roots[m], n, forked.root(n), forked.consistency(m, n)))  # noqa: B023
-            assert refused(lambda: require_consistency(m, roots[m], n, forked.root(n), tree.consistency(m, n)))  # noqa: B023
+            assert refused(
+                lambda: require_consistency(
+                    m,  # noqa: B023
+                    roots[m],  # noqa: B023
+                    n,  # noqa: B023
+                    forked.root(n),  # noqa: B023
+                    forked.consistency(m, n),  # noqa: B023
+                )
+            )  # noqa: B023, RUF100
+            assert refused(
+                lambda: require_consistency(m, roots[m], n, forked.root(n), tree.consistency(m, n))  # noqa: B023
+            )  # noqa: B023, RUF100
 
 
 BEYOND: list[Callable[[], object]] = [

@@ -9,7 +9,15 @@ from datetime import timedelta
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from frankly_protocol.errors import DocumentRejected, FranklyError, LogError
-from frankly_protocol.trust import Checkpoint, LogProof, LogRole, NamedKey, SignedCheckpoint, cosign, sign_checkpoint
+from frankly_protocol.trust import (
+    Checkpoint,
+    LogProof,
+    LogRole,
+    NamedKey,
+    SignedCheckpoint,
+    cosign,
+    sign_checkpoint,
+)
 from frankly_protocol.trust.notes import WITNESS
 from frankly_protocol.trust.proof import CHECKPOINT_AGE
 from hypothesis import given
@@ -36,7 +44,9 @@ def test_the_texts_are_c2sps_line_by_line() -> None:
     assert lines[:2] == ["c2sp.org/tlog-proof@v1", "index 4"]
     assert lines[6:9] == ["", ORIGIN, "11"]
     assert lines[10] == ""
-    assert [line.split(" ")[:2] for line in lines[11:15]] == [["—", name] for name in (ORIGIN, *WITNESS_KEYS)]
+    assert [line.split(" ")[:2] for line in lines[11:15]] == [
+        ["—", name] for name in (ORIGIN, *WITNESS_KEYS)
+    ]
     assert lines[15:] == [""]
 
 
@@ -96,7 +106,10 @@ def forged() -> LogProof:
 
 WITNESS_KEY_HINT = role().witnesses[2].note_key.hint
 TWICE = LOG.head(witnesses=("w0.example", "w0.example"))
-FUTURE, PAST = FakeLog(DIGESTS, seen=NOW + timedelta(minutes=11)), FakeLog(DIGESTS, seen=NOW - CHECKPOINT_AGE * 2)
+FUTURE, PAST = (
+    FakeLog(DIGESTS, seen=NOW + timedelta(minutes=11)),
+    FakeLog(DIGESTS, seen=NOW - CHECKPOINT_AGE * 2),
+)
 CASES: dict[str, tuple[Callable[[], LogProof], LogRole, str]] = {
     "one witness of two": (lambda: LOG.proof(DIGESTS[4], ["w0.example"]), role(), "witnesses"),
     "no witness": (lambda: LOG.proof(DIGESTS[4], []), role(), "witnesses"),
@@ -124,11 +137,16 @@ def test_what_no_device_may_rely_on(name: str) -> None:
 def test_a_witness_that_no_role_names_is_passed_over() -> None:
     head = LOG.head()
     stranger = cosign(head.checkpoint, "nobody.example", STRANGER, NOW)
-    bent(signed=replace(head, signatures=(*head.signatures, stranger))).require(DIGESTS[4], role(), NOW)
+    bent(signed=replace(head, signatures=(*head.signatures, stranger))).require(
+        DIGESTS[4], role(), NOW
+    )
 
 
 def test_the_newest_word_of_a_witness_counts() -> None:
-    old = [cosign(GOOD.signed.checkpoint, name, key, NOW - CHECKPOINT_AGE * 2) for name, key in WITNESS_KEYS.items()]
+    old = [
+        cosign(GOOD.signed.checkpoint, name, key, NOW - CHECKPOINT_AGE * 2)
+        for name, key in WITNESS_KEYS.items()
+    ]
     signed = replace(GOOD.signed, signatures=(*old, *GOOD.signed.signatures))
     bent(signed=signed).require(DIGESTS[4], role(3), NOW)
 
@@ -171,7 +189,9 @@ BAD_ROLES: list[Callable[[], object]] = [
 
 
 @pytest.mark.parametrize("make", BAD_ROLES, ids=range(len(BAD_ROLES)))
-def test_a_log_role_needs_distinct_keys_and_a_threshold_in_reach(make: Callable[[], object]) -> None:
+def test_a_log_role_needs_distinct_keys_and_a_threshold_in_reach(
+    make: Callable[[], object],
+) -> None:
     with pytest.raises(DocumentRejected):
         make()
 

@@ -67,16 +67,24 @@ def test_a_session_opens_ends_and_expires(accounts: Accounts, hands: Hands) -> N
 def test_neither_password_nor_token_is_kept(accounts: Accounts, fresh_database: Database) -> None:
     token = accounts.sign_in("ada@example.org", PASSWORD).token
     with fresh_database.engine.connect() as connection:
-        rows = [connection.exec_driver_sql(f"SELECT * FROM {name}").all() for name in ("accounts", "sessions")]
+        rows = [
+            connection.exec_driver_sql(f"SELECT * FROM {name}").all()
+            for name in ("accounts", "sessions")
+        ]
     assert "$argon2id$" in repr(rows)
     assert PASSWORD not in repr(rows)
     assert token not in repr(rows)
 
 
-def test_five_wrong_passwords_lock_for_a_minute_then_longer(accounts: Accounts, hands: Hands) -> None:
+def test_five_wrong_passwords_lock_for_a_minute_then_longer(
+    accounts: Accounts, hands: Hands
+) -> None:
     for minutes in (1, 2, 4, 8, 15, 15):
         for _ in range(5):
-            assert refused(accounts.sign_in, "ada@example.org", "wrong wrong wrong").code == "unauthenticated"
+            assert (
+                refused(accounts.sign_in, "ada@example.org", "wrong wrong wrong").code
+                == "unauthenticated"
+            )
         assert refused(accounts.sign_in, "ada@example.org", PASSWORD).code == "unauthenticated"
         hands.wait(minutes * 60)
     assert accounts.sign_in("ada@example.org", PASSWORD)
@@ -130,7 +138,10 @@ def test_colleagues_are_changed_by_owners_of_their_organisation_only(accounts: A
     accounts.set_role(ada, bob.id, "admin")
     assert accounts.person(token) is None  # a session does not outlive its role
     assert accounts.sign_in("bob@example.org", PASSWORD).person.role == "admin"
-    for act in (lambda: accounts.set_role(eve, bob.id, "viewer"), lambda: accounts.disable(eve, bob.id)):
+    for act in (
+        lambda: accounts.set_role(eve, bob.id, "viewer"),
+        lambda: accounts.disable(eve, bob.id),
+    ):
         assert refused(act).code == "not_found"
     assert refused(accounts.disable, ada, ada.id).code == "forbidden"
     accounts.disable(ada, bob.id)
@@ -139,7 +150,10 @@ def test_colleagues_are_changed_by_owners_of_their_organisation_only(accounts: A
 
 def test_a_new_password_ends_every_session(accounts: Accounts) -> None:
     signed = accounts.sign_in("ada@example.org", PASSWORD)
-    assert refused(accounts.change_password, signed.person, "wrong", "another good password").field == "old"
+    assert (
+        refused(accounts.change_password, signed.person, "wrong", "another good password").field
+        == "old"
+    )
     accounts.change_password(signed.person, PASSWORD, "another good password")
     assert accounts.person(signed.token) is None
     assert accounts.sign_in("ada@example.org", "another good password")
@@ -157,9 +171,15 @@ def test_the_trail_only_grows(accounts: Accounts, fresh_database: Database) -> N
     ]
     assert accounts.trail("other") == []
     newest = accounts.trail("main", limit=1)[0]
-    assert [event.action for event in accounts.trail("main", newest.position)] == ["signed in", "account created"]
+    assert [event.action for event in accounts.trail("main", newest.position)] == [
+        "signed in",
+        "account created",
+    ]
     for statement in ("UPDATE audit_events SET actor = 'x'", "DELETE FROM audit_events"):
-        with pytest.raises(DBAPIError, match="never changed"), fresh_database.engine.begin() as connection:
+        with (
+            pytest.raises(DBAPIError, match="never changed"),
+            fresh_database.engine.begin() as connection,
+        ):
             connection.exec_driver_sql(statement)
     assert [(event.actor, event.action) for event in accounts.trail("main")] == told
 

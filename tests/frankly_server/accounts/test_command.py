@@ -25,17 +25,31 @@ def test_an_owner_is_made_and_can_sign_in(home: Path, capsys: pytest.CaptureFixt
     capsys.readouterr()
     assert run(["admin", "create-owner", "--email", "ada@example.org", "--json"]) == 0
     made = json.loads(capsys.readouterr().out)
-    assert (made["email"], made["organisation"], made["role"]) == ("ada@example.org", "main", "owner")
+    assert (made["email"], made["organisation"], made["role"]) == (
+        "ada@example.org",
+        "main",
+        "owner",
+    )
     services = Services.open(Settings(home=home), SystemClock())
     assert services.accounts.sign_in("ada@example.org", made["password"]).person.role == "owner"
     services.close()
     assert run(["admin", "create-owner", "--email", "ada@example.org"]) == 3
 
 
-def test_a_password_from_a_file_is_never_shown(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_password_from_a_file_is_never_shown(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     secret = home / "password"
     secret.write_text("correct horse battery\n")
-    given = ["admin", "create-owner", "--email", "eve@example.org", "--organisation", "other", "--password-file"]
+    given = [
+        "admin",
+        "create-owner",
+        "--email",
+        "eve@example.org",
+        "--organisation",
+        "other",
+        "--password-file",
+    ]
     assert run([*given, str(secret)]) == 0
     shown = capsys.readouterr()
     assert "correct horse" not in shown.out + shown.err
@@ -43,7 +57,9 @@ def test_a_password_from_a_file_is_never_shown(home: Path, capsys: pytest.Captur
     assert run([*given[:3], "bob@example.org", *given[4:], str(secret)]) == 3
 
 
-def test_what_is_exported_is_what_was_applied(home: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_what_is_exported_is_what_was_applied(
+    home: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
     file = home / "habits.yaml"
     file.write_bytes(SURVEY)
     assert run(["survey", "apply", str(file)]) == 0
@@ -56,7 +72,10 @@ def test_what_is_exported_is_what_was_applied(home: Path, capsysbinary: pytest.C
     assert json.loads(capsysbinary.readouterr().out)["status"] == "unchanged"
     file.write_bytes(exported.replace(b"Do you smoke?", b"Do you vape?"))
     assert run(["survey", "diff", str(file)]) == 0
-    assert "~ blocks[0].questions[0].text.en: Do you smoke? → Do you vape?" in capsysbinary.readouterr().out.decode()
+    assert (
+        "~ blocks[0].questions[0].text.en: Do you smoke? → Do you vape?"
+        in capsysbinary.readouterr().out.decode()
+    )
     assert run(["survey", "export", "nothing"]) == 3
 
 

@@ -27,10 +27,15 @@ from tests.frankly_server.samples import SURVEY, put, released, row
 NUMBERS = ("estimate", "se", "se_privacy", "se_sampling", "margin", "low", "high")
 
 
-def _receive(database: Database, document: SurveyDocument, counts: Sequence[Sequence[int]], stratum: str = "") -> None:
+def _receive(
+    database: Database, document: SurveyDocument, counts: Sequence[Sequence[int]], stratum: str = ""
+) -> None:
     """Store and release reports with these counts of symbols."""
     columns = [[y for y, n in enumerate(block) for _ in range(n)] for block in counts]
-    rows = [replace(row(*symbols, document=document.digest), strata=stratum) for symbols in zip(*columns, strict=True)]
+    rows = [
+        replace(row(*symbols, document=document.digest), strata=stratum)
+        for symbols in zip(*columns, strict=True)
+    ]
     released(database, document, rows)
 
 
@@ -42,7 +47,12 @@ def test_rows_are_the_estimators_with_names(database: Database) -> None:
     document = put(database, survey(ldp_block("affair", "1"), lip_block("marriage")))
     _receive(database, document, [[130, 70], [150, 50]])
     found = Analysis(database).estimates(SURVEY, level=0.9)
-    assert (found["n"], found["level"], found["method"], found["census"]) == (200, 0.9, "score", False)
+    assert (found["n"], found["level"], found["method"], found["census"]) == (
+        200,
+        0.9,
+        "score",
+        False,
+    )
     assert found["documents"] == [{"digest": document.digest, "version": 1, "n": 200}]
     assert [(q["id"], q["status"], q["n"], q["needed"]) for q in found["questions"]] == [
         ("affair", "ok", 200, 50),
@@ -57,8 +67,14 @@ def test_rows_are_the_estimators_with_names(database: Database) -> None:
             expected.se_sampling[t],
         ]
         assert (told["low"], told["high"]) == expected.margins.score[t]
-        assert told["margin"] == max(told["high"] - told["estimate"], told["estimate"] - told["low"])
-        assert (told["question"], told["choice"], told["label"]["en"]) == ("affair", ("no", "yes")[t], ("no", "yes")[t])
+        assert told["margin"] == max(
+            told["high"] - told["estimate"], told["estimate"] - told["low"]
+        )
+        assert (told["question"], told["choice"], told["label"]["en"]) == (
+            "affair",
+            ("no", "yes")[t],
+            ("no", "yes")[t],
+        )
         assert (told["n"], told["level"], told["documents"]) == (200, 0.9, [document.digest])
         assert (told["mechanism"], told["notion"], told["epsilon"], told["ceiling"]) == (
             "warner",
@@ -81,7 +97,9 @@ def test_no_row_lacks_its_uncertainty(sqlite: Database) -> None:
 
 def test_a_census_has_privacy_noise_only(sqlite: Database) -> None:
     _receive(sqlite, put(sqlite, survey()), [[60, 40], [70, 30]])
-    sample, census = (_rows(Analysis(sqlite).estimates(SURVEY, census=c), "affair")[0] for c in (False, True))
+    sample, census = (
+        _rows(Analysis(sqlite).estimates(SURVEY, census=c), "affair")[0] for c in (False, True)
+    )
     assert census["estimate"] == sample["estimate"]
     assert census["se_sampling"] == 0
     assert census["se"] == pytest.approx(sample["se_privacy"])
@@ -148,7 +166,10 @@ def test_strata_are_counted_together(sqlite: Database) -> None:
     _receive(sqlite, document, [[30, 10]], '{"region":"north"}')
     _receive(sqlite, document, [[30, 30]], '{"region":"south"}')
     told = _rows(Analysis(sqlite).estimates(SURVEY), "affair")[0]
-    assert told["estimate"] == estimate(document.blocks[0].mechanism, [60, 40], design_prior=(1, 1)).unbiased[0]
+    assert (
+        told["estimate"]
+        == estimate(document.blocks[0].mechanism, [60, 40], design_prior=(1, 1)).unbiased[0]
+    )
 
 
 def _grr(choices: int, epsilon: str = "2") -> tuple[DenseMechanism, tuple[int, int]]:
@@ -163,13 +184,24 @@ def _grr(choices: int, epsilon: str = "2") -> tuple[DenseMechanism, tuple[int, i
 def test_questions_randomised_together_get_their_own_shares(sqlite: Database) -> None:
     mechanism, level = _grr(6)
     asked = (question("sex", "f", "m"), question("drinks", "never", "some", "often"))
-    block = Block("both", asked, mechanism, (Promise(Claim("ldp", level)),), (1,) * 6, ceiling(mechanism), "grr", None)
+    block = Block(
+        "both",
+        asked,
+        mechanism,
+        (Promise(Claim("ldp", level)),),
+        (1,) * 6,
+        ceiling(mechanism),
+        "grr",
+        None,
+    )
     document = put(sqlite, survey(block))
     counts = [40, 30, 20, 30, 20, 10]  # f-never, f-some, f-often, m-never, m-some, m-often
     _receive(sqlite, document, [counts])
     joint = [v or 0.0 for v in estimate(mechanism, counts, design_prior=(1,) * 6).unbiased]
     found = Analysis(sqlite).estimates(SURVEY)
-    assert [told["estimate"] for told in _rows(found, "sex")] == pytest.approx([sum(joint[:3]), sum(joint[3:])])
+    assert [told["estimate"] for told in _rows(found, "sex")] == pytest.approx(
+        [sum(joint[:3]), sum(joint[3:])]
+    )
     pairs = [joint[i] + joint[i + 3] for i in range(3)]
     assert [told["estimate"] for told in _rows(found, "drinks")] == pytest.approx(pairs)
     assert [asked["block"] for asked in found["questions"]] == ["both", "both"]
@@ -194,7 +226,9 @@ def _by_hand(mechanism: DenseMechanism, counts: Sequence[int]) -> tuple[float, f
 def test_versions_that_asked_alike_are_pooled(database: Database) -> None:
     first, second = _versions(database, later=ldp_block("affair", "0.5"))
     (asked,) = Analysis(database).estimates(SURVEY, method="clt")["questions"]
-    parts = [_by_hand(d.blocks[0].mechanism, c) for d, c in ((first, [130, 70]), (second, [240, 160]))]
+    parts = [
+        _by_hand(d.blocks[0].mechanism, c) for d, c in ((first, [130, 70]), (second, [240, 160]))
+    ]
     weights = [200 / 600, 400 / 600]
     for t, told in enumerate(asked["rows"]):
         value = sum(w * share for w, (share, _, _) in zip(weights, parts, strict=True))
@@ -208,7 +242,9 @@ def test_versions_that_asked_alike_are_pooled(database: Database) -> None:
     assert sum(told["estimate"] for told in asked["rows"]) == pytest.approx(1)
     precisions = [1 / at_prior for _, _, at_prior in parts]
     (precise,) = Analysis(database).estimates(SURVEY, weights="inverse-variance")["questions"]
-    value = sum(p * share for p, (share, _, _) in zip(precisions, parts, strict=True)) / sum(precisions)
+    value = sum(p * share for p, (share, _, _) in zip(precisions, parts, strict=True)) / sum(
+        precisions
+    )
     assert precise["rows"][1]["estimate"] == pytest.approx(value)
     for method in ("exact", "sequence"):
         with pytest.raises(InvalidInput) as refused:
@@ -218,13 +254,20 @@ def test_versions_that_asked_alike_are_pooled(database: Database) -> None:
     assert [(q["by"], q["n"]) for q in apart] == [({"version": "1"}, 200), ({"version": "2"}, 400)]
 
 
-def test_guaranteed_ends_of_a_pooled_row_are_those_of_all_reports_together(sqlite: Database) -> None:
+def test_guaranteed_ends_of_a_pooled_row_are_those_of_all_reports_together(
+    sqlite: Database,
+) -> None:
     first, second = _versions(sqlite, later=ldp_block("affair", "0.5"))
     (asked,) = Analysis(sqlite).estimates(SURVEY, census=True, method="kl")["questions"]
-    scaled = [tuple(tuple(w * n / 600 for w in row) for row in shares(2)) for n in map(Fraction, (200, 400))]
+    scaled = [
+        tuple(tuple(w * n / 600 for w in row) for row in shares(2))
+        for n in map(Fraction, (200, 400))
+    ]
     parts = [
         checked_evidence(document.blocks[0].mechanism, counts, targets, (1, 1))
-        for document, counts, targets in zip((first, second), ([130, 70], [240, 160]), scaled, strict=True)
+        for document, counts, targets in zip(
+            (first, second), ([130, 70], [240, 160]), scaled, strict=True
+        )
     ]
     expected = kl_ends(parts, 0.95)
     for told, ends in zip(asked["rows"], expected, strict=True):
@@ -236,12 +279,17 @@ def test_ends_of_a_pooled_row_are_its_parts_distances_in_squares(sqlite: Databas
     first, second = _versions(sqlite, later=ldp_block("affair", "0.5"))
     (asked,) = Analysis(sqlite).estimates(SURVEY, census=True)["questions"]
     apart = [
-        (sum(counts) / 600, estimate(document.blocks[0].mechanism, counts, design_prior=(1, 1), census=True))
+        (
+            sum(counts) / 600,
+            estimate(document.blocks[0].mechanism, counts, design_prior=(1, 1), census=True),
+        )
         for document, counts in ((first, [130, 70]), (second, [240, 160]))
     ]
     assert any(each.margins.score != each.margins.uncut for _, each in apart)
     for t, told in enumerate(asked["rows"]):
-        parts = [(w, each.unbiased[t] or 0.0, each.margins.uncut[t] or (0.0, 0.0)) for w, each in apart]
+        parts = [
+            (w, each.unbiased[t] or 0.0, each.margins.uncut[t] or (0.0, 0.0)) for w, each in apart
+        ]
         below = sqrt(sum((w * (value - low)) ** 2 for w, value, (low, _) in parts))
         above = sqrt(sum((w * (high - value)) ** 2 for w, value, (_, high) in parts))
         assert told["low"] == pytest.approx(max(0.0, told["estimate"] - below))
@@ -263,7 +311,14 @@ def test_versions_that_asked_differently_stand_apart(sqlite: Database) -> None:
     mechanism, level = _grr(3)
     asked = (question("affair", "no", "yes", "unsure"),)
     block = Block(
-        "affair", asked, mechanism, (Promise(Claim("ldp", level)),), (1,) * 3, ceiling(mechanism), "grr", None
+        "affair",
+        asked,
+        mechanism,
+        (Promise(Claim("ldp", level)),),
+        (1,) * 3,
+        ceiling(mechanism),
+        "grr",
+        None,
     )
     first = put(sqlite, survey(ldp_block("affair", "1")))
     second = put(sqlite, survey(block, version=2, prev=first.digest))
@@ -278,10 +333,23 @@ def test_versions_that_asked_differently_stand_apart(sqlite: Database) -> None:
 
 def test_choices_that_cannot_be_estimated_have_no_row(sqlite: Database) -> None:
     half = 1 << 47
-    weights = ((1 << 48, 0), (half, half), (half, half))  # b and c send the same: only their sum can be told
+    weights = (
+        (1 << 48, 0),
+        (half, half),
+        (half, half),
+    )  # b and c send the same: only their sum can be told
     mechanism = DenseMechanism(48, weights)
     asked = (question("q", "a", "b", "c"),)
-    block = Block("q", asked, mechanism, (Promise(Claim("ldp", (1 << 48, 1))),), (1, 1, 1), None, "optimal", None)
+    block = Block(
+        "q",
+        asked,
+        mechanism,
+        (Promise(Claim("ldp", (1 << 48, 1))),),
+        (1, 1, 1),
+        None,
+        "optimal",
+        None,
+    )
     document = put(sqlite, survey(block))
     _receive(sqlite, document, [[70, 30]])
     (told,) = _rows(Analysis(sqlite).estimates(SURVEY), "q")

@@ -35,20 +35,32 @@ FLAGS: dict[str, tuple[Mechanism, tuple[int, ...], Asked]] = {
     "reports_do_not_fit": (SPARE, (300, 0, 0, 300), {}),
     "ill_conditioned": (FLAT, (150, 150), {}),
     "exact_not_available": (SPARE, (120, 70, 70, 50), {"method": "exact"}),
-    "unbounded": (SPARE, (40, 20, 11, 10), {"targets": {"b-0": {"odds": {"of": {"c0": 1}, "over": {"c1": 1}}}}}),
+    "unbounded": (
+        SPARE,
+        (40, 20, 11, 10),
+        {"targets": {"b-0": {"odds": {"of": {"c0": 1}, "over": {"c1": 1}}}}},
+    ),
     "score_instead": (
         SPARE,
         (120, 70, 70, 50),
         {"method": "kl", "targets": {"b-0": {"odds": {"of": {"c0": 1}, "over": {"c1": 1}}}}},
     ),
-    "interval_unknown": (MIXED, (100, 60, 40), {"census": True, "targets": {"b-0": {"more": {"c0": 1, "c1": -1}}}}),
+    "interval_unknown": (
+        MIXED,
+        (100, 60, 40),
+        {"census": True, "targets": {"b-0": {"more": {"c0": 1, "c1": -1}}}},
+    ),
     "sampling_part_negative": (dense(2, 2, Random(1)), (300, 0), {}),
 }
 
 
 def _received(database: Database, mechanism: Mechanism, counts: tuple[int, ...]) -> SurveyDocument:
     document = put(database, survey(block("b", mechanism)))
-    released(database, document, [row(y, document=document.digest) for y, n in enumerate(counts) for _ in range(n)])
+    released(
+        database,
+        document,
+        [row(y, document=document.digest) for y, n in enumerate(counts) for _ in range(n)],
+    )
     return document
 
 
@@ -57,7 +69,9 @@ def test_a_flag_stands_on_the_row(sqlite: Database, flag: str) -> None:
     mechanism, counts, asked = FLAGS[flag]
     _received(sqlite, mechanism, counts)
     (told,) = Analysis(sqlite).estimates(SURVEY, **asked)["questions"]
-    assert any(flag in each["flags"] for each in told["rows"]), [each["flags"] for each in told["rows"]]
+    assert any(flag in each["flags"] for each in told["rows"]), [
+        each["flags"] for each in told["rows"]
+    ]
 
 
 def test_honest_and_plentiful_reports_have_none(sqlite: Database) -> None:
@@ -85,7 +99,9 @@ def test_an_estimate_without_an_error_keeps_its_row(sqlite: Database, asked: Ask
     assert told["estimate"] == pytest.approx(2 * (100 - 40) / 200)
     assert [told[name] for name in ("se", "margin", "low", "high")] == [None] * 4
     assert "interval_unknown" in told["flags"]
-    (bound,) = Analysis(sqlite).estimates(SURVEY, targets=wanted, method="kl", **asked)["questions"][0]["rows"]
+    (bound,) = Analysis(sqlite).estimates(SURVEY, targets=wanted, method="kl", **asked)[
+        "questions"
+    ][0]["rows"]
     assert bound["low"] < told["estimate"] < bound["high"]
     assert (bound["se"], "interval_unknown" in bound["flags"]) == (None, False)
     assert Analysis(sqlite).replay(json.loads(encode(found))) == encode(found)
@@ -99,7 +115,9 @@ HALF = DenseMechanism(4, ((12, 4), (4, 12)))
 def test_a_ratio_by_an_estimated_zero_keeps_its_row(sqlite: Database, method: str) -> None:
     _received(sqlite, HALF, (75, 25))
     wanted = {"b-0": {"odds": {"of": {"c0": 1}, "over": {"c1": 1}}}}
-    (told,) = Analysis(sqlite).estimates(SURVEY, targets=wanted, method=method)["questions"][0]["rows"]
+    (told,) = Analysis(sqlite).estimates(SURVEY, targets=wanted, method=method)["questions"][0][
+        "rows"
+    ]
     assert [told[name] for name in ("estimate", "se", "margin", "low", "high")] == [None] * 5
     assert "unbounded" in told["flags"]
     assert "score_instead" not in told["flags"]
@@ -108,11 +126,15 @@ def test_a_ratio_by_an_estimated_zero_keeps_its_row(sqlite: Database, method: st
 def test_a_denominator_that_is_always_zero_is_refused(sqlite: Database) -> None:
     _received(sqlite, HALF, (75, 25))
     with pytest.raises(InvalidInput, match="denominator is 0") as refused:
-        Analysis(sqlite).estimates(SURVEY, targets={"b-0": {"x": {"of": {"c0": 1}, "over": {"c1": 0}}}})
+        Analysis(sqlite).estimates(
+            SURVEY, targets={"b-0": {"x": {"of": {"c0": 1}, "over": {"c1": 0}}}}
+        )
     assert refused.value.field == "targets.b-0.x"
 
 
-def test_what_is_known_without_reports_has_no_flag_of_few_and_a_share_is_one_by_any_name(sqlite: Database) -> None:
+def test_what_is_known_without_reports_has_no_flag_of_few_and_a_share_is_one_by_any_name(
+    sqlite: Database,
+) -> None:
     _received(sqlite, dense(2, 2, Random(1)), (300, 0))
     plain = Analysis(sqlite).estimates(SURVEY)["questions"][0]["rows"]
     assert all({"few_informative", "outside_unit_interval"} <= set(row["flags"]) for row in plain)
@@ -165,15 +187,21 @@ def test_the_page_of_flags_names_them_all(root: Path) -> None:
 
 
 def test_a_population_takes_its_share_of_the_sampling_error(sqlite: Database) -> None:
-    counts, people = (100, 60, 100, 60), 500  # as often as even shares have it: the floor of the error is the error
+    counts, people = (
+        (100, 60, 100, 60),
+        500,
+    )  # as often as even shares have it: the floor of the error is the error
     document = _received(sqlite, SPARE, counts)
     whole, drawn = (
-        Analysis(sqlite).estimates(SURVEY, **asked)["questions"][0]["rows"][0] for asked in ({}, {"population": people})
+        Analysis(sqlite).estimates(SURVEY, **asked)["questions"][0]["rows"][0]
+        for asked in ({}, {"population": people})
     )
     assert drawn["estimate"] == whole["estimate"]
     assert drawn["se_privacy"] == pytest.approx(whole["se_privacy"])
     assert drawn["se_sampling"] == pytest.approx(whole["se_sampling"] * (1 - 320 / people) ** 0.5)
-    assert drawn["se"] == pytest.approx((drawn["se_privacy"] ** 2 + drawn["se_sampling"] ** 2) ** 0.5)
+    assert drawn["se"] == pytest.approx(
+        (drawn["se_privacy"] ** 2 + drawn["se_sampling"] ** 2) ** 0.5
+    )
     assert drawn["margin"] < whole["margin"]
     expected = estimate(document.blocks[0].mechanism, counts, population=people)
     assert drawn["worst_case_se"] == expected.worst_case_se[0]

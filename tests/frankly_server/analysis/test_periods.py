@@ -26,9 +26,15 @@ Sent = list[tuple[str, str, tuple[Any, ...]]]
 """(day, region, symbols) of every report, which only the test knows."""
 
 
-def _collect(database: Database, days: int = 24, a_day: int = 30) -> tuple[SurveyDocument, list[Mechanism], Sent]:
+def _collect(
+    database: Database, days: int = 24, a_day: int = 30
+) -> tuple[SurveyDocument, list[Mechanism], Sent]:
     rng = Random(11)
-    drawn = [dense(3, 4, rng), UnaryMechanism(48, 4, D // 2, D // 8), UnaryMechanism(48, 12, D // 2, D // 8)]
+    drawn = [
+        dense(3, 4, rng),
+        UnaryMechanism(48, 4, D // 2, D // 8),
+        UnaryMechanism(48, 12, D // 2, D // 8),
+    ]
     blocks = [block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn)]
     document = put(database, replace(survey(*blocks), strata=(question("region", *REGIONS),)))
     sent: Sent = []
@@ -37,8 +43,12 @@ def _collect(database: Database, days: int = 24, a_day: int = 30) -> tuple[Surve
         fresh = []
         for _ in range(a_day):
             region = rng.choice(REGIONS)
-            symbols = tuple(m.symbol_json(m.sample(rng.randrange(m.answers), rng.getrandbits)) for m in drawn)
-            fresh.append(replace(row(*symbols, document=document.digest), strata=f'{{"region":"{region}"}}'))
+            symbols = tuple(
+                m.symbol_json(m.sample(rng.randrange(m.answers), rng.getrandbits)) for m in drawn
+            )
+            fresh.append(
+                replace(row(*symbols, document=document.digest), strata=f'{{"region":"{region}"}}')
+            )
             sent.append((day, region, symbols))
         released(database, document, fresh, day)
     return document, drawn, sent
@@ -47,7 +57,9 @@ def _collect(database: Database, days: int = 24, a_day: int = 30) -> tuple[Surve
 def _alone(mechanism: Mechanism, prior: tuple[int, ...], symbols: list[Any]) -> Any:
     """The estimate from these reports' symbols of one block, counted here."""
     if isinstance(mechanism, UnaryMechanism):
-        return estimate(mechanism, SetCounts.of_symbols(mechanism.answers, Counter(int(s, 16) for s in symbols)))
+        return estimate(
+            mechanism, SetCounts.of_symbols(mechanism.answers, Counter(int(s, 16) for s in symbols))
+        )
     seen = Counter(number(mechanism, s) for s in symbols)
     return estimate(mechanism, [seen[y] for y in range(mechanism.reports)], design_prior=prior)
 
@@ -81,11 +93,19 @@ def test_periods_are_estimated_from_their_own_reports(sqlite: Database, by: str)
             asked = told[document.blocks[b].questions[0].id, tuple(sorted(label))]
             assert asked["n"] == len(symbols)
             if len(symbols) < document.min_reports:
-                assert (asked["status"], asked["rows"], asked["needed"]) == ("insufficient", [], document.min_reports)
+                assert (asked["status"], asked["rows"], asked["needed"]) == (
+                    "insufficient",
+                    [],
+                    document.min_reports,
+                )
                 continue
             some += 1
-            expected = _alone(mechanism, document.blocks[b].design_prior, [each[b] for each in symbols])
-            assert [r["estimate"] for r in asked["rows"]] == pytest.approx(expected.unbiased, abs=1e-12)
+            expected = _alone(
+                mechanism, document.blocks[b].design_prior, [each[b] for each in symbols]
+            )
+            assert [r["estimate"] for r in asked["rows"]] == pytest.approx(
+                expected.unbiased, abs=1e-12
+            )
             assert [r["se"] for r in asked["rows"]] == pytest.approx(expected.se, abs=1e-12)
             assert {r["by"] for r in asked["rows"]} == {" ".join(f"{k}={v}" for k, v in label)}
             assert {r["n"] for r in asked["rows"]} == {len(symbols)}
@@ -128,7 +148,8 @@ def test_some_days_are_estimated_from_their_own_reports(
 
 
 @pytest.mark.parametrize(
-    "asked", [{"by": "week"}, {"by": "month,region", "until": "2027-01-03"}, {"since": "2026-12-30"}]
+    "asked",
+    [{"by": "week"}, {"by": "month,region", "until": "2027-01-03"}, {"since": "2026-12-30"}],
 )
 def test_periods_replay_byte_for_byte(sqlite: Database, asked: dict[str, str]) -> None:
     _collect(sqlite)
@@ -150,7 +171,9 @@ def test_versions_are_pooled_within_a_period(sqlite: Database) -> None:
     assert one["documents"] == [first.digest, second.digest]
     assert "pooled" in one["rows"][0]["flags"]
     assert two["documents"] == [second.digest]
-    expected = estimate(second.blocks[0].mechanism, [50, 50], design_prior=second.blocks[0].design_prior)
+    expected = estimate(
+        second.blocks[0].mechanism, [50, 50], design_prior=second.blocks[0].design_prior
+    )
     assert two["rows"][0]["estimate"] == pytest.approx(expected.unbiased[0])
 
 
@@ -163,9 +186,21 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "no day of the calendar": ({"until": "2026-02-30"}, "field_type", "until"),
     "a short date": ({"since": "20260601"}, "field_type", "since"),
     "a number": ({"since": 20260601}, "field_type", "since"),
-    "the last before the first": ({"since": "2026-06-02", "until": "2026-06-01"}, "field_type", "until"),
-    "several blocks together": ({"targets": ["b0-0", "b1-0"], "by": "day"}, "unsupported", "targets"),
-    "several blocks of some days": ({"targets": ["b0-0", "b1-0"], "since": "2026-06-01"}, "unsupported", "targets"),
+    "the last before the first": (
+        {"since": "2026-06-02", "until": "2026-06-01"},
+        "field_type",
+        "until",
+    ),
+    "several blocks together": (
+        {"targets": ["b0-0", "b1-0"], "by": "day"},
+        "unsupported",
+        "targets",
+    ),
+    "several blocks of some days": (
+        {"targets": ["b0-0", "b1-0"], "since": "2026-06-01"},
+        "unsupported",
+        "targets",
+    ),
 }
 
 
@@ -181,7 +216,12 @@ def test_periods_that_cannot_be(sqlite: Database, name: str) -> None:
 def test_more_tables_than_an_answer_holds_are_refused(sqlite: Database) -> None:
     document = put(sqlite, survey(ldp_block("affair", "1")))
     for day in range(1001):
-        released(sqlite, document, [row(0, document=document.digest)], (FIRST + timedelta(days=day)).isoformat())
+        released(
+            sqlite,
+            document,
+            [row(0, document=document.digest)],
+            (FIRST + timedelta(days=day)).isoformat(),
+        )
     with pytest.raises(InvalidInput, match="longer periods") as refused:
         Analysis(sqlite).estimates(SURVEY, by="day")
     assert refused.value.code == "unsupported"

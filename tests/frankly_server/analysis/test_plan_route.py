@@ -33,7 +33,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 def asked_of(name: str) -> dict[str, Any]:
     """The design input of a case of every mechanism, without what belongs to a survey file."""
-    given = {key: value for key, value in CASES[name].items() if key not in ("choices", "accept_unidentifiable")}
+    given = {
+        key: value
+        for key, value in CASES[name].items()
+        if key not in ("choices", "accept_unidentifiable")
+    }
     if "robust" in given:  # survey files write numbers as texts
         given["robust"] = {**given["robust"], "order": int(given["robust"]["order"])}
     joint = given.pop("joint", [list(range(1, prod(CASES[name]["choices"]) + 1))])
@@ -50,7 +54,9 @@ def ask(site: Site, body: Any, key: str | None = None, kind: str = "application/
     {**GRR, "solve_for": "n", "margin": 0.05, "frontier": 3},
     {**WARNER, "solve_for": "margin", "n": 400, "population": 1000},
 ])  # fmt: skip
-def test_the_answer_is_the_commands_and_of_the_declared_shape(site: Site, body: dict[str, Any]) -> None:
+def test_the_answer_is_the_commands_and_of_the_declared_shape(
+    site: Site, body: dict[str, Any]
+) -> None:
     answer = ask(site, body)
     assert answer.status_code == 200
     check_declared(site.client.get("/openapi.json").json, "/v1/plan", "POST", answer)
@@ -70,8 +76,12 @@ def margin_of_shares(found: dict[str, Any], prior: list[list[int]], n: int) -> f
     if np.linalg.matrix_rank(Q, tol=1e-9) < len(Q):
         return None
     weighted = Q / (p / p.sum() @ Q)
-    if found["kind"] == "unary":  # bit by bit: (1{x in y} − flip) / (keep − flip), what lacks to 1 spread evenly
-        ones = np.array([[int(symbol, 16) >> x & 1 for symbol in found["symbols"]] for x in range(len(Q))])
+    if (
+        found["kind"] == "unary"
+    ):  # bit by bit: (1{x in y} − flip) / (keep − flip), what lacks to 1 spread evenly
+        ones = np.array(
+            [[int(symbol, 16) >> x & 1 for symbol in found["symbols"]] for x in range(len(Q))]
+        )
         chances = Q @ ones.T
         V = (ones - chances[0, 1]) / (chances[0, 0] - chances[0, 1])
         V += (1 - V.sum(axis=0)) / len(V)
@@ -79,7 +89,8 @@ def margin_of_shares(found: dict[str, Any], prior: list[list[int]], n: int) -> f
         V = np.linalg.pinv(weighted @ Q.T) @ weighted
     squares, s = Q @ (V**2).T, np.linspace(0, 1, 100_001)
     worst = max(
-        float((s * squares[t, t] + (1 - s) * np.delete(squares[:, t], t).max() - s**2).max()) for t in range(len(Q))
+        float((s * squares[t, t] + (1 - s) * np.delete(squares[:, t], t).max() - s**2).max())
+        for t in range(len(Q))
     )
     return float(norm.ppf(0.975)) * (worst / n) ** 0.5
 
@@ -91,12 +102,18 @@ def test_every_mechanism_is_planned_with(name: str, site: Site) -> None:
     expected = margin_of_shares(designed, body["prior"]["joint"], 1000)
     answer = ask(site, body)
     if expected is None:
-        assert (answer.status_code, answer.json["code"], answer.json["field"]) == (422, "not_identifiable", "targets")
+        assert (answer.status_code, answer.json["code"], answer.json["field"]) == (
+            422,
+            "not_identifiable",
+            "targets",
+        )
         return
     assert answer.status_code == 200
     check_declared(site.client.get("/openapi.json").json, "/v1/plan", "POST", answer)
     assert answer.json["margin"] == pytest.approx(expected, rel=1e-6)
-    back = ask(site, {**asked_of(name), "solve_for": "n", "margin": 1.0000001 * answer.json["margin"]}).json
+    back = ask(
+        site, {**asked_of(name), "solve_for": "n", "margin": 1.0000001 * answer.json["margin"]}
+    ).json
     assert back["n"] == pytest.approx(1000, abs=1)
 
 

@@ -36,7 +36,9 @@ def grr(answers: int, epsilon: float) -> DenseMechanism:
     """Randomised response."""
     off = int(2**40 / (exp(epsilon) + answers - 1))
     on = 2**40 - (answers - 1) * off
-    return DenseMechanism(40, tuple(tuple(on if x == y else off for y in range(answers)) for x in range(answers)))
+    return DenseMechanism(
+        40, tuple(tuple(on if x == y else off for y in range(answers)) for x in range(answers))
+    )
 
 
 LIP = DenseMechanism(8, ((92, 30, 42, 92), (56, 66, 42, 92), (56, 30, 100, 70), (38, 48, 64, 106)))
@@ -55,10 +57,14 @@ def block_of(mechanism: Mechanism, prior: tuple[int, ...]) -> Block:
     )
 
 
-def part(mechanism: DenseMechanism, counts: Sequence[int], prior: tuple[int, ...] | None = None) -> Part:
+def part(
+    mechanism: DenseMechanism, counts: Sequence[int], prior: tuple[int, ...] | None = None
+) -> Part:
     """A document that asked one question, and its counts."""
     block = block_of(mechanism, prior or (1,) * mechanism.answers)
-    return Part((block,), sum(counts), {(y,): n for y, n in enumerate(counts)}, shares(mechanism.answers))
+    return Part(
+        (block,), sum(counts), {(y,): n for y, n in enumerate(counts)}, shares(mechanism.answers)
+    )
 
 
 def law(mechanism: DenseMechanism) -> FloatArray:
@@ -77,7 +83,10 @@ def test_a_table_of_a_set_and_of_a_product_is_that_of_all_factors() -> None:
     product = ProductMechanism((table, table))
     blocks = (block_of(unary, (1, 2)), block_of(product, (1, 1, 1, 3)))
     tally: dict[tuple[int, ...], int] = {
-        (mask, y, z): 20 + 3 * mask + 5 * y + 7 * z for mask in range(4) for y in (0, 1) for z in (0, 1)
+        (mask, y, z): 20 + 3 * mask + 5 * y + 7 * z
+        for mask in range(4)
+        for y in (0, 1)
+        for z in (0, 1)
     }
     n = sum(tally.values())
     pooled = pool([Part(blocks, n, tally, shares(8))], Request())
@@ -88,7 +97,8 @@ def test_a_table_of_a_set_and_of_a_product_is_that_of_all_factors() -> None:
 
 # mechanism, truth and reports of both versions
 DIFFERENT: dict[
-    str, tuple[tuple[DenseMechanism, Sequence[float], int], tuple[DenseMechanism, Sequence[float], int]]
+    str,
+    tuple[tuple[DenseMechanism, Sequence[float], int], tuple[DenseMechanism, Sequence[float], int]],
 ] = {
     "alike in size": ((grr(4, 1), FIRST, 20_000), (LIP, SECOND, 20_000)),
     "few after many": ((grr(4, 0.5), FIRST, 20_000), (grr(4, 4), SECOND, 2_000)),
@@ -103,13 +113,18 @@ def both(name: str, **asked: Any) -> tuple[Pooled, list[Part]]:
 
 @pytest.mark.parametrize("weights", ["respondents", "inverse-variance"])
 @pytest.mark.parametrize("name", DIFFERENT)
-def test_versions_that_differ_are_flagged_and_a_pooled_share_lies_between_its_parts(name: str, weights: str) -> None:
+def test_versions_that_differ_are_flagged_and_a_pooled_share_lies_between_its_parts(
+    name: str, weights: str
+) -> None:
     pooled, parts = both(name, weights=weights)
     assert pooled.flags[:2] == ("pooled", "versions_differ")
     assert pooled.versions_p is not None
     assert pooled.versions_p < 1e-6
     values = np.array(
-        [estimate(each.mechanism, each.counts, design_prior=each.design_prior).unbiased for each in parts]
+        [
+            estimate(each.mechanism, each.counts, design_prior=each.design_prior).unbiased
+            for each in parts
+        ]
     )
     assert np.all(values.min(axis=0) - 1e-12 <= np.array(pooled.value))
     assert np.all(np.array(pooled.value) <= values.max(axis=0) + 1e-12)
@@ -121,12 +136,19 @@ def test_what_is_shown_is_the_mean_of_all_respondents(name: str) -> None:
     truth = sum(n * np.array(p) for _, p, n in DIFFERENT[name]) / sum(each.n for each in parts)
     np.testing.assert_allclose(np.array(pooled.value, dtype=float), truth, atol=1e-3)
     assert sum(v or 0 for v in pooled.value) == pytest.approx(1)
-    errors = [estimate(each.mechanism, each.counts, design_prior=each.design_prior) for each in parts]
+    errors = [
+        estimate(each.mechanism, each.counts, design_prior=each.design_prior) for each in parts
+    ]
     for t, se in enumerate(pooled.se):
-        own = [each.n / pooled.n * (error.se[t] or 0) for each, error in zip(parts, errors, strict=True)]
+        own = [
+            each.n / pooled.n * (error.se[t] or 0)
+            for each, error in zip(parts, errors, strict=True)
+        ]
         assert se == pytest.approx(np.hypot(*own))
     assert pooled.covariance is not None
-    np.testing.assert_allclose(np.sqrt(np.diagonal(pooled.covariance)), np.array(pooled.se, dtype=float))
+    np.testing.assert_allclose(
+        np.sqrt(np.diagonal(pooled.covariance)), np.array(pooled.se, dtype=float)
+    )
 
 
 def test_versions_that_agree_are_not_flagged() -> None:
@@ -146,7 +168,10 @@ def test_the_statistic_is_that_of_all_differences(answers: int, versions: int) -
     rng = np.random.default_rng(10 * answers + versions)
     centre = np.eye(answers) - 1 / answers
     values = [rng.dirichlet(np.ones(answers)) for _ in range(versions)]
-    covariances = [centre @ (M := rng.normal(size=(answers, answers + 2))) @ M.T @ centre for _ in range(versions)]
+    covariances = [
+        centre @ (M := rng.normal(size=(answers, answers + 2))) @ M.T @ centre
+        for _ in range(versions)
+    ]
     k = answers - 1
     differences = np.concatenate([(x - values[0])[:k] for x in values[1:]])
     whole = np.kron(np.ones((versions - 1, versions - 1)), covariances[0][:k, :k])
@@ -182,14 +207,20 @@ def test_of_versions_that_are_alike_five_in_a_hundred_are_flagged(name: str, ful
     mechanisms, sizes, truth = SIZED[name]
     runs, rng, flagged = 4000 if full else 400, np.random.default_rng(97), 0
     rates = [np.array(truth) @ law(mechanism) for mechanism in mechanisms]
-    worst = [estimate(m, [n] + [0] * (m.reports - 1)).worst_case_se for m, n in zip(mechanisms, sizes, strict=True)]
+    worst = [
+        estimate(m, [n] + [0] * (m.reports - 1)).worst_case_se
+        for m, n in zip(mechanisms, sizes, strict=True)
+    ]
     assert min(n * rate.min() for n, rate in zip(sizes, rates, strict=True)) >= 5
     draws = [rng.multinomial(n, rate, size=runs) for n, rate in zip(sizes, rates, strict=True)]
     for counts in zip(*draws, strict=True):
-        parts = [part(m, [int(c) for c in each]) for m, each in zip(mechanisms, counts, strict=True)]
+        parts = [
+            part(m, [int(c) for c in each]) for m, each in zip(mechanisms, counts, strict=True)
+        ]
         seen = [each.evidence(each.targets) for each in parts]
         told: list[Any] = [
-            SimpleNamespace(unbiased=each.exact, worst_case_se=error) for each, error in zip(seen, worst, strict=True)
+            SimpleNamespace(unbiased=each.exact, worst_case_se=error)
+            for each, error in zip(seen, worst, strict=True)
         ]
         test = homogeneity_of(parts, seen, told)
         assert test is not None
@@ -210,7 +241,9 @@ def test_weights_by_inverse_variance_do_not_look_at_answers_and_have_the_least_v
         for _ in range(2):
             mechanism, n = random_mechanism(rng, a, a + rng.randint(0, 2)), rng.randint(100, 10_000)
             rest = [0] * (mechanism.reports - 1)
-            V = np.array([[float(v) for v in row or ()] for row in decoder(mechanism, shares(a), prior).rows])
+            V = np.array(
+                [[float(v) for v in row or ()] for row in decoder(mechanism, shares(a), prior).rows]
+            )
             rates = p @ law(mechanism)
             parts.append(part(mechanism, [n, *rest], prior))
             other.append(part(mechanism, [*rest, n], prior))
@@ -234,7 +267,11 @@ def test_a_target_that_does_not_vary_weighs_by_respondents() -> None:
 
 
 ONE = Fraction(1)
-CONSTANT: dict[str, Any] = {"everybody": ((ONE,) * 4,), "nobody": ((Fraction(0),) * 4,), "a tenth": ((ONE / 10,) * 4,)}
+CONSTANT: dict[str, Any] = {
+    "everybody": ((ONE,) * 4,),
+    "nobody": ((Fraction(0),) * 4,),
+    "a tenth": ((ONE / 10,) * 4,),
+}
 
 
 @pytest.mark.parametrize("weights", ["respondents", INVERSE_VARIANCE])
@@ -242,7 +279,9 @@ CONSTANT: dict[str, Any] = {"everybody": ((ONE,) * 4,), "nobody": ((Fraction(0),
 def test_versions_cannot_differ_in_what_does_not_vary(name: str, weights: str) -> None:
     """Alone it has no test; beside a share it leaves that one's."""
     parts = [expected(grr(4, 1), FIRST, 1_000), expected(grr(4, 2), SECOND, 2_000)]
-    alone = pool([replace(each, targets=CONSTANT[name]) for each in parts], Request(weights=weights))
+    alone = pool(
+        [replace(each, targets=CONSTANT[name]) for each in parts], Request(weights=weights)
+    )
     assert alone.value == pytest.approx((float(CONSTANT[name][0][0]),))
     assert (alone.versions_p, "versions_differ" in alone.flags) == (None, False)
     share = ((ONE, *CONSTANT[name][0][1:]),) if name == "nobody" else ((ONE, *(Fraction(0),) * 3),)
@@ -258,4 +297,6 @@ def test_a_census_of_open_answers_is_compared() -> None:
     openly = DenseMechanism(4, ((16, 0), (0, 16)))
     pooled = pool([part(openly, [60, 40]), part(openly, [30, 70])], Request(census=True))
     assert pooled.se == (0, 0)
-    assert pooled.versions_p == pytest.approx(stats.chi2_contingency([[60, 40], [30, 70]], correction=False).pvalue)
+    assert pooled.versions_p == pytest.approx(
+        stats.chi2_contingency([[60, 40], [30, 70]], correction=False).pvalue
+    )

@@ -23,7 +23,10 @@ from tests.frankly_server.samples import SURVEY, put, released, row
 
 
 def _receive(
-    database: Database, document: SurveyDocument, cells: dict[tuple[int, ...], int], stratum: str = ""
+    database: Database,
+    document: SurveyDocument,
+    cells: dict[tuple[int, ...], int],
+    stratum: str = "",
 ) -> None:
     """Store whole reports and release them."""
     from dataclasses import replace
@@ -41,7 +44,9 @@ PAIRS = {(0, 0): 90, (0, 1): 40, (1, 0): 30, (1, 1): 60}
 
 @pytest.fixture
 def two(sqlite: Database) -> Database:
-    _receive(sqlite, put(sqlite, survey(ldp_block("affair", "1"), ldp_block("marriage", "2"))), PAIRS)
+    _receive(
+        sqlite, put(sqlite, survey(ldp_block("affair", "1"), ldp_block("marriage", "2"))), PAIRS
+    )
     return sqlite
 
 
@@ -61,20 +66,33 @@ def test_a_cross_tab_is_the_pair_table_decoded_on_both_sides(two: Database) -> N
     decoded = np.array([
         np.outer(_inverse(on[0])[:, y], _inverse(on[1])[:, z]).ravel() for (y, z), n in PAIRS.items() for _ in range(n)
     ])  # fmt: skip
-    np.testing.assert_allclose([r["se"] for r in told["rows"]], decoded.std(axis=0, ddof=1) / np.sqrt(220), rtol=1e-9)
+    np.testing.assert_allclose(
+        [r["se"] for r in told["rows"]], decoded.std(axis=0, ddof=1) / np.sqrt(220), rtol=1e-9
+    )
     one_way = Analysis(two).estimates(SURVEY)["questions"]
-    np.testing.assert_allclose(found.sum(axis=1), [r["estimate"] for r in one_way[0]["rows"]], atol=1e-12)
-    np.testing.assert_allclose(found.sum(axis=0), [r["estimate"] for r in one_way[1]["rows"]], atol=1e-12)
+    np.testing.assert_allclose(
+        found.sum(axis=1), [r["estimate"] for r in one_way[0]["rows"]], atol=1e-12
+    )
+    np.testing.assert_allclose(
+        found.sum(axis=0), [r["estimate"] for r in one_way[1]["rows"]], atol=1e-12
+    )
 
 
 def test_combinations_and_ratios(two: Database) -> None:
-    wanted = {"affair": {"yes minus no": {"yes": 1, "no": -1}, "odds": {"of": {"yes": 1}, "over": {"no": 1}}}}
+    wanted = {
+        "affair": {
+            "yes minus no": {"yes": 1, "no": -1},
+            "odds": {"of": {"yes": 1}, "over": {"no": 1}},
+        }
+    }
     plain = Analysis(two).estimates(SURVEY)["questions"][0]
     (told,) = Analysis(two).estimates(SURVEY, targets=wanted)["questions"]
     no, yes = (r["estimate"] for r in plain["rows"])
     difference, odds = told["rows"]
     assert difference["estimate"] == pytest.approx(yes - no)
-    assert difference["se"] == pytest.approx(2 * plain["rows"][0]["se"])  # the shares mirror each other
+    assert difference["se"] == pytest.approx(
+        2 * plain["rows"][0]["se"]
+    )  # the shares mirror each other
     assert odds["estimate"] == pytest.approx(yes / no)
     # d(p/(1−p)) = dp/(1−p)²
     assert odds["se"] == pytest.approx(plain["rows"][0]["se"] / no**2)
@@ -98,15 +116,17 @@ def test_percentages_of_a_cross_tab_are_cells_over_their_rows_or_columns(
     # Fieller's interval by its definition, with the variance of the sample of decoded reports.
     covariance = np.array(cells["covariance"])
     flat = [(i, j) for i in (0, 1) for j in (0, 1)]
-    (plain,) = Analysis(two).estimates(SURVEY, targets=["affair", "marriage"], percent=percent, method="clt")[
-        "questions"
-    ]
+    (plain,) = Analysis(two).estimates(
+        SURVEY, targets=["affair", "marriage"], percent=percent, method="clt"
+    )["questions"]
     for place, each in zip(flat, plain["rows"], strict=True):
         of = np.array([float(other == place) for other in flat])
         over = np.array([float(other[1 - axis] == place[1 - axis]) for other in flat])
         for end in (each["low"], each["high"]):
             w = of - end * over
-            assert (w @ table.ravel()) ** 2 == pytest.approx(1.959963984540054**2 * (w @ covariance @ w))
+            assert (w @ table.ravel()) ** 2 == pytest.approx(
+                1.959963984540054**2 * (w @ covariance @ w)
+            )
         assert each["low"] < each["estimate"] < each["high"]
     for wide, narrow in zip(told["rows"], plain["rows"], strict=True):
         assert wide["low"] <= narrow["low"]
@@ -116,7 +136,9 @@ def test_percentages_of_a_cross_tab_are_cells_over_their_rows_or_columns(
     assert [line["choice"] for line in lines] == names[percent][1]
 
 
-def test_a_pooled_percentage_lies_between_its_versions_where_every_denominator_is_above_0(sqlite: Database) -> None:
+def test_a_pooled_percentage_lies_between_its_versions_where_every_denominator_is_above_0(
+    sqlite: Database,
+) -> None:
     first = put(sqlite, survey(ldp_block("affair", "1"), ldp_block("marriage", "2")))
     blocks = (ldp_block("affair", "2"), ldp_block("marriage", "1"))
     second = put(sqlite, survey(*blocks, version=2, prev=first.digest))
@@ -124,7 +146,9 @@ def test_a_pooled_percentage_lies_between_its_versions_where_every_denominator_i
     _receive(sqlite, second, {(0, 0): 100, (0, 1): 70, (1, 0): 20, (1, 1): 90})
     asked: dict[str, Any] = {"targets": ["affair", "marriage"], "percent": "row"}
     (pooled,) = Analysis(sqlite).estimates(SURVEY, **asked)["questions"]
-    apart = [q["rows"] for q in Analysis(sqlite).estimates(SURVEY, by="version", **asked)["questions"]]
+    apart = [
+        q["rows"] for q in Analysis(sqlite).estimates(SURVEY, by="version", **asked)["questions"]
+    ]
     assert len(apart) == 2
     for mean, one, other in zip(pooled["rows"], *apart, strict=True):
         low, high = sorted((one["estimate"], other["estimate"]))
@@ -191,7 +215,12 @@ def test_later_releases_change_no_earlier_result(two: Database) -> None:
         assert Analysis(two).replay(json.loads(each)) == each
 
 
-REPLAYED: list[dict[str, Any]] = [{}, {"by": "day"}, {"targets": ["affair", "marriage"]}, {"until": "2026-06-02"}]
+REPLAYED: list[dict[str, Any]] = [
+    {},
+    {"by": "day"},
+    {"targets": ["affair", "marriage"]},
+    {"until": "2026-06-02"},
+]
 
 
 def test_a_changed_release_does_not_replay(two: Database) -> None:
@@ -217,7 +246,9 @@ def test_parquet_holds_the_same_lines(two: Database) -> None:
     found = Analysis(two).estimates(SURVEY)
     table = parquet.read_table(io.BytesIO(to_parquet(found)))
     assert tuple(table.column_names) == COLUMNS
-    assert table.column("estimate").to_pylist() == [r["estimate"] for q in found["questions"] for r in q["rows"]]
+    assert table.column("estimate").to_pylist() == [
+        r["estimate"] for q in found["questions"] for r in q["rows"]
+    ]
 
 
 BAD: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -225,24 +256,51 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "a question twice": ({"targets": ["affair", "affair"]}, "targets_invalid", "targets"),
     "a number": ({"targets": 5}, "targets_invalid", "targets"),
     "nothing": ({"targets": {}}, "targets_invalid", "targets"),
-    "an unknown choice": ({"targets": {"affair": {"x": {"maybe": 1}}}}, "targets_invalid", "targets.affair.x"),
-    "a text as number": ({"targets": {"affair": {"x": {"yes": "one"}}}}, "targets_invalid", "targets.affair.x"),
-    "not finite": ({"targets": {"affair": {"x": {"yes": "NaN"}}}}, "field_type", "targets.affair.x"),
+    "an unknown choice": (
+        {"targets": {"affair": {"x": {"maybe": 1}}}},
+        "targets_invalid",
+        "targets.affair.x",
+    ),
+    "a text as number": (
+        {"targets": {"affair": {"x": {"yes": "one"}}}},
+        "targets_invalid",
+        "targets.affair.x",
+    ),
+    "not finite": (
+        {"targets": {"affair": {"x": {"yes": "NaN"}}}},
+        "field_type",
+        "targets.affair.x",
+    ),
     "no combination": ({"targets": {"affair": {"x": []}}}, "targets_invalid", "targets.affair.x"),
     "an unknown group": ({"by": "height"}, "strata_invalid", "by"),
     "an unknown method": ({"method": "guess"}, "field_type", "method"),
     "percentages of shares": ({"percent": "row"}, "targets_invalid", "percent"),
-    "percentages of one question": ({"percent": "row", "targets": ["affair"]}, "targets_invalid", "percent"),
-    "percentages of nothing": ({"percent": "all", "targets": ["affair", "marriage"]}, "field_type", "percent"),
+    "percentages of one question": (
+        {"percent": "row", "targets": ["affair"]},
+        "targets_invalid",
+        "percent",
+    ),
+    "percentages of nothing": (
+        {"percent": "all", "targets": ["affair", "marriage"]},
+        "field_type",
+        "percent",
+    ),
     "unknown weights": ({"weights": "votes"}, "field_type", "weights"),
-    "weights in a census": ({"weights": "inverse-variance", "census": True}, "unsupported", "weights"),
+    "weights in a census": (
+        {"weights": "inverse-variance", "census": True},
+        "unsupported",
+        "weights",
+    ),
     "weights of percentages": (
         {"weights": "inverse-variance", "percent": "row", "targets": ["affair", "marriage"]},
         "unsupported",
         "weights",
     ),
     "weights of a ratio": (
-        {"weights": "inverse-variance", "targets": {"affair": {"x": {"of": {"yes": 1}, "over": {"no": 1}}}}},
+        {
+            "weights": "inverse-variance",
+            "targets": {"affair": {"x": {"of": {"yes": 1}, "over": {"no": 1}}}},
+        },
         "unsupported",
         "weights",
     ),

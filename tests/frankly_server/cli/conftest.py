@@ -48,11 +48,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def frankly(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Frankly:
+def frankly(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Frankly:
     """Run one command with `stdin` (text) as its input."""
 
     def run(*arguments: str, stdin: str = "") -> Done:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode(errors="surrogateescape"))))
+        monkeypatch.setattr(
+            sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode(errors="surrogateescape")))
+        )
         capsys.readouterr()
         code = front.run([str(argument) for argument in arguments])
         written = capsys.readouterr()
@@ -68,7 +72,11 @@ def survey_file(tmp_path: Path) -> Path:
     text = SURVEY.decode()
     for name, days in (("opens", -1), ("closes", 30), ("expires", 60)):
         start = text.index(f"{name}: ")
-        text = text[:start] + f"{name}: {format_time(now + timedelta(days=days))}" + text[text.index("\n", start) :]
+        text = (
+            text[:start]
+            + f"{name}: {format_time(now + timedelta(days=days))}"
+            + text[text.index("\n", start) :]
+        )
     file = tmp_path / "survey.yaml"
     file.write_text(text)
     return file

@@ -11,13 +11,17 @@ from tests.frankly_server.cli.conftest import Frankly
 from tests.frankly_server.samples import row
 
 
-def test_wrong_counts_are_found_and_made_again(ready: Frankly, survey_file: Path, home: Path) -> None:
+def test_wrong_counts_are_found_and_made_again(
+    ready: Frankly, survey_file: Path, home: Path
+) -> None:
     assert ready("survey", "apply", str(survey_file)).code == 0
     survey = ready("survey", "publish", "habits", "--json").json["survey"]
     database = Database(f"sqlite:///{home / 'frankly.db'}")
     with database.transaction("fill") as tx:
         document = tx.documents.versions(survey)[0]
-        kept = [replace(row(i % 2, i % 2, document=document.digest), survey=survey) for i in range(6)]
+        kept = [
+            replace(row(i % 2, i % 2, document=document.digest), survey=survey) for i in range(6)
+        ]
         tx.reports.add(kept)
         tx.releases.release(survey, document.digest, 1, "2026-06-02T00:00:00Z", is_over=False)
     found = ready("counts", "verify", "--json")
@@ -43,4 +47,8 @@ def test_wrong_counts_are_found_and_made_again(ready: Frankly, survey_file: Path
 def test_a_survey_that_is_not_there_is_told(ready: Frankly) -> None:
     for verb in ("verify", "rebuild"):
         refused = ready("counts", verb, "nobody", "--json")
-        assert (refused.code, refused.problem["code"], refused.problem["field"]) == (3, "survey_unknown", "NAME")
+        assert (refused.code, refused.problem["code"], refused.problem["field"]) == (
+            3,
+            "survey_unknown",
+            "NAME",
+        )

@@ -30,7 +30,9 @@ def test_design_measure_and_estimate_fit_together(frankly: Frankly) -> None:
     assert set(found) >= KEYS
     assert {sum(row) for row in found["weights"]} == {2 ** found["bits"]}
     measured = frankly(
-        "measure", "--json", stdin=json.dumps({"prior": WARNER["prior"], "weights": found["weights"]})
+        "measure",
+        "--json",
+        stdin=json.dumps({"prior": WARNER["prior"], "weights": found["weights"]}),
     ).json
     assert measured["answer_ldp"] == pytest.approx(1, abs=1e-9)
     assert measured["answer_ldp"] <= 1
@@ -46,7 +48,9 @@ def test_every_mechanism_is_planned_with(name: str, frankly: Frankly) -> None:
     told = frankly("plan", "--json", stdin=asked)
     if told.code:  # of merged answers no number of reports tells the shares
         assert (told.code, json.loads(told.err)["code"]) == (3, "not_identifiable")
-        assert not json.loads(frankly("design", "--json", stdin=json.dumps(asked_of(name))).out)["identifiable"]
+        assert not json.loads(frankly("design", "--json", stdin=json.dumps(asked_of(name))).out)[
+            "identifiable"
+        ]
     else:
         expected = plan_json(parse_json(asked.encode(), decimals=True), lambda: 0.0)
         assert told.json == json.loads(json.dumps(expected))
@@ -106,7 +110,9 @@ def test_refusals_are_problem_objects(frankly: Frankly, name: str) -> None:
 def test_the_interface_of_a_real_process() -> None:
     command = [sys.executable, "-m", "frankly_server.cli", "measure", "--json"]
     asked = json.dumps({"prior": {"joint": [[1, 1]]}, "weights": WEIGHTS})
-    done = subprocess.run(command, input=asked, capture_output=True, text=True, check=False, env=os.environ)
+    done = subprocess.run(
+        command, input=asked, capture_output=True, text=True, check=False, env=os.environ
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["answer_ldp"] == pytest.approx(1.0986122886681098)
 
@@ -133,8 +139,13 @@ def test_a_plan_for_plausible_truths_uses_the_prior_of_their_decoder(frankly: Fr
     asked = {"prior": {"joint": [counts]}, "notion": "ldp", "epsilon": "2"}
     asked["truths"] = {"around": "prior", "radius": "0.2"}
     made = frankly("design", "--json", stdin=json.dumps(asked)).json
-    planned = frankly("plan", "--json", stdin=json.dumps(asked | {"solve_for": "margin", "n": 500})).json
-    given = {key: made[key] for key in ("kind", "bits", "weights")} | {"solve_for": "margin", "n": 500}
+    planned = frankly(
+        "plan", "--json", stdin=json.dumps(asked | {"solve_for": "margin", "n": 500})
+    ).json
+    given = {key: made[key] for key in ("kind", "bits", "weights")} | {
+        "solve_for": "margin",
+        "n": 500,
+    }
     margins = [
         frankly("plan", "--json", stdin=json.dumps(given | {"design_prior": prior})).json["margins"]
         for prior in (made["parameters"]["decoder_prior"], counts)

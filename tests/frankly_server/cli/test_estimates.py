@@ -64,6 +64,10 @@ def test_what_comes_with_the_numbers_is_told(counted: Frankly) -> None:
 
 
 def test_simultaneous_margins_by_either_name(counted: Frankly) -> None:
-    asked = [("--simultaneous",), ("--method", "simultaneous"), ("--method", "simultaneous", "--simultaneous")]
+    asked = [
+        ("--simultaneous",),
+        ("--method", "simultaneous"),
+        ("--method", "simultaneous", "--simultaneous"),
+    ]
     one, *others = [counted("estimates", "habits", *each, "--result").out for each in asked]
     assert others == [one, one]

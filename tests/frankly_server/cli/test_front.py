@@ -69,7 +69,11 @@ def raising(error: BaseException) -> Any:
 )
 @pytest.mark.parametrize("as_json", [True, False])
 def test_no_error_shows_a_trace(
-    frankly: Frankly, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, as_json: bool
+    frankly: Frankly,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    as_json: bool,
 ) -> None:
     monkeypatch.setattr(front.cli, "make_context", raising(error))
     done = frankly("survey", "list", *(["--json"] if as_json else []))
@@ -82,7 +86,11 @@ def test_no_error_shows_a_trace(
 
 
 def test_a_refusal_in_words(frankly: Frankly, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front.cli, "make_context", raising(InvalidInput(Problem.PRIOR_SUM, "it sums to 1.3", "prior")))
+    monkeypatch.setattr(
+        front.cli,
+        "make_context",
+        raising(InvalidInput(Problem.PRIOR_SUM, "it sums to 1.3", "prior")),
+    )
     assert frankly("design").err.splitlines() == [
         "frankly: The prior does not sum to one. [prior_sum]",
         "  prior: it sums to 1.3",
@@ -100,7 +108,9 @@ def test_wrong_command_lines_exit_2(frankly: Frankly, arguments: list[str]) -> N
     assert told.problem["code"] == "usage"
 
 
-@pytest.mark.parametrize("verb", [[], *([verb] for verb in front.VERBS), ["keys", "init"], ["survey", "publish"]])
+@pytest.mark.parametrize(
+    "verb", [[], *([verb] for verb in front.VERBS), ["keys", "init"], ["survey", "publish"]]
+)
 def test_every_verb_explains_itself(frankly: Frankly, verb: list[str]) -> None:
     done = frankly(*verb, "--help")
     assert done.code == 0
@@ -109,13 +119,21 @@ def test_every_verb_explains_itself(frankly: Frankly, verb: list[str]) -> None:
 
 def test_the_version_is_that_of_the_packages(frankly: Frankly) -> None:
     done = frankly("--version")
-    assert (done.code, done.out, done.err) == (0, f"frankly {metadata.version('frankly-server')}\n", "")
+    assert (done.code, done.out, done.err) == (
+        0,
+        f"frankly {metadata.version('frankly-server')}\n",
+        "",
+    )
 
 
 def test_an_unknown_setting_is_refused(frankly: Frankly, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRANKLY_DATABSE_URL", "sqlite:///secret-canary.db")
     done = frankly("migrate", "--json")
-    assert (done.code, done.problem["code"], done.problem["field"]) == (3, "unsafe_setting", "FRANKLY_DATABSE_URL")
+    assert (done.code, done.problem["code"], done.problem["field"]) == (
+        3,
+        "unsafe_setting",
+        "FRANKLY_DATABSE_URL",
+    )
     assert "canary" not in done.err
 
 
@@ -133,7 +151,9 @@ def test_commands_that_solve_nothing_import_no_solver() -> None:
     assert not {"scipy", "highspy", "alembic", "flask"} & set(done.stdout.split())
 
 
-def test_a_failure_is_one_object_on_stderr_and_nothing_else(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_is_one_object_on_stderr_and_nothing_else(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FRANKLY_DATABASE_URL", "postgresql://nobody:canary@127.0.0.1:1/none")
     command = [sys.executable, "-m", "frankly_server.cli", "survey", "list", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -19,7 +19,9 @@ def published(ready: Frankly, survey_file: Path) -> str:
     return str(done.json["survey"])
 
 
-def test_a_backup_is_private_checked_and_never_overwritten_by_chance(ready: Frankly, tmp_path: Path) -> None:
+def test_a_backup_is_private_checked_and_never_overwritten_by_chance(
+    ready: Frankly, tmp_path: Path
+) -> None:
     file = tmp_path / "b.zip"
     done = ready("backup", "create", str(file), "--json")
     assert (done.code, done.json["status"]) == (0, "saved"), done.err
@@ -40,7 +42,9 @@ def test_a_backup_moves_a_server(
     monkeypatch.setenv("FRANKLY_DATABASE_URL", f"sqlite:///{tmp_path / 'moved.db'}")
     assert ready("migrate").code == 0
     assert ready("restore", str(file)).code == 0
-    assert [line["survey"] for line in ready("survey", "list", "--json").json["surveys"]] == [survey]
+    assert [line["survey"] for line in ready("survey", "list", "--json").json["surveys"]] == [
+        survey
+    ]
     assert ready("restore", str(file)).code == 6
 
 
@@ -51,7 +55,9 @@ def test_a_damaged_backup_ends_with_code_6(ready: Frankly, tmp_path: Path) -> No
     assert (done.code, done.problem["code"]) == (6, "integrity")
 
 
-def test_erased_reports_are_gone_from_the_file_too(ready: Frankly, survey_file: Path, home: Path) -> None:
+def test_erased_reports_are_gone_from_the_file_too(
+    ready: Frankly, survey_file: Path, home: Path
+) -> None:
     survey = published(ready, survey_file)
     database = Database(f"sqlite:///{home / 'frankly.db'}")
     marker = "c0ffee" * 5 + "00"
@@ -98,7 +104,9 @@ def test_the_doctor_finds_a_new_server_well(ready: Frankly, survey_file: Path) -
     assert "broken" not in ready("doctor").out
 
 
-def test_the_doctor_names_what_is_broken(frankly: Frankly, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_names_what_is_broken(
+    frankly: Frankly, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = findings(frankly, code=6)
     assert (told["database"], told["keys"]) == ("broken", "broken")
     assert not home.exists()  # looking changes nothing
@@ -117,7 +125,9 @@ def test_the_doctor_misses_older_versions_of_the_keys(ready: Frankly, home: Path
     assert "version 2" in keys["words"]
 
 
-def test_the_doctor_finds_wrong_counts_and_open_key_files(ready: Frankly, survey_file: Path, home: Path) -> None:
+def test_the_doctor_finds_wrong_counts_and_open_key_files(
+    ready: Frankly, survey_file: Path, home: Path
+) -> None:
     survey = published(ready, survey_file)
     database = Database(f"sqlite:///{home / 'frankly.db'}")
     with database.transaction("miscount") as tx:

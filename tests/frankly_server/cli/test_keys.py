@@ -45,12 +45,18 @@ def test_api_keys_are_shown_once_and_alone_on_stdout(ready: Frankly, home: Path)
     assert made.out.count("\n") == 1
     assert made.out.strip() not in made.err
     assert made.out.strip().encode() not in (home / "frankly.db").read_bytes()
-    assert ready("keys", "api", "--role", "admin", "--label", "Ada", "--json").json["role"] == "admin"
+    assert (
+        ready("keys", "api", "--role", "admin", "--label", "Ada", "--json").json["role"] == "admin"
+    )
 
 
 def test_a_label_that_cannot_be_shown_is_refused(ready: Frankly) -> None:
     done = ready("keys", "api", "--role", "admin", "--label", "a\u202eb", "--json")
-    assert (done.code, done.problem["code"], done.problem["field"]) == (3, "text_characters", "label")
+    assert (done.code, done.problem["code"], done.problem["field"]) == (
+        3,
+        "text_characters",
+        "label",
+    )
 
 
 def test_migrate_twice_changes_nothing(frankly: Frankly) -> None:
@@ -65,7 +71,9 @@ def test_before_migrating_every_verb_says_what_to_do(frankly: Frankly, home: Pat
         home.mkdir(exist_ok=True)
 
 
-def test_a_database_that_is_down_is_exit_5(frankly: Frankly, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_is_down_is_exit_5(
+    frankly: Frankly, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FRANKLY_DATABASE_URL", "postgresql://nobody:canary@127.0.0.1:1/none")
     done = frankly("survey", "list", "--json")
     assert (done.code, done.problem["code"]) == (5, "unavailable")

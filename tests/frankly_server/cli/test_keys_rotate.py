@@ -17,12 +17,23 @@ from frankly_server.settings import Settings
 from tests.frankly_server.cli.conftest import Done, Frankly
 
 
-def test_a_ceremony_from_the_first_key_to_a_revoked_one(frankly: Frankly, home: Path, tmp_path: Path) -> None:
+def test_a_ceremony_from_the_first_key_to_a_revoked_one(
+    frankly: Frankly, home: Path, tmp_path: Path
+) -> None:
     secret = tmp_path / "passphrase"
     secret.write_text("correct horse battery\n")
     secret.chmod(0o600)
     made = frankly(
-        "keys", "init", "--yes", "--roots", "2", "--root-threshold", "2", "--passphrase-file", secret, "--json"
+        "keys",
+        "init",
+        "--yes",
+        "--roots",
+        "2",
+        "--root-threshold",
+        "2",
+        "--passphrase-file",
+        secret,
+        "--json",
     )
     assert (made.code, made.json["encrypted"], len(made.json["roots"])) == (0, True, 2)
     assert frankly("keys", "rotate", "--yes").code == 3  # the roots are encrypted
@@ -35,9 +46,13 @@ def test_a_ceremony_from_the_first_key_to_a_revoked_one(frankly: Frankly, home: 
     (current,) = [key for key, state in states.items() if state == "in force"]
     stick = tmp_path / "stick.pem"
     (home / "keys" / "root-2.pem").rename(stick)
-    waiting = frankly("keys", "revoke", current[:12], "--passphrase-file", secret, "--yes", "--json").json
+    waiting = frankly(
+        "keys", "revoke", current[:12], "--passphrase-file", secret, "--yes", "--json"
+    ).json
     assert (waiting["in_force"], waiting["old_missing"]) == (False, 1)
-    signed = frankly("keys", "sign", "--root-key", stick, "--passphrase-file", secret, "--json").json
+    signed = frankly(
+        "keys", "sign", "--root-key", stick, "--passphrase-file", secret, "--json"
+    ).json
     assert (signed["version"], signed["in_force"]) == (3, True)
     assert "in force" in frankly("keys", "status").out
     assert frankly("keys", "revoke", "zz", "--yes", "--json").problem["code"] == "not_found"
@@ -45,7 +60,9 @@ def test_a_ceremony_from_the_first_key_to_a_revoked_one(frankly: Frankly, home: 
     assert frankly("keys", "rotate").code == 2  # nobody there to ask
 
 
-def test_what_only_retired_keys_have_signed_is_said_until_it_is_signed_again(ready: Frankly, survey_file: Path) -> None:
+def test_what_only_retired_keys_have_signed_is_said_until_it_is_signed_again(
+    ready: Frankly, survey_file: Path
+) -> None:
     def told() -> tuple[str, int | None, bool]:
         findings = {found["what"]: found for found in ready("doctor", "--json").json["findings"]}
         plain, as_json = ready("keys", "status"), ready("keys", "status", "--json").json
@@ -92,7 +109,9 @@ def url(ready: Frankly, home: Path) -> Iterator[str]:
     services.close()
 
 
-def test_a_witness_and_an_audit_from_outside(ready: Frankly, survey_file: Path, url: str, tmp_path: Path) -> None:
+def test_a_witness_and_an_audit_from_outside(
+    ready: Frankly, survey_file: Path, url: str, tmp_path: Path
+) -> None:
     shown = ready("witness", "--name", "w.example", "--show")
     assert (shown.code, shown.out.startswith("w.example=")) == (0, True)
     assert ready("keys", "rotate", "--witness", shown.out.strip(), "--yes").code == 0

@@ -21,7 +21,9 @@ def test_release_says_when_and_releases_now(ready: Frankly, survey_file: Path, h
     database = Database(f"sqlite:///{home / 'frankly.db'}")
     with database.transaction("fill") as tx:
         (document,) = tx.documents.versions(survey)
-        tx.reports.add([replace(row(i % 2, i % 3, document=document.digest), survey=survey) for i in range(30)])
+        tx.reports.add(
+            [replace(row(i % 2, i % 3, document=document.digest), survey=survey) for i in range(30)]
+        )
     told = ready("release", "--json")
     assert (told.code, told.json["released"]) == (0, None)
     assert told.json["next"]["day"].endswith("T00:00:00Z")
@@ -50,12 +52,19 @@ def test_servers_release_by_themselves(ready: Frankly, monkeypatch: pytest.Monke
         run(server)
 
     monkeypatch.setattr(Releasing, "wake", wake)
-    monkeypatch.setattr(logs, "configure", lambda **_: None)  # it would hold this test's stderr for all that follow
+    monkeypatch.setattr(
+        logs, "configure", lambda **_: None
+    )  # it would hold this test's stderr for all that follow
     monkeypatch.setattr(Server, "run", run_and_stop)
     assert ready("serve", "--port", "0", "--json").code == 0
     assert len(woken) == 1
     started: list[str] = []
     Production(
-        None, host="127.0.0.1", port=0, threads=1, ready=lambda _port: None, started=lambda: started.append("worker")
+        None,
+        host="127.0.0.1",
+        port=0,
+        threads=1,
+        ready=lambda _port: None,
+        started=lambda: started.append("worker"),
     ).cfg.post_worker_init(None)
     assert started == ["worker"]

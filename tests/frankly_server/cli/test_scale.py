@@ -20,7 +20,9 @@ def test_reports_are_exported_counted_and_compared(
     database = Database(f"sqlite:///{home / 'frankly.db'}")
     with database.transaction("fill") as tx:
         document = tx.documents.versions(survey)[0]
-        kept = [replace(row(i % 2, i % 3, document=document.digest), survey=survey) for i in range(60)]
+        kept = [
+            replace(row(i % 2, i % 3, document=document.digest), survey=survey) for i in range(60)
+        ]
         tx.reports.add(kept)
         tx.releases.release(survey, document.digest, 1, "2026-06-02T00:00:00Z", is_over=False)
     folder = str(tmp_path / "out")
@@ -30,7 +32,13 @@ def test_reports_are_exported_counted_and_compared(
     counted = ready("scale", "count", folder, folder, "--against-database", "--json")
     assert (counted.code, counted.json["reports"], counted.json["duplicates"]) == (0, 60, 60)
     [found] = counted.json["documents"]
-    assert found["counts"] == [[0, "", 0, 30], [0, "", 1, 30], [1, "", 0, 20], [1, "", 1, 20], [1, "", 2, 20]]
+    assert found["counts"] == [
+        [0, "", 0, 30],
+        [0, "", 1, 30],
+        [1, "", 0, 20],
+        [1, "", 1, 20],
+        [1, "", 2, 20],
+    ]
     assert found["pairs"] == [[0, 1, "", i, j, 10] for i in range(2) for j in range(3)]
     estimates = ready("scale", "count", folder, "--estimates").out
     named, unnamed = '"release": 1', '"release": 0'  # exports name no release
@@ -40,7 +48,11 @@ def test_reports_are_exported_counted_and_compared(
     assert joint == ready("estimates", "habits", *crosstab, "--result").out.replace(named, unnamed)
     assert "the database has the same" in ready("scale", "count", folder, "--against-database").out
     refused = ready("scale", "partition", "habits", "--json")
-    assert (refused.code, refused.problem["code"], refused.problem["field"]) == (3, "unsupported", "database_url")
+    assert (refused.code, refused.problem["code"], refused.problem["field"]) == (
+        3,
+        "unsupported",
+        "database_url",
+    )
     with database.engine.begin() as connection:
         connection.execute(pair_counts.update().values(n=99))
     differs = ready("scale", "count", folder, "--against-database", "--json")
@@ -50,7 +62,11 @@ def test_reports_are_exported_counted_and_compared(
 
 def test_bad_requests_are_told(ready: Frankly, tmp_path: Path) -> None:
     unknown = ready("scale", "export", "nobody", str(tmp_path / "x"), "--json")
-    assert (unknown.code, unknown.problem["code"], unknown.problem["field"]) == (3, "survey_unknown", "NAME")
+    assert (unknown.code, unknown.problem["code"], unknown.problem["field"]) == (
+        3,
+        "survey_unknown",
+        "NAME",
+    )
     assert ready("scale", "export", "nobody", str(tmp_path / "x"), "--rows", "0").code == 2
     assert ready("scale", "count").code == 2
     assert ready("scale", "partition", "nobody", "--json").problem["code"] == "survey_unknown"

@@ -18,10 +18,14 @@ COMMAND = [sys.executable, "-m", "frankly_server.cli", "serve", "--port", "0", "
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_it_serves_and_stops_gracefully(ready: Frankly, survey_file: Path, how: signal.Signals) -> None:
+def test_it_serves_and_stops_gracefully(
+    ready: Frankly, survey_file: Path, how: signal.Signals
+) -> None:
     ready("survey", "apply", survey_file)
     survey = ready("survey", "publish", "habits", "--json").json["survey"]
-    with subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         url = json.loads(process.stdout.readline())["url"]
@@ -63,7 +67,9 @@ def test_it_refuses_a_key_that_others_can_read(ready: Frankly, home: Path) -> No
 
 
 @pytest.mark.parametrize(("name", "value"), [("FRANKLY_DEBUG", "true"), ("FLASK_DEBUG", "1")])
-def test_it_refuses_debug(ready: Frankly, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+def test_it_refuses_debug(
+    ready: Frankly, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
     monkeypatch.setenv(name, value)
     done = ready("serve", "--port", "0", "--json")
     assert (done.code, done.problem["code"]) == (3, "unsafe_setting")
@@ -81,5 +87,7 @@ def test_a_port_in_use_is_said_in_words(ready: Frankly) -> None:
 def test_gunicorn_finds_the_application(ready: Frankly, home: Path) -> None:
     """The production factory, loaded as gunicorn loads it."""
     command = [sys.executable, "-m", "gunicorn", "--check-config", "frankly_server.app:wsgi()"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=home, env=os.environ)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=home, env=os.environ
+    )
     assert done.returncode == 0, done.stderr

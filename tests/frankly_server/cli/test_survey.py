@@ -52,7 +52,9 @@ def test_publish_signs_once_and_pins(ready: Frankly, survey_file: Path) -> None:
     assert digest(payload) == found["digest"]
     SurveyDocument.parse(payload).require_private()
     listed = ready("survey", "list", "--json").json["surveys"]
-    assert [(line["name"], line["state"], line["link"]) for line in listed] == [("habits", "open", found["link"])]
+    assert [(line["name"], line["state"], line["link"]) for line in listed] == [
+        ("habits", "open", found["link"])
+    ]
 
 
 def test_publish_shows_a_table_and_ends_with_the_link(ready: Frankly, survey_file: Path) -> None:
@@ -76,10 +78,17 @@ def test_a_notion_without_an_epsilon_shows_none(ready: Frankly, tmp_path: Path) 
     done = ready("survey", "publish", "habits")
     assert done.code == 0
     lines = (line.replace("│", " ").split() for line in done.out.splitlines())
-    cells = {words[0]: words for words in lines if words and words[0] in ("affair", "happy") and len(words) == 7}
+    cells = {
+        words[0]: words
+        for words in lines
+        if words and words[0] in ("affair", "happy") and len(words) == 7
+    }
     assert cells["affair"][2] == "1.0000"
     assert (cells["happy"][2], "inf" in done.out) == ("–", False)
-    blocks = {block["id"]: block["epsilon"] for block in ready("survey", "publish", "habits", "--json").json["blocks"]}
+    blocks = {
+        block["id"]: block["epsilon"]
+        for block in ready("survey", "publish", "habits", "--json").json["blocks"]
+    }
     assert blocks == {"affair": "1.0000", "happy": "inf"}  # machines keep their word
 
 
@@ -105,7 +114,9 @@ def test_a_bad_file_is_refused_by_field(ready: Frankly, survey_file: Path, name:
     assert ready("survey", "list", "--json").json == {"surveys": []}
 
 
-def test_over_budget_is_a_privacy_refusal_and_publishes_nothing(ready: Frankly, survey_file: Path) -> None:
+def test_over_budget_is_a_privacy_refusal_and_publishes_nothing(
+    ready: Frankly, survey_file: Path
+) -> None:
     survey_file.write_text(survey_file.read_text().replace('budget: "2"', 'budget: "1.9"'))
     ready("survey", "apply", survey_file)
     done = ready("survey", "publish", "habits", "--json")
@@ -118,7 +129,9 @@ def test_an_unknown_survey(ready: Frankly) -> None:
     assert (done.code, done.problem["code"]) == (3, "survey_unknown")
 
 
-def test_publishing_with_a_key_that_others_can_read(ready: Frankly, survey_file: Path, home: Path) -> None:
+def test_publishing_with_a_key_that_others_can_read(
+    ready: Frankly, survey_file: Path, home: Path
+) -> None:
     ready("survey", "apply", survey_file)
     (home / "keys" / "publisher.pem").chmod(0o644)
     done = ready("survey", "publish", "habits")
@@ -135,12 +148,22 @@ def trail(ready: Frankly) -> list[tuple[str, str, str]]:
         return [(one.actor, one.action, one.subject) for one in services.accounts.trail("main")]
 
 
-def test_a_survey_is_moved_as_on_the_pages_and_the_trail_says_so(ready: Frankly, survey_file: Path) -> None:
+def test_a_survey_is_moved_as_on_the_pages_and_the_trail_says_so(
+    ready: Frankly, survey_file: Path
+) -> None:
     survey = ready("survey", "apply", survey_file, "--json").json["survey"]
     ready("survey", "publish", "habits")
-    for move, becomes in (("pause", "paused"), ("resume", "open"), ("close", "closed"), ("archive", "archived")):
+    for move, becomes in (
+        ("pause", "paused"),
+        ("resume", "open"),
+        ("close", "closed"),
+        ("archive", "archived"),
+    ):
         done = ready("survey", move, "habits", *(["--yes"] if move == "close" else []), "--json")
-        assert (done.code, done.json) == (0, {"status": becomes, "survey": survey, "name": "habits"})
+        assert (done.code, done.json) == (
+            0,
+            {"status": becomes, "survey": survey, "name": "habits"},
+        )
         assert state(ready) == becomes
         assert trail(ready)[0] == ("the command line", f"survey {becomes}", "habits")
 
@@ -174,7 +197,9 @@ REFUSED_MOVES = {
 
 
 @pytest.mark.parametrize("name", REFUSED_MOVES)
-def test_a_move_that_cannot_be_changes_nothing(name: str, ready: Frankly, survey_file: Path) -> None:
+def test_a_move_that_cannot_be_changes_nothing(
+    name: str, ready: Frankly, survey_file: Path
+) -> None:
     before, refused, code, exit_code = REFUSED_MOVES[name]
     ready("survey", "apply", survey_file)
     for move in before:
@@ -185,10 +210,18 @@ def test_a_move_that_cannot_be_changes_nothing(name: str, ready: Frankly, survey
     assert (state(ready), trail(ready)) == (known, told)
 
 
-def test_a_form_that_no_usual_device_answers_is_warned_of(ready: Frankly, survey_file: Path) -> None:
-    survey_file.write_text(survey_file.read_text().replace('epsilon: "1"', 'epsilon: "3"').replace('"2"', '"6"'))
+def test_a_form_that_no_usual_device_answers_is_warned_of(
+    ready: Frankly, survey_file: Path
+) -> None:
+    survey_file.write_text(
+        survey_file.read_text().replace('epsilon: "1"', 'epsilon: "3"').replace('"2"', '"6"')
+    )
     words = "The whole report reveals up to 6.0000 nats, more than 5 nats"
-    for command in (("apply", survey_file, "--dry-run"), ("apply", survey_file), ("publish", "habits")):
+    for command in (
+        ("apply", survey_file, "--dry-run"),
+        ("apply", survey_file),
+        ("publish", "habits"),
+    ):
         told = ready("survey", *command)
         assert (told.code, told.err.count("Warning: "), told.err.count(words)) == (0, 1, 1)
         assert words not in told.out
@@ -199,4 +232,6 @@ def test_a_form_that_no_usual_device_answers_is_warned_of(ready: Frankly, survey
         services.accounts.create("main", "o@example.org", "owner", PASSWORD)
         send(page, "/admin/sign-in", email="o@example.org", password=PASSWORD)
         survey_id = services.surveys.summary("habits").survey_id
-        assert page.get(f"/admin/surveys/{survey_id}").text.count(words) == 2  # of the draft, and of what is published
+        assert (
+            page.get(f"/admin/surveys/{survey_id}").text.count(words) == 2
+        )  # of the draft, and of what is published

@@ -42,8 +42,14 @@ BAD = {
     "quoted newline": (TABLE.replace(b"yes", b'"y\nes"'), "line 3"),
     "empty row": (TABLE.replace(b"yes", b"\nyes"), "line 3: the line is empty"),
     "decimal comma": (TABLE.replace(b"150", b"0,5"), "line 3"),
-    "quoted decimal comma": (TABLE.replace(b"150", b'"0,5"'), "line 3: write decimals with a point"),
-    "another order": (TABLE.replace(b"low,mid", b"mid,low"), "line 1: the columns of block grades are, in this order"),
+    "quoted decimal comma": (
+        TABLE.replace(b"150", b'"0,5"'),
+        "line 3: write decimals with a point",
+    ),
+    "another order": (
+        TABLE.replace(b"low,mid", b"mid,low"),
+        "line 1: the columns of block grades are, in this order",
+    ),
     "too few answers": (b"cheated,low\nno,1\n", "line 1: the columns"),
     "no text": (b"\xff\xfe\x00", "line 1"),
     "nothing": (b"", "a line with the answers"),
@@ -62,14 +68,19 @@ def test_tables_of_any_editor_become_the_prior(ready: Frankly, files: tuple[Path
     for name, data in FINE.items():
         table.write_bytes(data)
         done = ready("survey", "apply", str(survey), "--counts", f"grades={table}", "--json")
-        assert (done.code, done.json["status"]) == (0, "created" if name == "plain" else "unchanged"), done.err
+        assert (done.code, done.json["status"]) == (
+            0,
+            "created" if name == "plain" else "unchanged",
+        ), done.err
     prior = ready("survey", "export", "pilot", "--json").json["blocks"][0]["prior"]
     assert [[str(cell) for cell in row] for row in prior["joint"]] == WANTED
     assert prior["secrets"] == ["no", "yes"]
 
 
 @pytest.mark.parametrize("command", ["apply", "diff"])
-def test_a_bad_table_ends_with_code_3_and_its_line(ready: Frankly, files: tuple[Path, Path], command: str) -> None:
+def test_a_bad_table_ends_with_code_3_and_its_line(
+    ready: Frankly, files: tuple[Path, Path], command: str
+) -> None:
     survey, table = files
     for name, (data, words) in BAD.items():
         table.write_bytes(data)
@@ -89,9 +100,13 @@ ASKED = {
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_what_the_option_names_must_be_there(ready: Frankly, files: tuple[Path, Path], name: str) -> None:
+def test_what_the_option_names_must_be_there(
+    ready: Frankly, files: tuple[Path, Path], name: str
+) -> None:
     survey, table = files
     table.write_bytes(TABLE)
     value, code = ASKED[name]
-    done = ready("survey", "apply", str(survey), "--counts", value.replace("FILE", str(table)), "--json")
+    done = ready(
+        "survey", "apply", str(survey), "--counts", value.replace("FILE", str(table)), "--json"
+    )
     assert (done.code, done.problem["field"]) == (code, "counts")

@@ -55,22 +55,39 @@ def claim_of(asked: dict[str, Any]) -> Claim:
     )
 
 
-@pytest.mark.parametrize("asked", ASKED, ids=lambda asked: f"{asked.get('kind', 'dense')} {asked['notion']}")
+@pytest.mark.parametrize(
+    "asked", ASKED, ids=lambda asked: f"{asked.get('kind', 'dense')} {asked['notion']}"
+)
 def test_the_answer_is_the_definition(asked: dict[str, Any]) -> None:
     found, claim = verify_json(asked), claim_of(asked)
-    mechanism = KINDS[asked.get("kind", "dense")].from_params(asked.get("params") or {"weights": ROWS, "bits": 4})
+    mechanism = KINDS[asked.get("kind", "dense")].from_params(
+        asked.get("params") or {"weights": ROWS, "bits": 4}
+    )
     by_definition = needed(mechanism, claim)
-    told = {name.removesuffix("_needed"): value for name, value in found.items() if name.endswith("_needed")}
+    told = {
+        name.removesuffix("_needed"): value
+        for name, value in found.items()
+        if name.endswith("_needed")
+    }
     assert {name: None if v == "inf" else Fraction(*v) for name, v in told.items()} == by_definition
-    promised = {name: getattr(claim, name) for name in by_definition if getattr(claim, name) is not None}
+    promised = {
+        name: getattr(claim, name) for name in by_definition if getattr(claim, name) is not None
+    }
     ratios = {name: by_definition[name] for name in promised}
-    assert found["holds"] is all(v is not None and v <= Fraction(*promised[name]) for name, v in ratios.items())
+    assert found["holds"] is all(
+        v is not None and v <= Fraction(*promised[name]) for name, v in ratios.items()
+    )
     assert set(found["worst"]) - {"condition"} == {"report", "pair"}
 
 
 def test_extreme_points_of_ldp_and_their_loose_entries_are_told() -> None:
     """Randomised response at its own level is one; with four in a column of 8 and 2 at E = 4, it is loose."""
-    grr = {"weights": [[8, 4, 4], [4, 8, 4], [4, 4, 8]], "bits": 4, "notion": "ldp", "level": [2, 1]}
+    grr = {
+        "weights": [[8, 4, 4], [4, 8, 4], [4, 4, 8]],
+        "bits": 4,
+        "notion": "ldp",
+        "level": [2, 1],
+    }
     assert (verify_json(grr)["extreme"], verify_json(grr)["loose"]) == (True, [])
     found = verify_json(ASKED[0])
     assert (found["extreme"], found["loose"]) == (False, [[0, 1], [1, 0], [2, 3], [3, 2]])
@@ -81,10 +98,16 @@ def test_a_document_is_verified_block_by_block_whether_sealed_or_not() -> None:
     document = survey(ldp_block(), lip_block())
     for data in (document.payload(), sealed(document.payload())):
         found = verify_json(json.loads(data))
-        assert (found["holds"], found["digest"], found["signatures"]) == (True, document.digest, "not checked")
+        assert (found["holds"], found["digest"], found["signatures"]) == (
+            True,
+            document.digest,
+            "not checked",
+        )
         assert [block["id"] for block in found["blocks"]] == [block.id for block in document.blocks]
         for block, own in zip(found["blocks"], document.blocks, strict=True):
-            assert [claim["notion"] for claim in block["claims"]] == [p.claim.notion for p in own.promises]
+            assert [claim["notion"] for claim in block["claims"]] == [
+                p.claim.notion for p in own.promises
+            ]
 
 
 def test_a_document_tells_the_level_of_its_whole_report() -> None:
@@ -93,18 +116,30 @@ def test_a_document_tells_the_level_of_its_whole_report() -> None:
     report = verify_json(json.loads(document.payload()))["report"]
     assert set(report) == {"secrets", "answers", "cost"}
     (name, told), *others = report["secrets"].items()
-    assert (others, set(told), set(report["answers"])) == ([], {"level", "odds", "strata_odds"}, {"level", "odds"})
+    assert (others, set(told), set(report["answers"])) == (
+        [],
+        {"level", "odds", "strata_odds"},
+        {"level", "odds"},
+    )
     free, based = document.blocks
     claim = based.promises[0].claim
     assert (name, claim.notion) == (based.promises[0].secret, "lip")
     assert free.ceiling is not None
     assert claim.level is not None
     least, lift = log(free.ceiling), log(claim.level[0] / claim.level[1])
-    for shown, nats in ((told["level"], least + lift), (told["odds"], least + 2 * lift), (told["strata_odds"], 0.0)):
+    for shown, nats in (
+        (told["level"], least + lift),
+        (told["odds"], least + 2 * lift),
+        (told["strata_odds"], 0.0),
+    ):
         assert nats <= float(shown) < nats + 1.1e-4
     whole = least + log(based.ceiling) if based.ceiling else None
     assert report["cost"] == report["answers"]["odds"] == report["answers"]["level"]
-    assert report["cost"] == "inf" if whole is None else whole <= float(report["cost"]) < whole + 1.1e-4
+    assert (
+        report["cost"] == "inf"
+        if whole is None
+        else whole <= float(report["cost"]) < whole + 1.1e-4
+    )
 
 
 def test_a_prior_by_stratum_is_verified_within_every_stratum() -> None:
@@ -113,7 +148,9 @@ def test_a_prior_by_stratum_is_verified_within_every_stratum() -> None:
     found = verify_json(json.loads(document.payload()))
     (block,) = document.blocks
     claims = found["blocks"][0]["claims"]
-    assert [claim.get("stratum") for claim in claims] == [z for p in block.promises for z, _ in p.numbered_claims]
+    assert [claim.get("stratum") for claim in claims] == [
+        z for p in block.promises for z, _ in p.numbered_claims
+    ]
     for claim, table in zip(claims, (same, other), strict=True):
         assert claim["secrets"] == ["no", "yes"]
         assert (

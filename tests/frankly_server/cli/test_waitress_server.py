@@ -53,7 +53,11 @@ def test_forwarding_headers_are_not_believed() -> None:
     server = Server(application, host="127.0.0.1", port=0, threads=1, body_limit_bytes=2**20)
     running = threading.Thread(target=server.run)
     running.start()
-    headers = {"X-Forwarded-For": "198.51.100.7", "Forwarded": "for=198.51.100.7", "X-Forwarded-Proto": "https"}
+    headers = {
+        "X-Forwarded-For": "198.51.100.7",
+        "Forwarded": "for=198.51.100.7",
+        "X-Forwarded-Proto": "https",
+    }
     answer = requests.get(f"http://127.0.0.1:{server.port}/", headers=headers, timeout=10)
     server.stop()
     running.join(10)

@@ -32,12 +32,22 @@ def _rows(claim: Claim, a: int) -> Iterator[np.ndarray]:
         given = N / N.sum(axis=1, keepdims=True)
         yield from (E * given[s] - given[t] for s, t in itertools.permutations(range(len(N)), 2))
     else:
-        low = E if claim.notion != "alip" else np.inf if claim.low_level is None else np.divide(*claim.low_level)
+        low = (
+            E
+            if claim.notion != "alip"
+            else np.inf
+            if claim.low_level is None
+            else np.divide(*claim.low_level)
+        )
         for N in _conditioned(claim, a):
             average = N.sum(axis=0) / N.sum()
             for row in N[N.sum(axis=1) > 0]:
                 given = row / row.sum()
-                yield from (r for r in (E * average - given, low * given - average) if np.all(np.isfinite(r)))
+                yield from (
+                    r
+                    for r in (E * average - given, low * given - average)
+                    if np.all(np.isfinite(r))
+                )
 
 
 def _conditioned(claim: Claim, a: int) -> Iterator[np.ndarray]:

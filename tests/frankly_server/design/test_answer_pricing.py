@@ -36,7 +36,11 @@ def random_case(seed: int) -> tuple[Floats, float, Floats]:
     if seed % 3 == 0:  # an answer without mass
         p[0] = 0.0
         p /= p.sum()
-    return p, rng.choice([1.1, 3.0, 40.0]), np.array([rng.gauss(0, rng.choice([0.01, 0.3])) * (q + 0.02) for q in p])
+    return (
+        p,
+        rng.choice([1.1, 3.0, 40.0]),
+        np.array([rng.gauss(0, rng.choice([0.01, 0.3])) * (q + 0.02) for q in p]),
+    )
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -51,26 +55,39 @@ def test_every_pattern_is_looked_at_where_they_are_few(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_the_bound_beyond_holds_for_every_pattern(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bound_beyond_holds_for_every_pattern(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     p, ratio, prices = random_case(seed)
     assert relaxed(p, ratio, prices, monkeypatch) >= best_pattern(p, ratio, prices)
 
 
 @pytest.mark.parametrize("seed", range(9))
-def test_the_bound_beyond_is_the_best_of_patterns_taken_in_part(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bound_beyond_is_the_best_of_patterns_taken_in_part(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # F/N over a fine grid of P, with the least cost of each P by interpolation between the cheapest answers
     p, ratio, prices = random_case(seed)
     some = p > 0
     order = np.argsort(prices[some] / p[some])
     knees = np.concatenate([[0.0], np.cumsum(p[some][order])])
-    costs = np.minimum(prices[~some], 0).sum() + np.concatenate([[0.0], np.cumsum(prices[some][order])])
+    costs = np.minimum(prices[~some], 0).sum() + np.concatenate(
+        [[0.0], np.cumsum(prices[some][order])]
+    )
     P = np.unique(np.concatenate([knees, np.linspace(0, 1, 200_001)]))
     N = 1 + (ratio - 1) * P
-    F = ratio * np.log(ratio) * P - N * np.log(N) - prices.sum() - (ratio - 1) * np.interp(P, knees, costs)
+    F = (
+        ratio * np.log(ratio) * P
+        - N * np.log(N)
+        - prices.sum()
+        - (ratio - 1) * np.interp(P, knees, costs)
+    )
     assert relaxed(p, ratio, prices, monkeypatch) == pytest.approx(float(np.max(F / N)), abs=1e-7)
 
 
-def test_the_bound_beyond_is_exact_where_whole_answers_are_best(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bound_beyond_is_exact_where_whole_answers_are_best(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # half of the mass is much cheaper than the other half, so that no answer is taken in part
     p, prices = np.full(8, 1 / 8), np.array([-1.0] * 4 + [1.0] * 4)
     best = best_pattern(p, 3.0, prices)

@@ -17,7 +17,9 @@ Floats = NDArray[np.float64]
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
 @pytest.mark.parametrize("of", [Information, Guessing])
-def test_a_climb_ends_at_a_ray_at_least_as_good_as_its_start(kind: str, of: type[Information] | type[Guessing]) -> None:
+def test_a_climb_ends_at_a_ray_at_least_as_good_as_its_start(
+    kind: str, of: type[Information] | type[Guessing]
+) -> None:
     rng = random.Random(kind)
     prior, cone = tamed(kind, rng)
     base, V = ConeBase(cone, prior), scaled_rays(cone, prior)
@@ -25,7 +27,9 @@ def test_a_climb_ends_at_a_ray_at_least_as_good_as_its_start(kind: str, of: type
     for _ in range(8):
         prices = np.array([rng.gauss(0, 0.5) for _ in range(4)])
         worth = gain.values(T) - T @ prices
-        mixed = rng.random() < 0.6  # a ray with zeros is where a climb ends: from there every zero looks right
+        mixed = (
+            rng.random() < 0.6
+        )  # a ray with zeros is where a climb ends: from there every zero looks right
         start = T[rng.sample(range(len(T)), 2)].mean(axis=0) if mixed else T[rng.randrange(len(T))]
         t, value = climb(base, gain, prices, start)
         assert value == pytest.approx(worth_of(gain, prices, t))

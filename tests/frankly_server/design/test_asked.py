@@ -182,7 +182,10 @@ def test_a_notion_is_claimed_of_every_prior() -> None:
     asked = RequestedClaims(read({**LIP, "priors": [{"joint": other}], "ceiling_cap": "3"}))
     E = level_for(Fraction(1, 5))
     tables = [tuple(map(tuple, rows)) for rows in (JOINT, other)]
-    assert asked.claims == (*(Claim("lip", E, table) for table in tables), Claim("ldp", level_for(Fraction(3))))
+    assert asked.claims == (
+        *(Claim("lip", E, table) for table in tables),
+        Claim("ldp", level_for(Fraction(3))),
+    )
     assert asked.prior.joint == tables[0]
 
 
@@ -202,7 +205,11 @@ def test_levels_travel_into_their_claims() -> None:
 
 def test_a_radius_that_leaves_nothing_falls_back_to_ldp_between_secrets() -> None:
     # BAD_INPUTS 16: all lower bounds 0, so that any two answers of different secrets are as alike as under LDP.
-    found = design_json(read({**RLDP, "prior": {"joint": [[3, 1], [2, 5]]}, "robust": {**BALL, "order": 0.5, "n": 1}}))
+    found = design_json(
+        read(
+            {**RLDP, "prior": {"joint": [[3, 1], [2, 5]]}, "robust": {**BALL, "order": 0.5, "n": 1}}
+        )
+    )
     (claim,) = found["parameters"]["claims"]
     assert not any(n for row in claim["lower_bounds"] for n, _ in row)
     E = Fraction(*claim["level"])

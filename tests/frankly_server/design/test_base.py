@@ -55,7 +55,11 @@ def test_vertices_lie_in_the_exact_cone_and_are_farthest(kind: str) -> None:
             assert np.min(v) >= 0
             best = float(np.max(V @ c))
             assert c @ v == pytest.approx(best, rel=1e-7, abs=1e-7)
-            assert best - 1e-9 <= base.highest(c) <= best + 1e-6 * max(1.0, float(np.abs(c) @ np.max(V, axis=0)))
+            assert (
+                best - 1e-9
+                <= base.highest(c)
+                <= best + 1e-6 * max(1.0, float(np.abs(c) @ np.max(V, axis=0)))
+            )
 
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
@@ -66,7 +70,9 @@ def test_supports_of_boxes_are_bounds_and_those_of_other_programmes(kind: str) -
     p, seen = prior.probabilities(), 0
     for gain in directions(rng, 4, 25):
         shares = np.array([rng.expovariate(1) for _ in V])
-        inside = (shares / shares.sum()) @ V * base.scale  # in the base, so that the box is not empty
+        inside = (
+            (shares / shares.sum()) @ V * base.scale
+        )  # in the base, so that the box is not empty
         low = inside - (inside - base.low) * rng.random()
         high = inside + (base.high - inside) * rng.random()
         found = base.support(gain, low, high)
@@ -79,8 +85,12 @@ def test_supports_of_boxes_are_bounds_and_those_of_other_programmes(kind: str) -
         assert np.all(low - 1e-12 <= found.x)
         assert np.all(found.x <= high + 1e-12)
         for t in np.vstack([V * base.scale, inside]):
-            if np.all(low <= t) and np.all(t <= high):  # what is off its bound by δ is worth |reduced|·δ less
-                cost = np.maximum(found.reduced, 0) * (high - t) + np.maximum(-found.reduced, 0) * (t - low)
+            if np.all(low <= t) and np.all(
+                t <= high
+            ):  # what is off its bound by δ is worth |reduced|·δ less
+                cost = np.maximum(found.reduced, 0) * (high - t) + np.maximum(-found.reduced, 0) * (
+                    t - low
+                )
                 assert gain @ t + np.max(cost) <= found.bound + 1e-9
                 seen += 1
     assert seen >= 25
@@ -130,8 +140,15 @@ def test_answers_without_mass_stay_bounded_under_ldp() -> None:
 @pytest.mark.parametrize("notion", ["lip", "secret-ldp", "srlip"])
 def test_tiny_secrets_and_answers_are_seen(notion: str) -> None:
     # a secret of a millionth, and an answer that one in a million gives
-    prior = Prior.from_rows([[1, 3, 2, 1], [3_000_000, 2_000_000, 2_000_000, 1], [10**6, 10**6, 2 * 10**6, 1]])
-    claim = Claim(notion, level_for(Fraction(1, 2)), prior.joint, attributes=(2, 2) if notion == "srlip" else None)
+    prior = Prior.from_rows(
+        [[1, 3, 2, 1], [3_000_000, 2_000_000, 2_000_000, 1], [10**6, 10**6, 2 * 10**6, 1]]
+    )
+    claim = Claim(
+        notion,
+        level_for(Fraction(1, 2)),
+        prior.joint,
+        attributes=(2, 2) if notion == "srlip" else None,
+    )
     cone = Cone((claim,), 4)
     base, V, rows = ConeBase(cone, prior), scaled_rays(cone, prior), unit_rows(cone)
     for c in np.vstack([np.eye(4), -np.eye(4), directions(random.Random(3), 4, 20)]):
@@ -169,7 +186,9 @@ def test_only_ldp_alone_has_a_ratio() -> None:
         ("srlip", 12, "3", 25),
     ],
 )
-def test_no_ray_is_cut_off_however_far_counts_are_apart(notion: str, magnitude: int, level: str, seed: int) -> None:
+def test_no_ray_is_cut_off_however_far_counts_are_apart(
+    notion: str, magnitude: int, level: str, seed: int
+) -> None:
     # the vertices that the solver finds here fall short of the exact rays by up to 4e-10
     rng = random.Random(seed)
     counts = [

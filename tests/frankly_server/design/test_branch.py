@@ -54,7 +54,9 @@ def test_nothing_is_found_exactly_where_nothing_is_worth_more(kind: str) -> None
             prices = case.prices()
             best = case.best(prices)
             for above in (1e-6, 0.1):
-                columns, bound = branch.bound(case.base, case.gain, prices, best + above, Limits(), MANY)
+                columns, bound = branch.bound(
+                    case.base, case.gain, prices, best + above, Limits(), MANY
+                )
                 assert len(columns) == 0
                 assert bound == best + above
 
@@ -68,7 +70,9 @@ def test_what_is_worth_more_is_found(kind: str) -> None:
             prices = case.prices()
             best = case.best(prices)
             for below in (1e-6, 0.1):
-                columns, bound = branch.bound(case.base, case.gain, prices, best - below, Limits(), MANY)
+                columns, bound = branch.bound(
+                    case.base, case.gain, prices, best - below, Limits(), MANY
+                )
                 assert bound >= best - 1e-9 or bound == best - below
                 assert len(columns) >= 1
                 worth = case.gain.values(columns) - columns @ prices
@@ -76,7 +80,9 @@ def test_what_is_worth_more_is_found(kind: str) -> None:
                 assert np.all(worth <= best + 1e-8)
                 for t in columns:  # rays of the cone, each once
                     assert np.min(np.max(np.abs(case.T - t), axis=1)) < 1e-6
-                apart = np.max(np.abs(columns[:, None] - columns[None]), axis=2) + np.eye(len(columns))
+                apart = np.max(np.abs(columns[:, None] - columns[None]), axis=2) + np.eye(
+                    len(columns)
+                )
                 assert np.min(apart) > 1e-9
 
 
@@ -99,7 +105,10 @@ def test_bounds_fall_as_more_boxes_are_looked_at() -> None:
     case = Small("lip", 5)
     prices = case.prices()
     tolerance = case.best(prices) + 1e-10
-    bounds = [branch.bound(case.base, case.gain, prices, tolerance, Limits(), n)[1] for n in (1, 2, 4, 8, 16, MANY)]
+    bounds = [
+        branch.bound(case.base, case.gain, prices, tolerance, Limits(), n)[1]
+        for n in (1, 2, 4, 8, 16, MANY)
+    ]
     assert bounds == sorted(bounds, reverse=True)
     assert bounds[0] > bounds[-1] == tolerance
 
@@ -109,11 +118,15 @@ def test_a_bound_within_little_memory_still_holds() -> None:
     prior = random_prior(random.Random(3), 10, 1)
     base = ConeBase(Cone((Claim("ldp", (3, 1)),), 10), prior)
     p, gain = prior.probabilities(), Information(base)
-    patterns = np.array([[3.0 if mask >> x & 1 else 1.0 for x in range(10)] for mask in range(1, 1023)])
+    patterns = np.array(
+        [[3.0 if mask >> x & 1 else 1.0 for x in range(10)] for mask in range(1, 1023)]
+    )
     T = patterns / (patterns @ p)[:, None] * base.scale
     prices = np.array([random.Random(x).gauss(0, 0.01) for x in range(10)])
     best = float(np.max(gain.values(T) - T @ prices))
-    columns, bound = branch.bound(base, gain, prices, best + 1e-12, replace(Limits(), memory=0), MANY)
+    columns, bound = branch.bound(
+        base, gain, prices, best + 1e-12, replace(Limits(), memory=0), MANY
+    )
     assert bound > best + 1e-12  # it was memory that ended this: nothing was proved
     assert len(columns) == 0
 

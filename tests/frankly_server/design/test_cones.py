@@ -28,7 +28,9 @@ NOTIONS = ("ldp", "secret-ldp", "lip")
 @pytest.mark.parametrize("answers", [2, 3, 4, 5, 6])
 def test_the_rays_of_answer_ldp_are_those_of_exact_enumeration(answers: int) -> None:
     for level in (level_for(Fraction(1)), level_for(Fraction(1, 100)), (3, 1)):
-        assert sorted(answer_rays(level, answers)) == extreme_rays(rows_of(Claim("ldp", level), answers), answers)
+        assert sorted(answer_rays(level, answers)) == extreme_rays(
+            rows_of(Claim("ldp", level), answers), answers
+        )
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
@@ -75,7 +77,9 @@ def test_the_identity_is_admitted_from_its_own_level_on() -> None:
     prior = Prior.from_rows([[3, 1], [1, 3]])
     assert not admits_identity("lip", (2**40 - 1, 2**39), prior)
     assert admits_identity("lip", (2, 1), prior)
-    assert admits_identity("lip", (1001, 1000), Prior.from_rows([[1, 2], [2, 4]]))  # independent of the secret
+    assert admits_identity(
+        "lip", (1001, 1000), Prior.from_rows([[1, 2], [2, 4]])
+    )  # independent of the secret
     assert not admits_identity("secret-ldp", (2, 1), prior)
     assert admits_identity("secret-ldp", (3, 1), prior)
     assert not admits_identity("ldp", (9007199254740991, 1), prior)
@@ -86,7 +90,8 @@ def test_zero_cells_keep_the_identity_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("notion", "answers", "secrets"), [("ldp", 13, 1), ("ldp", 256, 1), ("lip", 12, 12), ("secret-ldp", 30, 6)]
+    ("notion", "answers", "secrets"),
+    [("ldp", 13, 1), ("ldp", 256, 1), ("lip", 12, 12), ("secret-ldp", 30, 6)],
 )
 def test_sizes_out_of_reach_name_what_to_use(notion: str, answers: int, secrets: int) -> None:
     prior = random_prior(random.Random(0), answers, secrets)

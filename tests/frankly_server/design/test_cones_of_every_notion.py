@@ -35,7 +35,9 @@ def softened(rng: random.Random, answers: int) -> DenseMechanism:
     while True:
         common, keep = random_row(rng, 1 << BITS, 3), rng.choice([0, 0, 0, 1, 4, 16])
         rows = [random_row(rng, 1 << BITS, 3) for _ in range(answers)]
-        mixed = [[(c * keep + v) // (keep + 1) for c, v in zip(common, row, strict=True)] for row in rows]
+        mixed = [
+            [(c * keep + v) // (keep + 1) for c, v in zip(common, row, strict=True)] for row in rows
+        ]
         weights = tuple((*row[:-1], (1 << BITS) - sum(row[:-1])) for row in mixed)
         if all(any(column) for column in zip(*weights, strict=True)):
             return DenseMechanism(BITS, weights)
@@ -62,7 +64,9 @@ def test_rays_are_inside_exactly_and_extreme(kind: str) -> None:
     for _ in range(4):
         prior, claims = claims_of(kind, rng)
         cone = Cone(claims, prior.answers)
-        rows = cone.rows() + [[int(i == x) for i in range(prior.answers)] for x in range(prior.answers)]
+        rows = cone.rows() + [
+            [int(i == x) for i in range(prior.answers)] for x in range(prior.answers)
+        ]
         for ray in cone.rays():
             assert holds(cone, ray)
             assert min(ray) >= 0
@@ -91,7 +95,9 @@ def exact_rank(rows: list[list[int]]) -> int:
         if pivot is not None:
             rank += 1
             left = [row for row in left if row is not pivot]
-            left = [[v - row[x] / pivot[x] * w for v, w in zip(row, pivot, strict=True)] for row in left]
+            left = [
+                [v - row[x] / pivot[x] * w for v, w in zip(row, pivot, strict=True)] for row in left
+            ]
     return rank
 
 

@@ -21,7 +21,9 @@ def exact_variance(
     mechanism: DenseMechanism | ProductMechanism, prior: tuple[int, ...], truth: tuple[int, ...]
 ) -> float:
     """Σ_x E[d_x²] − q_x² with the decoder's exact rows, in rationals."""
-    rows = [row for row in decoder(mechanism, shares(mechanism.answers), prior).rows if row is not None]
+    rows = [
+        row for row in decoder(mechanism, shares(mechanism.answers), prior).rows if row is not None
+    ]
     weights = rows_of(mechanism)
     assert weights is not None
     assert len(rows) == mechanism.answers
@@ -44,12 +46,16 @@ def as_floats(truth: tuple[int, ...]) -> np.ndarray:
 
 @pytest.mark.parametrize("truth", TRUTHS)
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "4"])
-def test_a_table_s_variance_is_that_of_the_published_decoder(truth: tuple[int, ...], epsilon: str) -> None:
+def test_a_table_s_variance_is_that_of_the_published_decoder(
+    truth: tuple[int, ...], epsilon: str
+) -> None:
     mechanism = optimum(SKEWED, epsilon)
     expected = exact_variance(mechanism, SKEWED, truth)
     assert total_variance(mechanism, SKEWED, as_floats(truth)) == pytest.approx(expected, rel=1e-9)
     if truth != SKEWED and mechanism.reports > 5:  # else there is one unbiased decoder only
-        assert total_variance(mechanism, (1,) * 5, as_floats(truth)) != pytest.approx(expected, rel=1e-4)
+        assert total_variance(mechanism, (1,) * 5, as_floats(truth)) != pytest.approx(
+            expected, rel=1e-4
+        )
 
 
 def test_a_product_is_decoded_factor_by_factor() -> None:
@@ -58,7 +64,9 @@ def test_a_product_is_decoded_factor_by_factor() -> None:
     prior = (8, 20, 3, 7, 1, 9)
     for truth in ((1,) * 6, (0, 0, 1, 0, 0, 0), prior):
         expected = exact_variance(mechanism, prior, truth)
-        assert total_variance(mechanism, prior, as_floats(truth)) == pytest.approx(expected, rel=1e-9)
+        assert total_variance(mechanism, prior, as_floats(truth)) == pytest.approx(
+            expected, rel=1e-9
+        )
 
 
 def test_targets_are_rows_of_the_shares() -> None:
@@ -68,17 +76,23 @@ def test_targets_are_rows_of_the_shares() -> None:
     targets = tuple(tuple(Fraction(int(v)) for v in row) for row in W)
     rows = [row for row in decoder(mechanism, targets, SKEWED).rows if row is not None]
     for x, weights in enumerate(mechanism.weights):
-        expected = sum(w * float(row[y]) ** 2 for row in rows for y, w in enumerate(weights)) / 2**48
+        expected = (
+            sum(w * float(row[y]) ** 2 for row in rows for y, w in enumerate(weights)) / 2**48
+        )
         assert squares is not None
         assert squares[:, x].sum() == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["oue", "symmetric-unary", "subset-selection"])
 @pytest.mark.parametrize("truth", TRUTHS[:3])
-def test_sets_are_counted_and_what_misses_of_one_is_spread(name: str, truth: tuple[int, ...]) -> None:
+def test_sets_are_counted_and_what_misses_of_one_is_spread(
+    name: str, truth: tuple[int, ...]
+) -> None:
     """By listing every set: e = (1[x in set] − q)/(p − q), less its excess over 1 spread evenly over the answers."""
     claims = (promises.answer_ldp(Fraction(1)),)
-    mechanism: Mechanism = FAMILIES[name](FamilyRequest(name, Prior.from_rows([SKEWED]), claims)).mechanism
+    mechanism: Mechanism = FAMILIES[name](
+        FamilyRequest(name, Prior.from_rows([SKEWED]), claims)
+    ).mechanism
     rows = rows_of(mechanism)
     assert rows is not None
     Q = np.array([[w / sum(row) for w in row] for row in rows])

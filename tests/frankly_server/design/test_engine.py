@@ -27,18 +27,35 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("unknown notion", {"notion": "dp"}, "unsupported", "notion"),
     ("unknown mechanism", {"mechanism": "laplace"}, "unsupported", "mechanism"),
     ("unknown objective", {"objective": "fairness"}, "unsupported", "objective"),
-    ("warner under secret-ldp", {"notion": "secret-ldp", "mechanism": "warner"}, "unsupported", "mechanism"),
+    (
+        "warner under secret-ldp",
+        {"notion": "secret-ldp", "mechanism": "warner"},
+        "unsupported",
+        "mechanism",
+    ),
     ("polyopt under lip", {"notion": "lip", "mechanism": "polyopt"}, "unsupported", "notion"),
     ("warner for five answers", {"mechanism": "warner"}, "unsupported", "mechanism"),
     ("identity", {"notion": "lip", "epsilon": "3"}, "identity_mechanism", "epsilon"),
-    ("empty choice", {"rows": [[1, 0], [2, 0]], "notion": "lip"}, "choice_unprotected", "prior.joint[0][1]"),
-    ("empty secret", {"rows": [[1, 2], [0, 0]], "notion": "secret-ldp"}, "secret_empty", "prior.joint[1]"),
+    (
+        "empty choice",
+        {"rows": [[1, 0], [2, 0]], "notion": "lip"},
+        "choice_unprotected",
+        "prior.joint[0][1]",
+    ),
+    (
+        "empty secret",
+        {"rows": [[1, 2], [0, 0]], "notion": "secret-ldp"},
+        "secret_empty",
+        "prior.joint[1]",
+    ),
     ("too large", {"rows": [[1] * 20], "method": "vertices"}, "optimiser_limit", "method"),
     ("unknown method", {"method": "guess"}, "unsupported", "method"),
 ]
 
 
-@pytest.mark.parametrize(("options", "code", "field"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+@pytest.mark.parametrize(
+    ("options", "code", "field"), [case[1:] for case in BAD], ids=[case[0] for case in BAD]
+)
 def test_refusals(options: dict[str, Any], code: str, field: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         ask(**{"rows": CORRELATED, **options})
@@ -59,7 +76,9 @@ def test_an_optimum_that_no_table_holds_names_what_does_as_well() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("notion", ["ldp", "secret-ldp", "lip"])
 @pytest.mark.parametrize("objective", ["variance", "information"])
-def test_the_claim_is_kept_and_every_figure_is_of_the_whole_numbers(notion: str, objective: str) -> None:
+def test_the_claim_is_kept_and_every_figure_is_of_the_whole_numbers(
+    notion: str, objective: str
+) -> None:
     rng = random.Random(41)
     for _ in range(8):
         prior, epsilon = random_prior(rng, rng.randint(2, 6), 3), random_epsilon(rng)
@@ -74,7 +93,9 @@ def test_the_claim_is_kept_and_every_figure_is_of_the_whole_numbers(notion: str,
         assert found.variance == pytest.approx(np.trace(np.linalg.inv(A)) - p @ p, rel=1e-6)
         logs = np.log(np.where(Q > 0, Q / (p @ Q), 1.0))
         assert found.information == pytest.approx(p @ np.sum(Q * logs, axis=1), rel=1e-6, abs=1e-12)
-        assert found.normalised_information == pytest.approx(found.information / -(p @ np.log(p)), rel=1e-12)
+        assert found.normalised_information == pytest.approx(
+            found.information / -(p @ np.log(p)), rel=1e-12
+        )
         assert found.value == (found.variance if objective == "variance" else found.information)
         assert found.identifiable
         assert found.rank == prior.answers
@@ -101,7 +122,9 @@ def test_the_identity_needs_a_yes_and_says_so() -> None:
     assert found.ceiling is None
     assert found.certified
     assert found.gap == 0
-    assert found.mechanism.weights == tuple(tuple((1 << 48) * (x == y) for y in range(5)) for x in range(5))
+    assert found.mechanism.weights == tuple(
+        tuple((1 << 48) * (x == y) for y in range(5)) for x in range(5)
+    )
     p = np.array([170, 320, 530, 740, 130]) / 1890
     assert found.variance == pytest.approx(1 - p @ p, rel=1e-12)
     assert found.normalised_information == pytest.approx(1, rel=1e-12)
@@ -146,7 +169,9 @@ def test_grr_meets_its_level_to_the_last_unit(answers: int, epsilon: str) -> Non
     assert ratio is not None
     assert ratio <= Fraction(*level)
     on, off = mechanism.weights[0][0], mechanism.weights[0][1]
-    assert Fraction(on + answers - 1, off - 1) > Fraction(*level)  # one unit less off the diagonal breaks it
+    assert Fraction(on + answers - 1, off - 1) > Fraction(
+        *level
+    )  # one unit less off the diagonal breaks it
 
 
 def test_families_are_described_without_a_bound() -> None:

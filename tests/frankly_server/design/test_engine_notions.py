@@ -48,7 +48,11 @@ def check(found: Design, request: DesignRequest) -> None:
     """The promise is kept exactly, and every figure is that of the whole numbers."""
     require_private(found.mechanism, *request.claims)
     Q, p = channel(found.mechanism.weights), request.prior.probabilities()
-    W = np.eye(len(p)) if request.targets is None else np.array([[float(v) for v in row] for row in request.targets])
+    W = (
+        np.eye(len(p))
+        if request.targets is None
+        else np.array([[float(v) for v in row] for row in request.targets])
+    )
     assert found.information == pytest.approx(information(Q, p), abs=1e-9)
     assert found.hamming == pytest.approx(1 - np.sum(np.max(Q * p[:, None], axis=0)), abs=1e-9)
     figures = {"information": found.information, "hamming": found.hamming}
@@ -67,7 +71,9 @@ def check(found: Design, request: DesignRequest) -> None:
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_every_notion_and_objective_is_kept_certified_and_figured(kind: str, objective: str) -> None:
+def test_every_notion_and_objective_is_kept_certified_and_figured(
+    kind: str, objective: str
+) -> None:
     rng = random.Random(f"{kind} {objective}")
     for _ in range(3):
         prior, cone = tamed(kind, rng, 0.05, 2.0)
@@ -81,9 +87,14 @@ def test_every_notion_and_objective_is_kept_certified_and_figured(kind: str, obj
 @pytest.mark.parametrize("kind", EVERY_NOTION)
 def test_targets_and_their_worst(kind: str) -> None:
     prior, cone = tamed(kind, random.Random(kind))
-    W = ((Fraction(1), Fraction(2), Fraction(3), Fraction(4)), (Fraction(1), Fraction(-1), Fraction(0), Fraction(0)))
+    W = (
+        (Fraction(1), Fraction(2), Fraction(3), Fraction(4)),
+        (Fraction(1), Fraction(-1), Fraction(0), Fraction(0)),
+    )
     total = DesignRequest(prior, cone.claims, targets=W, accept_unidentifiable=True)
-    worst = DesignRequest(prior, cone.claims, targets=W, criterion="worst", accept_unidentifiable=True)
+    worst = DesignRequest(
+        prior, cone.claims, targets=W, criterion="worst", accept_unidentifiable=True
+    )
     one, other = design(total), design(worst)
     check(one, total)
     check(other, worst)
@@ -98,7 +109,10 @@ def test_targets_and_their_worst(kind: str) -> None:
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_a_finite_set_of_priors_holds_under_each(objective: str) -> None:
     rng = random.Random(objective)
-    prior, others = random_prior(rng, 4, 2), [random_prior(rng, 4, secrets) for secrets in (2, 3, 4)]
+    prior, others = (
+        random_prior(rng, 4, 2),
+        [random_prior(rng, 4, secrets) for secrets in (2, 3, 4)],
+    )
     claims = tuple(promise("lip", each, Fraction(1, 10)) for each in (prior, *others))
     request = DesignRequest(prior, claims, objective=objective, accept_unidentifiable=True)
     check(found := design(request), request)
@@ -113,7 +127,9 @@ def test_a_finite_set_of_priors_holds_under_each(objective: str) -> None:
 @pytest.mark.parametrize("kind", ["secret-ldp", "lip", "alip", "srlip", "rldp", "dpv"])
 def test_a_ceiling_cap_bounds_what_any_prior_can_reveal(kind: str) -> None:
     prior, cone = tamed(kind, random.Random(kind))
-    free = design(DesignRequest(prior, cone.claims, objective="hamming", accept_unidentifiable=True))
+    free = design(
+        DesignRequest(prior, cone.claims, objective="hamming", accept_unidentifiable=True)
+    )
     for cap in ("0.5", "2", "6"):
         claims = (*cone.claims, answer_ldp(Fraction(cap)))
         request = DesignRequest(prior, claims, objective="hamming", accept_unidentifiable=True)
@@ -148,18 +164,26 @@ EDGES = {
 def test_inputs_at_the_edge(rows: list[list[int]], objective: str) -> None:
     prior, claims = joint_of(rows)
     for claim in claims:
-        request = DesignRequest(prior, (claim,), objective=objective, accept_unidentifiable=True, accept_identity=True)
+        request = DesignRequest(
+            prior, (claim,), objective=objective, accept_unidentifiable=True, accept_identity=True
+        )
         check(found := design(request), request)
         assert not found.identity or claim.level == level_for(Fraction(1, 2))
 
 
 @pytest.mark.parametrize("epsilon", ["0.01", "10"])
 def test_the_least_and_the_largest_level(epsilon: str) -> None:
-    prior = Prior.from_rows([[9, 0, 4, 2], [0, 7, 1, 5]])  # zero cells keep the raw answer out at any level
+    prior = Prior.from_rows(
+        [[9, 0, 4, 2], [0, 7, 1, 5]]
+    )  # zero cells keep the raw answer out at any level
     bounds = (((1, 9), (1, 3)), ((1, 5), (1, 4)))
     claims = [answer_ldp(Fraction(epsilon)), *joint_of([[9, 0, 4, 2], [0, 7, 1, 5]])[1]]
     claims += [robust(bounds, Fraction(epsilon), diagonal=flag) for flag in (False, True)]
-    for claim in [*claims, promise("lip", prior, Fraction(epsilon)), promise("secret-ldp", prior, Fraction(epsilon))]:
+    for claim in [
+        *claims,
+        promise("lip", prior, Fraction(epsilon)),
+        promise("secret-ldp", prior, Fraction(epsilon)),
+    ]:
         request = DesignRequest(prior, (claim,), accept_unidentifiable=True, accept_identity=True)
         check(found := design(request), request)
         assert found.certified
@@ -190,7 +214,9 @@ def test_frontiers_rise_and_every_point_is_verified(kind: str) -> None:
     for one, other in pairwise(points):
         assert one.information <= other.information + 1e-9
         assert one.variance <= other.variance * (1 + 1e-6)
-    best = design(DesignRequest(prior, cone.claims, objective="information", accept_unidentifiable=True))
+    best = design(
+        DesignRequest(prior, cone.claims, objective="information", accept_unidentifiable=True)
+    )
     assert points[0].variance == pytest.approx(design(request).variance, rel=1e-4)
     assert all(point.information <= (best.bound or 0) + 1e-9 for point in points)
 
@@ -199,7 +225,9 @@ def test_a_variance_cap_is_kept() -> None:
     prior, cone = tamed("lip", random.Random(77))
     least = design(DesignRequest(prior, cone.claims))
     cap = 1.2 * least.value
-    request = DesignRequest(prior, cone.claims, objective="information", variance_cap=cap, accept_unidentifiable=True)
+    request = DesignRequest(
+        prior, cone.claims, objective="information", variance_cap=cap, accept_unidentifiable=True
+    )
     check(found := design(request), request)
     assert found.variance <= cap * (1 + 1e-6)
     assert least.information <= found.information + 1e-9

@@ -32,10 +32,14 @@ def test_information_is_the_divergence_of_a_report(rng: random.Random) -> None:
         posterior = [a * b for a, b in zip(p, v, strict=True)]
         expected = math.fsum(b * math.log(b / a) for a, b in zip(p, posterior, strict=True) if b)
         gain = Information(base)
-        assert gain.values((v * base.scale)[None])[0] == pytest.approx(expected, rel=1e-12, abs=1e-14)
+        assert gain.values((v * base.scale)[None])[0] == pytest.approx(
+            expected, rel=1e-12, abs=1e-14
+        )
         assert np.sum(gain.terms(v * base.scale)) == pytest.approx(expected, rel=1e-12, abs=1e-14)
         assert expected <= -math.log(min(a for a in p if a))
-        assert Guessing(base).values((v * base.scale)[None])[0] == pytest.approx(max(posterior), rel=1e-12)
+        assert Guessing(base).values((v * base.scale)[None])[0] == pytest.approx(
+            max(posterior), rel=1e-12
+        )
 
 
 @pytest.mark.parametrize("rng", CASES)
@@ -55,7 +59,9 @@ def test_slopes_are_gradients(rng: random.Random) -> None:
         for gain in (Information(base), Guessing(base)):
             step = 1e-6 * base.scale
             moved = np.array([[t + d, t - d] for d in np.diag(step)])
-            differences = [(gain.values(up[None])[0] - gain.values(down[None])[0]) for up, down in moved]
+            differences = [
+                (gain.values(up[None])[0] - gain.values(down[None])[0]) for up, down in moved
+            ]
             np.testing.assert_allclose(gain.slope(t) * 2 * step, differences, rtol=1e-5, atol=1e-14)
 
 
@@ -106,4 +112,6 @@ def test_answers_without_mass_are_worth_nothing() -> None:
     assert gain.values(one[None])[0] == gain.values(other[None])[0] == 0
     assert gain.slope(one)[1] == 0
     assert Guessing(base).slope(base.scale * [1, 3, 1]).tolist()[1] == 0
-    assert gain.ceiling == pytest.approx(-sum(float(n * math.log(n)) for n in (Fraction(3, 7), Fraction(4, 7))))
+    assert gain.ceiling == pytest.approx(
+        -sum(float(n * math.log(n)) for n in (Fraction(3, 7), Fraction(4, 7)))
+    )

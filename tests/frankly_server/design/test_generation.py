@@ -81,7 +81,10 @@ def test_more_answers_than_are_listed_of_themselves(notion: str, answers: int) -
     prior = random_prior(random.Random(answers), answers, 3)
     cone = Cone((Claim(notion, level_for(Fraction(1, 5)), prior.joint),), answers)
     base = ConeBase(cone, prior)
-    made, best = generate(base, Information(base), Limits()), listed_optimum(cone, prior, Information)
+    made, best = (
+        generate(base, Information(base), Limits()),
+        listed_optimum(cone, prior, Information),
+    )
     assert made.value == pytest.approx(best, abs=1e-6)
     assert best - 1e-9 <= made.bound <= made.value * (1 + 1e-6) + 1e-9
 
@@ -149,7 +152,9 @@ def test_progress_is_told_of_growing_values_and_falling_bounds() -> None:
     assert np.min(np.diff(values)) > -1e-9
     assert values[-1] > values[0]
     assert bounds == sorted(bounds, reverse=True)
-    assert bounds[0] <= -float(prior.probabilities() @ np.log(prior.probabilities())) + 1e-12  # no more than H(X)
+    assert (
+        bounds[0] <= -float(prior.probabilities() @ np.log(prior.probabilities())) + 1e-12
+    )  # no more than H(X)
     assert values[-1] <= made.value + 1e-9
     assert bounds[-1] == made.bound
 
@@ -163,7 +168,9 @@ def test_a_search_that_is_cancelled_stops_within_a_step(when: int) -> None:
         nonlocal told
         told += 1
 
-    made = generate(base, Information(base), Limits(progress=progress, out_of_time=lambda: told >= when))
+    made = generate(
+        base, Information(base), Limits(progress=progress, out_of_time=lambda: told >= when)
+    )
     assert told <= when + 1  # at most the proof of the round it was cancelled in
     check_mechanism(made, cone, prior, Information)
     assert made.bound >= made.value

@@ -47,7 +47,9 @@ def test_a_design_is_what_it_says() -> None:
 
 def test_what_a_design_measures_is_what_measuring_it_says() -> None:
     found = design_json(read(DESIGN))
-    assert measure_json({"weights": found["weights"], "prior": {"joint": JOINT}}) == found["measures"]
+    assert (
+        measure_json({"weights": found["weights"], "prior": {"joint": JOINT}}) == found["measures"]
+    )
 
 
 def test_infinite_figures_are_words() -> None:
@@ -59,11 +61,18 @@ def test_a_matrix_is_measured_like_its_weights() -> None:
     weights = [[3, 5], [6, 2]]
     matrix = [[0.375, 0.625], [0.75, 0.25]]
     prior = {"joint": [[1, 2], [3, 4]]}
-    assert measure_json(read({"matrix": matrix, "prior": prior})) == measure_json({"weights": weights, "prior": prior})
+    assert measure_json(read({"matrix": matrix, "prior": prior})) == measure_json(
+        {"weights": weights, "prior": prior}
+    )
 
 
 def test_the_most_informative_mechanism_is_returned_as_it_is_or_repaired() -> None:
-    asked = {"prior": {"joint": [[5, 3, 2]]}, "notion": "ldp", "epsilon": "0.1", "objective": "information"}
+    asked = {
+        "prior": {"joint": [[5, 3, 2]]},
+        "notion": "ldp",
+        "epsilon": "0.1",
+        "objective": "information",
+    }
     found = design_json(asked)
     assert found["identifiable"] is False
     assert found["variance"] == "inf"
@@ -90,7 +99,9 @@ def test_the_identity_is_returned_with_a_note() -> None:
 
 
 def test_a_gap_is_what_certified_means() -> None:
-    loose = design_json(read({**DESIGN, "limits": {"seconds": 60, "gap": 0.5}, "method": "vertices"}))
+    loose = design_json(
+        read({**DESIGN, "limits": {"seconds": 60, "gap": 0.5}, "method": "vertices"})
+    )
     tight = design_json(read({**DESIGN, "limits": {"gap": 1e-12}}))
     assert (loose["certified"], tight["gap"]) == (True, loose["gap"])
     assert tight["certified"] == (tight["gap"] <= 1e-12 * tight["variance"])
@@ -99,7 +110,9 @@ def test_a_gap_is_what_certified_means() -> None:
 @pytest.mark.parametrize("objective", ["variance", "information", "hamming"])
 def test_when_the_time_is_up_the_best_so_far_comes_back_with_its_bound(objective: str) -> None:
     ticks = iter(range(0, 10**9, 10))
-    found = design_json(read({**DESIGN, "objective": objective, "limits": {"seconds": 5}}), lambda: next(ticks))
+    found = design_json(
+        read({**DESIGN, "objective": objective, "limits": {"seconds": 5}}), lambda: next(ticks)
+    )
     whole = design_json(read({**DESIGN, "objective": objective}))["parameters"]["value"]
     value, bound = found["parameters"]["value"], found["parameters"]["bound"]
     low, high = (value, bound) if objective == "information" else (bound, value)
@@ -111,7 +124,12 @@ BAD_DESIGNS: list[tuple[str, Any, str, str | None]] = [
     ("no object", [], "field_type", None),
     ("unknown key", {**DESIGN, "gamma": "0.1"}, "field_unknown", "gamma"),
     ("a key of another notion", {**DESIGN, "delta": "0.1"}, "field_unknown", "delta"),
-    ("unknown key of the prior", {**DESIGN, "prior": {"joint": JOINT, "sum": 1}}, "field_unknown", "prior.sum"),
+    (
+        "unknown key of the prior",
+        {**DESIGN, "prior": {"joint": JOINT, "sum": 1}},
+        "field_unknown",
+        "prior.sum",
+    ),
     ("no prior", {"notion": "ldp", "epsilon": "1"}, "field_missing", "prior"),
     ("prior is a list", {**DESIGN, "prior": JOINT}, "field_type", "prior"),
     ("no table", {**DESIGN, "prior": {}}, "field_missing", "prior.joint"),
@@ -131,14 +149,29 @@ BAD_DESIGNS: list[tuple[str, Any, str, str | None]] = [
     ("region", {**DESIGN, "region": "everywhere"}, "unsupported", "region"),
     ("lift measure", {**DESIGN, "lift_measure": "ldp"}, "unsupported", "lift_measure"),
     ("lift order", {**DESIGN, "lift_order": 1}, "field_type", "lift_order"),
-    ("an optimum without a level", {"prior": {"joint": JOINT}, "alpha": 1}, "field_missing", "epsilon"),
+    (
+        "an optimum without a level",
+        {"prior": {"joint": JOINT}, "alpha": 1},
+        "field_missing",
+        "epsilon",
+    ),
     ("notion a number", {**DESIGN, "notion": 1}, "unsupported", "notion"),
     ("mechanism", {**DESIGN, "mechanism": "laplace"}, "unsupported", "mechanism"),
     ("mechanism a list", {**DESIGN, "mechanism": ["grr"]}, "unsupported", "mechanism"),
     ("objective", {**DESIGN, "objective": None}, "unsupported", "objective"),
     ("flag as text", {**DESIGN, "accept_identity": "yes"}, "field_type", "accept_identity"),
-    ("flag as number", {**DESIGN, "accept_unidentifiable": 1}, "field_type", "accept_unidentifiable"),
-    ("identity", {**DESIGN, "epsilon": "5", "accept_identity": False}, "identity_mechanism", "epsilon"),
+    (
+        "flag as number",
+        {**DESIGN, "accept_unidentifiable": 1},
+        "field_type",
+        "accept_unidentifiable",
+    ),
+    (
+        "identity",
+        {**DESIGN, "epsilon": "5", "accept_identity": False},
+        "identity_mechanism",
+        "epsilon",
+    ),
     ("method", {**DESIGN, "method": "guess"}, "unsupported", "method"),
     ("limits a number", {**DESIGN, "limits": 60}, "field_type", "limits"),
     ("limit unknown", {**DESIGN, "limits": {"nodes": 1}}, "field_unknown", "limits.nodes"),
@@ -149,7 +182,9 @@ BAD_DESIGNS: list[tuple[str, Any, str, str | None]] = [
 
 
 @pytest.mark.parametrize(
-    ("given", "code", "field"), [case[1:] for case in BAD_DESIGNS], ids=[case[0] for case in BAD_DESIGNS]
+    ("given", "code", "field"),
+    [case[1:] for case in BAD_DESIGNS],
+    ids=[case[0] for case in BAD_DESIGNS],
 )
 def test_bad_designs(given: Any, code: str, field: str | None) -> None:
     with pytest.raises(InvalidInput) as caught:
@@ -160,25 +195,57 @@ def test_bad_designs(given: Any, code: str, field: str | None) -> None:
 PRIOR = {"joint": [[1, 2], [3, 4]]}
 BAD_MEASURES: list[tuple[str, Any, str, str | None]] = [
     ("neither", {"prior": PRIOR}, "field_missing", "weights"),
-    ("both", {"prior": PRIOR, "weights": [[1], [1]], "matrix": [[1], [1]]}, "field_missing", "weights"),
+    (
+        "both",
+        {"prior": PRIOR, "weights": [[1], [1]], "matrix": [[1], [1]]},
+        "field_missing",
+        "weights",
+    ),
     ("unknown key", {"prior": PRIOR, "weights": [[1], [1]], "order": 2}, "field_unknown", "order"),
     ("ragged", {"prior": PRIOR, "weights": [[1, 1], [2]]}, "field_type", "weights"),
     ("empty", {"prior": PRIOR, "weights": []}, "field_type", "weights"),
     ("text", {"prior": PRIOR, "matrix": "10"}, "field_type", "matrix"),
-    ("weight as decimal", {"prior": PRIOR, "weights": [[1.0, 1], [1, 1]]}, "field_type", "weights[0][0]"),
-    ("negative weight", {"prior": PRIOR, "weights": [[2, 0], [3, -1]]}, "weights_invalid", "weights[1]"),
-    ("unequal rows", {"prior": PRIOR, "weights": [[2, 0], [3, 1]]}, "weights_invalid", "weights[1]"),
+    (
+        "weight as decimal",
+        {"prior": PRIOR, "weights": [[1.0, 1], [1, 1]]},
+        "field_type",
+        "weights[0][0]",
+    ),
+    (
+        "negative weight",
+        {"prior": PRIOR, "weights": [[2, 0], [3, -1]]},
+        "weights_invalid",
+        "weights[1]",
+    ),
+    (
+        "unequal rows",
+        {"prior": PRIOR, "weights": [[2, 0], [3, 1]]},
+        "weights_invalid",
+        "weights[1]",
+    ),
     ("zero rows", {"prior": PRIOR, "weights": [[0, 0], [0, 0]]}, "weights_invalid", "weights[0]"),
     ("one row", {"prior": PRIOR, "weights": [[1, 1]]}, "weights_invalid", "weights"),
-    ("row off one", {"prior": PRIOR, "matrix": [[0.5, 0.5], [0.5, 0.4]]}, "weights_invalid", "matrix[1]"),
-    ("negative", {"prior": PRIOR, "matrix": [[1.5, -0.5], [0.5, 0.5]]}, "weights_invalid", "matrix[0][1]"),
+    (
+        "row off one",
+        {"prior": PRIOR, "matrix": [[0.5, 0.5], [0.5, 0.4]]},
+        "weights_invalid",
+        "matrix[1]",
+    ),
+    (
+        "negative",
+        {"prior": PRIOR, "matrix": [[1.5, -0.5], [0.5, 0.5]]},
+        "weights_invalid",
+        "matrix[0][1]",
+    ),
     ("true", {"prior": PRIOR, "matrix": [[True, 0], [0.5, 0.5]]}, "field_type", "matrix[0][0]"),
     ("three answers", {"prior": PRIOR, "weights": [[1], [1], [1]]}, "prior_shape", "prior.joint"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("given", "code", "field"), [case[1:] for case in BAD_MEASURES], ids=[case[0] for case in BAD_MEASURES]
+    ("given", "code", "field"),
+    [case[1:] for case in BAD_MEASURES],
+    ids=[case[0] for case in BAD_MEASURES],
 )
 def test_bad_measures(given: Any, code: str, field: str | None) -> None:
     with pytest.raises(InvalidInput) as caught:
@@ -191,5 +258,7 @@ def test_what_a_person_should_know_is_told() -> None:
     (unchanged,) = design_json(read(DESIGN | {"epsilon": "5"}))["warnings"]
     assert "unchanged" in unchanged
     few = {"prior": {"joint": [[1, 1], [1, 1]]}, "notion": "rldp", "epsilon": "1"}
-    (empty,) = design_json(read(few | {"robust": {"order": 0.5, "n": 1, "beta": "0.05"}}))["warnings"]
+    (empty,) = design_json(read(few | {"robust": {"order": 0.5, "n": 1, "beta": "0.05"}}))[
+        "warnings"
+    ]
     assert "lower bound is 0" in empty

@@ -7,7 +7,13 @@ from math import nan
 
 import numpy as np
 import pytest
-from frankly_protocol.mechanisms import Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism, columns
+from frankly_protocol.mechanisms import (
+    Mechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+    columns,
+)
 from frankly_server import rational
 from frankly_server.design import kinds
 from frankly_server.design.measures import measure
@@ -22,8 +28,12 @@ KINDS: dict[str, Mechanism] = {
     "unary, never together": UnaryMechanism(8, 4, 128, 0),
     "subset": SubsetMechanism(8, 6, 2, 180),
     "subset that tells nothing": SubsetMechanism(8, 4, 2, 128),
-    "product": ProductMechanism((random_mechanism(RNG, 2, 3, bits=8), random_mechanism(RNG, 3, 3, bits=8))),
-    "product of rank two": ProductMechanism((random_mechanism(RNG, 2, 3, bits=8), random_mechanism(RNG, 3, 1, bits=8))),
+    "product": ProductMechanism(
+        (random_mechanism(RNG, 2, 3, bits=8), random_mechanism(RNG, 3, 3, bits=8))
+    ),
+    "product of rank two": ProductMechanism(
+        (random_mechanism(RNG, 2, 3, bits=8), random_mechanism(RNG, 3, 1, bits=8))
+    ),
 }
 
 
@@ -50,14 +60,18 @@ def test_variances_of_sets_are_those_of_the_estimator(name: str) -> None:
     targets = [[Fraction(rng.randint(-2, 3)) for _ in range(mechanism.answers)] for _ in range(3)]
     chances, values = [], []
     for y in mechanism.symbols():
-        chances.append(sum(p[x] * float(mechanism.probability(y, x)) for x in range(mechanism.answers)))
+        chances.append(
+            sum(p[x] * float(mechanism.probability(y, x)) for x in range(mechanism.answers))
+        )
         one = SetCounts.of_symbols(mechanism.answers, {int(y): 1})  # type: ignore[arg-type]
         values.append([estimate(mechanism, one, targets=t).unbiased for t in ("shares", targets)])
     for i, wanted in enumerate((None, targets)):
         d = np.array([value[i] for value in values], dtype=float)
         expected = chances @ d**2 - (chances @ d) ** 2
         assert kinds.variances(mechanism, prior, wanted) == pytest.approx(expected, rel=1e-9)
-    assert kinds.measures(mechanism, prior)["variance"] == pytest.approx(sum(kinds.variances(mechanism, prior, None)))
+    assert kinds.measures(mechanism, prior)["variance"] == pytest.approx(
+        sum(kinds.variances(mechanism, prior, None))
+    )
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -80,12 +94,16 @@ def test_what_is_too_large_for_a_table() -> None:
     chances = [q + float(v) * (p - q) for v in prior.probabilities()]
     # Of each bit by itself, less the part of Σd − 1 that evening takes away.
     alone, lacking = sum(v * (1 - v) for v in chances), p * (1 - p) + 59 * q * (1 - q)
-    assert sum(kinds.variances(unary, prior, None)) == pytest.approx((alone - lacking / 60) / (p - q) ** 2)
+    assert sum(kinds.variances(unary, prior, None)) == pytest.approx(
+        (alone - lacking / 60) / (p - q) ** 2
+    )
     assert {"variance", "target_variances", "lip"} <= set(kinds.measures(unary, prior))
     factors = tuple(random_mechanism(rng, 2, 70, bits=12) for _ in range(2))
     product = ProductMechanism(factors)
     assert kinds.rows_of(product) is None
-    assert kinds.variances(product, random_prior(rng, 4, 2), None) == pytest.approx([nan] * 4, nan_ok=True)
+    assert kinds.variances(product, random_prior(rng, 4, 2), None) == pytest.approx(
+        [nan] * 4, nan_ok=True
+    )
     assert "variance" not in kinds.measures(product, random_prior(rng, 4, 2))
     assert set(kinds.levels(product, random_prior(rng, 4, 2))) == {"answer_ldp", "ceiling"}
     assert kinds.rank_of(product) == 4

@@ -30,7 +30,13 @@ def test_the_same_points_as_by_vertex_enumeration(m: int) -> None:
     rows = []
     for j in range(m):
         for i, k in permutations(range(m), 2):
-            rows.append([p * (x == k and y == j) - q * (x == i and y == j) for x in range(m) for y in range(m)])
+            rows.append(
+                [
+                    p * (x == k and y == j) - q * (x == i and y == j)
+                    for x in range(m)
+                    for y in range(m)
+                ]
+            )
     for i in range(1, m):
         same = [(x == 0) - (x == i) for x in range(m) for _ in range(m)]
         rows += [same, [-v for v in same]]
@@ -50,7 +56,10 @@ def test_the_rank_test_knows_extreme_points() -> None:
                 assert polytope.loose_entries(matrix, (3, 1)) == ()
         for _ in range(20):  # the middle of two extreme points is none
             first, second = rng.sample(points, 2)
-            middle = [[u + v for u, v in zip(a, b, strict=True)] for a, b in zip(first, second, strict=True)]
+            middle = [
+                [u + v for u, v in zip(a, b, strict=True)]
+                for a, b in zip(first, second, strict=True)
+            ]
             common = rational.whole([v for row in middle for v in row])
             whole = [common[x * m : (x + 1) * m] for x in range(m)]
             assert polytope.is_inside(whole, (3, 1))
@@ -60,7 +69,13 @@ def test_the_rank_test_knows_extreme_points() -> None:
 def test_the_loose_entry_point_of_five_answers() -> None:
     """Thesis §5.5, at e^ε = 2 and 3."""
     for e in (2, 3):
-        A = [[1, 1, 2 * e, 1, 0], [e, 1, 2, e, 0], [e, e, 2, 1, 0], [1, e, 2, e, 0], [1, 1, 1 + e, e, 0]]
+        A = [
+            [1, 1, 2 * e, 1, 0],
+            [e, 1, 2, e, 0],
+            [e, e, 2, 1, 0],
+            [1, e, 2, e, 0],
+            [1, 1, 1 + e, e, 0],
+        ]
         assert {sum(row) for row in A} == {3 + 2 * e}
         assert polytope.is_extreme(A, (e, 1))
         assert polytope.loose_entries(A, (e, 1)) == ((4, 2),)

@@ -48,7 +48,9 @@ def random_polytope(rng: random.Random, n: int, m: int) -> tuple[Floats, Floats,
     return A, low, high, Polytope(sparse.csc_array(A), low, high, np.zeros(n), np.ones(n))
 
 
-def scipys(A: Floats, low: Floats, high: Floats, c: Floats, box: tuple[Floats, Floats]) -> float | None:
+def scipys(
+    A: Floats, low: Floats, high: Floats, c: Floats, box: tuple[Floats, Floats]
+) -> float | None:
     rows = np.vstack([A[np.isfinite(high)], -A[np.isfinite(low)]])
     rhs = np.concatenate([high[np.isfinite(high)], -low[np.isfinite(low)]])
     found = linprog(-c, rows, rhs, bounds=list(zip(*box, strict=True)))
@@ -112,7 +114,11 @@ def test_a_master_with_penalties_is_the_programme_written_out(seed: int) -> None
     found = master.solve()
     free = np.flatnonzero(np.isfinite(penalty))
     slacks = np.hstack([np.eye(4)[:, free], -np.eye(4)[:, free]])
-    other = linprog(np.concatenate([cost, penalty[free], penalty[free]]), A_eq=np.hstack([columns.T, slacks]), b_eq=rhs)
+    other = linprog(
+        np.concatenate([cost, penalty[free], penalty[free]]),
+        A_eq=np.hstack([columns.T, slacks]),
+        b_eq=rhs,
+    )
     assert other.status == 0
     reached = cost @ found.x + penalty[free] @ np.abs(found.missing[free])
     assert reached == pytest.approx(other.fun, rel=1e-8)

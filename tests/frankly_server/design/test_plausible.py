@@ -77,7 +77,12 @@ def test_bad_truths(value: Any, code: str, field: str) -> None:
     ],
 )
 def test_truths_are_for_the_variance_of_an_optimum(more: dict[str, Any], field: str) -> None:
-    asked = {"prior": {"joint": [[4, 3, 2, 1]]}, "notion": "ldp", "epsilon": "1", "truths": ["prior", "even"]}
+    asked = {
+        "prior": {"joint": [[4, 3, 2, 1]]},
+        "notion": "ldp",
+        "epsilon": "1",
+        "truths": ["prior", "even"],
+    }
     with pytest.raises(InvalidInput) as refused:
         design_json(asked | more)
     assert (refused.value.problem.code, refused.value.field) == ("unsupported", field)
@@ -161,8 +166,15 @@ def test_a_ball_lies_between_its_centre_and_everything() -> None:
 
 
 def test_the_raw_answer_is_worth_what_its_worst_truth_is() -> None:
-    asked = {"prior": {"joint": [[5, 5], [5, 5]]}, "notion": "lip", "epsilon": "1", "truths": ["even", [9, 1]]}
-    found = design_json(parse_json(b"%s" % str(asked).replace("'", '"').encode(), max_bytes=1000, decimals=True))
+    asked = {
+        "prior": {"joint": [[5, 5], [5, 5]]},
+        "notion": "lip",
+        "epsilon": "1",
+        "truths": ["even", [9, 1]],
+    }
+    found = design_json(
+        parse_json(b"%s" % str(asked).replace("'", '"').encode(), max_bytes=1000, decimals=True)
+    )
     assert found["parameters"]["identity"]
     assert found["parameters"]["value"] == pytest.approx(0.5)
 

@@ -35,7 +35,9 @@ BAD: list[tuple[str, Any, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("rows", "code", "field"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+@pytest.mark.parametrize(
+    ("rows", "code", "field"), [case[1:] for case in BAD], ids=[case[0] for case in BAD]
+)
 def test_bad_priors(rows: Any, code: str, field: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         Prior.from_rows(rows)
@@ -65,7 +67,10 @@ def test_one_row_means_the_answer_is_the_secret() -> None:
         ([[Decimal("0.25"), Decimal("0.75")], [0, Decimal(0)]], ((1, 3), (0, 0))),
         ([[0.1, 0.2], [0.3, 0.4]], ((1, 2), (3, 4))),  # a float is the decimal it was written as
         ([[Fraction(1, 3), Fraction(1, 6)], [Fraction(1, 2), 0]], ((2, 1), (3, 0))),
-        ([[Decimal("0.3333333333"), Decimal("0.6666666667")], [0, 0]], ((3333333333, 6666666667), (0, 0))),
+        (
+            [[Decimal("0.3333333333"), Decimal("0.6666666667")], [0, 0]],
+            ((3333333333, 6666666667), (0, 0)),
+        ),
     ],
 )
 def test_decimals_are_read_exactly(rows: Any, joint: tuple[tuple[int, ...], ...]) -> None:

@@ -25,7 +25,13 @@ from frankly_server.design.variance.generation import VarianceOptimum
 from frankly_server.design.vertices import Ray
 from scipy.optimize import linprog
 
-from tests.frankly_server.maths import admits_identity, random_epsilon, random_prior, rays_of, wanted
+from tests.frankly_server.maths import (
+    admits_identity,
+    random_epsilon,
+    random_prior,
+    rays_of,
+    wanted,
+)
 
 
 def instances(seed: int, count: int) -> list[tuple[Prior, list[Ray]]]:
@@ -59,7 +65,9 @@ def subset_selection_variance(a: int, k: int, E: float) -> float:
 
 @pytest.mark.parametrize("answers", range(2, 9))
 @pytest.mark.parametrize("epsilon", ["0.01", "0.3", "1", "2.5", "5", "8"])
-def test_for_uniform_priors_the_best_subset_selection_is_optimal(answers: int, epsilon: str) -> None:
+def test_for_uniform_priors_the_best_subset_selection_is_optimal(
+    answers: int, epsilon: str
+) -> None:
     found = design(wanted(Prior.from_rows([[1] * answers]), "ldp", Fraction(epsilon)))
     E = float(Fraction(*found.level))
     best = min(subset_selection_variance(answers, k, E) for k in range(1, answers))
@@ -70,35 +78,51 @@ def test_for_uniform_priors_the_best_subset_selection_is_optimal(answers: int, e
 
 def test_the_formula_of_subset_selection_is_right() -> None:
     E, a, k = 3.0, 5, 2
-    Q = np.array([[E if x in subset else 1.0 for subset in combinations(range(a), k)] for x in range(a)])
+    Q = np.array(
+        [[E if x in subset else 1.0 for subset in combinations(range(a), k)] for x in range(a)]
+    )
     Q /= Q.sum(axis=1, keepdims=True)
     A = (Q / Q.mean(axis=0)) @ Q.T
-    assert np.trace(np.linalg.inv(A)) - 1 / a == pytest.approx(subset_selection_variance(a, k, E), rel=1e-12)
+    assert np.trace(np.linalg.inv(A)) - 1 / a == pytest.approx(
+        subset_selection_variance(a, k, E), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(("prior", "rays"), instances(21, 40))
-def test_the_bound_of_the_variance_holds_on_every_ray_exactly(prior: Prior, rays: list[Ray]) -> None:
+def test_the_bound_of_the_variance_holds_on_every_ray_exactly(
+    prior: Prior, rays: list[Ray]
+) -> None:
     # DESIGN §2 in fractions: for any Z and ν with |Zᵀv|²/(p·v) ≤ ν·v on every ray, every design has f ≥ (tr Z)²/Σν.
     found = least(rays, prior)
     A = (found.columns.T * found.theta) @ found.columns
     prices = found.certificate.prices
     Z = [[Fraction(v) for v in row] for row in prices.Z.tolist()]
     trace = sum(Z[x][x] for x in range(prior.answers))
-    slack = Fraction(1) + Fraction(1, 10**7)  # room for the floats in ν, which cost as much of the bound
+    slack = Fraction(1) + Fraction(
+        1, 10**7
+    )  # room for the floats in ν, which cost as much of the bound
     nu = [Fraction(v) * slack for v in prices.nu.tolist()]
     for ray in rays:
-        projected = [sum(v * z for v, z in zip(ray, column, strict=True)) for column in zip(*Z, strict=True)]
+        projected = [
+            sum(v * z for v, z in zip(ray, column, strict=True)) for column in zip(*Z, strict=True)
+        ]
         expected = Fraction(sum(n * v for n, v in zip(prior.shares, ray, strict=True)), prior.total)
-        assert sum(c * c for c in projected) <= expected * sum(n * v for n, v in zip(nu, ray, strict=True))
+        assert sum(c * c for c in projected) <= expected * sum(
+            n * v for n, v in zip(nu, ray, strict=True)
+        )
     proven = float(trace**2 / sum(nu))
     reached = float(np.trace(np.linalg.inv(A)))
     assert proven <= reached * (1 + 1e-12)
     assert proven >= reached * (1 - 1e-6)
-    assert found.bound + float(np.sum(prior.probabilities() ** 2)) == pytest.approx(proven, rel=1e-6)
+    assert found.bound + float(np.sum(prior.probabilities() ** 2)) == pytest.approx(
+        proven, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize(("prior", "rays"), instances(22, 40))
-def test_the_optimum_of_the_information_is_that_of_another_solver(prior: Prior, rays: list[Ray]) -> None:
+def test_the_optimum_of_the_information_is_that_of_another_solver(
+    prior: Prior, rays: list[Ray]
+) -> None:
     found = most_gain(rays, prior, "information")
     V = scaled(rays, prior)
     gains = ray_information(V, prior)
@@ -109,11 +133,15 @@ def test_the_optimum_of_the_information_is_that_of_another_solver(prior: Prior, 
     assert reached == pytest.approx(-oracle.fun * scale, rel=1e-6)
     assert reached <= found.bound * (1 + 1e-12) <= reached * (1 + 1e-6)
     assert len(found.rays) <= prior.answers
-    assert np.max(gains - V @ found.multipliers) <= 1e-12 * max(1.0, float(np.abs(found.multipliers).max()))
+    assert np.max(gains - V @ found.multipliers) <= 1e-12 * max(
+        1.0, float(np.abs(found.multipliers).max())
+    )
 
 
 @pytest.mark.parametrize(("prior", "rays"), instances(23, 25))
-def test_repair_gives_up_at_most_one_percent_and_identifies_every_share(prior: Prior, rays: list[Ray]) -> None:
+def test_repair_gives_up_at_most_one_percent_and_identifies_every_share(
+    prior: Prior, rays: list[Ray]
+) -> None:
     best = most_gain(rays, prior, "information")
     found = repaired(rays, prior, best, 0.01)
     assert found is not None
@@ -171,7 +199,11 @@ def test_targets_other_than_all_shares() -> None:
 
 def test_the_linear_programme_returns_a_basic_optimum_and_its_dual() -> None:
     # min x1 + 2 x2 + 3 x3 with x1 + x2 + x3 = 1, x2 + 2 x3 = 1: only (0, 1, 0) and (½, 0, ½) are basic.
-    found = lp(np.array([1.0, 3.0, 3.0]), np.array([[1.0, 1.0, 1.0], [0.0, 1.0, 2.0]]), np.array([1.0, 1.0]))
+    found = lp(
+        np.array([1.0, 3.0, 3.0]),
+        np.array([[1.0, 1.0, 1.0], [0.0, 1.0, 2.0]]),
+        np.array([1.0, 1.0]),
+    )
     np.testing.assert_allclose(found.x, [0.5, 0, 0.5], atol=1e-12)
     np.testing.assert_allclose(found.dual, [1, 1], atol=1e-12)
 

@@ -45,14 +45,46 @@ def test_violation_bounds_round_down(bound: str) -> None:
 
 REFUSED = {
     "unknown notion": (lambda: promises.promise("dp", PRIOR, Fraction(1)), "unsupported", "notion"),
-    "a notion of several levels": (lambda: promises.promise("alip", PRIOR, Fraction(1)), "unsupported", "notion"),
-    "two infinite sides": (lambda: promises.two_sided(PRIOR, None, None), "eps_out_of_range", "epsilon_low"),
-    "attributes": (lambda: promises.side_channels(PRIOR, Fraction(1), [2, 2]), "field_type", "attributes"),
-    "no attributes": (lambda: promises.side_channels(PRIOR, Fraction(1), []), "field_type", "attributes"),
-    "sensitive": (lambda: promises.no_violation(PRIOR, Fraction(9, 10), 2), "field_type", "sensitive"),
-    "at the share": (lambda: promises.no_violation(PRIOR, Fraction(1, 2), 0), "eps_out_of_range", "dpv"),
-    "below the share": (lambda: promises.no_violation(PRIOR, Fraction(1, 3), 0), "eps_out_of_range", "dpv"),
-    "above one": (lambda: promises.no_violation(PRIOR, Fraction(11, 10), 0), "eps_out_of_range", "dpv"),
+    "a notion of several levels": (
+        lambda: promises.promise("alip", PRIOR, Fraction(1)),
+        "unsupported",
+        "notion",
+    ),
+    "two infinite sides": (
+        lambda: promises.two_sided(PRIOR, None, None),
+        "eps_out_of_range",
+        "epsilon_low",
+    ),
+    "attributes": (
+        lambda: promises.side_channels(PRIOR, Fraction(1), [2, 2]),
+        "field_type",
+        "attributes",
+    ),
+    "no attributes": (
+        lambda: promises.side_channels(PRIOR, Fraction(1), []),
+        "field_type",
+        "attributes",
+    ),
+    "sensitive": (
+        lambda: promises.no_violation(PRIOR, Fraction(9, 10), 2),
+        "field_type",
+        "sensitive",
+    ),
+    "at the share": (
+        lambda: promises.no_violation(PRIOR, Fraction(1, 2), 0),
+        "eps_out_of_range",
+        "dpv",
+    ),
+    "below the share": (
+        lambda: promises.no_violation(PRIOR, Fraction(1, 3), 0),
+        "eps_out_of_range",
+        "dpv",
+    ),
+    "above one": (
+        lambda: promises.no_violation(PRIOR, Fraction(11, 10), 0),
+        "eps_out_of_range",
+        "dpv",
+    ),
     "empty answer": (
         lambda: promises.protected(Prior.from_rows([[1, 0], [1, 0]])),
         "choice_unprotected",
@@ -84,4 +116,6 @@ def test_pairs_keep_the_joint_distribution() -> None:
 
 
 def test_the_backstop_is_ldp_of_the_answer() -> None:
-    assert promises.answer_ldp(Fraction(1)) == Claim("ldp", promises.promise("ldp", PRIOR, Fraction(1)).level)
+    assert promises.answer_ldp(Fraction(1)) == Claim(
+        "ldp", promises.promise("ldp", PRIOR, Fraction(1)).level
+    )

@@ -16,13 +16,21 @@ from frankly_server.design.variance.base import Listed
 from frankly_server.design.variance.criteria import least_variance
 from frankly_server.design.vertices import Ray
 
-from tests.frankly_server.maths import admits_identity, claim_of, random_epsilon, random_prior, rays_of
+from tests.frankly_server.maths import (
+    admits_identity,
+    claim_of,
+    random_epsilon,
+    random_prior,
+    rays_of,
+)
 
 TRIALS = 400
 
 
 def steady(rays: Sequence[Ray], prior: Prior) -> programme.Optimum:
-    found = least_variance(Listed(programme.scaled(rays, prior), prior.probabilities()), np.eye(prior.answers))
+    found = least_variance(
+        Listed(programme.scaled(rays, prior), prior.probabilities()), np.eye(prior.answers)
+    )
     return programme.generated(found.columns, found.theta, found.bound, np.zeros(prior.answers))
 
 
@@ -67,7 +75,9 @@ def test_400_random_optima_pass_and_naive_rounding_fails_most_of_them() -> None:
         assert found.eta <= Fraction(1, 10**6)
         for row, weights in zip(rows, found.mechanism.weights, strict=True):
             for r, w in zip(row, weights, strict=True):
-                assert abs(Fraction(w, 1 << 48) - Fraction(r, sum(row))) <= found.eta + Fraction(2, 1 << 48)
+                assert abs(Fraction(w, 1 << 48) - Fraction(r, sum(row))) <= found.eta + Fraction(
+                    2, 1 << 48
+                )
         naive_passes += keeps(naive(rows), claim)
         done += 1
     assert naive_passes < TRIALS // 2  # so that passing above means something
@@ -83,7 +93,9 @@ def test_what_already_passes_is_not_touched() -> None:
 def test_largest_remainders_go_first_and_ties_by_index() -> None:
     found = quantise([[1, 1, 1], [1, 1, 1]], [Claim("ldp", (2, 1))], [1, 1], bits=4)
     assert found.mechanism.weights == ((6, 5, 5), (6, 5, 5))
-    found = quantise([[10, 13, 9], [10, 13, 9]], [Claim("ldp", (2, 1))], [1, 1], bits=4)  # 5, 6.5, 4.5
+    found = quantise(
+        [[10, 13, 9], [10, 13, 9]], [Claim("ldp", (2, 1))], [1, 1], bits=4
+    )  # 5, 6.5, 4.5
     assert found.mechanism.weights == ((5, 7, 4), (5, 7, 4))
 
 
@@ -91,7 +103,10 @@ def mixed(rows: list[list[int]], u: list[Fraction], eta: Fraction) -> DenseMecha
     """Mix and round by largest remainders, in fractions."""
     weights = []
     for row in rows:
-        exact = [((1 - eta) * Fraction(r, sum(row)) + eta * share) * 2**48 for r, share in zip(row, u, strict=True)]
+        exact = [
+            ((1 - eta) * Fraction(r, sum(row)) + eta * share) * 2**48
+            for r, share in zip(row, u, strict=True)
+        ]
         low = [int(v) for v in exact]
         order = sorted(range(len(row)), key=lambda y: (low[y] - exact[y], y))
         for y in order[: 2**48 - sum(low)]:
@@ -106,8 +121,14 @@ def test_the_mixture_is_the_smallest_that_passes() -> None:
     rows = [[p, q, q], [q, p, q], [q, q, p]]
     claim, prior = Claim("ldp", (p, q)), [1, 2, 3]
     found = quantise(rows, [claim], prior)
-    u = [sum(n * Fraction(row[y], sum(row)) for n, row in zip(prior, rows, strict=True)) / 6 for y in range(3)]
-    smaller = [Fraction(0), *(Fraction(1, 1 << k) for k in range(50, 19, -1) if Fraction(1, 1 << k) < found.eta)]
+    u = [
+        sum(n * Fraction(row[y], sum(row)) for n, row in zip(prior, rows, strict=True)) / 6
+        for y in range(3)
+    ]
+    smaller = [
+        Fraction(0),
+        *(Fraction(1, 1 << k) for k in range(50, 19, -1) if Fraction(1, 1 << k) < found.eta),
+    ]
     assert len(smaller) >= 1
     assert not any(keeps(mixed(rows, u, eta), claim) for eta in smaller)
     assert mixed(rows, u, found.eta) == found.mechanism

@@ -39,7 +39,9 @@ def some_request(rng: random.Random, number: int) -> DesignRequest:
     if notion == "alip":
         sides = [epsilon, random_epsilon(rng)]
         sides[rng.randrange(2)] = rng.choice([sides[0], None])
-        claims = (promises.two_sided(prior, sides[0], sides[1] if sides != [None, None] else epsilon),)
+        claims = (
+            promises.two_sided(prior, sides[0], sides[1] if sides != [None, None] else epsilon),
+        )
     elif notion == "srlip":
         claims = (promises.side_channels(prior, epsilon, SHAPES[answers]),)
     elif notion == "rldp":
@@ -50,7 +52,9 @@ def some_request(rng: random.Random, number: int) -> DesignRequest:
         claims = (promises.robust(bounds, epsilon, diagonal=rng.random() < 0.3),)
     elif notion == "dpv":
         share = Fraction(prior.masses[0], prior.total)
-        claims = (promises.no_violation(prior, share + (1 - share) * Fraction(rng.randint(1, 9), 10), 0),)
+        claims = (
+            promises.no_violation(prior, share + (1 - share) * Fraction(rng.randint(1, 9), 10), 0),
+        )
     else:
         claims = (promises.promise(notion, prior, epsilon),)
     if rng.random() < 0.3:
@@ -66,7 +70,9 @@ def some_request(rng: random.Random, number: int) -> DesignRequest:
     )
 
 
-def rivals(request: DesignRequest, found: Design, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
+def rivals(
+    request: DesignRequest, found: Design, rng: np.random.Generator
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Mechanisms (columns with p·v = 1, how often each is sent) made of random vertices of the cone."""
     p = request.prior.probabilities()
     a = len(p)
@@ -74,12 +80,17 @@ def rivals(request: DesignRequest, found: Design, rng: np.random.Generator) -> l
     columns = [np.ones(a)]
     directions = np.vstack([np.eye(a), rng.standard_normal((2 * a, a))])
     for c in directions:
-        made = linprog(-c * p, A_ub=-rows, b_ub=np.zeros(len(rows)), A_eq=p[None], b_eq=[1.0], method="highs")
+        made = linprog(
+            -c * p, A_ub=-rows, b_ub=np.zeros(len(rows)), A_eq=p[None], b_eq=[1.0], method="highs"
+        )
         if made.status == 0:
             columns.append(made.x)
     V = np.array(columns)
     found_ones = []
-    for weights in (np.sum(V * p * np.log(np.maximum(V, 1e-300)), axis=1), *rng.random((3, len(V)))):
+    for weights in (
+        np.sum(V * p * np.log(np.maximum(V, 1e-300)), axis=1),
+        *rng.random((3, len(V))),
+    ):
         made = linprog(-weights, A_eq=V.T, b_eq=np.ones(a), method="highs")
         if made.status == 0:
             found_ones.append((V, made.x))
@@ -102,14 +113,19 @@ def linprog_spread(V: np.ndarray) -> np.ndarray:
     """A mechanism that uses every column as much as possible."""
     n, a = V.shape
     made = linprog(
-        np.append(np.zeros(n), -1.0), A_eq=np.column_stack([V.T, V.sum(axis=0)]), b_eq=np.ones(a), method="highs"
+        np.append(np.zeros(n), -1.0),
+        A_eq=np.column_stack([V.T, V.sum(axis=0)]),
+        b_eq=np.ones(a),
+        method="highs",
     )
     return np.asarray(made.x[:n] + made.x[n])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
-def test_random_designs_keep_their_claims_and_nothing_beats_their_bounds(part: int, full: bool) -> None:
+def test_random_designs_keep_their_claims_and_nothing_beats_their_bounds(
+    part: int, full: bool
+) -> None:
     rng = random.Random(7000 + part)
     generator = np.random.default_rng(part)
     compared = 0

@@ -40,7 +40,9 @@ def of(prior: Prior, epsilon: str, mechanism: str = "optimal") -> Regret | None:
         (mostly_one(8, 99), "4", 1.948),
     ],
 )
-def test_skewed_priors_cost_what_was_found_outside(prior: Prior, epsilon: str, ratio: float) -> None:
+def test_skewed_priors_cost_what_was_found_outside(
+    prior: Prior, epsilon: str, ratio: float
+) -> None:
     """Ratios computed with code of its own, of tables and closed forms, before this module was written."""
     found = of(prior, epsilon)
     assert found is not None

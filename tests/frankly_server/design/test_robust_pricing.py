@@ -8,7 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from frankly_protocol.audit import Claim, level_for
-from frankly_server.design import DesignRequest, branch, design, robust_pricing, robust_pricing_proposals
+from frankly_server.design import (
+    DesignRequest,
+    branch,
+    design,
+    robust_pricing,
+    robust_pricing_proposals,
+)
 from frankly_server.design.base import ConeBase
 from frankly_server.design.cones import Cone
 from frankly_server.design.gains import Information
@@ -24,20 +30,28 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-def random_case(rng: random.Random, secrets: int, values: int, *, diagonal: bool) -> tuple[Prior, Claim]:
+def random_case(
+    rng: random.Random, secrets: int, values: int, *, diagonal: bool
+) -> tuple[Prior, Claim]:
     """Counts, some of them 0, and lower bounds below their shares, some of them 0."""
     counts = [[rng.choice([0, 1, 5, 20]) + (u == 0) for u in range(values)] for _ in range(secrets)]
     bounds = []
     for row in counts:
         scale = rng.random()
-        bounds.append(tuple((int(99 * scale * rng.choice([0, 1, 1]) * n / sum(row)), 100) for n in row))
+        bounds.append(
+            tuple((int(99 * scale * rng.choice([0, 1, 1]) * n / sum(row)), 100) for n in row)
+        )
     level = level_for(Fraction(rng.randint(1, 30), 10))
-    return pairs(Prior.from_rows(counts)), Claim("rldp", level, lower_bounds=tuple(bounds), diagonal=diagonal)
+    return pairs(Prior.from_rows(counts)), Claim(
+        "rldp", level, lower_bounds=tuple(bounds), diagonal=diagonal
+    )
 
 
 def listed(claim: Claim, prior: Prior) -> Floats:
     """All extreme rays by exact enumeration, scaled to p·v = 1."""
-    rays = np.array(extreme_rays(Cone((claim,), prior.answers).rows(), prior.answers), dtype=np.float64)
+    rays = np.array(
+        extreme_rays(Cone((claim,), prior.answers).rows(), prior.answers), dtype=np.float64
+    )
     return np.asarray(rays / (rays @ prior.probabilities())[:, None])
 
 
@@ -54,7 +68,10 @@ def worth(V: Floats, p: Floats, prices: Floats) -> Floats:
 def test_every_vertex_of_a_part_is_among_its_corners(values: int) -> None:
     rng = random.Random(values)
     for _ in range(6):
-        L = [Fraction(rng.randint(0, 60) * rng.choice([0, 1, 1]), 60 * values + 1) for _ in range(values)]
+        L = [
+            Fraction(rng.randint(0, 60) * rng.choice([0, 1, 1]), 60 * values + 1)
+            for _ in range(values)
+        ]
         f, least = 1 - sum(L), Fraction(rng.randint(1, 8), 4)
         most = least * Fraction(rng.randint(4, 20), 4)
         # {(q, h) : W(q) ≥ least·h, U(q) ≤ most·h}, a row for each answer that could be the least or the largest
@@ -63,7 +80,9 @@ def test_every_vertex_of_a_part_is_among_its_corners(values: int) -> None:
             extreme = [L[x] + f * (x == u) for x in range(values)]
             rows += [[*extreme, -least], [*(-e for e in extreme), most]]
         whole = [[int(v * (60 * values + 1) * 16) for v in row] for row in rows]
-        vertices = np.array([[q / ray[-1] for q in ray[:-1]] for ray in extreme_rays(whole, values + 1)])
+        vertices = np.array(
+            [[q / ray[-1] for q in ray[:-1]] for ray in extreme_rays(whole, values + 1)]
+        )
         block = SecretBlock(np.array([float(v) for v in L]), float(f))
         points, present = block.corners(np.array([float(least)]), np.array([float(most)]))
         points = points[0][present[0]]
@@ -77,7 +96,9 @@ def test_every_vertex_of_a_part_is_among_its_corners(values: int) -> None:
 
 @pytest.mark.parametrize("diagonal", [False, True])
 @pytest.mark.parametrize(("secrets", "values"), [(2, 2), (2, 3), (3, 2), (4, 2)])
-def test_columns_worth_most_are_found_and_proven_as_all_rays_say(secrets: int, values: int, diagonal: bool) -> None:
+def test_columns_worth_most_are_found_and_proven_as_all_rays_say(
+    secrets: int, values: int, diagonal: bool
+) -> None:
     rng = random.Random(f"{secrets} {values} {diagonal}")
     for _ in range(4 if secrets < 4 else 1):
         prior, claim = random_case(rng, secrets, values, diagonal=diagonal)
@@ -122,7 +143,10 @@ def test_every_column_keeps_the_claim_and_none_beats_the_bound() -> None:
                     w = base.maximise(p * (np.log(np.maximum(w, 1e-9)) + 1) - prices)
                 for rival in (v, w):
                     assert worth(rival[None], p, prices)[0] <= bound + 1e-9
-            best = max(float(np.max(worth(columns, p, prices))), *(float(worth(v[None], p, prices)[0]) for v in rivals))
+            best = max(
+                float(np.max(worth(columns, p, prices))),
+                *(float(worth(v[None], p, prices)[0]) for v in rivals),
+            )
             assert len(pricing.best_columns(prices, bound, Limits())[0]) == 0
             assert bound >= best - 1e-9
 
@@ -160,7 +184,9 @@ def test_it_agrees_with_branch_and_bound() -> None:
         prices = random_prices(rng, base.prior)
         best = float(np.max(worth(listed(claim, prior), base.prior, prices)))
         for tolerance in (best - 1e-5, best + 1e-5):
-            boxes = branch.bound(base, Information(base), prices / base.scale, tolerance, Limits(), 10**6)
+            boxes = branch.bound(
+                base, Information(base), prices / base.scale, tolerance, Limits(), 10**6
+            )
             parts = pricing.best_columns(prices, tolerance, Limits())
             assert bool(len(boxes[0])) == bool(len(parts[0])) == (tolerance < best)
 
@@ -174,10 +200,19 @@ def test_others_are_left_to_branch_and_bound() -> None:
     for claims, answers in (
         ((claim, Claim("ldp", (20, 1))), 4),
         ((Claim("ldp", (3, 1)),), 4),
-        ((Claim("rldp", level, lower_bounds=(bounds[0], sure)),), 4),  # nothing is uncertain about one secret
-        ((Claim("rldp", level, lower_bounds=(bounds[0],)),), 2),  # one secret alone: nothing is asked
+        (
+            (Claim("rldp", level, lower_bounds=(bounds[0], sure)),),
+            4,
+        ),  # nothing is uncertain about one secret
+        (
+            (Claim("rldp", level, lower_bounds=(bounds[0],)),),
+            2,
+        ),  # one secret alone: nothing is asked
         ((Claim("rldp", level, lower_bounds=wide),), 20),  # 2^10 sets of values
-        ((Claim("rldp", level, lower_bounds=(((1, 2), (0, 1)), ((1, 2), (0, 1)))),), 4),  # a bound without counts
+        (
+            (Claim("rldp", level, lower_bounds=(((1, 2), (0, 1)), ((1, 2), (0, 1)))),),
+            4,
+        ),  # a bound without counts
     ):
         shares = np.array([0.0, 1.0, 0.0, 0.0]) if answers == 4 else np.full(answers, 1 / answers)
         shares = p if len(claims) > 1 else shares
@@ -233,7 +268,9 @@ def test_a_design_of_many_values_is_guided_and_bounded() -> None:
     assert asked(8) > asked(1) > 0
 
 
-def uncertain(counts: list[list[int]], epsilon: str, *, diagonal: bool = False) -> tuple[Prior, Claim]:
+def uncertain(
+    counts: list[list[int]], epsilon: str, *, diagonal: bool = False
+) -> tuple[Prior, Claim]:
     joint = Prior.from_rows(counts)
     bounds = lower_bounds(joint.joint, 2, joint.total, "0.05")
     return pairs(joint), robust(bounds, Fraction(epsilon), diagonal=diagonal)
@@ -244,7 +281,9 @@ def test_five_groups_by_two_are_certified(diagonal: bool) -> None:
     # one group of most of the people and four small ones, as in a census
     counts = [[130, 180], [350, 700], [1500, 1600], [110, 160], [8600, 19000]]
     prior, claim = uncertain(counts, "1.5", diagonal=diagonal)
-    request = DesignRequest(prior, (claim,), objective="information", accept_identity=True, accept_unidentifiable=True)
+    request = DesignRequest(
+        prior, (claim,), objective="information", accept_identity=True, accept_unidentifiable=True
+    )
     made = design(request)
     assert made.certified
     assert made.gap is not None
@@ -261,7 +300,10 @@ def test_more_answers_than_are_certified_have_a_mechanism_and_a_bound() -> None:
     prior, claim = uncertain(counts, "1")
     base = ConeBase(Cone((claim,), 48), prior)
     told: list[tuple[float, float]] = []
-    limits = Limits(progress=lambda _, value, bound: told.append((value, bound)), out_of_time=lambda: len(told) > 14)
+    limits = Limits(
+        progress=lambda _, value, bound: told.append((value, bound)),
+        out_of_time=lambda: len(told) > 14,
+    )
     made = generate(base, Information(base), limits)
     rows = unit_rows(claim, 48)
     assert np.min(made.columns @ rows.T) > -1e-8 * np.max(made.columns)

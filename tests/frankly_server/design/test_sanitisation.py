@@ -81,7 +81,11 @@ def test_a_product_is_private_for_neighbours_iff_its_parent_is(n: int) -> None:
         E, mechanism = Fraction(rng.randint(8, 24), 8), theory.sanitised(parent, n)
         delta = theory.delta_needed(parent, E)
         table = list(zip(*columns(mechanism).values(), strict=True))
-        found = max(needed(list(table[d]), list(table[d ^ 1 << i]), E) for d in range(2**n) for i in range(n))
+        found = max(
+            needed(list(table[d]), list(table[d ^ 1 << i]), E)
+            for d in range(2**n)
+            for i in range(n)
+        )
         assert found == delta  # n = 3: all 2^8 sets of each of 24 pairs
         claim = Claim("dp", E.as_integer_ratio(), delta=delta.as_integer_ratio())
         theory.require_private_for_neighbours(mechanism, claim)
@@ -102,7 +106,10 @@ def test_no_mechanism_errs_less_than_the_bounds() -> None:
                 [(w + (7 << 10 if x == y else 0)) // 8 for y, w in enumerate(r)]
                 for x, r in enumerate(mechanism.weights)
             ]
-            rows = [[w + (1024 - sum(r) if x == y else 0) for y, w in enumerate(r)] for x, r in enumerate(rows)]
+            rows = [
+                [w + (1024 - sum(r) if x == y else 0) for y, w in enumerate(r)]
+                for x, r in enumerate(rows)
+            ]
             mechanism = DenseMechanism(10, tuple(map(tuple, rows)))
         E = Fraction(rng.randint(9, 40), 8)
         delta, error = theory.delta_needed(mechanism, E), theory.max_mean_error(mechanism)

@@ -13,7 +13,14 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_server.design import Prior
 from frankly_server.design.quantise import quantise
-from frankly_server.design.sequential import SPENDING, Product, Rows, best_product, most_informative, product_of
+from frankly_server.design.sequential import (
+    SPENDING,
+    Product,
+    Rows,
+    best_product,
+    most_informative,
+    product_of,
+)
 from scipy.optimize import minimize
 
 EQUAL = (Fraction(1, 2), Fraction(1, 2))
@@ -21,15 +28,23 @@ EQUAL = (Fraction(1, 2), Fraction(1, 2))
 
 def random_joint(seed: int, attributes: tuple[int, ...], secrets: int = 2, least: int = 1) -> Prior:
     rng = random.Random(seed)
-    return Prior.from_rows([[rng.randint(least, 1000) for _ in range(math.prod(attributes))] for _ in range(secrets)])
+    return Prior.from_rows(
+        [[rng.randint(least, 1000) for _ in range(math.prod(attributes))] for _ in range(secrets)]
+    )
 
 
-def side_channel_ratio(rows: list[list[int]], prior: Prior, attributes: tuple[int, ...]) -> Fraction:
+def side_channel_ratio(
+    rows: list[list[int]], prior: Prior, attributes: tuple[int, ...]
+) -> Fraction:
     """max P(y|s,x_J) / P(y|x_J) and its inverse, over every y, s, J and x_J that occur  [Funnel Def 3]."""
     answers, total = list(product(*map(range, attributes))), sum(rows[0])
     worst = Fraction(1)
     for known in product(*((None, *range(size)) for size in attributes)):
-        inside = [i for i, x in enumerate(answers) if all(k in (None, v) for k, v in zip(known, x, strict=True))]
+        inside = [
+            i
+            for i, x in enumerate(answers)
+            if all(k in (None, v) for k, v in zip(known, x, strict=True))
+        ]
         everyone = sum(prior.joint[s][i] for s in range(prior.secrets) for i in inside)
         for y in range(len(rows[0])):
             told = [sum(row[i] * rows[i][y] for i in inside) for row in prior.joint]
@@ -52,7 +67,9 @@ def mutual(rows: list[list[int]], prior: Prior) -> float:
 
 @pytest.mark.parametrize("spending", SPENDING)
 @pytest.mark.parametrize("epsilon", ["0.1", "0.7", "2"])
-def test_the_product_keeps_definition_3_and_its_information_adds_up(spending: str, epsilon: str, full: bool) -> None:
+def test_the_product_keeps_definition_3_and_its_information_adds_up(
+    spending: str, epsilon: str, full: bool
+) -> None:
     for seed in range(20 if full else 3):
         for attributes in ((2, 2), (2, 3), (2, 2, 2)):
             prior = random_joint(seed, attributes, secrets=2 + seed % 2)
@@ -61,18 +78,24 @@ def test_the_product_keeps_definition_3_and_its_information_adds_up(spending: st
             found = product_of(prior, attributes, Fraction(epsilon), shares, order, spending)
             rows = found.rows()
             assert len({sum(row) for row in rows}) == 1
-            assert side_channel_ratio(rows, prior, attributes) <= Fraction(*level_for(Fraction(epsilon)))
+            assert side_channel_ratio(rows, prior, attributes) <= Fraction(
+                *level_for(Fraction(epsilon))
+            )
             assert found.information == pytest.approx(mutual(rows, prior), abs=1e-9)
 
 
 def test_what_the_earlier_outcomes_left_is_used_not_lost() -> None:
     prior, epsilon = random_joint(5, (3, 3)), Fraction("0.5")
-    stepwise, carried = (product_of(prior, (3, 3), epsilon, EQUAL, (0, 1), spending) for spending in SPENDING)
+    stepwise, carried = (
+        product_of(prior, (3, 3), epsilon, EQUAL, (0, 1), spending) for spending in SPENDING
+    )
     ahead = product_of(prior, (3, 3), epsilon, (Fraction(1), Fraction(0)), (0, 1))
     level = Fraction(*level_for(epsilon))
     assert side_channel_ratio(ahead.rows(), prior, (3, 3)) <= level
     # the level is used up, to rounding: the equal steps leave much of it
-    assert float(side_channel_ratio(carried.rows(), prior, (3, 3))) == pytest.approx(float(level), rel=1e-9)
+    assert float(side_channel_ratio(carried.rows(), prior, (3, 3))) == pytest.approx(
+        float(level), rel=1e-9
+    )
     assert side_channel_ratio(stepwise.rows(), prior, (3, 3)) < level
     assert stepwise.information < carried.information < ahead.information
 
@@ -107,7 +130,9 @@ def test_a_factor_is_the_optimum_of_its_step() -> None:
         def gain(q: np.ndarray, told: np.ndarray = told) -> float:
             Q = np.clip(np.column_stack([q, 1 - q]), 1e-12, None)
             return sum(
-                float(row @ (Q * np.log(Q / (row / row.sum() @ Q))).sum(axis=1)) for row in told if row.sum() > 0
+                float(row @ (Q * np.log(Q / (row / row.sum() @ Q))).sum(axis=1))
+                for row in told
+                if row.sum() > 0
             )
 
         A = np.array([[r / max(map(abs, row)) for r in row] for row in rows]).reshape(-1, 2)
@@ -117,7 +142,13 @@ def test_a_factor_is_the_optimum_of_its_step() -> None:
         ]
         starts = [[0.2, 0.8], [0.8, 0.2], [0.45, 0.55], [0.6, 0.4], [0.1, 0.2], [0.9, 0.8]]
         runs = [
-            minimize(lambda q: -gain(q), s, bounds=[(0, 1)] * 2, constraints=inside, options={"ftol": 1e-12})
+            minimize(
+                lambda q: -gain(q),
+                s,
+                bounds=[(0, 1)] * 2,
+                constraints=inside,
+                options={"ftol": 1e-12},
+            )
             for s in starts
         ]
         terms.append(
@@ -173,12 +204,22 @@ def test_a_level_of_one_sends_a_constant() -> None:
         ({"shares": (Fraction(1),)}, Problem.FIELD_TYPE, "shares"),
         ({"shares": (Fraction(1, 2), Fraction(1, 3))}, Problem.FIELD_TYPE, "shares"),
         ({"shares": (Fraction(3, 2), Fraction(-1, 2))}, Problem.FIELD_TYPE, "shares"),
-        ({"prior": Prior(((1, 0, 2, 3), (1, 0, 1, 1)))}, Problem.CHOICE_UNPROTECTED, "prior.joint[0][1]"),
+        (
+            {"prior": Prior(((1, 0, 2, 3), (1, 0, 1, 1)))},
+            Problem.CHOICE_UNPROTECTED,
+            "prior.joint[0][1]",
+        ),
         ({"prior": Prior(((1, 1, 2, 3), (0, 0, 0, 0)))}, Problem.SECRET_EMPTY, "prior.joint[1]"),
-        ({"factor": lambda rows, told: ((1, 0), (0, 1))}, Problem.MECHANISM_NOT_CERTIFIED, "attributes"),
+        (
+            {"factor": lambda rows, told: ((1, 0), (0, 1))},
+            Problem.MECHANISM_NOT_CERTIFIED,
+            "attributes",
+        ),
     ],
 )
-def test_what_does_not_fit_is_refused(change: dict[str, object], problem: Problem, field: str) -> None:
+def test_what_does_not_fit_is_refused(
+    change: dict[str, object], problem: Problem, field: str
+) -> None:
     asked: dict[str, object] = {
         "prior": random_joint(1, (2, 2)),
         "attributes": (2, 2),

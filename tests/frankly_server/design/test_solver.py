@@ -30,7 +30,9 @@ def value_of(best: Optimum, prior: Prior, objective: str) -> float:
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
 @pytest.mark.parametrize("objective", ["information", "hamming"])
-def test_listing_and_generating_reach_the_same(kind: str, objective: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listing_and_generating_reach_the_same(
+    kind: str, objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     prior, cone = tamed(kind, random.Random(f"{kind} {objective}"))
     listed = solver.most_gain(cone, prior, objective, Limits(), "vertices", deficient=True)
     monkeypatch.setattr(Cone, "is_small", lambda self: False)
@@ -49,12 +51,16 @@ LOOSE = ("rldp", "rldp-diagonal", "lip-and-ldp")
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
 @pytest.mark.parametrize("criterion", solver.CRITERIA)
-def test_variances_by_listing_and_by_generating(kind: str, criterion: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variances_by_listing_and_by_generating(
+    kind: str, criterion: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     prior, cone = tamed(kind, random.Random(kind))
     W = np.array([[1.0, 2.0, 3.0, 4.0], [1.0, -1.0, 0.0, 0.0]])
 
     def reached(found: solver.SolverResult) -> float:
-        rows = np.array([[float(Fraction(w, sum(row))) for w in row] for row in found.optimum.rows(prior)])
+        rows = np.array(
+            [[float(Fraction(w, sum(row))) for w in row] for row in found.optimum.rows(prior)]
+        )
         p = prior.probabilities()
         inverse = np.linalg.pinv((rows / (p @ rows)) @ rows.T, rcond=1e-9, hermitian=True)
         each = np.sum(W @ inverse * W, axis=1) - (W @ p) ** 2
@@ -88,7 +94,9 @@ def test_a_cone_too_large_to_list_is_generated() -> None:
 def test_a_small_cone_is_not_listed_once_time_is_up() -> None:
     prior, cone = tamed("lip", random.Random(3))
     assert cone.is_small()
-    found = solver.most_gain(cone, prior, "information", Limits(out_of_time=lambda: True), "auto", deficient=True)
+    found = solver.most_gain(
+        cone, prior, "information", Limits(out_of_time=lambda: True), "auto", deficient=True
+    )
     assert not found.exact
     assert value_of(found.optimum, prior, "information") <= found.optimum.bound + 1e-12
 
@@ -99,6 +107,11 @@ def test_repair_gives_up_at_most_its_share() -> None:
     raw = solver.most_gain(cone, prior, "information", Limits(), "auto", deficient=True).optimum
     whole = solver.most_gain(cone, prior, "information", Limits(), "auto", deficient=False).optimum
     best = value_of(raw, prior, "information")
-    assert (np.linalg.matrix_rank(np.array(raw.rays, dtype=float)), len(whole.rays) >= 3) == (2, True)
+    assert (np.linalg.matrix_rank(np.array(raw.rays, dtype=float)), len(whole.rays) >= 3) == (
+        2,
+        True,
+    )
     assert np.linalg.matrix_rank(np.array(whole.rays, dtype=float)) == 3
-    assert best * (1 - solver.REPAIR_LOSS) * (1 - 1e-7) <= value_of(whole, prior, "information") < best
+    assert (
+        best * (1 - solver.REPAIR_LOSS) * (1 - 1e-7) <= value_of(whole, prior, "information") < best
+    )

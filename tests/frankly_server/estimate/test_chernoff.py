@@ -28,13 +28,17 @@ TABLES = (SKEWED, ORDINARY)
 
 def law_by_hand(mechanism: DenseMechanism, targets: Targets) -> tuple[np.ndarray, np.ndarray]:
     """Return (Q, V) from the exact decoder."""
-    rows = [[float(v) for v in row] for row in decoder(mechanism, targets, None).rows if row is not None]
+    rows = [
+        [float(v) for v in row] for row in decoder(mechanism, targets, None).rows if row is not None
+    ]
     return np.array(mechanism.weights) / mechanism.denominator, np.array(rows)
 
 
 def worst_moment(moments: np.ndarray, w: np.ndarray, theta: float) -> float:
     """Return max Σ p M over shares with Σ p w = θ, as a linear programme; −inf if there are none."""
-    found = optimize.linprog(-moments, A_eq=np.vstack([np.ones_like(w), w]), b_eq=[1, theta], bounds=(0, 1))
+    found = optimize.linprog(
+        -moments, A_eq=np.vstack([np.ones_like(w), w]), b_eq=[1, theta], bounds=(0, 1)
+    )
     return -found.fun if found.status == 0 else -inf
 
 
@@ -71,7 +75,9 @@ def test_the_envelope_is_the_linear_programme() -> None:
                     assert shown == pytest.approx(wanted, rel=1e-7)
 
 
-def excluded(Q: np.ndarray, v: np.ndarray, w: np.ndarray, mean: float, n: int, level: float, theta: float) -> bool:
+def excluded(
+    Q: np.ndarray, v: np.ndarray, w: np.ndarray, mean: float, n: int, level: float, theta: float
+) -> bool:
     """Tell whether some λ of a dense grid excludes a value, by the definition."""
     tilts = np.geomspace(1e-3, 1e4, 4000) / np.ptp(v) * (1 if mean > theta else -1)
     moments = np.exp(np.clip(np.outer(tilts, v - mean), -700, 700)) @ Q.T
@@ -93,8 +99,13 @@ def test_ends_are_where_the_definition_puts_them(n: int) -> None:
             if np.ptp(w) == 0:
                 continue
             hair = 1e-3 * (ends[1] - ends[0])
-            for inside, outside in ((ends[0] + hair, ends[0] - hair), (ends[1] - hair, ends[1] + hair)):
-                assert not excluded(Q, v, w, mean, n, level, inside), "an end beyond which something is possible"
+            for inside, outside in (
+                (ends[0] + hair, ends[0] - hair),
+                (ends[1] - hair, ends[1] + hair),
+            ):
+                assert not excluded(Q, v, w, mean, n, level, inside), (
+                    "an end beyond which something is possible"
+                )
                 if w.min() < outside < w.max():
                     assert excluded(Q, v, w, mean, n, level, outside), "an end wider than need be"
                     compared += 1
@@ -115,7 +126,9 @@ def test_two_values_have_the_ends_of_the_divergence() -> None:
         wanted = max(0.0, -0.5 + 2 * low), min(1.0, -0.5 + 2 * high)
         assert chernoff.kl(score, w, n, 0.9) == pytest.approx(wanted, abs=1e-9)
         # The mechanism-aware bound, from the law as a list, is the same: G is a line.
-        law = ScoreLaw(np.array([-0.5, 1.5]), np.array([-0.5, 1.5]), np.array([[0.75, 0.25], [0.25, 0.75]]))
+        law = ScoreLaw(
+            np.array([-0.5, 1.5]), np.array([-0.5, 1.5]), np.array([[0.75, 0.25], [0.25, 0.75]])
+        )
         aware = chernoff.kl(Score(score.mean, score.reach, None, law), w, n, 0.9)
         assert aware == pytest.approx(wanted, abs=1e-4)
         assert aware[0] <= wanted[0] + 1e-9
@@ -131,9 +144,13 @@ def test_never_wider_than_hoeffdings_bounds() -> None:
         for w, score in zip(evidence.W, evidence.scores(), strict=True):
             aware = chernoff.kl(score, w, n, 0.95)
             plain = chernoff.kl(Score(score.mean, score.reach), w, n, 0.95)
-            half = (score.reach[1] - score.reach[0]) * sqrt(log(2 / 0.05) / (2 * n))  # Hoeffding 1963, Thm 2
+            half = (score.reach[1] - score.reach[0]) * sqrt(
+                log(2 / 0.05) / (2 * n)
+            )  # Hoeffding 1963, Thm 2
             assert plain[0] <= aware[0] <= aware[1] <= plain[1]
-            assert max(0.0, score.mean - half) <= plain[0] <= plain[1] <= min(1.0, score.mean + half)
+            assert (
+                max(0.0, score.mean - half) <= plain[0] <= plain[1] <= min(1.0, score.mean + half)
+            )
 
 
 @pytest.mark.parametrize("n", [10**6, 10**9, 10**12, 10**15])
@@ -157,10 +174,14 @@ def tallies(n: int, symbols: int) -> Iterator[tuple[int, ...]]:
             yield (first, *others)
 
 
-def ends_of_all(mechanism: DenseMechanism, n: int, level: float, method: str, **options: int | bool) -> np.ndarray:
+def ends_of_all(
+    mechanism: DenseMechanism, n: int, level: float, method: str, **options: int | bool
+) -> np.ndarray:
     """Return the interval of every share at all counts, shape (counts, answers, 2)."""
     found = [
-        getattr(estimate(mechanism, counts, level=level, methods=(method,), **options).margins, method)  # type: ignore[arg-type]
+        getattr(
+            estimate(mechanism, counts, level=level, methods=(method,), **options).margins, method
+        )  # type: ignore[arg-type]
         for counts in tallies(n, mechanism.reports)
     ]
     return np.array(found)
@@ -182,7 +203,9 @@ def of_people(mechanism: DenseMechanism, people: tuple[int, ...]) -> dict[tuple[
                 for y, weight in enumerate(mechanism.weights[x]):
                     if weight:
                         key = (*counts[:y], counts[y] + 1, *counts[y + 1 :])
-                        following[key] = following.get(key, 0.0) + chance * weight / mechanism.denominator
+                        following[key] = (
+                            following.get(key, 0.0) + chance * weight / mechanism.denominator
+                        )
             law = following
     return law
 
@@ -199,9 +222,14 @@ def test_like_draws_are_covered_at_every_truth_by_enumeration(mechanism: DenseMe
 
 
 @pytest.mark.parametrize("mechanism", TABLES)
-def test_a_census_is_covered_whoever_the_people_are_by_enumeration(mechanism: DenseMechanism) -> None:
+def test_a_census_is_covered_whoever_the_people_are_by_enumeration(
+    mechanism: DenseMechanism,
+) -> None:
     n, level = 6, 0.8
-    ends, every = ends_of_all(mechanism, n, level, "kl", census=True), list(tallies(n, mechanism.reports))
+    ends, every = (
+        ends_of_all(mechanism, n, level, "kl", census=True),
+        list(tallies(n, mechanism.reports)),
+    )
     for people in tallies(n, 3):
         law = of_people(mechanism, people)
         chances = np.array([law.get(counts, 0.0) for counts in every])
@@ -218,13 +246,17 @@ def test_draws_without_replacement_are_covered_by_enumeration(mechanism: DenseMe
     for whole in tallies(population, 3):
         chances = np.zeros(len(every))
         for people, law in laws.items():
-            drawn = reduce(int.__mul__, (comb(N, m) for N, m in zip(whole, people, strict=True))) / comb(population, n)
+            drawn = reduce(
+                int.__mul__, (comb(N, m) for N, m in zip(whole, people, strict=True))
+            ) / comb(population, n)
             chances += drawn * np.array([law.get(counts, 0.0) for counts in every])
         assert chances.sum() == pytest.approx(1)
         assert held(ends, chances, np.array(whole) / population).min() >= level
 
 
-def mixture_by_hand(Q: np.ndarray, v: np.ndarray, w: np.ndarray, total: float, n: int, theta: float) -> float:
+def mixture_by_hand(
+    Q: np.ndarray, v: np.ndarray, w: np.ndarray, total: float, n: int, theta: float
+) -> float:
     """Return Σ_λ weight·exp(λ·total)/G(λ, θ)^n from the definition."""
     sizes = np.geomspace(2.0**-13, 2.0**6, 39)
     weight = 1 / (1 + (np.log2(sizes / 0.5) / 3) ** 2)
@@ -234,7 +266,9 @@ def mixture_by_hand(Q: np.ndarray, v: np.ndarray, w: np.ndarray, total: float, n
 
 
 @pytest.mark.parametrize("mechanism", TABLES)
-def test_each_end_of_a_sequence_is_where_the_mixture_reaches_its_limit(mechanism: DenseMechanism) -> None:
+def test_each_end_of_a_sequence_is_where_the_mixture_reaches_its_limit(
+    mechanism: DenseMechanism,
+) -> None:
     counts = [40, 60, 30, 20]
     Q, V = law_by_hand(mechanism, shares(3))
     found = estimate(mechanism, counts, methods=("sequence",))
@@ -254,7 +288,9 @@ def test_each_end_of_a_sequence_is_where_the_mixture_reaches_its_limit(mechanism
 
 
 @pytest.mark.parametrize("mechanism", TABLES)
-def test_the_mixture_is_worth_at_most_one_at_every_truth_by_enumeration(mechanism: DenseMechanism) -> None:
+def test_the_mixture_is_worth_at_most_one_at_every_truth_by_enumeration(
+    mechanism: DenseMechanism,
+) -> None:
     """What Ville's inequality needs, for one report and for three."""
     Q, V = law_by_hand(mechanism, shares(3))
     for parts, x in product(tallies(4, 3), range(3)):
@@ -264,7 +300,9 @@ def test_the_mixture_is_worth_at_most_one_at_every_truth_by_enumeration(mechanis
             mean = 0.0
             for symbols in product(range(4), repeat=n):
                 total = float(v[list(symbols)].sum())
-                mean += float(np.prod(chances[list(symbols)])) * mixture_by_hand(Q, v, w, total, n, float(p[x]))
+                mean += float(np.prod(chances[list(symbols)])) * mixture_by_hand(
+                    Q, v, w, total, n, float(p[x])
+                )
             assert mean <= 1 + 1e-9
 
 
@@ -288,17 +326,25 @@ def test_reports_that_no_truth_gives_have_ends_outside_what_is_possible() -> Non
         assert last[0] < found.unbiased[2] <= last[1]
 
 
-@pytest.mark.parametrize("other", [ORDINARY, DenseMechanism(4, ((9, 4, 3, 0), (2, 13, 1, 0), (1, 3, 4, 8)))])
-def test_a_sum_of_parts_is_covered_whatever_the_truth_of_each_by_enumeration(other: DenseMechanism) -> None:
+@pytest.mark.parametrize(
+    "other", [ORDINARY, DenseMechanism(4, ((9, 4, 3, 0), (2, 13, 1, 0), (1, 3, 4, 8)))]
+)
+def test_a_sum_of_parts_is_covered_whatever_the_truth_of_each_by_enumeration(
+    other: DenseMechanism,
+) -> None:
     """Two versions of 2 and 3 reports with different truths: the mean over all 5 respondents."""
     level, tables, sizes = 0.8, (SKEWED, other), (2, 3)
     every = [list(tallies(n, 4)) for n in sizes]
-    scaled = [tuple(tuple(w * n / 5 for w in row) for row in shares(3)) for n in map(Fraction, sizes)]
+    scaled = [
+        tuple(tuple(w * n / 5 for w in row) for row in shares(3)) for n in map(Fraction, sizes)
+    ]
     evidence = [
         [evidence_of(table, list(counts), targets, None) for counts in found]
         for table, targets, found in zip(tables, scaled, every, strict=True)
     ]
-    ends = np.array([[kl_ends([first, second], level) for second in evidence[1]] for first in evidence[0]])
+    ends = np.array(
+        [[kl_ends([first, second], level) for second in evidence[1]] for first in evidence[0]]
+    )
     truths = [np.array(parts) / 2 for parts in tallies(2, 3)]
     for p, q in product(truths, truths):
         chances = [
@@ -315,7 +361,9 @@ def test_a_sum_of_one_part_is_the_part_and_of_two_alike_little_wider() -> None:
     whole = evidence_of(ORDINARY, [2 * c for c in counts], shares(3), None)
     half = tuple(tuple(w / 2 for w in row) for row in shares(3))
     halves = [evidence_of(ORDINARY, counts, half, None)] * 2
-    for one, two, w, score in zip(kl_ends([whole], 0.95), kl_ends(halves, 0.95), whole.W, whole.scores(), strict=True):
+    for one, two, w, score in zip(
+        kl_ends([whole], 0.95), kl_ends(halves, 0.95), whole.W, whole.scores(), strict=True
+    ):
         assert one is not None
         alone = chernoff.kl(score, w, 300, 0.95)
         assert one == pytest.approx(alone, abs=2e-3 * (alone[1] - alone[0]))
@@ -336,7 +384,11 @@ def test_distances_that_were_cut_would_not_hold_for_a_sum() -> None:
 
 
 def test_of_a_group_of_values_the_one_with_the_larger_moment_counts() -> None:
-    law = ScoreLaw(np.array([0.0, 1.0, 3.0]), np.array([0.25, 1.0, 3.5]), np.array([[0.5, 0.3, 0.2], [0.1, 0.3, 0.6]]))
+    law = ScoreLaw(
+        np.array([0.0, 1.0, 3.0]),
+        np.array([0.25, 1.0, 3.5]),
+        np.array([[0.5, 0.3, 0.2], [0.1, 0.3, 0.6]]),
+    )
     for tilt, worse in ((-2.0, law.low), (2.0, law.high)):
         found = chernoff.MixedMoments.of(law, np.array([0.0, 1.0]), 1.0, np.array([tilt]))
         wanted = law.chances @ np.exp(tilt * (worse - 1.0))
@@ -350,9 +402,13 @@ def test_a_sum_of_negative_scores_has_the_negative_ends_whatever_the_groups_hold
     w, other = np.array([low[0], high[1]]), np.array([0.0, 1.0])
     plain = (Score(0.25, (0, 1), TwoValues((0, 0), (1, 1), 15)), other, 60)
     turned = (Score(-0.25, (-1, 0), TwoValues((-1, -1), (0, 0), 45)), -other, 60)
-    ends = chernoff.kl_of_sum([(Score(0.4, (low[0], high[1]), TwoValues(low, high, count)), w, n), plain], 0.9)
+    ends = chernoff.kl_of_sum(
+        [(Score(0.4, (low[0], high[1]), TwoValues(low, high, count)), w, n), plain], 0.9
+    )
     negative = TwoValues(minus_low, minus_high, n - count)
-    mirrored = chernoff.kl_of_sum([(Score(-0.4, (-high[1], -low[0]), negative), -w, n), turned], 0.9)
+    mirrored = chernoff.kl_of_sum(
+        [(Score(-0.4, (-high[1], -low[0]), negative), -w, n), turned], 0.9
+    )
     assert ends == pytest.approx((-mirrored[1], -mirrored[0]), abs=1e-9)
     # The means of the groups' outer values differ by 0.3 to 0.5: the interval is wider than with the middles alone.
     middles = TwoValues((-0.05, -0.05), (1.05, 1.05), count)
@@ -385,22 +441,31 @@ def test_ends_of_a_sum_are_where_the_linear_programme_puts_them() -> None:
     """Over the shares of both parts at once: the largest mean moment at each λ and each sum of true values."""
     sizes, tables, level = (30, 90), (SKEWED, ORDINARY), 0.9
     tallied = ([12, 9, 8, 1], [20, 31, 22, 17])
-    targets = [tuple(tuple(w * n / 120 for w in row) for row in shares(3)) for n in map(Fraction, sizes)]
+    targets = [
+        tuple(tuple(w * n / 120 for w in row) for row in shares(3)) for n in map(Fraction, sizes)
+    ]
     parts = [law_by_hand(table, target) for table, target in zip(tables, targets, strict=True)]
     evidence = [evidence_of(*given, None) for given in zip(tables, tallied, targets, strict=True)]
     one_each = np.kron(np.eye(2), np.ones(3))
     for t, ends in enumerate(kl_ends(evidence, level)):
         assert ends is not None
-        means = [float(V[t] @ counts / sum(counts)) for (_, V), counts in zip(parts, tallied, strict=True)]
+        means = [
+            float(V[t] @ counts / sum(counts))
+            for (_, V), counts in zip(parts, tallied, strict=True)
+        ]
         w = np.concatenate([np.eye(3)[t] * n / 120 for n in sizes])
 
-        def is_excluded(theta: float, t: int = t, w: np.ndarray = w, means: list[float] = means) -> bool:
+        def is_excluded(
+            theta: float, t: int = t, w: np.ndarray = w, means: list[float] = means
+        ) -> bool:
             for tilt in np.geomspace(0.02, 20, 60) * (1 if sum(means) > theta else -1):
                 moments = np.concatenate([
                     n / 120 * (Q @ np.exp(tilt * 120 / n * (V[t] - mean)))
                     for (Q, V), n, mean in zip(parts, sizes, means, strict=True)
                 ])  # fmt: skip
-                worst = optimize.linprog(-moments, A_eq=np.vstack([one_each, w]), b_eq=[1, 1, theta], bounds=(0, 1))
+                worst = optimize.linprog(
+                    -moments, A_eq=np.vstack([one_each, w]), b_eq=[1, 1, theta], bounds=(0, 1)
+                )
                 if -worst.fun < (0.1 / 2) ** (1 / 120):
                     return True
             return False

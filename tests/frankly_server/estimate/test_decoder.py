@@ -53,7 +53,11 @@ def test_the_mean_over_every_outcome_is_the_truth(n: int) -> None:
         for outcome in product(range(4), repeat=n):
             counts = [outcome.count(y) for y in range(4)]
             chance = prod((rates[y] for y in outcome), start=Fraction(1))
-            mean = [m + chance * v for m, v in zip(mean, found.apply(counts), strict=True) if v is not None]
+            mean = [
+                m + chance * v
+                for m, v in zip(mean, found.apply(counts), strict=True)
+                if v is not None
+            ]
         assert mean == p
 
 
@@ -66,7 +70,9 @@ def test_it_is_the_formula_of_the_design() -> None:
         Q = np.array(mechanism.weights).T / 2.0**48  # usual orientation: row = report
         D = np.diag(1 / (Q @ (np.array(p0) / sum(p0))))
         V = np.linalg.solve(Q.T @ D @ Q, Q.T @ D)
-        found = np.array([[float(v) for v in row or ()] for row in decoder(mechanism, shares(4), tuple(p0)).rows])
+        found = np.array(
+            [[float(v) for v in row or ()] for row in decoder(mechanism, shares(4), tuple(p0)).rows]
+        )
         np.testing.assert_allclose(found, V, rtol=1e-6, atol=1e-9)
 
 
@@ -82,14 +88,20 @@ def test_at_the_design_prior_no_other_unbiased_decoder_varies_less() -> None:
         for mine, theirs in zip(best, other, strict=True):
             assert mine is not None
             assert theirs is not None
-            spread = [sum(v * v * r for v, r in zip(row, rates, strict=True)) for row in (mine, theirs)]
-            assert spread[0] <= spread[1] * (1 + Fraction(1, 2**60))  # weights are rounded to 64 bits
+            spread = [
+                sum(v * v * r for v, r in zip(row, rates, strict=True)) for row in (mine, theirs)
+            ]
+            assert spread[0] <= spread[1] * (
+                1 + Fraction(1, 2**60)
+            )  # weights are rounded to 64 bits
 
 
 def test_identifiable_targets_of_a_deficient_mechanism_and_only_these() -> None:
     # Answers 1 and 2 are reported alike: only their sum can be told, and what follows from it.
     mechanism = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))
-    targets = tuple(tuple(map(Fraction, row)) for row in ((1, 0, 0), (0, 1, 0), (0, 1, 1), (2, 5, 5), (1, 1, 0)))
+    targets = tuple(
+        tuple(map(Fraction, row)) for row in ((1, 0, 0), (0, 1, 0), (0, 1, 1), (2, 5, 5), (1, 1, 0))
+    )
     found = decoder(mechanism, targets, None)
     assert [row is not None for row in found.rows] == [True, False, True, True, False]
     assert found.rank == 2
@@ -133,7 +145,9 @@ def test_of_a_product_one_factor_whose_prior_is_replaced_is_enough(order: int) -
         found = decoder(ProductMechanism(factors), everybody, prior)
         assert found.fallback is replaced
         for targets in ("shares", everybody):
-            shown = estimate(ProductMechanism(factors), [5, 6, 7, 8], targets=targets, design_prior=prior)  # type: ignore[arg-type]
+            shown = estimate(
+                ProductMechanism(factors), [5, 6, 7, 8], targets=targets, design_prior=prior
+            )  # type: ignore[arg-type]
             assert ("design_prior_replaced" in shown.flags) is replaced
 
 

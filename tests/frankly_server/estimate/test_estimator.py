@@ -44,14 +44,19 @@ def test_the_covariance_is_unbiased(targets: Any) -> None:
         mechanism, p = random_mechanism(rng, 3, 4, bits=8), random_shares(rng, 3)
         rates = [float(v) for v in frequencies(mechanism, p)]
         total = sum_of(
-            (prod(rates[y] for y in outcome), *parts(estimate(mechanism, counted(outcome, 4), targets=targets)))
+            (
+                prod(rates[y] for y in outcome),
+                *parts(estimate(mechanism, counted(outcome, 4), targets=targets)),
+            )
             for outcome in product(range(4), repeat=3)
         )
         W = np.eye(3) if targets == "shares" else np.array(targets)
         truth = W @ np.array([float(v) for v in p])
         mean, second, covariance = total
         np.testing.assert_allclose(mean, truth, atol=1e-9 * np.abs(second).max() + 1e-12)
-        np.testing.assert_allclose(covariance, second - np.outer(truth, truth), rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(
+            covariance, second - np.outer(truth, truth), rtol=1e-8, atol=1e-10
+        )
 
 
 def sum_of(cases: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -76,7 +81,10 @@ def outcomes(mechanism: DenseMechanism, people: tuple[int, ...], n: int) -> Any:
 def everyone(mechanism: DenseMechanism, people: tuple[int, ...]) -> Any:
     """Yield (chance, reports) of randomising the answers of all these people."""
     for reports in product(range(mechanism.reports), repeat=len(people)):
-        yield prod(float(mechanism.probability(y, x)) for y, x in zip(reports, people, strict=True)), reports
+        yield (
+            prod(float(mechanism.probability(y, x)) for y, x in zip(reports, people, strict=True)),
+            reports,
+        )
 
 
 @pytest.mark.slow
@@ -91,13 +99,17 @@ def test_a_finite_population_and_a_census_are_exactly_unbiased() -> None:
             for chance, reports in outcomes(mechanism, people, n)
         )
         np.testing.assert_allclose(mean, truth, atol=1e-9)
-        np.testing.assert_allclose(covariance, second - np.outer(truth, truth), rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(
+            covariance, second - np.outer(truth, truth), rtol=1e-8, atol=1e-9
+        )
         mean, second, covariance = sum_of(
             (chance, *parts(estimate(mechanism, counted(reports, 3), census=True)))
             for chance, reports in everyone(mechanism, people)
         )
         np.testing.assert_allclose(mean, truth, atol=1e-9)
-        np.testing.assert_allclose(covariance, second - np.outer(truth, truth), rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(
+            covariance, second - np.outer(truth, truth), rtol=1e-8, atol=1e-9
+        )
 
 
 def test_the_parts_make_up_the_whole() -> None:
@@ -115,14 +127,21 @@ def test_the_parts_make_up_the_whole() -> None:
 
 def test_population_shrinks_only_the_sampling_part() -> None:
     plain, finite, all_of_them = (
-        estimate(WARNER, [300, 700], **options) for options in ({}, {"population": 2000}, {"census": True})
+        estimate(WARNER, [300, 700], **options)
+        for options in ({}, {"population": 2000}, {"census": True})
     )
     assert plain.se_privacy == pytest.approx(finite.se_privacy)
     assert plain.se_privacy == pytest.approx(all_of_them.se_privacy)
-    assert finite.se_sampling[0] == pytest.approx((plain.se_sampling[0] or 0) * sqrt(0.5), rel=1e-12)
+    assert finite.se_sampling[0] == pytest.approx(
+        (plain.se_sampling[0] or 0) * sqrt(0.5), rel=1e-12
+    )
     assert all_of_them.se_sampling == (0, 0)
     assert all_of_them.se == pytest.approx(all_of_them.se_privacy)
-    assert (all_of_them.worst_case_se[0] or 0) < (finite.worst_case_se[0] or 0) < (plain.worst_case_se[0] or 0)
+    assert (
+        (all_of_them.worst_case_se[0] or 0)
+        < (finite.worst_case_se[0] or 0)
+        < (plain.worst_case_se[0] or 0)
+    )
     assert estimate(WARNER, [300, 700], population=1000).se == pytest.approx(all_of_them.se)
 
 
@@ -147,8 +166,14 @@ def test_a_census_margin_never_passes_noise_off_as_certainty(full: bool) -> None
         rows = decoder(mechanism, shares(3), None).rows
         for t, row in enumerate(rows):
             assert row is not None
-            spread = [sum(v * v * mechanism.probability(y, x) for y, v in enumerate(row)) - (x == t) for x in range(3)]
-            implied = sum(float(s) * (p or 0) for s, p in zip(spread, found.projected, strict=True)) / found.n
+            spread = [
+                sum(v * v * mechanism.probability(y, x) for y, v in enumerate(row)) - (x == t)
+                for x in range(3)
+            ]
+            implied = (
+                sum(float(s) * (p or 0) for s, p in zip(spread, found.projected, strict=True))
+                / found.n
+            )
             assert (found.se[t] or 0) ** 2 >= implied * (1 - 1e-9)
             assert found.se[t] == pytest.approx(found.se_privacy[t])
         negative += "privacy_part_negative" in found.flags
@@ -159,7 +184,9 @@ def test_the_worst_case_bounds_every_truth() -> None:
     rng = random.Random(83)
     mechanism = random_mechanism(rng, 3, 4)
     found = estimate(mechanism, [25, 25, 25, 25])
-    V = np.array([[float(v) for v in row or ()] for row in decoder(mechanism, shares(3), None).rows])
+    V = np.array(
+        [[float(v) for v in row or ()] for row in decoder(mechanism, shares(3), None).rows]
+    )
     for _ in range(200):
         p = random_shares(rng, 3)
         rates = np.array([float(v) for v in frequencies(mechanism, p)])
@@ -170,7 +197,14 @@ def test_the_worst_case_bounds_every_truth() -> None:
 def test_no_reports_give_a_typed_answer_without_numbers() -> None:
     found = estimate(WARNER, [0, 0])
     assert found.n == 0
-    assert found.unbiased == found.se == found.worst_case_se == found.projected == found.margins.clt == (None, None)
+    assert (
+        found.unbiased
+        == found.se
+        == found.worst_case_se
+        == found.projected
+        == found.margins.clt
+        == (None, None)
+    )
     assert found.covariance is None
     assert found.flags == ("no_reports",)
     assert found.identifiable
@@ -213,13 +247,18 @@ def test_identifiable_targets_of_a_deficient_mechanism() -> None:
     found = estimate(DEFICIENT, [400, 600], targets=[[0, 1, 1]])
     assert found.unbiased == pytest.approx((0.7,))
     assert found.identifiable
-    assert estimate(DEFICIENT, [400, 600], targets=[[0, 1, 1]], census=True).covariance is None  # the split is unknown
+    assert (
+        estimate(DEFICIENT, [400, 600], targets=[[0, 1, 1]], census=True).covariance is None
+    )  # the split is unknown
 
 
 def test_the_covariance_of_what_is_identifiable_has_its_own_places() -> None:
     """The third of four targets is unknown: its row and column are empty, and the others are those asked for alone."""
     targets = [[1, 0, 0], [1, 1, 1], [0, 1, 0], [0, 2, 2]]
-    found, alone = (estimate(DEFICIENT, [400, 600], targets=rows) for rows in (targets, [targets[0], targets[3]]))
+    found, alone = (
+        estimate(DEFICIENT, [400, 600], targets=rows)
+        for rows in (targets, [targets[0], targets[3]])
+    )
     assert found.covariance is not None
     assert alone.covariance is not None
     assert found.covariance[2] == tuple(row[2] for row in found.covariance) == (None,) * 4
@@ -264,7 +303,9 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "code", "field"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+@pytest.mark.parametrize(
+    ("options", "code", "field"), [case[1:] for case in BAD], ids=[case[0] for case in BAD]
+)
 def test_refusals(options: dict[str, Any], code: str, field: str) -> None:
     given = {"counts": [5, 5], **options}
     with pytest.raises(InvalidInput) as caught:

@@ -5,7 +5,12 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 from frankly_server.estimate import Joint, SetCounts, estimate
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import evidence_of
@@ -18,10 +23,15 @@ WARNER = DenseMechanism(4, ((12, 4), (3, 13)))
 @pytest.mark.parametrize("mechanism", [SKEWED, ORDINARY, ProductMechanism((WARNER, SKEWED))])
 def test_ends_are_those_of_single_reports(mechanism: DenseMechanism | ProductMechanism) -> None:
     a = mechanism.answers
-    for targets in (shares(a), (tuple(map(Fraction, range(a))), tuple(map(Fraction, range(0, -a, -1))))):
+    for targets in (
+        shares(a),
+        (tuple(map(Fraction, range(a))), tuple(map(Fraction, range(0, -a, -1)))),
+    ):
         alone = []
         for y in range(mechanism.reports):
-            found = evidence_of(mechanism, [int(i == y) for i in range(mechanism.reports)], targets, None)
+            found = evidence_of(
+                mechanism, [int(i == y) for i in range(mechanism.reports)], targets, None
+            )
             alone.append([v for v in found.exact if v is not None])
         wanted = [(min(column), max(column)) for column in zip(*alone, strict=True)]
         assert evidence_of(mechanism, [1] * mechanism.reports, targets, None).ends() == wanted
@@ -44,5 +54,7 @@ def test_without_reports_every_kind_has_no_estimates(kind: str) -> None:
     found = estimate(mechanism, counts)
     nothing = (None,) * mechanism.answers
     assert (found.n, found.flags, found.identifiable) == (0, ("no_reports",), True)
-    assert found.unbiased == found.se == found.worst_case_se == found.projected == found.mle == nothing
+    assert (
+        found.unbiased == found.se == found.worst_case_se == found.projected == found.mle == nothing
+    )
     assert found.margins.score == found.margins.kl == found.margins.clt == nothing

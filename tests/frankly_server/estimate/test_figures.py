@@ -49,7 +49,9 @@ def test_closed_forms_of_randomised_response_agree_with_iteration(answers: int) 
         unbiased = np.linalg.solve(Q.T, counts / counts.sum())
         closed = likeliest(Q, counts, unbiased)
         assert closed.closed_form
-        doubled = np.hstack([Q, Q]) / 2  # the same mechanism in twice the symbols, for which no form is known
+        doubled = (
+            np.hstack([Q, Q]) / 2
+        )  # the same mechanism in twice the symbols, for which no form is known
         iterated = likeliest(doubled, np.concatenate([counts, counts]), None)
         assert not iterated.closed_form
         assert iterated.gap <= GAP
@@ -91,8 +93,16 @@ def test_the_search_ends_for_any_mechanism() -> None:
         Q = rng.dirichlet(np.full(reports, rng.choice([0.1, 1, 50, 1000])), size=answers)
         if answers > 2 and trial % 5 == 0:
             Q[-1] = (Q[0] + Q[1]) / 2
-        frequencies = rng.dirichlet(np.full(answers, 0.3)) @ Q if trial % 3 else rng.dirichlet(np.ones(reports))
-        found = likeliest(Q, rng.multinomial(int(rng.choice([5, 50, 1000, 10**6])), frequencies).astype(float), None)
+        frequencies = (
+            rng.dirichlet(np.full(answers, 0.3)) @ Q
+            if trial % 3
+            else rng.dirichlet(np.ones(reports))
+        )
+        found = likeliest(
+            Q,
+            rng.multinomial(int(rng.choice([5, 50, 1000, 10**6])), frequencies).astype(float),
+            None,
+        )
         assert found.converged
 
 
@@ -109,13 +119,18 @@ def test_intervals_of_the_biased_products_hold_the_truth(
     covered = {"projected": np.zeros(4), "mle": np.zeros(4), "score": np.zeros(4)}
     for counts in rng.multinomial(n, p @ Q / (p @ Q).sum(), size=runs):
         found = estimate(mechanism, [int(c) for c in counts])
-        covered["score"] += [low <= v <= high for v, (low, high) in zip(p, found.margins.score, strict=True)]
+        covered["score"] += [
+            low <= v <= high for v, (low, high) in zip(p, found.margins.score, strict=True)
+        ]
         for name in ("projected", "mle"):
             values, pairs = getattr(found, name), getattr(found, f"{name}_interval")
             assert all(
-                0 <= low <= value <= high <= 1 and low < high for value, (low, high) in zip(values, pairs, strict=True)
+                0 <= low <= value <= high <= 1 and low < high
+                for value, (low, high) in zip(values, pairs, strict=True)
             )
-            covered[name] += [low - 1e-12 <= v <= high + 1e-12 for v, (low, high) in zip(p, pairs, strict=True)]
+            covered[name] += [
+                low - 1e-12 <= v <= high + 1e-12 for v, (low, high) in zip(p, pairs, strict=True)
+            ]
     for name in ("projected", "mle"):
         assert (covered[name] >= covered["score"]).all()
         assert covered[name].min() / runs >= 0.93 - 3.5 * (0.05 * 0.95 / runs) ** 0.5
@@ -127,14 +142,20 @@ def test_an_interval_of_a_biased_product_is_left_where_no_score_interval_is_poss
     low, _ = found.margins.score[0]  # type: ignore[misc]
     assert low > 1
     assert found.projected[0] == found.mle[0] == 1
-    assert found.projected_interval[0] == found.mle_interval[0] == pytest.approx((1 - (1.5 - low), 1.0))
+    assert (
+        found.projected_interval[0]
+        == found.mle_interval[0]
+        == pytest.approx((1 - (1.5 - low), 1.0))
+    )
     assert found.mle_interval[1] == pytest.approx((0.0, 1.5 - low))
 
 
 def even_response(answers: int, epsilon: float) -> DenseMechanism:
     off = int(2**48 / (exp(epsilon) + answers - 1))
     on = 2**48 - (answers - 1) * off
-    return DenseMechanism(48, tuple(tuple(on if x == y else off for y in range(answers)) for x in range(answers)))
+    return DenseMechanism(
+        48, tuple(tuple(on if x == y else off for y in range(answers)) for x in range(answers))
+    )
 
 
 def test_cost_and_efficiency_of_warner_by_hand() -> None:
@@ -142,7 +163,9 @@ def test_cost_and_efficiency_of_warner_by_hand() -> None:
     # Openly ¼ per report; randomised ¼/(½)² = 1.
     assert found.design_effect == pytest.approx((4, 4))
     assert found.privacy_cost == pytest.approx((0.75, 0.75))
-    assert found.efficiency == pytest.approx((1, 1))  # one parameter, one frequency: nothing is lost
+    assert found.efficiency == pytest.approx(
+        (1, 1)
+    )  # one parameter, one frequency: nothing is lost
 
 
 def test_no_decoder_is_more_efficient_than_the_bound() -> None:
@@ -165,10 +188,17 @@ def test_what_can_and_cannot_be_told_in_words() -> None:
 def test_words_about_a_product_are_those_of_its_whole_table() -> None:
     deficient = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))
     product = ProductMechanism((WARNER, deficient))
-    rows = tuple(tuple(a * b for a in row for b in other) for row in WARNER.weights for other in deficient.weights)
+    rows = tuple(
+        tuple(a * b for a in row for b in other)
+        for row in WARNER.weights
+        for other in deficient.weights
+    )
     names = [f"{x} × {z}" for x in ("no", "yes") for z in ("never", "some", "often")]
     assert in_words(product, names) == in_words(DenseMechanism(8, rows), names)
-    assert in_words(product, names).cannot == ("no × often against no × some", "yes × often against yes × some")
+    assert in_words(product, names).cannot == (
+        "no × often against no × some",
+        "yes × often against yes × some",
+    )
     many = ProductMechanism((DenseMechanism(4, ((13, 3), (3, 13))),) * 8)  # 65,536 cells
     assert in_words(many, [str(x) for x in range(256)]).cannot == ()
 
@@ -176,8 +206,16 @@ def test_words_about_a_product_are_those_of_its_whole_table() -> None:
 def test_the_simultaneous_margin_holds_for_all_targets_at_once() -> None:
     """Jointly normal errors with the covariance shown: all are within in 95 to 96 of 100 cases."""
     found = estimate(even_response(4, 1), [400, 300, 200, 100])
-    draws = np.random.default_rng(94).multivariate_normal(np.zeros(4), np.array(found.covariance), 200_000)
+    draws = np.random.default_rng(94).multivariate_normal(
+        np.zeros(4), np.array(found.covariance), 200_000
+    )
     factors = np.array(found.margins.simultaneous) / np.array(found.worst_case_se)
     assert factors == pytest.approx(np.full(4, factors[0]))
-    assert np.array(found.margins.simultaneous_plugin) == pytest.approx(factors * np.array(found.se))
-    assert 0.95 <= np.mean((np.abs(draws) <= np.array(found.margins.simultaneous_plugin)).all(axis=1)) <= 0.96
+    assert np.array(found.margins.simultaneous_plugin) == pytest.approx(
+        factors * np.array(found.se)
+    )
+    assert (
+        0.95
+        <= np.mean((np.abs(draws) <= np.array(found.margins.simultaneous_plugin)).all(axis=1))
+        <= 0.96
+    )

@@ -6,7 +6,10 @@ from itertools import product
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_server.estimate import estimate
 
-WIDE, NARROW = DenseMechanism(4, ((10, 4, 2), (3, 6, 7))), DenseMechanism(4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8)))
+WIDE, NARROW = (
+    DenseMechanism(4, ((10, 4, 2), (3, 6, 7))),
+    DenseMechanism(4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8))),
+)
 
 
 def test_counts_by_symbol_are_those_in_row_major_order() -> None:

@@ -37,10 +37,18 @@ def test_an_estimate_in_words() -> None:
 
 
 def test_every_option_is_taken() -> None:
-    found = ask(design_prior=[0.25, 0.75], targets=[[0.5, 0], [1, -1]], population=2000, census=False, level=0.9)
+    found = ask(
+        design_prior=[0.25, 0.75],
+        targets=[[0.5, 0], [1, -1]],
+        population=2000,
+        census=False,
+        level=0.9,
+    )
     assert found["unbiased"] == pytest.approx([0.05, -0.8])
     assert found["margins"]["clt"][0] == pytest.approx(1.644853627 * found["se"][0])
-    assert ask(design_prior=None, population=None, targets="shares", census=True)["se_sampling"] == [0, 0]
+    assert ask(design_prior=None, population=None, targets="shares", census=True)[
+        "se_sampling"
+    ] == [0, 0]
 
 
 def test_sets_and_products_are_taken_by_kind() -> None:
@@ -49,7 +57,11 @@ def test_sets_and_products_are_taken_by_kind() -> None:
     found = json.loads(json.dumps(estimate_json({**unary, "counts": counts})))
     assert found["unbiased"] == pytest.approx([(0.40 - 0.25) * 4, (0.35 - 0.25) * 4])
     factors = [GIVEN["weights"], GIVEN["weights"]]
-    product = {"kind": "product", "params": {"bits": 4, "factors": factors}, "counts": [400, 100, 100, 400]}
+    product = {
+        "kind": "product",
+        "params": {"bits": 4, "factors": factors},
+        "counts": [400, 100, 100, 400],
+    }
     found = json.loads(json.dumps(estimate_json(product)))
     # (2·[[.4,.1],[.1,.4]] decoded on both sides by [[1.5, −.5], [−.5, 1.5]])
     assert found["unbiased"] == pytest.approx([0.85, -0.35, -0.35, 0.85])
@@ -63,7 +75,12 @@ def test_no_reports() -> None:
 
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("a kind there is not", {"kind": "cube"}, "field_type", "kind"),
-    ("counts of sets for a table", {"counts": {"n": 3, "pairs": [[1, 0], [0, 1]]}}, "counts_invalid", "counts"),
+    (
+        "counts of sets for a table",
+        {"counts": {"n": 3, "pairs": [[1, 0], [0, 1]]}},
+        "counts_invalid",
+        "counts",
+    ),
     ("unknown key", {"alpha": 0.01}, "field_unknown", "alpha"),
     ("row off by one", {"weights": [[12, 4], [4, 13]]}, "weights_invalid", "weights[1]"),
     ("weight as decimal", {"weights": [[12.0, 4], [4, 12]]}, "field_type", "weights[0][0]"),
@@ -85,7 +102,9 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "code", "field"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+@pytest.mark.parametrize(
+    ("options", "code", "field"), [case[1:] for case in BAD], ids=[case[0] for case in BAD]
+)
 def test_refusals(options: dict[str, Any], code: str, field: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         ask(**options)

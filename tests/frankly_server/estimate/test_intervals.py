@@ -22,7 +22,9 @@ Z = 1.959963984540054
 def test_clopper_pearson_is_scipys_through_the_map_with_either_slope() -> None:
     two = TwoValues((-0.5, -0.5), (1.5, 1.5), 7)
     reference = stats.binomtest(7, 20).proportion_ci(0.95, "exact")
-    assert exact(two, 20, 0.95) == pytest.approx((-0.5 + 2 * reference.low, -0.5 + 2 * reference.high))
+    assert exact(two, 20, 0.95) == pytest.approx(
+        (-0.5 + 2 * reference.low, -0.5 + 2 * reference.high)
+    )
     found = estimate(WARNER, [13, 7])
     assert found.margins.exact is not None
     (low, high), (low_1, high_1) = found.margins.exact  # type: ignore[misc]
@@ -49,7 +51,11 @@ def test_outer_values_cover_whatever_the_groups_hold_by_enumeration() -> None:
     for q in np.linspace(0, 1, 41):
         chances = stats.binom.pmf(range(n + 1), n, q)
         for mean in ((1 - q) * low[0] + q * high[0], (1 - q) * low[1] + q * high[1]):
-            held = sum(c for c, e in zip(chances, ends, strict=True) if e[0] <= mean + 1e-12 and mean - 1e-12 <= e[1])
+            held = sum(
+                c
+                for c, e in zip(chances, ends, strict=True)
+                if e[0] <= mean + 1e-12 and mean - 1e-12 <= e[1]
+            )
             assert held >= 0.9 - 1e-9
 
 
@@ -64,7 +70,9 @@ def test_a_sequence_is_where_the_mixture_is_below_its_limit() -> None:
 
 
 def test_the_largest_of_correlated_normals() -> None:
-    assert widest(np.array([[1.0, -1.0], [-1.0, 1.0]]), 0.95) == pytest.approx(stats.norm.isf(0.025), rel=0.05)
+    assert widest(np.array([[1.0, -1.0], [-1.0, 1.0]]), 0.95) == pytest.approx(
+        stats.norm.isf(0.025), rel=0.05
+    )
     independent = stats.norm.isf((1 - 0.95 ** (1 / 3)) / 2)
     assert independent * 0.995 <= widest(np.eye(3), 0.95) <= stats.norm.isf(0.05 / 6) + 1e-12
 
@@ -72,7 +80,9 @@ def test_the_largest_of_correlated_normals() -> None:
 @pytest.mark.parametrize(("count", "n"), [(0, 10), (3, 10), (50, 100), (100, 100), (7, 100_000)])
 def test_the_score_interval_of_a_binomial_is_wilsons(count: int, n: int) -> None:
     wilson = stats.binomtest(count, n).proportion_ci(0.95, "wilson")
-    assert score(count / n, n, Variance(0, 1, 1), Z) == pytest.approx((wilson.low, wilson.high), abs=1e-15)
+    assert score(count / n, n, Variance(0, 1, 1), Z) == pytest.approx(
+        (wilson.low, wilson.high), abs=1e-15
+    )
     # Through a map: d = −½ + 2·(0 or 1) has the variance (3/2 − θ)(θ + ½).
     found = score(-0.5 + 2 * count / n, n, Variance(0.75, 1, 1), Z)
     assert found == pytest.approx((-0.5 + 2 * wilson.low, -0.5 + 2 * wilson.high), abs=1e-12)
@@ -82,7 +92,11 @@ def test_the_score_interval_is_the_set_it_is_defined_as() -> None:
     rng = np.random.default_rng(3)
     for _ in range(200):
         n, value = int(rng.integers(1, 500)), float(rng.normal())
-        constant, slope, curve = float(rng.exponential()), float(rng.normal()), float(rng.choice([0, 0.4, 1]))
+        constant, slope, curve = (
+            float(rng.exponential()),
+            float(rng.normal()),
+            float(rng.choice([0, 0.4, 1])),
+        )
         low, high = score(value, n, Variance(constant, slope, curve), Z)
         here = constant + slope * value - curve * value**2
         assert low <= value <= high
@@ -108,7 +122,9 @@ def margins(mechanism: DenseMechanism, counts: list[int]) -> dict[str, Any]:
 EPSILONS, SHARES = (0.1, 0.5, 1.0, 2.0, 4.0), (0.0, 0.002, 0.02, 0.3)
 
 
-@pytest.mark.parametrize("n", [50, 100, *(pytest.param(n, marks=pytest.mark.full_only) for n in (200, 500))])
+@pytest.mark.parametrize(
+    "n", [50, 100, *(pytest.param(n, marks=pytest.mark.full_only) for n in (200, 500))]
+)
 def test_two_choices_at_every_level_are_covered_by_enumeration(n: int) -> None:
     """With four sizes 80 cells: no Monte Carlo error. The least of clt shows that these are hard."""
     least = {"score": 1.0, "kl": 1.0, "exact": 1.0, "clt": 1.0}
@@ -116,11 +132,16 @@ def test_two_choices_at_every_level_are_covered_by_enumeration(n: int) -> None:
         mechanism = response(epsilon)
         found = [margins(mechanism, [n - k, k]) for k in range(n + 1)]
         for share in SHARES:
-            q = share * mechanism.weights[1][1] / 2**48 + (1 - share) * mechanism.weights[0][1] / 2**48
+            q = (
+                share * mechanism.weights[1][1] / 2**48
+                + (1 - share) * mechanism.weights[0][1] / 2**48
+            )
             chances = [comb(n, k) * q**k * (1 - q) ** (n - k) for k in range(n + 1)]
             for method, lowest in least.items():
                 pairs = [each["margins"].ends(method, each["unbiased"])[1] for each in found]
-                held = sum(c for c, e in zip(chances, pairs, strict=True) if e and e[0] <= share <= e[1])
+                held = sum(
+                    c for c, e in zip(chances, pairs, strict=True) if e and e[0] <= share <= e[1]
+                )
                 least[method] = min(lowest, held)
     assert least["score"] >= 0.94
     assert least["exact"] >= 0.95
@@ -130,10 +151,14 @@ def test_two_choices_at_every_level_are_covered_by_enumeration(n: int) -> None:
 
 def test_a_census_of_unlike_people_is_covered_by_exact_by_enumeration() -> None:
     n, level = 12, 0.9
-    found = [estimate(WARNER, [n - k, k], census=True, level=level, methods=("exact",)) for k in range(n + 1)]
+    found = [
+        estimate(WARNER, [n - k, k], census=True, level=level, methods=("exact",))
+        for k in range(n + 1)
+    ]
     for yes in range(n + 1):
         chances = np.convolve(
-            stats.binom.pmf(range(yes + 1), yes, 0.75), stats.binom.pmf(range(n - yes + 1), n - yes, 0.25)
+            stats.binom.pmf(range(yes + 1), yes, 0.75),
+            stats.binom.pmf(range(n - yes + 1), n - yes, 0.25),
         )
         held = 0.0
         for chance, each in zip(chances, found, strict=True):

@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 from frankly_server.estimate import Joint, SetCounts, estimate
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import evidence_of, nothing_yet
@@ -31,7 +36,10 @@ def law(joint: Joint) -> dict[tuple[int, ...], list[Fraction]]:
     answers = list(product(*(range(block.answers) for block in joint.blocks)))
     return {
         symbol: [
-            prod((b.probability(y, x) for b, y, x in zip(joint.blocks, symbol, cell, strict=True)), start=Fraction(1))
+            prod(
+                (b.probability(y, x) for b, y, x in zip(joint.blocks, symbol, cell, strict=True)),
+                start=Fraction(1),
+            )
             for cell in answers
         ]
         for symbol in product(*(block.symbols() for block in joint.blocks))
@@ -48,7 +56,10 @@ def test_the_table_is_exactly_unbiased(name: str) -> None:
     joint = JOINTS[name]
     p, listed = truth(joint.answers), law(joint)
     common = 16 ** len(joint.blocks) * 16**6 * sum(v.denominator for v in p)
-    chances = {symbol: sum((a * b for a, b in zip(p, row, strict=True)), Fraction(0)) for symbol, row in listed.items()}
+    chances = {
+        symbol: sum((a * b for a, b in zip(p, row, strict=True)), Fraction(0))
+        for symbol, row in listed.items()
+    }
     scale = np.lcm.reduce(np.array([c.denominator for c in chances.values()], dtype=object))
     assert 0 < scale < max(common, 2**52)
     counts = {symbol: int(chance * scale) for symbol, chance in chances.items()}
@@ -101,7 +112,9 @@ def test_the_covariance_is_unbiased_by_simulation_and_margins_agree(name: str) -
         found = evidence_of(joint, tally, shares(joint.answers), None)
         values.append([float(v or 0) for v in found.exact])
         variances.append(np.diagonal(found.spread()) / (n - 1))
-    terms = (np.array(values) - np.mean(values, axis=0)) ** 2 * runs / (runs - 1) - np.array(variances)
+    terms = (np.array(values) - np.mean(values, axis=0)) ** 2 * runs / (runs - 1) - np.array(
+        variances
+    )
     assert np.max(np.abs(terms.mean(axis=0)) / terms.std(axis=0) * runs**0.5) < 4
     cube = np.array(values[-1]).reshape([block.answers for block in joint.blocks])
     for j, block in enumerate(joint.blocks):
@@ -123,11 +136,17 @@ def test_the_covariance_is_unbiased_by_simulation_and_margins_agree(name: str) -
 def test_moments_and_spread_of_a_tally_are_means_over_its_reports(name: str) -> None:
     joint = JOINTS[name]
     tally = {symbol: 1 + i % 3 for i, symbol in enumerate(law(joint))}
-    single = [evidence_of(joint, {symbol: 1}, shares(joint.answers), None).exact for symbol in tally]
+    single = [
+        evidence_of(joint, {symbol: 1}, shares(joint.answers), None).exact for symbol in tally
+    ]
     d, counts = np.array(single, dtype=float), np.array(list(tally.values()))
     found = evidence_of(joint, tally, shares(joint.answers), None)
-    np.testing.assert_allclose(found.spread(), np.cov(d.T, fweights=counts, ddof=0), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(found.moment(), (d.T * counts) @ d / counts.sum(), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        found.spread(), np.cov(d.T, fweights=counts, ddof=0), rtol=1e-9, atol=1e-9
+    )
+    np.testing.assert_allclose(
+        found.moment(), (d.T * counts) @ d / counts.sum(), rtol=1e-9, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -138,7 +157,9 @@ def test_a_block_is_decoded_for_its_own_margin_of_the_design_prior(axis: int) ->
     if axis == 1:
         blocks, table = (UNARY, TABLE), prior.T  # type: ignore[assignment]
     tally = {(y, mask): 5 + 3 * y + 2 * mask * (1 + y) for y in range(3) for mask in range(4)}
-    by_report = np.array([sum(n for (y, _), n in tally.items() if y == report) for report in range(3)])
+    by_report = np.array(
+        [sum(n for (y, _), n in tally.items() if y == report) for report in range(3)]
+    )
     Q = np.array(TABLE.weights) / 16
     D = np.diag(1 / (np.array([5, 6]) / 11 @ Q))
     wanted = np.linalg.solve(Q @ D @ Q.T, Q @ D) @ by_report / by_report.sum()
@@ -158,7 +179,10 @@ def test_the_whole_estimate_has_every_figure() -> None:
     best = np.array(found.mle, dtype=float)
     rng = np.random.default_rng(3)
     others = rng.dirichlet(np.ones(4), size=4000)
-    assert np.max(np.log(others @ Q) @ rates) <= np.log(best @ Q) @ rates + (found.mle_gap or 0) / found.n + 1e-12
+    assert (
+        np.max(np.log(others @ Q) @ rates)
+        <= np.log(best @ Q) @ rates + (found.mle_gap or 0) / found.n + 1e-12
+    )
     assert found.fit_p is not None
     assert found.efficiency[0] is not None
     assert found.margins.exact is None
@@ -169,7 +193,10 @@ def test_the_whole_estimate_has_every_figure() -> None:
 def test_tables_together_fit_as_their_product_does() -> None:
     other = DenseMechanism(4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8)))
     tally = {(y, z): 20 + (7 * y + 5 * z) % 9 for y in range(3) for z in range(4)}
-    joint, both = (estimate(source, tally) for source in (Joint((TABLE, other)), ProductMechanism((TABLE, other))))
+    joint, both = (
+        estimate(source, tally)
+        for source in (Joint((TABLE, other)), ProductMechanism((TABLE, other)))
+    )
     assert joint.fit_p is not None
     assert 1e-6 < joint.fit_p < 0.999
     assert joint.fit_p == pytest.approx(both.fit_p, rel=1e-3)
@@ -197,7 +224,10 @@ def test_what_cannot_be_told_apart_or_is_too_large_is_refused() -> None:
     with pytest.raises(InvalidInput) as refused:
         estimate(Joint((UNARY, by_chance)), {})
     assert (refused.value.code, refused.value.field) == ("not_identifiable", "targets")
-    for blocks in ((UnaryMechanism(4, 161, 8, 4),), (UnaryMechanism(4, 64, 8, 4), UnaryMechanism(4, 64, 8, 4))):
+    for blocks in (
+        (UnaryMechanism(4, 161, 8, 4),),
+        (UnaryMechanism(4, 64, 8, 4), UnaryMechanism(4, 64, 8, 4)),
+    ):
         with pytest.raises(InvalidInput) as large:
             Joint(blocks)
         assert (large.value.code, large.value.field) == ("unsupported", "targets")

@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 from frankly_server.estimate import SetCounts, estimate
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import evidence_of, nothing_yet
@@ -65,7 +70,9 @@ def test_200_random_mechanisms_of_sets_are_exactly_unbiased(kind: str, full: boo
         p = random_shares(rng, mechanism.answers)
         mean = [Fraction(0)] * mechanism.answers
         for mask, chance in law(mechanism, p).items():
-            found = evidence_of(mechanism, SetCounts.of_symbols(mechanism.answers, {mask: 1}), shares(len(p)), None)
+            found = evidence_of(
+                mechanism, SetCounts.of_symbols(mechanism.answers, {mask: 1}), shares(len(p)), None
+            )
             mean = [m + chance * v for m, v in zip(mean, found.exact, strict=True) if v is not None]
         assert mean == p
 
@@ -104,7 +111,9 @@ def test_moments_are_those_of_every_symbol(kind: str) -> None:
                 second += float(p[x]) * chance * np.outer(d, d)
             values.append(d)
         np.testing.assert_allclose(nothing.truth_moments(), per_answer, rtol=1e-8, atol=1e-8)
-        np.testing.assert_allclose(nothing.moment_at(np.array([float(v) for v in p])), second, rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(
+            nothing.moment_at(np.array([float(v) for v in p])), second, rtol=1e-8, atol=1e-8
+        )
         ends = np.array([[float(low), float(high)] for low, high in nothing.ends()])
         np.testing.assert_allclose(ends[:, 0], np.min(values, axis=0), rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(ends[:, 1], np.max(values, axis=0), rtol=1e-9, atol=1e-9)
@@ -140,7 +149,9 @@ def test_a_product_agrees_with_its_factors_one_by_one() -> None:
         for j, factor in enumerate(factors):
             others = tuple(i for i in range(len(sizes)) if i != j)
             alone = estimate(factor, [int(v) for v in cube.sum(axis=others)]).unbiased
-            np.testing.assert_allclose(joint.sum(axis=others), np.array(alone, dtype=float), rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(
+                joint.sum(axis=others), np.array(alone, dtype=float), rtol=1e-9, atol=1e-9
+            )
 
 
 def test_a_product_with_a_deficient_factor_tells_what_it_can() -> None:
@@ -177,7 +188,10 @@ def test_a_sum_of_bits_that_cannot_be_is_told() -> None:
     honest = SetCounts(
         1000,
         tuple(
-            tuple(500 if x == z == 0 else 195 if x == z else 98 if 0 in (x, z) else 38 for z in range(4))
+            tuple(
+                500 if x == z == 0 else 195 if x == z else 98 if 0 in (x, z) else 38
+                for z in range(4)
+            )
             for x in range(4)
         ),
     )

@@ -15,7 +15,13 @@ from frankly_server.estimate.likelihood import fit_p, likeliest
 
 from tests.frankly_server.maths import random_mechanism
 
-SHAPES = [[(2, 2), (2, 2)], [(3, 4), (5, 2)], [(2, 3), (4, 4), (3, 2)], [(1, 5), (3, 3)], [(16, 16), (16, 17)]]
+SHAPES = [
+    [(2, 2), (2, 2)],
+    [(3, 4), (5, 2)],
+    [(2, 3), (4, 4), (3, 2)],
+    [(1, 5), (3, 3)],
+    [(16, 16), (16, 17)],
+]
 
 
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
@@ -32,17 +38,28 @@ def test_products_with_vectors_are_those_of_the_whole_matrix(shapes: list[tuple[
 
 def test_whole_numbers_of_any_size_stay_exact() -> None:
     rng = random.Random(2)
-    A, B = ([[rng.getrandbits(300) - (1 << 299) for _ in range(b)] for _ in range(a)] for a, b in ((2, 3), (4, 2)))
+    A, B = (
+        [[rng.getrandbits(300) - (1 << 299) for _ in range(b)] for _ in range(a)]
+        for a, b in ((2, 3), (4, 2))
+    )
     held = Kronecker([np.array(A, dtype=object), np.array(B, dtype=object)])
     p, r = [rng.getrandbits(200) for _ in range(8)], [rng.getrandbits(200) for _ in range(6)]
-    whole = [[A[i][k] * B[j][m] for k in range(3) for m in range(2)] for i in range(2) for j in range(4)]
-    assert list(np.array(p, dtype=object) @ held) == [sum(p[x] * whole[x][y] for x in range(8)) for y in range(6)]
-    assert list(held @ np.array(r, dtype=object)) == [sum(whole[x][y] * r[y] for y in range(6)) for x in range(8)]
+    whole = [
+        [A[i][k] * B[j][m] for k in range(3) for m in range(2)] for i in range(2) for j in range(4)
+    ]
+    assert list(np.array(p, dtype=object) @ held) == [
+        sum(p[x] * whole[x][y] for x in range(8)) for y in range(6)
+    ]
+    assert list(held @ np.array(r, dtype=object)) == [
+        sum(whole[x][y] * r[y] for y in range(6)) for x in range(8)
+    ]
 
 
 def one_table(product: ProductMechanism) -> DenseMechanism:
     """The same mechanism as one table of the joint symbols."""
-    weights = reduce(np.kron, [np.array(factor.weights, dtype=object) for factor in product.factors])
+    weights = reduce(
+        np.kron, [np.array(factor.weights, dtype=object) for factor in product.factors]
+    )
     return DenseMechanism(product.bits * len(product.factors), tuple(map(tuple, weights.tolist())))
 
 
@@ -63,7 +80,16 @@ CASES = {
     "one report": ([(3, 3), (2, 2)], 1, {}),
     "no reports": ([(3, 3), (2, 2)], 0, {}),
 }
-SPREADS = ("covariance", "se", "se_privacy", "se_sampling", "worst_case_se", "margins", "projected", "poisoning")
+SPREADS = (
+    "covariance",
+    "se",
+    "se_privacy",
+    "se_sampling",
+    "worst_case_se",
+    "margins",
+    "projected",
+    "poisoning",
+)
 LIKELIEST = {"mle", "mle_gap", "fit_p"}
 
 
@@ -81,7 +107,10 @@ def test_a_product_is_estimated_as_the_table_of_its_joint_symbols(case: str, tar
     if targets == "margins":
         rest = table.answers // shapes[0][0]
         options = options | {
-            "targets": [[Fraction(int(x // rest == c), 3) for x in range(table.answers)] for c in range(shapes[0][0])]
+            "targets": [
+                [Fraction(int(x // rest == c), 3) for x in range(table.answers)]
+                for c in range(shapes[0][0])
+            ]
         }
     own = estimate(product, counts, design_prior=prior, **options)
     other = estimate(table, counts, design_prior=prior, **options)
@@ -98,7 +127,9 @@ def same(own: Estimate, other: Estimate) -> None:
                 close(getattr(left, name), getattr(right, name), f"margins.{name}")
         elif each.name == "poisoning":
             close((left.up, left.down), (right.up, right.down), "poisoning")
-        elif each.name in LIKELIEST:  # both within 1e-9 nats per report of the best, not at the same place
+        elif (
+            each.name in LIKELIEST
+        ):  # both within 1e-9 nats per report of the best, not at the same place
             close(left, right, each.name, atol=2e-3)
         elif each.name in ("flags", "row_flags", "rank", "identifiable", "n", "level"):
             assert left == right, each.name
@@ -125,4 +156,6 @@ def test_the_likeliest_shares_of_a_product_are_as_likely_as_the_whole_tables() -
     # The certificate, computed by itself: no share gains more than the gap.
     gradient = Q @ (counts / counts.sum() / (own.shares @ Q))
     assert counts.sum() * (gradient.max() - 1) == pytest.approx(own.gap, abs=1e-9)
-    assert fit_p(held, counts, own.shares, 16) == pytest.approx(fit_p(Q, counts, own.shares, 16), rel=1e-9)
+    assert fit_p(held, counts, own.shares, 16) == pytest.approx(
+        fit_p(Q, counts, own.shares, 16), rel=1e-9
+    )

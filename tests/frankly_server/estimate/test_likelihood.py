@@ -24,7 +24,9 @@ def test_the_fit_is_pearsons(p: tuple[float, ...], freedom: int) -> None:
 
 
 @pytest.mark.parametrize(("p", "freedom"), [(INSIDE, 2), (EDGE, 3), (CORNER, 3)])
-def test_reports_expected_less_than_once_are_counted_together(p: tuple[float, ...], freedom: int) -> None:
+def test_reports_expected_less_than_once_are_counted_together(
+    p: tuple[float, ...], freedom: int
+) -> None:
     """Two of five, in 100 reports. Shares fitted to all five leave up to 3 degrees of freedom to the four that remain.
 
     Between that and the ones left by a fit to the four [Chernoff and Lehmann 1954]: the larger, which alarms less.
@@ -34,12 +36,17 @@ def test_reports_expected_less_than_once_are_counted_together(p: tuple[float, ..
     merged = [np.append(each[:3], each[3:].sum()) for each in (counts, expected)]
     found = fit_p(WIDE, counts, np.array(p), 3)
     assert found == pytest.approx(stats.chi2.sf(stats.chisquare(*merged).statistic, freedom))
-    assert found != pytest.approx(stats.chi2.sf(stats.chisquare(counts, expected).statistic, freedom))
+    assert found != pytest.approx(
+        stats.chi2.sf(stats.chisquare(counts, expected).statistic, freedom)
+    )
 
 
 def test_a_deficient_mechanism_leaves_more_to_the_fit() -> None:
     """Two of three answers are reported alike: 4 frequencies, and one parameter, found by a search on a line."""
-    table, counts = DenseMechanism(4, ((9, 4, 2, 1), (2, 5, 4, 5), (2, 5, 4, 5))), np.array([100, 95, 60, 45])
+    table, counts = (
+        DenseMechanism(4, ((9, 4, 2, 1), (2, 5, 4, 5), (2, 5, 4, 5))),
+        np.array([100, 95, 60, 45]),
+    )
     lines = np.array(table.weights)[:2] / 16
 
     def cost(p: float) -> float:

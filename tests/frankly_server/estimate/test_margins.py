@@ -20,7 +20,9 @@ from frankly_server.estimate.margins import (
 from frankly_server.estimate.projection import onto_simplex
 
 
-@pytest.mark.parametrize("level", [0, 1, 95, -0.5, 1.5, float("nan"), float("inf"), True, None, "0.95", [0.95], {}])
+@pytest.mark.parametrize(
+    "level", [0, 1, 95, -0.5, 1.5, float("nan"), float("inf"), True, None, "0.95", [0.95], {}]
+)
 def test_levels_out_of_range(level: Any) -> None:
     with pytest.raises(InvalidInput, match=r"use 0\.95") as caught:
         require_level(level)
@@ -32,10 +34,14 @@ def test_levels_in_range() -> None:
     assert require_level(0.5) == 0.5
 
 
-@pytest.mark.parametrize(("level", "z"), [(0.9, 1.644853627), (0.95, 1.959963985), (0.99, 2.575829304)])
+@pytest.mark.parametrize(
+    ("level", "z"), [(0.9, 1.644853627), (0.95, 1.959963985), (0.99, 2.575829304)]
+)
 def test_normal_quantiles(level: float, z: float) -> None:
     assert normal_quantile(level) == pytest.approx(z, abs=1e-9)
-    assert normal_quantile(0.95, 5) == pytest.approx(2.575829304, abs=1e-9)  # 95% for five is 99% for each
+    assert normal_quantile(0.95, 5) == pytest.approx(
+        2.575829304, abs=1e-9
+    )  # 95% for five is 99% for each
 
 
 def test_factors() -> None:
@@ -46,7 +52,10 @@ def test_factors() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_ends_are_about_the_estimate_by_a_half_width_or_as_they_are(method: str) -> None:
-    fields = {name: (((0.1, 0.7), None) if name in OF_TWO_ENDS else (0.25, None)) for name in (*METHODS, "uncut")}
+    fields = {
+        name: (((0.1, 0.7), None) if name in OF_TWO_ENDS else (0.25, None))
+        for name in (*METHODS, "uncut")
+    }
     fields["uncut"] = ((-3.0, 4.0), None)
     found = Margins(**fields).ends(method, (0.5, None))  # type: ignore[arg-type]
     assert found == (((0.1, 0.7) if method in OF_TWO_ENDS else (0.25, 0.75)), None)
@@ -69,8 +78,12 @@ def test_projection_onto_the_simplex(values: list[float], nearest: list[float]) 
 def test_projection_is_the_nearest_of_a_grid() -> None:
     steps = np.arange(41) / 40
     points = np.array([(a, b, 1 - a - b) for a in steps for b in steps if a + b <= 1 + 1e-12])
-    for values in np.array([[0.9, 0.4, -0.2], [0.1, 0.1, 0.1], [2.0, -1.0, 0.5], [-0.3, -0.2, 0.9]]):
+    for values in np.array(
+        [[0.9, 0.4, -0.2], [0.1, 0.1, 0.1], [2.0, -1.0, 0.5], [-0.3, -0.2, 0.9]]
+    ):
         found = onto_simplex(values)
         assert found.sum() == pytest.approx(1)
         assert found.min() >= 0
-        assert np.sum((found - values) ** 2) <= np.min(np.sum((points - values) ** 2, axis=1)) + 1e-12
+        assert (
+            np.sum((found - values) ** 2) <= np.min(np.sum((points - values) ** 2, axis=1)) + 1e-12
+        )

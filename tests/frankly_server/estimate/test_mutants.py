@@ -32,5 +32,9 @@ def test_the_order_is_the_seed_s_and_takes_modules_in_turn() -> None:
 def test_every_module_that_computes_has_mutants_and_tests() -> None:
     modules = {path.stem for path in (ROOT / "server" / ESTIMATE).glob("*.py")}
     assert set(MUTANTS) == set(NEAREST) == modules - WITHOUT_FIGURES
-    assert all((ROOT / TESTS / f"{name}.py").is_file() for names in NEAREST.values() for name in names.split())
+    assert all(
+        (ROOT / TESTS / f"{name}.py").is_file()
+        for names in NEAREST.values()
+        for name in names.split()
+    )
     assert set(EQUAL) <= set(ordered(19))

@@ -14,12 +14,17 @@ from frankly_server.estimate.margins import normal_quantile
 
 from tests.frankly_server.estimate.test_worst_case import grid
 
-WARNER = {"weights": [[12, 4], [4, 12]], "bits": 4}  # 1/(2k) = 1 is the worst-case error of one report
+WARNER = {
+    "weights": [[12, 4], [4, 12]],
+    "bits": 4,
+}  # 1/(2k) = 1 is the worst-case error of one report
 GRR = {"prior": {"joint": [[3, 2, 1]]}, "notion": "ldp", "mechanism": "grr"}
 
 
 def ask(**options: Any) -> Any:
-    return json.loads(json.dumps(plan_json(parse_json(json.dumps(options).encode(), decimals=True), lambda: 0.0)))
+    return json.loads(
+        json.dumps(plan_json(parse_json(json.dumps(options).encode(), decimals=True), lambda: 0.0))
+    )
 
 
 def test_warner_by_hand() -> None:
@@ -30,20 +35,28 @@ def test_warner_by_hand() -> None:
     assert found["invited"] == int(np.ceil(found["n"] / 0.4))
     assert found["epsilon"] is None
     assert found["margins"][0] <= 0.05
-    assert [point["n"] for point in found["curve"]] == [found["n"] * f // 4 for f in (1, 2, 4, 8, 16)]
+    assert [point["n"] for point in found["curve"]] == [
+        found["n"] * f // 4 for f in (1, 2, 4, 8, 16)
+    ]
 
 
 def test_subgroups_and_populations() -> None:
     whole = ask(**WARNER, solve_for="n", margin=0.1)["n"]
-    assert ask(**WARNER, solve_for="n", margin=0.1, subgroup=0.25)["n"] == pytest.approx(4 * whole, abs=4)
+    assert ask(**WARNER, solve_for="n", margin=0.1, subgroup=0.25)["n"] == pytest.approx(
+        4 * whole, abs=4
+    )
     # A census of N: privacy alone, 0.75/N at every truth.
     found = ask(**WARNER, solve_for="margin", n=500, population=500)
     assert found["margin"] == pytest.approx(normal_quantile(0.95) * (0.75 / 500) ** 0.5)
     assert ask(**WARNER, solve_for="n", margin=0.1, population=1000)["n"] < whole
-    assert ask(**WARNER, solve_for="margin", n=400, method="chebyshev")["margin"] == pytest.approx(20**0.5 / 20)
+    assert ask(**WARNER, solve_for="margin", n=400, method="chebyshev")["margin"] == pytest.approx(
+        20**0.5 / 20
+    )
 
 
-@pytest.mark.parametrize(("n", "people", "subgroup"), [(1, 3, 1), (10, 30, 1), (30, 30, 1), (40, 200, 0.25)])
+@pytest.mark.parametrize(
+    ("n", "people", "subgroup"), [(1, 3, 1), (10, 30, 1), (30, 30, 1), (40, 200, 0.25)]
+)
 def test_n_of_a_population_by_hand(n: int, people: int, subgroup: float) -> None:
     """Warner: ¾ per report for privacy whatever the answers, and ¼·(N − n)/(N − 1) at most for drawing n of N."""
     inside, whole = n * subgroup, people * subgroup
@@ -60,9 +73,14 @@ def test_the_margin_is_that_of_the_widest_target_at_its_worst_shares() -> None:
     shares = grid(3, 60)
     worst = np.max(shares @ Q @ V**2 - shares**2, axis=0)
     assert np.ptp(worst) > 0.5
-    np.testing.assert_allclose(np.square(found["margins"]), normal_quantile(0.95) ** 2 * worst / 100, rtol=2e-3)
+    np.testing.assert_allclose(
+        np.square(found["margins"]), normal_quantile(0.95) ** 2 * worst / 100, rtol=2e-3
+    )
     assert found["margin"] == max(found["margins"])
-    assert ask(weights=weights.tolist(), bits=4, solve_for="n", margin=found["margin"] + 1e-9)["n"] == 100
+    assert (
+        ask(weights=weights.tolist(), bits=4, solve_for="n", margin=found["margin"] + 1e-9)["n"]
+        == 100
+    )
 
 
 def test_the_level_that_a_margin_needs_is_the_least() -> None:
@@ -90,7 +108,12 @@ def test_simulated_surveys_keep_the_planned_margin(full: bool) -> None:
         answers = int(rng.integers(2, 6))
         level = str(round(float(rng.uniform(0.5, 3)), 2))
         margin = float(round(rng.uniform(0.03, 0.15), 3))
-        design = {"prior": {"joint": [[1] * answers]}, "notion": "ldp", "mechanism": "grr", "epsilon": level}
+        design = {
+            "prior": {"joint": [[1] * answers]},
+            "notion": "ldp",
+            "mechanism": "grr",
+            "epsilon": level,
+        }
         n = ask(**design, solve_for="n", margin=margin)["n"]
         e = np.exp(float(level))
         on, off = e / (e + answers - 1), 1 / (e + answers - 1)

@@ -32,7 +32,9 @@ def test_every_attack_stays_within_and_the_worst_reaches_the_bound(full: bool) -
         truth = estimate(mechanism, honest).unbiased
         reached_up, reached_down = [False] * 3, [False] * 3
         for attack in attacks:
-            shown = estimate(mechanism, [h + f for h, f in zip(honest, attack, strict=True)], beta=beta)
+            shown = estimate(
+                mechanism, [h + f for h, f in zip(honest, attack, strict=True)], beta=beta
+            )
             for t in range(3):
                 moved = (shown.unbiased[t] or 0) - (truth[t] or 0)
                 up, down = shown.poisoning.up[t] or 0, shown.poisoning.down[t] or 0

@@ -14,7 +14,9 @@ VALUES = ((0.2, 3.0, 0.4), (0.6, 1.0, None))
 def test_lower_ends_come_from_lower_ends_and_upper_ones_from_upper_ones() -> None:
     ends = (((0.1, 0.6), (2.9, 3.5), (0.0, 1.0)), ((0.58, 0.9), (0.7, 1.1), None))
     first, second, unknown = combined_ends(WEIGHTS, VALUES, ends)
-    assert first == pytest.approx((0.5 - hypot(0.25 * 0.1, 0.75 * 0.02), 0.5 + hypot(0.25 * 0.4, 0.75 * 0.3)))
+    assert first == pytest.approx(
+        (0.5 - hypot(0.25 * 0.1, 0.75 * 0.02), 0.5 + hypot(0.25 * 0.4, 0.75 * 0.3))
+    )
     assert second == pytest.approx((1.0 - hypot(0.1, 2 * 0.3), 1.0 + hypot(0.5, 2 * 0.1)))
     assert unknown is None
 

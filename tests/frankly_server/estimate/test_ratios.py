@@ -48,8 +48,12 @@ def test_the_ends_are_where_the_interval_of_the_difference_stops_to_hold_0(seed:
     answers = int(draw.integers(3, 6))
     mechanism = random_mechanism(Random(seed), answers, answers + int(draw.integers(0, 3)))
     of, over = draw.choice(answers, 2, replace=False)
-    target = ratio_of(answers, {int(of): 1}, {int(of): 1, int(over): Fraction(int(draw.integers(1, 5)), 2)})
-    counts = [int(c) for c in draw.multinomial(400, draw.dirichlet(np.ones(answers)) @ law(mechanism))]
+    target = ratio_of(
+        answers, {int(of): 1}, {int(of): 1, int(over): Fraction(int(draw.integers(1, 5)), 2)}
+    )
+    counts = [
+        int(c) for c in draw.multinomial(400, draw.dirichlet(np.ones(answers)) @ law(mechanism))
+    ]
     ends = told(mechanism, counts, target, "score")
     if ends is None:
         b = estimate(mechanism, counts, targets=[target.over or ()]).margins.uncut[0]
@@ -61,17 +65,24 @@ def test_the_ends_are_where_the_interval_of_the_difference_stops_to_hold_0(seed:
     inside = np.linspace(low + 1e-6 * width, high - 1e-6 * width, 12)
     assert holds(mechanism, counts, target, float(inside[0]))
     assert holds(mechanism, counts, target, float(inside[-1]))
-    outside = [low - step * width for step in (1e-6, 0.1, 1, 10)] + [high + step * width for step in (1e-6, 0.1, 1, 10)]
+    outside = [low - step * width for step in (1e-6, 0.1, 1, 10)] + [
+        high + step * width for step in (1e-6, 0.1, 1, 10)
+    ]
     assert not any(holds(mechanism, counts, target, rho) for rho in outside)
 
 
 def test_normal_ends_are_the_roots_of_fiellers_equation() -> None:
     mechanism, counts, target = grr(4, 2), [130, 90, 60, 220], odds(4, 0, 3)
     found = estimate(mechanism, counts)
-    (a, b), C = (found.unbiased[0], found.unbiased[3]), np.array(found.covariance)[np.ix_([0, 3], [0, 3])]
+    (a, b), C = (
+        (found.unbiased[0], found.unbiased[3]),
+        np.array(found.covariance)[np.ix_([0, 3], [0, 3])],
+    )
     assert a is not None
     assert b is not None
-    roots = np.roots([b * b - Z * Z * C[1, 1], -2 * (a * b - Z * Z * C[0, 1]), a * a - Z * Z * C[0, 0]])
+    roots = np.roots(
+        [b * b - Z * Z * C[1, 1], -2 * (a * b - Z * Z * C[0, 1]), a * a - Z * Z * C[0, 0]]
+    )
     assert told(mechanism, counts, target, "clt") == pytest.approx(sorted(roots), rel=1e-9)
     row = row_of(mechanism, counts, target, "clt")
     rho = a / b
@@ -81,7 +92,9 @@ def test_normal_ends_are_the_roots_of_fiellers_equation() -> None:
 
 def test_ends_of_score_are_no_nearer_than_normal_ones() -> None:
     for counts in ([130, 90, 60, 220], [30, 90, 60, 90], [60, 40, 30, 90]):
-        plain, wide = (told(grr(4, 2), counts, odds(4, 0, 3), method) for method in ("clt", "score"))
+        plain, wide = (
+            told(grr(4, 2), counts, odds(4, 0, 3), method) for method in ("clt", "score")
+        )
         assert plain is not None
         assert wide is None or (wide[0] <= plain[0] + 1e-12 and wide[1] >= plain[1] - 1e-12)
 
@@ -125,7 +138,9 @@ def test_where_all_that_is_estimated_vanishes_the_worst_case_stands_in() -> None
     linear[0, 0] = [1.0, 2.0, 0.0]
     weights = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     pair = Pair(25, np.array([0.0, 1.0]), nothing, weights, linear, nothing, 0.0, None)
-    assert pair.reach(np.array([1.0, 0.0]), Z, is_score=True) == pytest.approx((Z * (2 / 25) ** 0.5,) * 2)
+    assert pair.reach(np.array([1.0, 0.0]), Z, is_score=True) == pytest.approx(
+        (Z * (2 / 25) ** 0.5,) * 2
+    )
     assert pair.reach(np.array([1.0, 0.0]), Z, is_score=False) == (0.0, 0.0)
 
 
@@ -138,7 +153,12 @@ def test_a_ratio_is_covered_where_nobody_sends_the_rarer_answer(n: int) -> None:
     one holds in 60 to 70% of surveys.
     """
     open_rows = DenseMechanism(4, ((12, 4, 0), (0, 0, 16), (4, 12, 0)))
-    truth, target, runs, covered = np.array([0.599, 0.002, 0.399]), ratio_of(3, {0: 1}, {0: 1, 1: 1}), 300, 0
+    truth, target, runs, covered = (
+        np.array([0.599, 0.002, 0.399]),
+        ratio_of(3, {0: 1}, {0: 1, 1: 1}),
+        300,
+        0,
+    )
     share = truth[0] / (truth[0] + truth[1])
     for counts in np.random.default_rng(n).multinomial(n, truth @ law(open_rows), size=runs):
         ends = told(open_rows, [int(c) for c in counts], target, "score")
@@ -151,14 +171,18 @@ def test_a_ratio_of_several_versions_has_their_distances_in_squares() -> None:
     target, halves = odds(4, 0, 3), ([130, 90, 60, 220], [260, 180, 120, 440])
     together = told(grr(4, 2), [a + b for a, b in zip(*halves, strict=True)], target, "clt")
     parts = [part_of(grr(4, 2), counts, target) for counts in halves]
-    (row,) = table_json(table_with(grr(4, 2), target), parts, Request(method="clt"), ["a", "b"])["rows"]
+    (row,) = table_json(table_with(grr(4, 2), target), parts, Request(method="clt"), ["a", "b"])[
+        "rows"
+    ]
     assert (row["low"], row["high"]) == pytest.approx(together, rel=2e-3)
 
 
 def grr(answers: int, epsilon: float) -> DenseMechanism:
     off = int(2**40 / (exp(epsilon) + answers - 1))
     on = 2**40 - (answers - 1) * off
-    return DenseMechanism(40, tuple(tuple(on if x == y else off for y in range(answers)) for x in range(answers)))
+    return DenseMechanism(
+        40, tuple(tuple(on if x == y else off for y in range(answers)) for x in range(answers))
+    )
 
 
 def law(mechanism: DenseMechanism) -> np.ndarray:
@@ -172,16 +196,24 @@ def part_of(mechanism: DenseMechanism, counts: list[int], target: Target) -> Par
 
 
 def table_with(mechanism: DenseMechanism, target: Target) -> Table:
-    return Table(block_of(mechanism, (1,) * mechanism.answers).questions, (target,), (), shares=False)
+    return Table(
+        block_of(mechanism, (1,) * mechanism.answers).questions, (target,), (), shares=False
+    )
 
 
-def table_of(mechanism: DenseMechanism, counts: list[int], target: Target, method: str) -> list[dict[str, Any]]:
+def table_of(
+    mechanism: DenseMechanism, counts: list[int], target: Target, method: str
+) -> list[dict[str, Any]]:
     parts = [part_of(mechanism, counts, target)]
-    rows: list[dict[str, Any]] = table_json(table_with(mechanism, target), parts, Request(method=method), ["d"])["rows"]
+    rows: list[dict[str, Any]] = table_json(
+        table_with(mechanism, target), parts, Request(method=method), ["d"]
+    )["rows"]
     return rows
 
 
-def row_of(mechanism: DenseMechanism, counts: list[int], target: Target, method: str) -> dict[str, Any]:
+def row_of(
+    mechanism: DenseMechanism, counts: list[int], target: Target, method: str
+) -> dict[str, Any]:
     """Return the row of a ratio in an answer."""
     (row,) = table_of(mechanism, counts, target, method)
     assert row["method"] == method
@@ -189,7 +221,9 @@ def row_of(mechanism: DenseMechanism, counts: list[int], target: Target, method:
     return row
 
 
-def told(mechanism: DenseMechanism, counts: list[int], target: Target, method: str) -> tuple[float, float] | None:
+def told(
+    mechanism: DenseMechanism, counts: list[int], target: Target, method: str
+) -> tuple[float, float] | None:
     """Return the ends of a ratio as an answer's row holds them, None for unbounded ones."""
     row = row_of(mechanism, counts, target, method)
     return None if row["low"] is None else (row["low"], row["high"])
@@ -206,8 +240,12 @@ def odds(answers: int, of: int, over: int) -> Target:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("epsilon", "share", "n"), [(1, 0.3, 60), (4, 0.3, 60), (4, 0.02, 100), (1, 0.02, 100)])
-def test_the_ratio_of_two_choices_is_covered_by_enumeration(epsilon: float, share: float, n: int) -> None:
+@pytest.mark.parametrize(
+    ("epsilon", "share", "n"), [(1, 0.3, 60), (4, 0.3, 60), (4, 0.02, 100), (1, 0.02, 100)]
+)
+def test_the_ratio_of_two_choices_is_covered_by_enumeration(
+    epsilon: float, share: float, n: int
+) -> None:
     mechanism, target = grr(2, epsilon), odds(2, 1, 0)
     rate = float(np.array([1 - share, share]) @ law(mechanism)[:, 1])
     covered = 0.0

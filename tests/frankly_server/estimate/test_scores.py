@@ -9,7 +9,12 @@ from math import exp
 
 import numpy as np
 import pytest
-from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 from frankly_server.estimate import Joint, SetCounts, estimate
 from frankly_server.estimate.decoder import decoder, shares
 from frankly_server.estimate.estimator import evidence_of
@@ -43,7 +48,9 @@ def test_values_within_a_billionth_of_the_range_are_one_group() -> None:
 def test_uneven_last_bits_leave_two_groups_of_outer_values(answers: int) -> None:
     mechanism = uneven(answers, 1.0, answers)
     rows = decoder(mechanism, shares(answers), None).rows
-    assert any(row is not None and len(set(row)) > 2 for row in rows), "exactly, a row takes more values"
+    assert any(row is not None and len(set(row)) > 2 for row in rows), (
+        "exactly, a row takes more values"
+    )
     counts = [10 + y for y in range(answers)]
     for x, score in enumerate(evidence_of(mechanism, counts, shares(answers), None).scores()):
         row = rows[x]
@@ -73,7 +80,9 @@ def test_informative_reports_are_those_off_the_commonest_score() -> None:
         counts = [rng.randrange(6) for _ in range(4)]
         counts[0] += 1
         rows = decoder(mechanism, shares(3), None).rows
-        wanted = tuple(None if row is None else reference(dict(enumerate(row)), counts) for row in rows)
+        wanted = tuple(
+            None if row is None else reference(dict(enumerate(row)), counts) for row in rows
+        )
         assert estimate(mechanism, counts).informative == wanted
     assert estimate(GRR, [90, 6, 4]).informative == (10, 6, 4)
     assert estimate(GRR, [0, 0, 0]).informative == (None, None, None)
@@ -94,7 +103,9 @@ def test_a_set_scores_two_values_for_one_answer_and_more_for_several(
     minus = (-two,) + (Fraction(0),) * (answers - 1)
     contrast = (one, -two) + (Fraction(0),) * (answers - 2)
     seen = symbols(mechanism, 40, 3)
-    evidence = evidence_of(mechanism, SetCounts.of_symbols(answers, seen), (first, minus, contrast), None)
+    evidence = evidence_of(
+        mechanism, SetCounts.of_symbols(answers, seen), (first, minus, contrast), None
+    )
     plain, negative, several = evidence.scores()
     held = sum(n for mask, n in seen.items() if mask & 1)
     assert plain.two is not None
@@ -124,7 +135,9 @@ def test_laws_of_tables_products_and_joint_tables_decode_to_their_weights() -> N
             assert score.law is not None
             middle = (score.law.low + score.law.high) / 2
             assert score.law.chances @ middle == pytest.approx(w, abs=1e-9)
-            assert score.law.chances @ middle**2 == pytest.approx(evidence.truth_moments()[int(np.argmax(w))], rel=1e-9)
+            assert score.law.chances @ middle**2 == pytest.approx(
+                evidence.truth_moments()[int(np.argmax(w))], rel=1e-9
+            )
 
 
 def test_joint_tables_too_large_to_list_know_their_range_and_their_informative_reports() -> None:
@@ -134,14 +147,18 @@ def test_joint_tables_too_large_to_list_know_their_range_and_their_informative_r
     scores = evidence.scores()
     assert all(score.law is None and score.two is None for score in scores)
     assert [score.informative for score in scores] == [3] * 30
-    assert [score.reach for score in scores] == [tuple(map(float, ends)) for ends in evidence.ends()]
+    assert [score.reach for score in scores] == [
+        tuple(map(float, ends)) for ends in evidence.ends()
+    ]
 
 
 def test_a_set_that_most_reports_hold_has_as_few_informative_ones_as_one_that_few_hold() -> None:
     target = ((Fraction(1), Fraction(0), Fraction(0)),)
     for held in (3, 37):
         seen = SetCounts.of_symbols(3, {0b001: held, 0b010: 40 - held})
-        assert [score.informative for score in evidence_of(UNARY, seen, target, None).scores()] == [3]
+        assert [score.informative for score in evidence_of(UNARY, seen, target, None).scores()] == [
+            3
+        ]
 
 
 def test_without_counts_of_single_reports_nothing_is_said_of_them() -> None:

@@ -27,11 +27,15 @@ P = {4: np.array([0.6, 0.25, 0.15, 0.0]), 6: np.array([0.4, 0.3, 0.1, 0.1, 0.1, 
 
 def law(mechanism: Any) -> tuple[list[int], np.ndarray]:
     symbols = list(mechanism.symbols())
-    Q = np.array([[float(mechanism.probability(y, x)) for y in symbols] for x in range(mechanism.answers)])
+    Q = np.array(
+        [[float(mechanism.probability(y, x)) for y in symbols] for x in range(mechanism.answers)]
+    )
     return symbols, Q / Q.sum(axis=1, keepdims=True)
 
 
-def drawn(mechanism: Any, p: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, SetCounts]:
+def drawn(
+    mechanism: Any, p: np.ndarray, n: int, rng: np.random.Generator
+) -> tuple[np.ndarray, SetCounts]:
     symbols, Q = law(mechanism)
     counts = rng.multinomial(n, p @ Q)
     seen = {y: int(c) for y, c in zip(symbols, counts, strict=True) if c}
@@ -93,7 +97,9 @@ def test_the_covariance_of_pairs_is_that_of_all_symbols(name: str) -> None:
     a, p = mechanism.answers, P[mechanism.answers]
     symbols, Q = law(mechanism)
     groups = [(x,) for x in range(a)] + [(x, z) for x in range(a) for z in range(x + 1, a)]
-    held = np.array([[all(y >> x & 1 for x in group) for y in symbols] for group in groups], dtype=float)
+    held = np.array(
+        [[all(y >> x & 1 for x in group) for y in symbols] for group in groups], dtype=float
+    )
     mean = held @ (p @ Q)
     expected = (held * (p @ Q)) @ held.T - np.outer(mean, mean)
     members = np.array([[float(x in group) for x in range(a)] for group in groups])
@@ -105,7 +111,9 @@ def test_honest_sets_seldom_alarm_and_attacks_do(name: str, full: bool) -> None:
     """At most 1% of honest surveys are flagged; 5% of fakes that all send one most profitable set, in at least 95%."""
     mechanism, rng, n = KINDS[name], np.random.default_rng(3), 20_000
     p, runs, symbols = P[mechanism.answers], 2000 if full else 100, law(mechanism)[0]
-    best = 0b0001 if name == "unary" else 0b0011  # all sets with answer 0 in them raise its share alike
+    best = (
+        0b0001 if name == "unary" else 0b0011
+    )  # all sets with answer 0 in them raise its share alike
     alarms, found, uniform, counts = 0, 0, [], SetCounts.of_symbols(mechanism.answers, {})
     for _ in range(runs):
         fit = fit_of(mechanism, drawn(mechanism, p, n, rng)[1])
@@ -114,7 +122,9 @@ def test_honest_sets_seldom_alarm_and_attacks_do(name: str, full: bool) -> None:
         alarms += fit < 0.001
         attacked = drawn(mechanism, p, n - n // 20, rng)[0]
         attacked[symbols.index(best)] += n // 20
-        counts = SetCounts.of_symbols(mechanism.answers, dict(zip(symbols, map(int, attacked), strict=True)))
+        counts = SetCounts.of_symbols(
+            mechanism.answers, dict(zip(symbols, map(int, attacked), strict=True))
+        )
         found += (fit_of(mechanism, counts) or 0) < 0.001
     assert "reports_do_not_fit" in estimate(mechanism, counts).flags
     assert alarms / runs <= 0.01
@@ -127,7 +137,10 @@ def test_honest_sets_seldom_alarm_and_attacks_do(name: str, full: bool) -> None:
 @pytest.mark.parametrize(
     ("mechanism", "testable"),
     [
-        (SubsetMechanism(BITS, 4, 1, 50000), False),  # randomised response: as many reports as answers
+        (
+            SubsetMechanism(BITS, 4, 1, 50000),
+            False,
+        ),  # randomised response: as many reports as answers
         (SubsetMechanism(BITS, 3, 2, 60000), False),
         (HALF, True),
         (OUE, True),
@@ -139,7 +152,9 @@ def test_where_nothing_is_to_spare_nothing_is_fit_of(mechanism: Any, testable: b
     truths = rng.integers(0, mechanism.answers, 400)
     draws: dict[int, int] = {}
     for truth in truths:
-        y = mechanism.sample(int(truth), lambda k: int.from_bytes(rng.bytes(k // 8 + 1), "big") & ((1 << k) - 1))
+        y = mechanism.sample(
+            int(truth), lambda k: int.from_bytes(rng.bytes(k // 8 + 1), "big") & ((1 << k) - 1)
+        )
         draws[y] = draws.get(y, 0) + 1
     fit = estimate(mechanism, SetCounts.of_symbols(mechanism.answers, draws)).fit_p
     assert (fit is not None) == testable
@@ -196,8 +211,12 @@ def test_one_way_estimates_are_those_of_the_block_in_a_joint_table(answers: int)
     assert alone.ends()[:answers] == table.ends()[:answers]
 
 
-@pytest.mark.parametrize(("answers", "of_bits", "of_all"), [(2, 8.865, 4.683), (4, 16.48, 12.55), (16, 60.86, 57.12)])
-def test_knowing_that_one_answer_is_true_saves_variance(answers: int, of_bits: float, of_all: float) -> None:
+@pytest.mark.parametrize(
+    ("answers", "of_bits", "of_all"), [(2, 8.865, 4.683), (4, 16.48, 12.55), (16, 60.86, 57.12)]
+)
+def test_knowing_that_one_answer_is_true_saves_variance(
+    answers: int, of_bits: float, of_all: float
+) -> None:
     """Total variance at n = 1 and even shares, ε = 1: what is saved is that of Σb − 1, over the number of answers."""
     mechanism = UnaryMechanism(48, answers, 1 << 47, round(2**48 / (exp(1) + 1)))
     nothing = nothing_yet(mechanism, shares(answers), None)
@@ -218,7 +237,10 @@ def test_guaranteed_intervals_of_a_bit_hold_the_truth_and_the_estimate(epsilon: 
     """Every outcome of 12 reports of two answers: `exact`, `kl` and `sequence` cover, and hold what is shown."""
     n, mechanism = 12, UnaryMechanism(BITS, 2, 1 << (BITS - 1), round(2**BITS / (exp(epsilon) + 1)))
     _, Q = law(mechanism)
-    truths, covered = np.linspace(0, 1, 41), dict.fromkeys(("exact", "kl", "sequence"), np.zeros(41))
+    truths, covered = (
+        np.linspace(0, 1, 41),
+        dict.fromkeys(("exact", "kl", "sequence"), np.zeros(41)),
+    )
     widened = 0
     for cuts in combinations(range(n + 3), 3):
         places = (-1, *cuts, n + 3)
@@ -242,8 +264,13 @@ def test_guaranteed_intervals_of_a_bit_hold_the_truth_and_the_estimate(epsilon: 
 def test_a_sum_of_single_bits_is_widened_to_the_sum_of_the_estimates() -> None:
     """Half of the reports hold all answers: a bit alone then says far more than 1, all bits say an even share."""
     quarter = tuple(tuple(w / 2 for w in row) for row in shares(4))
-    parts = [evidence_of(OUE, SetCounts.of_symbols(4, {mask: 400}), quarter, None) for mask in (0b1111, 0b0001)]
-    total = [float(a or 0) + float(b or 0) for a, b in zip(*(part.exact for part in parts), strict=True)]
+    parts = [
+        evidence_of(OUE, SetCounts.of_symbols(4, {mask: 400}), quarter, None)
+        for mask in (0b1111, 0b0001)
+    ]
+    total = [
+        float(a or 0) + float(b or 0) for a, b in zip(*(part.exact for part in parts), strict=True)
+    ]
     for value, pair in zip(total, kl_ends(parts, 0.95), strict=True):
         assert pair is not None
         low, high = pair

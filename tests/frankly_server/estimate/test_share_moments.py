@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 from frankly_server.estimate import Joint, SetCounts
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import evidence_of
@@ -31,7 +36,10 @@ def one(mechanism: Any, symbol: Any, place: int) -> Any:
 def chance(mechanism: Any, symbol: Any, x: int) -> float:
     if isinstance(mechanism, Joint):
         parts = np.unravel_index(x, [block.answers for block in mechanism.blocks])
-        found = [b.probability(y, int(z)) for b, y, z in zip(mechanism.blocks, symbol, parts, strict=True)]
+        found = [
+            b.probability(y, int(z))
+            for b, y, z in zip(mechanism.blocks, symbol, parts, strict=True)
+        ]
         return float(np.prod([float(v) for v in found]))
     return float(mechanism.probability(symbol, x))
 
@@ -62,11 +70,15 @@ def test_share_moments_are_those_of_single_reports(mechanism: Any, kind: str) ->
 @pytest.mark.parametrize("factors", [1, 2])
 def test_they_are_those_of_the_decoder_for_the_design_prior(factors: int) -> None:
     """By the formula V = (QᵀD₀⁻¹Q)⁻¹QᵀD₀⁻¹ in floats: with more reports than answers the prior decides V."""
-    table = DenseMechanism(4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8), (1, 1, 7, 7))[: 4 - factors])
+    table = DenseMechanism(
+        4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8), (1, 1, 7, 7))[: 4 - factors]
+    )
     mechanism: Any = table if factors == 1 else ProductMechanism((table, WARNER))
     a = mechanism.answers
     prior = tuple(range(1, a + 1)) if factors == 1 else (1, 1, 7, 7)
-    Q = np.array([[float(mechanism.probability(y, x)) for y in mechanism.symbols()] for x in range(a)])
+    Q = np.array(
+        [[float(mechanism.probability(y, x)) for y in mechanism.symbols()] for x in range(a)]
+    )
 
     def decoder_of(law: np.ndarray, p0: np.ndarray) -> np.ndarray:
         D = np.diag(1 / (p0 @ law))
@@ -74,7 +86,9 @@ def test_they_are_those_of_the_decoder_for_the_design_prior(factors: int) -> Non
 
     V = decoder_of(Q, np.array(prior) / sum(prior))
     p = np.full(a, 1 / a)
-    evidence = evidence_of(mechanism, [1] * mechanism.reports, (tuple(map(Fraction, range(a))),), prior)
+    evidence = evidence_of(
+        mechanism, [1] * mechanism.reports, (tuple(map(Fraction, range(a))),), prior
+    )
     np.testing.assert_allclose(evidence.share_moments(p), (V * (p @ Q)) @ V.T, rtol=1e-9, atol=1e-9)
     even = decoder_of(Q, p)
     assert np.abs((even * (p @ Q)) @ even.T - (V * (p @ Q)) @ V.T).max() > 1e-3

@@ -45,13 +45,17 @@ def by_definition(
 
     def excess(theta: float) -> float:
         least = min(0.0, here - sampling * value**2)
-        return (value - theta) ** 2 - Z**2 / n * (here + slope * (theta - value) - sampling * theta**2 - least)
+        return (value - theta) ** 2 - Z**2 / n * (
+            here + slope * (theta - value) - sampling * theta**2 - least
+        )
 
     far = 10 * (float(np.ptp(v)) + 1)
     ends = []
     for side in (-1, 1):
         inside = value + side * 1e-9
-        ends.append(optimize.brentq(excess, inside, value + side * far) if excess(inside) < 0 else value)
+        ends.append(
+            optimize.brentq(excess, inside, value + side * far) if excess(inside) < 0 else value
+        )
     theirs = float(c @ known - sampling * (w @ known) ** 2) / n
     se = max(found.se[t] or 0.0, max(0.0, theirs) ** 0.5)
     return min(ends[0], value - Z * se), max(ends[1], value + Z * se)
@@ -90,7 +94,9 @@ def test_of_two_choices_the_score_margin_is_wilsons_and_no_more(counts: list[int
     assert se is not None
     wilson = stats.binomtest(counts[1], 100).proportion_ci(method="wilson")
     mapped = [(q - 4 / 64) * 64 / 56 for q in (wilson.low, wilson.high)]
-    assert (low, high) == pytest.approx((min(mapped[0], value - Z * se), max(mapped[1], value + Z * se)), abs=1e-12)
+    assert (low, high) == pytest.approx(
+        (min(mapped[0], value - Z * se), max(mapped[1], value + Z * se)), abs=1e-12
+    )
 
 
 def test_without_the_shares_the_mean_square_stands_in() -> None:
@@ -101,7 +107,11 @@ def test_without_the_shares_the_mean_square_stands_in() -> None:
     assert row is not None
     assert len(set(row)) == 3
     v = np.array([float(x) for x in row])
-    value, Q, w = float(v @ counts / n), np.array(DEFICIENT.weights) / 16, np.array([1.0, -1.0, 0.0])
+    value, Q, w = (
+        float(v @ counts / n),
+        np.array(DEFICIENT.weights) / 16,
+        np.array([1.0, -1.0, 0.0]),
+    )
     c = Q @ v**2
     slope = np.polyfit(w, c, 1)[0]
     constant = float(v**2 @ counts / n) - slope * value
@@ -118,7 +128,9 @@ def test_without_the_shares_the_mean_square_stands_in() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"census": True}, {"population": 6}])
 @pytest.mark.parametrize("mechanism", [SKEWED, ORDINARY])
-def test_no_counts_give_a_margin_of_nothing(mechanism: DenseMechanism, options: dict[str, Any]) -> None:
+def test_no_counts_give_a_margin_of_nothing(
+    mechanism: DenseMechanism, options: dict[str, Any]
+) -> None:
     vanished = 0
     for n in (1, 4):
         for counts in tallies(n, 4):
@@ -135,13 +147,19 @@ def test_no_counts_give_a_margin_of_nothing(mechanism: DenseMechanism, options: 
 def test_open_answers_of_everybody_have_none() -> None:
     found = estimate(OPEN, [50, 30, 20], census=True, methods=())
     assert found.margins.score == ((0.5, 0.5), (0.3, 0.3), (0.2, 0.2))
-    assert [ends is not None and ends[0] < ends[1] for ends in estimate(OPEN, [50, 50, 0]).margins.score] == [True] * 3
+    assert [
+        ends is not None and ends[0] < ends[1] for ends in estimate(OPEN, [50, 50, 0]).margins.score
+    ] == [True] * 3
 
 
 def test_where_all_that_is_estimated_vanishes_the_worst_case_stands_in() -> None:
     """Variances of 1, 2 and 0 without a slope in w, and estimated shares of 0, 0 and 1."""
     evidence: Any = SimpleNamespace(
-        n=25, known=[0], W=np.array([[1.0, 0.0, 0.0]]), exact=(0,), scores=lambda: [Score(0.0, (-1.0, 1.0))]
+        n=25,
+        known=[0],
+        W=np.array([[1.0, 0.0, 0.0]]),
+        exact=(0,),
+        scores=lambda: [Score(0.0, (-1.0, 1.0))],
     )
     moments = np.array([[2.0, 2.0, 0.0]])
     ends = TargetEnds(evidence, moments, 0.0, independent=True, like_draws=False)
@@ -165,9 +183,13 @@ def test_one_rare_event_is_covered(events: float) -> None:
 @pytest.mark.slow
 def test_a_rare_report_of_a_large_score_is_reckoned_with() -> None:
     """A report that comes in 1 to 2 of 100 cases scores −20 for the first answer and 21 for the last."""
-    mechanism = DenseMechanism(10, ((0, 0, 29, 995), (530, 494, 0, 0), (762, 262, 0, 0), (0, 0, 76, 948)))
+    mechanism = DenseMechanism(
+        10, ((0, 0, 29, 995), (530, 494, 0, 0), (762, 262, 0, 0), (0, 0, 76, 948))
+    )
     p = np.array([0.1875, 0.46875, 0.28125, 0.0625])
-    drawn = np.random.default_rng(9).multinomial(100, p @ np.array(mechanism.weights) / 1024, size=400)
+    drawn = np.random.default_rng(9).multinomial(
+        100, p @ np.array(mechanism.weights) / 1024, size=400
+    )
     held = {"score": 0, "clt": 0}
     for counts in drawn:
         found = estimate(mechanism, [int(c) for c in counts], methods=())
@@ -236,7 +258,9 @@ def test_honest_surveys_fit() -> None:
     """16 choices of which 12 are nobody's: a tenth of the intervals of level ½ lie below 0 for each of them."""
     off = int((1 << 48) / 17.718281828459045)
     kept = (1 << 48) - 15 * off
-    mechanism = DenseMechanism(48, tuple(tuple(kept if x == y else off for y in range(16)) for x in range(16)))
+    mechanism = DenseMechanism(
+        48, tuple(tuple(kept if x == y else off for y in range(16)) for x in range(16))
+    )
     law = np.array(mechanism.weights) / mechanism.denominator
     rng = np.random.default_rng(8)
     for counts in rng.multinomial(2000, np.r_[[0.25] * 4, [0.0] * 12] @ law, size=30):
@@ -244,7 +268,9 @@ def test_honest_surveys_fit() -> None:
         assert not any("reports_do_not_fit" in flags for flags in found.row_flags)
 
 
-FIRST_RARE = DenseMechanism(10, ((0, 0, 29, 995), (530, 494, 0, 0), (762, 262, 0, 0), (0, 0, 76, 948)))
+FIRST_RARE = DenseMechanism(
+    10, ((0, 0, 29, 995), (530, 494, 0, 0), (762, 262, 0, 0), (0, 0, 76, 948))
+)
 ONE_SIDED = DenseMechanism(4, ((16, 0), (12, 4)))
 
 
@@ -255,7 +281,10 @@ def test_answers_that_nobody_has_shown_are_reckoned_with() -> None:
     rng, held = np.random.default_rng(3), np.zeros(4)
     for counts in rng.multinomial(50, p @ law, size=300):
         ends = estimate(FIRST_RARE, [int(c) for c in counts], methods=()).margins.score
-        held += [pair is not None and pair[0] - 1e-9 <= v <= pair[1] + 1e-9 for pair, v in zip(ends, p, strict=True)]
+        held += [
+            pair is not None and pair[0] - 1e-9 <= v <= pair[1] + 1e-9
+            for pair, v in zip(ends, p, strict=True)
+        ]
     assert held.min() >= 0.93 * 300 - 3.5 * (0.93 * 0.07 * 300) ** 0.5
 
 
@@ -276,7 +305,11 @@ def test_flags_are_of_the_margin_before_it_is_cut() -> None:
 
 
 def test_rows_that_no_truth_gives_are_flagged() -> None:
-    assert [("reports_do_not_fit" in flags) for flags in flags_of(ORDINARY, [0, 0, 0, 500])] == [False, True, True]
+    assert [("reports_do_not_fit" in flags) for flags in flags_of(ORDINARY, [0, 0, 0, 500])] == [
+        False,
+        True,
+        True,
+    ]
 
 
 def test_margins_that_are_not_asked_for_are_left_out() -> None:

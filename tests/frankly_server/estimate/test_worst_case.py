@@ -33,7 +33,10 @@ def test_on_two_answers_it_is_the_parabola(factor: float) -> None:
     rng = random.Random(72)
     t = np.linspace(0, 1, 100001)
     for _ in range(20):
-        c, w = np.array([rng.uniform(0, 3), rng.uniform(0, 3)]), np.array([rng.uniform(-1, 1), rng.uniform(-1, 1)])
+        c, w = (
+            np.array([rng.uniform(0, 3), rng.uniform(0, 3)]),
+            np.array([rng.uniform(-1, 1), rng.uniform(-1, 1)]),
+        )
         values = c[0] + t * (c[1] - c[0]) - factor * (w[0] + t * (w[1] - w[0])) ** 2
         assert worst_case_variance(c, w, factor) == pytest.approx(np.max(values), abs=1e-9)
 

@@ -42,7 +42,9 @@ def _counted(database: Database, document: SurveyDocument) -> dict[tuple[int, in
     release(database, document)
     with database.reading("check") as tx:
         assert tx.counts.recount(SURVEY) == []
-        return {(key.block, key.symbol): n for key, n in tx.counts.of_document(document.digest).items()}
+        return {
+            (key.block, key.symbol): n for key, n in tx.counts.of_document(document.digest).items()
+        }
 
 
 def _stored(database: Database) -> int:
@@ -50,7 +52,9 @@ def _stored(database: Database) -> int:
         return len(stored(tx, SURVEY))
 
 
-def test_a_report_is_kept_and_counted_once(database: Database, document: SurveyDocument, intake: Intake) -> None:
+def test_a_report_is_kept_and_counted_once(
+    database: Database, document: SurveyDocument, intake: Intake
+) -> None:
     sent = body(document, 0, 1, report_id=ID)
     assert intake.accept(SURVEY, sent) == Outcome("accepted", ID)
     for _ in range(3):
@@ -64,7 +68,9 @@ def test_padding_does_not_matter(document: SurveyDocument, intake: Intake) -> No
     assert intake.accept(SURVEY, sent.strip()).status == "duplicate"
 
 
-def test_the_first_report_of_an_id_is_kept(database: Database, document: SurveyDocument, intake: Intake) -> None:
+def test_the_first_report_of_an_id_is_kept(
+    database: Database, document: SurveyDocument, intake: Intake
+) -> None:
     intake.accept(SURVEY, body(document, 0, 1, report_id=ID))
     with pytest.raises(InvalidInput) as refused:
         intake.accept(SURVEY, body(document, 1, 1, report_id=ID))
@@ -76,7 +82,9 @@ def test_the_first_report_of_an_id_is_kept(database: Database, document: SurveyD
 def _bent(**changes: Any) -> Callable[[SurveyDocument], bytes]:
     def make(document: SurveyDocument) -> bytes:
         sound = json.loads(report(document, 0, 1, report_id=ID).to_bytes(0))
-        return json.dumps({name: value for name, value in {**sound, **changes}.items() if value != "drop"}).encode()
+        return json.dumps(
+            {name: value for name, value in {**sound, **changes}.items() if value != "drop"}
+        ).encode()
 
     return make
 
@@ -88,7 +96,11 @@ BAD_REPORTS: dict[str, tuple[Callable[[SurveyDocument], bytes], str, int]] = {
     "a list": (lambda _: b"[]", "json_invalid", 400),
     "cut off": (lambda d: body(d).strip()[:-1], "json_invalid", 400),
     "key twice": (lambda d: body(d).strip()[:-1] + b',"v":1}', "json_invalid", 400),
-    "5,000 digits": (lambda d: body(d, 7, 1).replace(b"[7,", b"[" + b"7" * 5000 + b","), "json_invalid", 400),
+    "5,000 digits": (
+        lambda d: body(d, 7, 1).replace(b"[7,", b"[" + b"7" * 5000 + b","),
+        "json_invalid",
+        400,
+    ),
     "NaN": (_bent(y=[float("nan"), 1]), "eps_not_finite", 422),
     "fraction": (_bent(y=[0.5, 1]), "json_invalid", 400),
     "100,000 deep": (lambda _: b"[" * 4000 + b"]" * 4000, "json_invalid", 400),
@@ -130,7 +142,9 @@ def test_bad_reports_are_refused_counted_and_not_kept(
     assert intake.refusals(SURVEY) == {("2026-06-01", code): 1}
 
 
-@pytest.mark.parametrize("survey_id", ["cd" * 16, "", "../../x", "AB" * 16, "' OR 1=1 --", "\x00", "ab" * 15])
+@pytest.mark.parametrize(
+    "survey_id", ["cd" * 16, "", "../../x", "AB" * 16, "' OR 1=1 --", "\x00", "ab" * 15]
+)
 def test_an_unknown_survey_keeps_nothing(
     database: Database, document: SurveyDocument, intake: Intake, survey_id: str
 ) -> None:
@@ -156,11 +170,18 @@ def test_a_document_of_another_survey_is_a_mismatch(
     assert _stored(database) == 0
 
 
-def test_a_superseded_document_counts_until_its_own_closing(database: Database, document: SurveyDocument) -> None:
-    newer = replace(survey(ldp_block(), version=2, prev=document.digest), closes=NOW + timedelta(days=40))
+def test_a_superseded_document_counts_until_its_own_closing(
+    database: Database, document: SurveyDocument
+) -> None:
+    newer = replace(
+        survey(ldp_block(), version=2, prev=document.digest), closes=NOW + timedelta(days=40)
+    )
     put(database, newer)
     assert Intake(database, FixedClock(NOW)).accept(SURVEY, body(document)).status == "accepted"
-    assert Intake(database, FixedClock(document.closes)).accept(SURVEY, body(document)).status == "accepted"
+    assert (
+        Intake(database, FixedClock(document.closes)).accept(SURVEY, body(document)).status
+        == "accepted"
+    )
     late = Intake(database, FixedClock(document.closes + timedelta(seconds=1)))
     assert late.accept(SURVEY, body(newer)).status == "accepted"
     with pytest.raises(InvalidInput) as refused:
@@ -168,12 +189,21 @@ def test_a_superseded_document_counts_until_its_own_closing(database: Database, 
     assert (refused.value.code, refused.value.problem.status) == ("closed", 410)
 
 
-def test_an_early_report_is_told_when_to_come_back(database: Database, document: SurveyDocument) -> None:
+def test_an_early_report_is_told_when_to_come_back(
+    database: Database, document: SurveyDocument
+) -> None:
     early = Intake(database, FixedClock(document.opens - timedelta(seconds=89, milliseconds=500)))
     with pytest.raises(TooEarly) as refused:
         early.accept(SURVEY, body(document))
-    assert (refused.value.code, refused.value.problem.status, refused.value.retry_after_s) == ("too_early", 409, 90)
-    assert Intake(database, FixedClock(document.opens)).accept(SURVEY, body(document)).status == "accepted"
+    assert (refused.value.code, refused.value.problem.status, refused.value.retry_after_s) == (
+        "too_early",
+        409,
+        90,
+    )
+    assert (
+        Intake(database, FixedClock(document.opens)).accept(SURVEY, body(document)).status
+        == "accepted"
+    )
 
 
 def test_public_strata_are_checked_and_counted_apart(database: Database, intake: Intake) -> None:
@@ -188,7 +218,9 @@ def test_public_strata_are_checked_and_counted_apart(database: Database, intake:
         assert refused.value.code == "strata_invalid"
     release(database, asked)
     with database.reading("look") as tx:
-        found = {(key.stratum, key.symbol): n for key, n in tx.counts.of_document(asked.digest).items()}
+        found = {
+            (key.stratum, key.symbol): n for key, n in tx.counts.of_document(asked.digest).items()
+        }
         assert tx.counts.recount(SURVEY) == []
     assert found == {('{"region":"north"}', 1): 1, ('{"region":"south"}', 1): 2}
 
@@ -208,7 +240,9 @@ def test_one_bad_report_never_fails_its_neighbours(
         body(document, 0, 1, report_id="11" * 16),
     ]
     outcomes = intake.accept_batch(SURVEY, reports)
-    told = [outcome.status if isinstance(outcome, Outcome) else outcome.code for outcome in outcomes]
+    told = [
+        outcome.status if isinstance(outcome, Outcome) else outcome.code for outcome in outcomes
+    ]
     kept = ["accepted", "json_invalid", "accepted", "duplicate"]
     assert told == [*kept, "id_conflict", "symbol_unknown", "duplicate", "id_conflict"]
     assert _counted(database, document) == {(0, 0): 1, (0, 1): 2, (1, 0): 1, (1, 1): 2}
@@ -219,16 +253,23 @@ def test_one_bad_report_never_fails_its_neighbours(
     }
 
 
-def test_an_empty_batch_changes_nothing(database: Database, document: SurveyDocument, intake: Intake) -> None:
+def test_an_empty_batch_changes_nothing(
+    database: Database, document: SurveyDocument, intake: Intake
+) -> None:
     assert intake.accept_batch(SURVEY, []) == []
     assert _stored(database) == 0
 
 
-def test_many_copies_racing_leave_one_row(database: Database, document: SurveyDocument, intake: Intake) -> None:
+def test_many_copies_racing_leave_one_row(
+    database: Database, document: SurveyDocument, intake: Intake
+) -> None:
     copies = [body(document, i % 2, 1, report_id=f"{i:032x}") for i in range(20)] * 8
 
     with ThreadPoolExecutor(8) as threads:
-        told = Counter(outcome.status for outcome in threads.map(lambda sent: intake.accept(SURVEY, sent), copies))
+        told = Counter(
+            outcome.status
+            for outcome in threads.map(lambda sent: intake.accept(SURVEY, sent), copies)
+        )
     assert told == {"accepted": 20, "duplicate": 140}
     assert _counted(database, document) == {(0, 0): 10, (0, 1): 10, (1, 1): 20}
 
@@ -255,7 +296,9 @@ def test_overlapping_batches_racing_keep_every_report_once(
     batches = [sent[:40], sent[20:], sent[::-1], sent]
     with ThreadPoolExecutor(4) as threads:
         outcomes = [
-            each for told in threads.map(lambda batch: intake.accept_batch(SURVEY, batch), batches) for each in told
+            each
+            for told in threads.map(lambda batch: intake.accept_batch(SURVEY, batch), batches)
+            for each in told
         ]
     assert Counter(outcome.status for outcome in outcomes if isinstance(outcome, Outcome)) == {
         "accepted": 60,
@@ -296,12 +339,17 @@ def test_accepting_writes_the_report_and_its_tokens_mark_and_nothing_else(
     intake = Intake(database, FixedClock(NOW))
     sent = replace(report(document), token=token).to_bytes(document.report_length)
     with pytest.raises(InvalidInput):
-        intake.accept(SURVEY, replace(report(document), token="x").to_bytes(0))  # the document is known from here on
+        intake.accept(
+            SURVEY, replace(report(document), token="x").to_bytes(0)
+        )  # the document is known from here on
     before = _rows(database)
 
     intake.accept(SURVEY, sent)
     after = _rows(database)
-    assert {name for name in after if after[name] != before[name]} == {"reports", *(["tokens"] if rule else [])}
+    assert {name for name in after if after[name] != before[name]} == {
+        "reports",
+        *(["tokens"] if rule else []),
+    }
     (row,) = after["reports"]
     assert row[-1] is None  # pending
 
@@ -309,5 +357,6 @@ def test_accepting_writes_the_report_and_its_tokens_mark_and_nothing_else(
 def _rows(database: Database) -> dict[str, list[tuple[Any, ...]]]:
     with database.engine.connect() as connection:
         return {
-            name: [tuple(row) for row in connection.execute(table.select())] for name, table in metadata.tables.items()
+            name: [tuple(row) for row in connection.execute(table.select())]
+            for name, table in metadata.tables.items()
         }

@@ -23,7 +23,9 @@ _traffic = st.lists(st.one_of(_report, st.lists(_report, max_size=12)), max_size
 
 
 @given(traffic=_traffic)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_counts_equal_a_recount_after_any_mix(database: Database, traffic: list[object]) -> None:
     with database.engine.begin() as connection:
         for table in reversed(metadata.sorted_tables):
@@ -66,7 +68,13 @@ def test_counts_equal_a_recount_after_any_mix(database: Database, traffic: list[
     with database.reading("check") as tx:
         assert tx.counts.recount(SURVEY) == []
         assert {int(row.id, 16): row.symbols for row in stored(tx, SURVEY)} == first
-        told = Counter({key.symbol: n for key, n in tx.counts.of_document(document.digest).items() if key.block == 0})
+        told = Counter(
+            {
+                key.symbol: n
+                for key, n in tx.counts.of_document(document.digest).items()
+                if key.block == 0
+            }
+        )
     assert told == Counter(symbols[0] for symbols in first.values())
     assert sum(intake.refusals(SURVEY).values()) == refused
 
@@ -74,7 +82,9 @@ def test_counts_equal_a_recount_after_any_mix(database: Database, traffic: list[
 def _everything(database: Database, folder: Path) -> bytes:
     """Every byte a thief of the database would get."""
     with database.engine.connect() as connection:
-        rows = repr([connection.execute(table.select()).all() for table in metadata.sorted_tables]).encode()
+        rows = repr(
+            [connection.execute(table.select()).all() for table in metadata.sorted_tables]
+        ).encode()
     return rows + b"".join(path.read_bytes() for path in folder.glob("frankly.db*"))
 
 
@@ -83,7 +93,11 @@ def test_nothing_about_the_sender_is_kept(database: Database, tmp_path: Path) ->
     intake = Intake(database, FixedClock(NOW))
     intake.accept(SURVEY, body(document))
     sound = json.loads(report(document).to_bytes(0))
-    bent = [json.dumps({**sound, field: canary}).encode() for canary in CANARIES for field in ("ip", "token", "id")]
+    bent = [
+        json.dumps({**sound, field: canary}).encode()
+        for canary in CANARIES
+        for field in ("ip", "token", "id")
+    ]
     outcomes = intake.accept_batch(SURVEY, bent)
     assert all(isinstance(outcome, InvalidInput) for outcome in outcomes)
     kept = _everything(database, tmp_path)

@@ -42,10 +42,16 @@ def _symbol(mechanism: Any, truth: int, rng: Random) -> Any:
     return mechanism.symbol_json(mechanism.sample(truth, rng.getrandbits))
 
 
-def test_reports_of_every_kind_are_kept_as_they_came_and_counted(database: Database, document: SurveyDocument) -> None:
+def test_reports_of_every_kind_are_kept_as_they_came_and_counted(
+    database: Database, document: SurveyDocument
+) -> None:
     intake, sent = Intake(database, FixedClock(NOW)), _reports(document)
-    outcomes = [intake.accept(SURVEY, report.to_bytes(document.report_length)).status for report in sent]
-    outcomes += [intake.accept(SURVEY, report.to_bytes(document.report_length)).status for report in sent]
+    outcomes = [
+        intake.accept(SURVEY, report.to_bytes(document.report_length)).status for report in sent
+    ]
+    outcomes += [
+        intake.accept(SURVEY, report.to_bytes(document.report_length)).status for report in sent
+    ]
     assert Counter(outcomes) == {"accepted": len(sent), "duplicate": len(sent)}
     release(database, document)
     with database.reading("check") as tx:
@@ -54,7 +60,9 @@ def test_reports_of_every_kind_are_kept_as_they_came_and_counted(database: Datab
         assert tx.counts.recount(SURVEY) == []
         counted = tx.counts.of_document(document.digest)
     found = Counter({(key.block, key.symbol): n for key, n in counted.items()})
-    assert found == Counter((i, _number(symbol)) for report in sent for i, symbol in enumerate(report.symbols))
+    assert found == Counter(
+        (i, _number(symbol)) for report in sent for i, symbol in enumerate(report.symbols)
+    )
 
 
 def _number(symbol: Any) -> int:
@@ -77,7 +85,10 @@ def test_shares_are_estimated_from_every_kind(database: Database, document: Surv
     # leave of 1; yes to a is answer 2 or 3.
     unary = list(KINDS).index("unary")
     masks = [int(str(report.symbols[unary]), 16) for report in sent]
-    shares = [(sum(mask >> x & 1 for mask in masks) / len(masks) - 3 / 16) / (8 / 16 - 3 / 16) for x in range(4)]
+    shares = [
+        (sum(mask >> x & 1 for mask in masks) / len(masks) - 3 / 16) / (8 / 16 - 3 / 16)
+        for x in range(4)
+    ]
     shares = [share + (1 - sum(shares)) / 4 for share in shares]
     rows = [row["estimate"] for row in asked["unary-a"]["rows"]]
     assert rows == pytest.approx([shares[0] + shares[1], shares[2] + shares[3]])

@@ -13,11 +13,15 @@ REFUSED = InvalidInput(Problem.CLOSED, "closed")
 DAY = "2026-06-01"
 
 
-def test_a_flood_is_counted_whole_and_written_seldom(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flood_is_counted_whole_and_written_seldom(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     published(database)
     now, writes = 0.0, []
     transaction = database.transaction
-    monkeypatch.setattr(database, "transaction", lambda name: writes.append(name) or transaction(name))
+    monkeypatch.setattr(
+        database, "transaction", lambda name: writes.append(name) or transaction(name)
+    )
     refusals = Refusals(database, now=lambda: now)
     flood, seconds = 1000, 10
     for i in range(flood):

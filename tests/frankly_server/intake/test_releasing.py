@@ -68,7 +68,9 @@ def number(database: Database) -> int:
 
 
 @pytest.mark.parametrize(("every", "due"), [("day", at(2)), ("hour", at(1, 13))])
-def test_nothing_but_a_published_time_releases(database: Database, every: str, due: datetime) -> None:
+def test_nothing_but_a_published_time_releases(
+    database: Database, every: str, due: datetime
+) -> None:
     clock = Moving()
     document = filled(database, clock, every)
     releasing = Releasing(database, clock)
@@ -120,7 +122,9 @@ def test_a_survey_that_an_admin_closed_is_over_at_the_next_release(database: Dat
     # A device that did not hear so asks again, and is told that it is stored.
     assert Intake(database, clock).accept(SURVEY, last).status == "duplicate"
     with database.reading("look") as tx:
-        assert [(batch.stratum, batch.n) for batch in tx.batches.of_document(document.digest)] == [("", 14)]
+        assert [(batch.stratum, batch.n) for batch in tx.batches.of_document(document.digest)] == [
+            ("", 14)
+        ]
         assert tx.counts.recount(SURVEY) == []
 
 
@@ -129,7 +133,9 @@ def test_a_document_that_cannot_be_read_holds_up_no_other(database: Database) ->
     put(database, replace(survey(survey_id="00" * 16)))  # listed before the other
     filled(database, clock, "day")
     with database.engine.begin() as connection:
-        broken = connection.execute(documents.update().where(documents.c.survey == "00" * 16).values(envelope=b"{}"))
+        broken = connection.execute(
+            documents.update().where(documents.c.survey == "00" * 16).values(envelope=b"{}")
+        )
         assert broken.rowcount == 1
     with pytest.raises(FranklyError):
         Releasing(database, clock).release()

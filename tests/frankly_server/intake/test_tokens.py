@@ -17,7 +17,12 @@ from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.tokens import TokenRule
-from frankly_protocol.trust.tokens import InviteVerifier, RsaPssVerifier, encode_token, token_message
+from frankly_protocol.trust.tokens import (
+    InviteVerifier,
+    RsaPssVerifier,
+    encode_token,
+    token_message,
+)
 from frankly_server.intake import Intake
 from frankly_server.intake.tokens import Invites
 from frankly_server.store import Database
@@ -30,7 +35,9 @@ ISSUER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 def spki(key: Any) -> str:
-    return encode_token(key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
+    return encode_token(
+        key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    )
 
 
 INVITE, BLIND = TokenRule("invite"), TokenRule("rsa-pss", spki(ISSUER))
@@ -50,10 +57,16 @@ def issued(survey_id: str = SURVEY, key: Any = ISSUER, salt: int = 48, digest: A
 
 
 def send(
-    intake: Intake, document: SurveyDocument, token: str | None, report_id: str | None = None, symbol: int = 0
+    intake: Intake,
+    document: SurveyDocument,
+    token: str | None,
+    report_id: str | None = None,
+    symbol: int = 0,
 ) -> str:
     """Send one report; return its status or the code of its refusal."""
-    body = replace(report(document, symbol, report_id=report_id), token=token).to_bytes(document.report_length)
+    body = replace(report(document, symbol, report_id=report_id), token=token).to_bytes(
+        document.report_length
+    )
     try:
         return intake.accept(document.survey, body).status
     except InvalidInput as refused:
@@ -90,10 +103,16 @@ def test_an_invite_opens_its_survey_once(database: Database, intake: Intake) -> 
     assert kept(database, OTHER) == (1, 1)
 
 
-def test_a_token_of_an_outside_issuer_opens_its_survey_once(database: Database, intake: Intake) -> None:
+def test_a_token_of_an_outside_issuer_opens_its_survey_once(
+    database: Database, intake: Intake
+) -> None:
     document = put(database, with_rule(BLIND))
     token = issued()
-    assert [send(intake, document, token, c * 32) for c in "112"] == ["accepted", "duplicate", "token_spent"]
+    assert [send(intake, document, token, c * 32) for c in "112"] == [
+        "accepted",
+        "duplicate",
+        "token_spent",
+    ]
     stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     bad = [
         issued(OTHER),
@@ -125,29 +144,39 @@ def test_a_survey_without_a_rule_takes_no_token(database: Database, intake: Inta
 
 
 @pytest.mark.parametrize("rule", [INVITE, BLIND], ids=["invite", "issuer"])
-def test_one_token_and_many_racing_reports_make_one(database: Database, rule: TokenRule, full: bool) -> None:
+def test_one_token_and_many_racing_reports_make_one(
+    database: Database, rule: TokenRule, full: bool
+) -> None:
     document = put(database, with_rule(rule))
     token = Invites(database).make(SURVEY, 1)[0] if rule is INVITE else issued()
     doors = [Intake(database, FixedClock(NOW)) for _ in range(4)]
     racing = 64 if full else 24
     with ThreadPoolExecutor(8) as pool:
-        found = Counter(pool.map(lambda i: send(doors[i % 4], document, token, f"{i:032x}"), range(racing)))
+        found = Counter(
+            pool.map(lambda i: send(doors[i % 4], document, token, f"{i:032x}"), range(racing))
+        )
     assert found == {"accepted": 1, "token_spent": racing - 1}
     assert kept(database) == (1, 1)
 
 
-def test_the_same_report_racing_with_itself_spends_one_token(database: Database, full: bool) -> None:
+def test_the_same_report_racing_with_itself_spends_one_token(
+    database: Database, full: bool
+) -> None:
     document = put(database, with_rule(INVITE))
     doors = [Intake(database, FixedClock(NOW)) for _ in range(4)]
     for round_ in range(10 if full else 3):
         (token,) = Invites(database).make(SURVEY, 1)
         with ThreadPoolExecutor(8) as pool:
-            found = Counter(pool.map(lambda i: send(doors[i % 4], document, token, f"{round_:032x}"), range(16)))  # noqa: B023
+            found = Counter(
+                pool.map(lambda i: send(doors[i % 4], document, token, f"{round_:032x}"), range(16))  # noqa: B023
+            )  # noqa: B023, RUF100
         assert found == {"accepted": 1, "duplicate": 15}
         assert kept(database) == (round_ + 1,) * 2
 
 
-def test_a_batch_spends_exactly_the_tokens_of_what_it_keeps(database: Database, intake: Intake) -> None:
+def test_a_batch_spends_exactly_the_tokens_of_what_it_keeps(
+    database: Database, intake: Intake
+) -> None:
     document = put(database, with_rule(INVITE))
     tokens = Invites(database).make(SURVEY, 4)
     send(intake, document, tokens[3], "f" * 32)
@@ -157,7 +186,10 @@ def test_a_batch_spends_exactly_the_tokens_of_what_it_keeps(database: Database, 
 
     batch = [one("1", tokens[0]), one("1", tokens[0]), one("2", tokens[0]), one("3", tokens[1]), one("4", tokens[3]),
              one("5", None), one("f", tokens[3]), one("f", tokens[2], symbol=1), one("6", tokens[2])]  # fmt: skip
-    found = [getattr(o, "status", None) or getattr(o, "code", None) for o in intake.accept_batch(SURVEY, batch)]
+    found = [
+        getattr(o, "status", None) or getattr(o, "code", None)
+        for o in intake.accept_batch(SURVEY, batch)
+    ]
     assert found == ["accepted", "duplicate", "token_spent", "accepted", "token_spent", "token_invalid", "duplicate",
                      "id_conflict", "accepted"]  # fmt: skip
     assert kept(database) == (4, 4)
@@ -173,7 +205,9 @@ def test_nothing_stored_ties_a_token_to_a_report(database: Database, intake: Int
             kept = repr(connection.exec_driver_sql(f"SELECT * FROM {table}").all())
             assert not any(token in kept for token in tokens)
             if table != "tokens":
-                assert not any(hashlib.sha256(_raw(token)).hexdigest()[:16] in kept for token in tokens)
+                assert not any(
+                    hashlib.sha256(_raw(token)).hexdigest()[:16] in kept for token in tokens
+                )
         columns = set(connection.exec_driver_sql("SELECT * FROM tokens").keys())
     assert columns == {"survey", "hash", "spent", "settled"}
 
@@ -191,7 +225,9 @@ def test_an_issuers_key_is_rsa_of_two_to_four_thousand_bits(make: Callable[[], s
         RsaPssVerifier(make())
 
 
-@pytest.mark.parametrize("token", ["", "A", "AA", "é", "A" * 42, "A" * 44, "=" * 43, "A" * 42 + "B", " " + "A" * 42])
+@pytest.mark.parametrize(
+    "token", ["", "A", "AA", "é", "A" * 42, "A" * 44, "=" * 43, "A" * 42 + "B", " " + "A" * 42]
+)
 def test_a_token_has_one_spelling(token: str) -> None:
     with pytest.raises(InvalidInput):
         InviteVerifier().spend_hash(SURVEY, token)

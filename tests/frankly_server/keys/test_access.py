@@ -18,7 +18,9 @@ def test_a_key_opens_its_role(database: Database) -> None:
         token = access.create(role, "for the tests 🙂")
         assert re.fullmatch(r"frankly_live_[A-Za-z0-9_-]{43}", token)
         assert access.authenticate(token) == Principal(role, token[13:21])
-    assert [(row.role, row.created) for row in access.list()].count(("admin", "2026-06-01T12:00:00Z")) == 1
+    assert [(row.role, row.created) for row in access.list()].count(
+        ("admin", "2026-06-01T12:00:00Z")
+    ) == 1
 
 
 def test_only_the_hash_is_kept(database: Database) -> None:

@@ -41,7 +41,11 @@ def test_init_makes_a_pair_that_works(tmp_path: Path) -> None:
     keyring = _keyring(tmp_path / "home" / "keys")
     made = keyring.init()
     document = accept_keys(keyring.document(), NOW)
-    assert [key.key_id for key in document.publisher.keys] == list(made.publisher_ids) == publishers(keyring)
+    assert (
+        [key.key_id for key in document.publisher.keys]
+        == list(made.publisher_ids)
+        == publishers(keyring)
+    )
     assert [key.key_id for key in document.root.keys] == list(made.root_ids)
     assert (document.version, document.expires) == (1, NOW + VALIDITY)
     assert made.set_aside is None
@@ -123,11 +127,20 @@ BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "empty": (lambda path: path.write_bytes(b""), "no PEM"),
     "cut off": (lambda path: path.write_bytes(path.read_bytes()[:60]), "no PEM"),
     "a folder": (lambda path: (path.unlink(), path.mkdir()), "cannot be read"),
-    "another key": (lambda path: path.write_bytes(files.to_pem(files.SigningKey.generate())), "does not name"),
+    "another key": (
+        lambda path: path.write_bytes(files.to_pem(files.SigningKey.generate())),
+        "does not name",
+    ),
     "folder open to others": (lambda path: path.parent.chmod(0o755), "chmod 700"),
-    "document damaged": (lambda path: (path.parent / "keys.json").write_bytes(b"{}"), "cannot be used"),
+    "document damaged": (
+        lambda path: (path.parent / "keys.json").write_bytes(b"{}"),
+        "cannot be used",
+    ),
     "document missing": (lambda path: (path.parent / "keys.json").unlink(), "missing"),
-    "document readable by all": (lambda path: (path.parent / "keys.json").chmod(0o644), "chmod 600"),
+    "document readable by all": (
+        lambda path: (path.parent / "keys.json").chmod(0o644),
+        "chmod 600",
+    ),
 }
 
 

@@ -32,7 +32,11 @@ def newest(keyring: Keyring, first: bytes) -> KeysDocument:
 
 
 def ids(keyring: Keyring, role: str) -> list[str]:
-    return [line.key_id for line in status(keyring, CLOCK).keys if line.role == role and line.state == "in force"]
+    return [
+        line.key_id
+        for line in status(keyring, CLOCK).keys
+        if line.role == role and line.state == "in force"
+    ]
 
 
 CHANGES: dict[str, Callable[[Keyring], RotationChange]] = {
@@ -51,7 +55,9 @@ CHANGES: dict[str, Callable[[Keyring], RotationChange]] = {
 
 @pytest.mark.parametrize("second", CHANGES)
 @pytest.mark.parametrize("first", ["everything", "two roots more, two of three must sign"])
-def test_any_two_changes_are_followed_and_the_server_goes_on(tmp_path: Path, first: str, second: str) -> None:
+def test_any_two_changes_are_followed_and_the_server_goes_on(
+    tmp_path: Path, first: str, second: str
+) -> None:
     keyring = made(tmp_path)
     known = keyring.document()
     for version, name in ((2, first), (3, second)):
@@ -81,7 +87,10 @@ def test_roots_on_two_sticks_sign_one_after_the_other(tmp_path: Path) -> None:
     assert (waiting.in_force, waiting.old_missing, waiting.new_missing) == (False, 1, 1)
     assert keyring.document() == first
     assert status(keyring, CLOCK).pending == 2
-    assert [line.state for line in status(keyring, CLOCK).keys if line.role == "publisher"] == ["in force", "next"]
+    assert [line.state for line in status(keyring, CLOCK).keys if line.role == "publisher"] == [
+        "in force",
+        "next",
+    ]
     again = Rotation(keyring, CLOCK, sticks[:1], PASSPHRASE).sign()
     assert (again.in_force, again.old_missing) == (False, 1)
     done = Rotation(keyring, CLOCK, sticks[2:], PASSPHRASE).sign()
@@ -158,7 +167,9 @@ REFUSED: dict[str, tuple[RotationChange, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_change_that_cannot_be_is_refused_and_nothing_is_written(tmp_path: Path, name: str) -> None:
+def test_a_change_that_cannot_be_is_refused_and_nothing_is_written(
+    tmp_path: Path, name: str
+) -> None:
     keyring = made(tmp_path)
     before = {path.name: path.read_bytes() for path in (tmp_path / "keys").iterdir()}
     change, code = REFUSED[name]
@@ -186,12 +197,16 @@ def test_an_encrypted_root_opens_with_its_passphrase_alone(tmp_path: Path) -> No
             Rotation(keyring, CLOCK, (), passphrase).propose(RotationChange())
         assert refused.value.code == "key_file"
     assert (
-        Rotation(keyring, CLOCK, (), PASSPHRASE).propose(RotationChange(drop=frozenset(ids(keyring, "root")))).in_force
+        Rotation(keyring, CLOCK, (), PASSPHRASE)
+        .propose(RotationChange(drop=frozenset(ids(keyring, "root"))))
+        .in_force
     )
     assert all(b"ENCRYPTED" in path.read_bytes() for path in keyring.key_files("root.pem"))
 
 
-@pytest.mark.parametrize("plan", [{"roots": 0}, {"roots": 33}, {"root_threshold": 2}, {"publisher_threshold": 0}])
+@pytest.mark.parametrize(
+    "plan", [{"roots": 0}, {"roots": 33}, {"root_threshold": 2}, {"publisher_threshold": 0}]
+)
 def test_a_plan_needs_as_many_keys_as_must_sign(tmp_path: Path, plan: dict[str, int]) -> None:
     with pytest.raises(InvalidInput) as refused:
         made(tmp_path, **plan)
@@ -228,7 +243,9 @@ def test_the_longest_chain_is_served_whole_and_nothing_follows_it(tmp_path: Path
     assert Rotation(keyring, CLOCK).propose(RotationChange()).in_force
     assert (newest(keyring, first).version, len(keyring.chain())) == (1024, 1024)
     before = sorted((tmp_path / "keys").iterdir())
-    with pytest.raises(InvalidInput, match="begin a new one with `frankly keys init --force`") as refused:
+    with pytest.raises(
+        InvalidInput, match="begin a new one with `frankly keys init --force`"
+    ) as refused:
         Rotation(keyring, CLOCK).propose(RotationChange(publishers=1))
     assert refused.value.code == "key_file"
     assert sorted((tmp_path / "keys").iterdir()) == before
@@ -236,7 +253,9 @@ def test_the_longest_chain_is_served_whole_and_nothing_follows_it(tmp_path: Path
 
 
 @pytest.mark.parametrize(("versions", "warns"), [(895, False), (896, True)])
-def test_of_a_chain_that_is_nearly_full_an_operator_is_told(tmp_path: Path, versions: int, warns: bool) -> None:
+def test_of_a_chain_that_is_nearly_full_an_operator_is_told(
+    tmp_path: Path, versions: int, warns: bool
+) -> None:
     keyring = grown(tmp_path, versions)
     assert any("of its room" in remark for remark in status(keyring, CLOCK).remarks) is warns
 
@@ -253,7 +272,11 @@ def test_large_versions_fill_a_chain_sooner(tmp_path: Path) -> None:
         for name in (f"keys-{document.version}.json", "keys.json"):
             (tmp_path / "keys" / name).write_bytes(data)
             (tmp_path / "keys" / name).chmod(0o600)
-    assert 4 * 2**20 - 128 * 2**10 <= len(write_chain(keyring.chain())) <= 4 * 2**20 - 128 * 2**10 + size
+    assert (
+        4 * 2**20 - 128 * 2**10
+        <= len(write_chain(keyring.chain()))
+        <= 4 * 2**20 - 128 * 2**10 + size
+    )
     with pytest.raises(InvalidInput, match="no longer chain"):
         Rotation(keyring, CLOCK).propose(RotationChange())
 

@@ -83,8 +83,12 @@ class Place:
 
     def publish(self, document: SurveyDocument) -> str:
         """Sign, store and log a document, as publishing does."""
-        envelope = Envelope.seal(SURVEY_TYPE, document.payload(), self.services.keys.publishers()).to_bytes()
-        row = DocumentRow(document.digest, document.survey, document.version, document.digest, envelope)
+        envelope = Envelope.seal(
+            SURVEY_TYPE, document.payload(), self.services.keys.publishers()
+        ).to_bytes()
+        row = DocumentRow(
+            document.digest, document.survey, document.version, document.digest, envelope
+        )
         with self.services.database.transaction("test") as tx:
             if tx.surveys.get(document.survey) is None:
                 tx.surveys.add(SurveyRow(document.survey, f"s-{document.survey}", "{}"))
@@ -96,11 +100,16 @@ class Place:
         """Publish so many surveys of one version each."""
         with self.services.database.reading("test") as tx:
             start = tx.log.size()
-        return [self.publish(survey(ldp_block(), survey_id=f"{i:032x}")) for i in range(start, start + count)]
+        return [
+            self.publish(survey(ldp_block(), survey_id=f"{i:032x}"))
+            for i in range(start, start + count)
+        ]
 
     def second(self, survey_id: str, first: str) -> str:
         """Publish version 2 of a survey."""
-        return self.publish(survey(ldp_block(epsilon="0.9"), version=2, prev=first, survey_id=survey_id))
+        return self.publish(
+            survey(ldp_block(epsilon="0.9"), version=2, prev=first, survey_id=survey_id)
+        )
 
     def name(self, *names: str, threshold: int = 1) -> list[SigningKey]:
         """Put witnesses into the keys document; return their keys."""
@@ -113,7 +122,9 @@ class Place:
 
     def at(self, now: datetime) -> "Place":
         """The same server at another time."""
-        return replace(self, services=Services(self.settings, self.services.database, FixedClock(now)))
+        return replace(
+            self, services=Services(self.settings, self.services.database, FixedClock(now))
+        )
 
 
 def watcher(name: str, key: SigningKey, folder: Path, at: datetime = NOW) -> Witness:

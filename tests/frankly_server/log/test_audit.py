@@ -85,7 +85,9 @@ def edited(change: Callable[[Any], None]) -> Callable[[bytes], bytes]:
 
 
 def other_document(data: bytes) -> bytes:
-    return Envelope.seal(SURVEY_TYPE, survey(ldp_block(epsilon="0.1")).payload(), [STRANGER]).to_bytes()
+    return Envelope.seal(
+        SURVEY_TYPE, survey(ldp_block(epsilon="0.1")).payload(), [STRANGER]
+    ).to_bytes()
 
 
 # path -> (what is done to the answer, kinds of findings)

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 from frankly_protocol.errors import InvalidInput, LogError
-from frankly_protocol.trust import LogProof, SignedCheckpoint, Tree, cosign, document_leaf, require_consistency
+from frankly_protocol.trust import (
+    LogProof,
+    SignedCheckpoint,
+    Tree,
+    cosign,
+    document_leaf,
+    require_consistency,
+)
 from frankly_protocol.trust.notes import hash_lines
 
 from tests.frankly_protocol.samples import NOW, STRANGER, ldp_block, survey
@@ -36,7 +43,10 @@ def test_every_entry_is_proved_in_a_watched_head(place: Place, tmp_path: Path) -
     watcher("w.example", key, tmp_path).visit(place)
     role = place.services.keys.trusted().log
     assert role is not None
-    heads = {LogProof.from_bytes(place.services.log.proof(digest)).require(digest, role, NOW) for digest in digests}
+    heads = {
+        LogProof.from_bytes(place.services.log.proof(digest)).require(digest, role, NOW)
+        for digest in digests
+    }
     (head,) = heads
     assert head == SignedCheckpoint.from_bytes(place.services.log.checkpoint()).checkpoint
     assert (head.size, head.root) == (7, Tree([document_leaf(digest) for digest in digests]).root())
@@ -69,7 +79,12 @@ def test_consistency_and_leaves_for_every_pair_of_sizes(small: Place) -> None:
             require_consistency(old, tree.root(old), new, tree.root(new), proof)
 
 
-BAD_SIZES = ["consistency?old=3&new=2", "consistency?old=0&new=4", "leaves?size=4", "leaves?size=9007199254740992"]
+BAD_SIZES = [
+    "consistency?old=3&new=2",
+    "consistency?old=0&new=4",
+    "leaves?size=4",
+    "leaves?size=9007199254740992",
+]
 BAD_QUERIES = [
     ("log/consistency?old=1", 422, "field_missing"), ("log/consistency?old=01&new=2", 422, "field_type"),
     ("log/leaves", 422, "field_missing"), ("log/leaves?size=-1", 422, "field_type"),
@@ -119,7 +134,12 @@ def test_only_named_witnesses_true_signatures_on_our_heads_are_kept(small: Place
         assert caught.value.code == "cosignature_invalid"
     with small.services.database.reading("test") as tx:
         assert tx.log.cosignatures(2) == {}
-    assert small.services.log.add_cosignature(note(good, cosign(head, "w.example", key, NOW - timedelta(days=1)))) == 1
+    assert (
+        small.services.log.add_cosignature(
+            note(good, cosign(head, "w.example", key, NOW - timedelta(days=1)))
+        )
+        == 1
+    )
     with small.services.database.reading("test") as tx:
         assert tx.log.cosignatures(2) == {key.public.key_id: good.line()}
 

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 from frankly_protocol.clock import FixedClock
 from frankly_protocol.envelope import SigningKey
-from frankly_protocol.errors import DocumentRejected, Equivocation, FranklyError, InvalidInput, RollbackDetected
+from frankly_protocol.errors import (
+    DocumentRejected,
+    Equivocation,
+    FranklyError,
+    InvalidInput,
+    RollbackDetected,
+)
 from frankly_protocol.trust import SignedCheckpoint
 from frankly_server.keys import Rotation, RotationChange
 from frankly_server.log.site import HttpSite
@@ -38,7 +44,9 @@ def head(place: Place) -> SignedCheckpoint:
     return SignedCheckpoint.from_bytes(place.services.log.checkpoint())
 
 
-def test_a_growing_log_is_co_signed_again_and_again(place: Place, key: SigningKey, tmp_path: Path) -> None:
+def test_a_growing_log_is_co_signed_again_and_again(
+    place: Place, key: SigningKey, tmp_path: Path
+) -> None:
     witness = watcher("w.example", key, tmp_path)
     sizes = []
     for more in (0, 1, 1, 3, 0, 8):
@@ -46,12 +54,21 @@ def test_a_growing_log_is_co_signed_again_and_again(place: Place, key: SigningKe
         visit = witness.visit(place)
         sizes.append((visit.size_before, visit.size, visit.named))
         assert len(head(place).signatures) == 2
-    assert sizes == [(None, 0, True), (0, 1, True), (1, 2, True), (2, 5, True), (5, 5, True), (5, 13, True)]
+    assert sizes == [
+        (None, 0, True),
+        (0, 1, True),
+        (1, 2, True),
+        (2, 5, True),
+        (5, 5, True),
+        (5, 13, True),
+    ]
 
 
 def forked(place: Place, folder: Path, entries: int) -> Place:
     """The same keys over another past."""
-    settings = Settings(home=place.settings.home, database_url=SecretStr(f"sqlite:///{folder / 'fork.db'}"))
+    settings = Settings(
+        home=place.settings.home, database_url=SecretStr(f"sqlite:///{folder / 'fork.db'}")
+    )
     database = Database(settings.store_url())
     upgrade(database)
     fork = Place(Services(settings, database, FixedClock(NOW)), settings)
@@ -61,7 +78,9 @@ def forked(place: Place, folder: Path, entries: int) -> Place:
 
 
 @pytest.mark.parametrize("entries", [3, 4, 9])
-def test_a_fork_is_refused_and_both_heads_are_kept(place: Place, key: SigningKey, tmp_path: Path, entries: int) -> None:
+def test_a_fork_is_refused_and_both_heads_are_kept(
+    place: Place, key: SigningKey, tmp_path: Path, entries: int
+) -> None:
     witness = watcher("w.example", key, tmp_path)
     place.surveys(3)
     witness.visit(place)
@@ -89,14 +108,23 @@ def test_a_stale_log_is_refused(place: Place, key: SigningKey, tmp_path: Path) -
         witness.visit(place)
 
 
-def test_bent_answers_are_refused_by_type_and_nothing_is_signed(place: Place, key: SigningKey, tmp_path: Path) -> None:
+def test_bent_answers_are_refused_by_type_and_nothing_is_signed(
+    place: Place, key: SigningKey, tmp_path: Path
+) -> None:
     witness = watcher("w.example", key, tmp_path)
     place.surveys(3)
     witness.visit(place)
     place.surveys(2)
     for target in ("/v1/keys/chain", "/v1/log/checkpoint", "/v1/log/consistency"):
-        for bend in (lambda b: b"", lambda b: b[:-2], lambda b: b"\xff" + b, lambda b: bytes([b[0] ^ 1]) + b[1:]):
-            place.bend = lambda path, body, t=target, f=bend: f(body) if path.partition("?")[0] == t else body  # type: ignore[misc]
+        for bend in (
+            lambda b: b"",
+            lambda b: b[:-2],
+            lambda b: b"\xff" + b,
+            lambda b: bytes([b[0] ^ 1]) + b[1:],
+        ):
+            place.bend = lambda path, body, t=target, f=bend: (
+                f(body) if path.partition("?")[0] == t else body
+            )  # type: ignore[misc]
             with pytest.raises(FranklyError):
                 witness.visit(place)
     place.bend = lambda _path, body: body
@@ -125,7 +153,9 @@ def test_a_witness_that_nobody_named_remembers_and_says_so(place: Place, tmp_pat
     assert len(head(place).signatures) == 1
 
 
-def test_a_damaged_memory_is_not_taken_for_a_first_visit(place: Place, key: SigningKey, tmp_path: Path) -> None:
+def test_a_damaged_memory_is_not_taken_for_a_first_visit(
+    place: Place, key: SigningKey, tmp_path: Path
+) -> None:
     witness = watcher("w.example", key, tmp_path)
     witness.visit(place)
     (file,) = (tmp_path / "w.example").glob("log-*.json")

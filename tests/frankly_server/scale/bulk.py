@@ -19,12 +19,23 @@ def fill(database: Database, document: SurveyDocument, n: int) -> None:
 
     Ids are random, and go in in order: the key's index grows at its end.
     """
-    a, b = (block.mechanism.reports for block in document.blocks if isinstance(block.mechanism, DenseMechanism))
-    names = {"survey": document.survey, "document": document.digest.removeprefix("sha256:"), "a": a, "b": b}
+    a, b = (
+        block.mechanism.reports
+        for block in document.blocks
+        if isinstance(block.mechanism, DenseMechanism)
+    )
+    names = {
+        "survey": document.survey,
+        "document": document.digest.removeprefix("sha256:"),
+        "a": a,
+        "b": b,
+    }
     with database.engine.begin() as connection:
         connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         for first in range(1, n + 1, _AT_ONCE):
             within = names | {"first": first, "last": min(n, first + _AT_ONCE - 1)}
             connection.exec_driver_sql(_REPORTS.format(**within).replace("%", "%%"))
     with database.transaction("release") as tx:
-        tx.releases.release(document.survey, document.digest, 2, "2026-06-02T00:00:00Z", is_over=False)
+        tx.releases.release(
+            document.survey, document.digest, 2, "2026-06-02T00:00:00Z", is_over=False
+        )

@@ -18,7 +18,9 @@ class Cluster:
 
     def __init__(self, home: Path, workers: int = 2, cores: int = 1, memory: str = "1g") -> None:
         found = importlib.util.find_spec("pyspark")
-        assert found is not None, "Spark is not installed: pip install frankly-server[spark], and a Java 17 or newer"
+        assert found is not None, (
+            "Spark is not installed: pip install frankly-server[spark], and a Java 17 or newer"
+        )
         assert found.origin is not None
         self._spark, self._home = Path(found.origin).parent, home
         self._workers, self._options = workers, ["-c", str(cores), "-m", memory]
@@ -30,7 +32,13 @@ class Cluster:
         listen = ["--host", "127.0.0.1", "--port", str(self._port), "--webui-port", str(self._page)]
         self._run("master", "org.apache.spark.deploy.master.Master", *listen)
         for i in range(self._workers):
-            work = ["-d", str(self._home / f"work-{i}"), "--webui-port", str(free_port()), *self._options]
+            work = [
+                "-d",
+                str(self._home / f"work-{i}"),
+                "--webui-port",
+                str(free_port()),
+                *self._options,
+            ]
             self._run(f"worker-{i}", "org.apache.spark.deploy.worker.Worker", *work, self.url)
         self._wait(self._workers)
         return self
@@ -61,7 +69,9 @@ class Cluster:
         deadline = time.monotonic() + 600
         while True:
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{self._page}/json/", timeout=5) as answer:
+                with urllib.request.urlopen(
+                    f"http://127.0.0.1:{self._page}/json/", timeout=5
+                ) as answer:
                     if f'"aliveworkers" : {workers}'.encode() in answer.read():
                         return
             except OSError:

@@ -33,14 +33,25 @@ def filled(database: Database, n: int, seed: int = 1) -> list[SurveyDocument]:
         made = survey(*(block(f"b{i}", m) for i, m in enumerate(drawn)), survey_id=SURVEY)
         previous = documents[-1].digest if documents else None
         documents.append(put(database, replace(made, version=version, prev=previous)))
-        store(database, rows(documents[-1], drawn, n * 3 // 4 if version == 1 else n - n * 3 // 4, rng))
+        store(
+            database,
+            rows(documents[-1], drawn, n * 3 // 4 if version == 1 else n - n * 3 // 4, rng),
+        )
     return documents
 
 
-def rows(document: SurveyDocument, drawn: Sequence[Mechanism], n: int, rng: Random) -> list[ReportRow]:
+def rows(
+    document: SurveyDocument, drawn: Sequence[Mechanism], n: int, rng: Random
+) -> list[ReportRow]:
     """n reports of random ids, truths and strata."""
     return [
-        ReportRow(SURVEY, f"{rng.getrandbits(128):032x}", document.digest, symbols(drawn, rng), rng.choice(STRATA))
+        ReportRow(
+            SURVEY,
+            f"{rng.getrandbits(128):032x}",
+            document.digest,
+            symbols(drawn, rng),
+            rng.choice(STRATA),
+        )
         for _ in range(n)
     ]
 
@@ -53,7 +64,9 @@ def store(database: Database, found: Sequence[ReportRow]) -> None:
             tx.releases.release(SURVEY, digest, 1, "2026-06-02T00:00:00Z", is_over=False)
 
 
-def counted(database: Database, document: SurveyDocument) -> tuple[dict[CountKey, int], dict[PairKey, int]]:
+def counted(
+    database: Database, document: SurveyDocument
+) -> tuple[dict[CountKey, int], dict[PairKey, int]]:
     """All that the database counts of a document."""
     with database.reading("check") as tx:
         return kept(tx, document.digest, len(document.blocks))
@@ -63,7 +76,11 @@ def ids_in(folder: Path) -> list[str]:
     """The id of every row of every segment that the manifest names."""
     manifest = Manifest.read(folder)
     assert manifest is not None
-    return [value.hex() for file in manifest.files() for value in parquet.read_table(folder / file)["id"].to_pylist()]
+    return [
+        value.hex()
+        for file in manifest.files()
+        for value in parquet.read_table(folder / file)["id"].to_pylist()
+    ]
 
 
 def with_duplicates(folder: Path, target: Path, every: int = 100) -> int:
@@ -77,7 +94,9 @@ def with_duplicates(folder: Path, target: Path, every: int = 100) -> int:
         table = arrow.concat_tables(tables)
         table = table.take(list(range(0, len(table), every)))
         copied += len(table)
-        documents.append(replace(each, segments=(segment_of(target, f"copies-{i}.parquet", table),)))
+        documents.append(
+            replace(each, segments=(segment_of(target, f"copies-{i}.parquet", table),))
+        )
     replace(manifest, documents=tuple(documents)).write(target)
     return copied
 

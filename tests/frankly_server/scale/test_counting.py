@@ -12,15 +12,32 @@ import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_server.analysis import Analysis, encode
 from frankly_server.analysis.result import READ
-from frankly_server.scale import DuckDB, ExportBroken, ExportCounts, Manifest, columns, count, export
+from frankly_server.scale import (
+    DuckDB,
+    ExportBroken,
+    ExportCounts,
+    Manifest,
+    columns,
+    count,
+    export,
+)
 from frankly_server.store import Database
 
 from tests.frankly_server.samples import SURVEY, stored
-from tests.frankly_server.scale.filled import counted, edited, filled, from_export, segment_of, with_duplicates
+from tests.frankly_server.scale.filled import (
+    counted,
+    edited,
+    filled,
+    from_export,
+    segment_of,
+    with_duplicates,
+)
 
 
 @pytest.mark.parametrize("slice_rows", [10, 10_000])
-def test_counts_and_estimates_are_the_databases(database: Database, tmp_path: Path, slice_rows: int) -> None:
+def test_counts_and_estimates_are_the_databases(
+    database: Database, tmp_path: Path, slice_rows: int
+) -> None:
     documents = filled(database, 160)
     export(database, SURVEY, tmp_path / "a", rows=90)
     copies = with_duplicates(tmp_path / "a", tmp_path / "b", every=10)
@@ -28,7 +45,9 @@ def test_counts_and_estimates_are_the_databases(database: Database, tmp_path: Pa
     found = count([tmp_path / "a", tmp_path / "b"], DuckDB(slice_rows=slice_rows))
     assert (found.rows, found.reports) == (160 + copies, 160)
     for document in documents:
-        assert (found.singles(document.digest), found.pairs(document.digest)) == counted(database, document)
+        assert (found.singles(document.digest), found.pairs(document.digest)) == counted(
+            database, document
+        )
     plain, tables = Analysis(database), [q.id for q in documents[1].blocks[0].questions]
     for targets in (None, tables) if len(tables) > 1 else (None,):
         answer = from_export(plain.estimates(SURVEY, targets=targets))
@@ -36,7 +55,9 @@ def test_counts_and_estimates_are_the_databases(database: Database, tmp_path: Pa
 
 
 @pytest.mark.parametrize("seed", [1, 7])  # small sets and tables; a large set as well
-def test_tables_that_counts_cannot_tell_are_the_databases(sqlite: Database, tmp_path: Path, seed: int) -> None:
+def test_tables_that_counts_cannot_tell_are_the_databases(
+    sqlite: Database, tmp_path: Path, seed: int
+) -> None:
     """Pairs with sets and all three questions together: from whole reports, each id once, whatever their kind."""
     documents = filled(sqlite, 400, seed)
     export(sqlite, SURVEY, tmp_path / "a")
@@ -56,7 +77,9 @@ def test_tables_that_counts_cannot_tell_are_the_databases(sqlite: Database, tmp_
 def sorted_whole(found: ExportCounts, digest: str) -> list[tuple[str, int]]:
     """Of every kind of mechanism: what whole reports hold, as JSON, and how many do."""
     total: Counter[str] = Counter()
-    for _, symbols, stratum, n in found.analysis()._database.released_reports.of_document(SURVEY, digest):  # type: ignore[attr-defined]
+    for _, symbols, stratum, n in found.analysis()._database.released_reports.of_document(
+        SURVEY, digest
+    ):  # type: ignore[attr-defined]
         total[json.dumps([symbols, stratum])] += n
     return sorted(total.items())
 
@@ -72,7 +95,9 @@ def test_a_survey_without_reports_is_counted(sqlite: Database, tmp_path: Path) -
     export(sqlite, SURVEY, tmp_path)
     found = count([tmp_path], DuckDB())
     assert found.reports == 0
-    assert encode(found.analysis().estimates(SURVEY)) == from_export(Analysis(sqlite).estimates(SURVEY))
+    assert encode(found.analysis().estimates(SURVEY)) == from_export(
+        Analysis(sqlite).estimates(SURVEY)
+    )
 
 
 def test_what_exports_do_not_tell_is_refused(sqlite: Database, tmp_path: Path) -> None:
@@ -141,7 +166,9 @@ def conflicting(database: Database, home: Path) -> list[Path]:
     changed = own.set_column(1, "stratum", arrow.array(["elsewhere"]))
     bad = home / "b"
     bad.mkdir()
-    replace(manifest, documents=(replace(first, segments=(segment_of(bad, "x.parquet", changed),)),)).write(bad)
+    replace(
+        manifest, documents=(replace(first, segments=(segment_of(bad, "x.parquet", changed),)),)
+    ).write(bad)
     return [folder, bad]
 
 
@@ -157,10 +184,16 @@ def test_one_id_under_two_documents_is_refused(sqlite: Database, tmp_path: Path)
     assert manifest is not None
     first, second = manifest.documents
     own = parquet.read_table(folder / first.segments[0].file).slice(0, 1)
-    foreign = parquet.read_table(folder / second.segments[0].file).slice(0, 1).set_column(0, "id", own.column("id"))
+    foreign = (
+        parquet.read_table(folder / second.segments[0].file)
+        .slice(0, 1)
+        .set_column(0, "id", own.column("id"))
+    )
     bad = tmp_path / "b"
     bad.mkdir()
-    replace(manifest, documents=(replace(second, segments=(segment_of(bad, "y.parquet", foreign),)),)).write(bad)
+    replace(
+        manifest, documents=(replace(second, segments=(segment_of(bad, "y.parquet", foreign),)),)
+    ).write(bad)
     with pytest.raises(ExportBroken, match="two versions"):
         count([folder, bad], DuckDB())
 

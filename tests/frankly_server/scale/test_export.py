@@ -41,7 +41,10 @@ def test_every_report_is_exported_once_and_as_it_is(database: Database, tmp_path
     for each, document in zip(manifest.documents, documents, strict=True):
         assert each.digest == document.digest
         assert max(segment.rows for segment in each.segments) <= 25
-        assert all(hashlib.sha256((tmp_path / s.file).read_bytes()).hexdigest() == s.sha256 for s in each.segments)
+        assert all(
+            hashlib.sha256((tmp_path / s.file).read_bytes()).hexdigest() == s.sha256
+            for s in each.segments
+        )
         for segment in each.segments:
             found = parquet.read_table(tmp_path / segment.file).to_pylist()
             assert [row["id"] for row in found] == sorted(row["id"] for row in found)
@@ -112,7 +115,9 @@ def test_a_run_stopped_at_any_point_is_taken_up(
     assert stops > 20
 
 
-def test_a_killed_process_is_taken_up(sqlite: Database, sqlite_url: str, tmp_path: Path, full: bool) -> None:
+def test_a_killed_process_is_taken_up(
+    sqlite: Database, sqlite_url: str, tmp_path: Path, full: bool
+) -> None:
     filled(sqlite, 150)
     code = (
         "import sys; from pathlib import Path; from frankly_server.scale import export; "
@@ -151,7 +156,9 @@ def test_what_cannot_be_exported_is_told(sqlite: Database, tmp_path: Path) -> No
     with sqlite.transaction("another") as tx:
         envelope = tx.documents.versions(SURVEY)[0].envelope
         tx.surveys.add(SurveyRow("cd" * 16, "another", "{}"))
-        tx.documents.add(DocumentRow("sha256:" + "cd" * 32, "cd" * 16, 1, document.digest, envelope))
+        tx.documents.add(
+            DocumentRow("sha256:" + "cd" * 32, "cd" * 16, 1, document.digest, envelope)
+        )
     with pytest.raises(ExportBroken, match="another survey"):
         export(sqlite, "cd" * 16, tmp_path)
 
@@ -173,7 +180,9 @@ def test_broken_manifests_are_refused(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("file", ["../x.parquet", "/etc/passwd", "a/../../b"])
-def test_segments_outside_the_folder_are_refused(sqlite: Database, tmp_path: Path, file: str) -> None:
+def test_segments_outside_the_folder_are_refused(
+    sqlite: Database, tmp_path: Path, file: str
+) -> None:
     filled(sqlite, 4)
     export(sqlite, SURVEY, tmp_path)
     edited(tmp_path, file=file)

@@ -27,7 +27,10 @@ OPTIONS = {
     "spark.network.timeout": "600s",  # a machine that is busy with other work is not a dead worker
 }
 
-pytestmark = [pytest.mark.full_only, pytest.mark.filterwarnings("default")]  # warnings of Spark's own code
+pytestmark = [
+    pytest.mark.full_only,
+    pytest.mark.filterwarnings("default"),
+]  # warnings of Spark's own code
 
 
 @pytest.fixture
@@ -45,7 +48,9 @@ def test_every_kind_of_mechanism(cluster: Cluster, sqlite: Database, tmp_path: P
     found = count([tmp_path / "a", tmp_path / "b"], Spark(cluster.url, OPTIONS))
     assert (found.rows, found.reports) == (400 + copies, 400)
     for document in documents:
-        assert (found.singles(document.digest), found.pairs(document.digest)) == counted(sqlite, document)
+        assert (found.singles(document.digest), found.pairs(document.digest)) == counted(
+            sqlite, document
+        )
     names = [block.questions[0].id for block in documents[1].blocks]
     for targets in (None, names):
         answer = from_export(Analysis(sqlite).estimates(SURVEY, targets=targets))
@@ -71,7 +76,10 @@ def test_many_reports_and_a_worker_that_dies(
     folders = [tmp_path / "a", tmp_path / "b"]
     with database.reading("check") as tx:
         [row] = tx.documents.versions(SURVEY)
-        kept, pairs = dict(tx.counts.of_document(row.digest)), dict(tx.counts.pairs(row.digest, 0, 1))
+        kept, pairs = (
+            dict(tx.counts.of_document(row.digest)),
+            dict(tx.counts.pairs(row.digest, 0, 1)),
+        )
     answer = from_export(Analysis(database).estimates(SURVEY))
 
     def check(found: ExportCounts) -> None:
@@ -101,7 +109,9 @@ def _kill_at_work(cluster: Cluster, home: Path, killed: list[float]) -> None:
     before, deadline = len(list(home.glob("work-1/app-*/*/stderr"))), time.monotonic() + 600
     while time.monotonic() < deadline:
         logs = sorted(home.glob("work-1/app-*/*/stderr"))
-        if len(logs) > before and "Running task" in max(logs, key=_begun).read_text(errors="replace"):
+        if len(logs) > before and "Running task" in max(logs, key=_begun).read_text(
+            errors="replace"
+        ):
             cluster.kill_worker()
             killed.append(time.monotonic())
             return
@@ -112,7 +122,9 @@ def _begun(log: Path) -> float:
     return log.stat().st_mtime
 
 
-def test_one_id_with_two_contents_is_refused(cluster: Cluster, sqlite: Database, tmp_path: Path) -> None:
+def test_one_id_with_two_contents_is_refused(
+    cluster: Cluster, sqlite: Database, tmp_path: Path
+) -> None:
     folders = conflicting(sqlite, tmp_path)
     with pytest.raises(ExportBroken, match="more than one report"):
         count(folders, Spark(cluster.url, OPTIONS))

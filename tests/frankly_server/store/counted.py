@@ -10,7 +10,13 @@ from typing import Any
 
 from frankly_protocol.audit import Claim, level_for, stated_ceiling
 from frankly_protocol.blocks import Block, Promise
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 from frankly_server.store import CountKey, DayKey, PairKey, ReportRow, Transaction
 
 from tests.frankly_protocol.samples import question
@@ -51,22 +57,30 @@ def block(name: str, mechanism: Mechanism) -> Block:
     sizes = [mechanism.answers] if mechanism.answers <= 64 else [2, mechanism.answers // 2]
     if isinstance(mechanism, ProductMechanism):
         sizes = [factor.answers for factor in mechanism.factors]
-    asked = tuple(question(f"{name}-{j}", *(f"c{x}" for x in range(size))) for j, size in enumerate(sizes))
+    asked = tuple(
+        question(f"{name}-{j}", *(f"c{x}" for x in range(size))) for j, size in enumerate(sizes)
+    )
     promise = Promise(Claim("ldp", level_for(Fraction(5))))
     prior = (1,) * mechanism.answers
-    return Block(name, asked, mechanism, (promise,), prior, stated_ceiling(mechanism), "made-up", None)
+    return Block(
+        name, asked, mechanism, (promise,), prior, stated_ceiling(mechanism), "made-up", None
+    )
 
 
 def symbols(drawn: Sequence[Mechanism], rng: Random) -> tuple[Any, ...]:
     """One report's symbols in their JSON form, of random truths."""
     truths = [min(rng.randrange(m.answers), rng.randrange(m.answers)) for m in drawn]
-    return tuple(m.symbol_json(m.sample(x, rng.getrandbits)) for m, x in zip(drawn, truths, strict=True))
+    return tuple(
+        m.symbol_json(m.sample(x, rng.getrandbits)) for m, x in zip(drawn, truths, strict=True)
+    )
 
 
 def singles(drawn: Sequence[Mechanism], rows: Iterable[ReportRow]) -> Counter[CountKey]:
     """By the definitions: the number of every symbol, -1 for a large set."""
     return Counter(
-        CountKey(row.document, b, row.strata, number(m, row.symbols[b])) for row in rows for b, m in enumerate(drawn)
+        CountKey(row.document, b, row.strata, number(m, row.symbols[b]))
+        for row in rows
+        for b, m in enumerate(drawn)
     )
 
 
@@ -78,15 +92,24 @@ def pairs(drawn: Sequence[Mechanism], rows: Iterable[ReportRow]) -> Counter[Pair
             if isinstance(m, UnaryMechanism | SubsetMechanism) and m.answers > SMALL:
                 bits = bin(int(str(row.symbols[b]), 16))[:1:-1]
                 held = [x for x, bit in enumerate(bits) if bit == "1"]
-                found.update(PairKey(row.document, b, b, row.strata, x, z) for x in held for z in held if x <= z)
-        tables = [b for b, m in enumerate(drawn) if isinstance(m, DenseMechanism | ProductMechanism)]
+                found.update(
+                    PairKey(row.document, b, b, row.strata, x, z)
+                    for x in held
+                    for z in held
+                    if x <= z
+                )
+        tables = [
+            b for b, m in enumerate(drawn) if isinstance(m, DenseMechanism | ProductMechanism)
+        ]
         for b, c in combinations(tables, 2):
             numbers = number(drawn[b], row.symbols[b]), number(drawn[c], row.symbols[c])
             found[PairKey(row.document, b, c, row.strata, *numbers)] += 1
     return found
 
 
-def by_day(drawn: Sequence[Mechanism], rows: Iterable[ReportRow], days: Mapping[str, str]) -> Counter[DayKey]:
+def by_day(
+    drawn: Sequence[Mechanism], rows: Iterable[ReportRow], days: Mapping[str, str]
+) -> Counter[DayKey]:
     """By the definitions: every symbol alone, and every two positions of a large set, on the day of the report's id."""
     found: Counter[DayKey] = Counter()
     for row in rows:
@@ -95,7 +118,11 @@ def by_day(drawn: Sequence[Mechanism], rows: Iterable[ReportRow], days: Mapping[
             found[DayKey(key.document, key.block, key.stratum, day, key.symbol, -1)] += n
         for pair, n in pairs(drawn, [row]).items():
             if pair.block == pair.other:
-                found[DayKey(pair.document, pair.block, pair.stratum, day, pair.symbol, pair.other_symbol)] += n
+                found[
+                    DayKey(
+                        pair.document, pair.block, pair.stratum, day, pair.symbol, pair.other_symbol
+                    )
+                ] += n
     return found
 
 
@@ -108,7 +135,9 @@ def number(mechanism: Mechanism, symbol: Any) -> int:
     return int(symbol, 16) if mechanism.answers <= SMALL else -1
 
 
-def kept(tx: Transaction, digest: str, blocks: int) -> tuple[dict[CountKey, int], dict[PairKey, int]]:
+def kept(
+    tx: Transaction, digest: str, blocks: int
+) -> tuple[dict[CountKey, int], dict[PairKey, int]]:
     """All that is counted of a document."""
     found: dict[PairKey, int] = {}
     for b in range(blocks):

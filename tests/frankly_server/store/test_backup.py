@@ -32,13 +32,22 @@ def fill(database: Database, n: int = N) -> None:
     rows = [row(i % 3, 1, report_id=f"{i:032x}") for i in range(n)]
     with database.transaction("fill") as tx:
         tx.surveys.add(SurveyRow(SURVEY, "s", '{"title":"é"}'))
-        tx.documents.add(DocumentRow(rows[0].document, SURVEY, 1, rows[0].document, b"\x00\xff signed bytes"))
+        tx.documents.add(
+            DocumentRow(rows[0].document, SURVEY, 1, rows[0].document, b"\x00\xff signed bytes")
+        )
         tx.reports.add(rows[: n - 2])
         tx.releases.release(SURVEY, rows[0].document, 1, "2026-06-02T00:00:00Z", is_over=False)
         tx.reports.add(rows[n - 2 :])
         tx.days.add(SURVEY, "2026-11-21", {"closed": 3})
         tx.api_keys.add(
-            ApiKeyRow("abc", hashlib.sha256(b"k").hexdigest(), "admin", "note", "2026-11-21T00:00:00Z", None)
+            ApiKeyRow(
+                "abc",
+                hashlib.sha256(b"k").hexdigest(),
+                "admin",
+                "note",
+                "2026-11-21T00:00:00Z",
+                None,
+            )
         )
 
 
@@ -64,7 +73,9 @@ def empty(tmp_path: Path) -> Iterator[Database]:
     found.close()
 
 
-def test_everything_comes_back_even_on_the_other_kind_of_database(database: Database, empty: Database) -> None:
+def test_everything_comes_back_even_on_the_other_kind_of_database(
+    database: Database, empty: Database
+) -> None:
     fill(database)
     data, contents = saved(database)
     assert contents.tables["reports"][0] == N
@@ -75,7 +86,9 @@ def test_everything_comes_back_even_on_the_other_kind_of_database(database: Data
     assert saved(empty)[0] == data
 
 
-def test_a_restored_sqlite_backup_goes_back_into_postgresql(sqlite: Database, postgres_database: Database) -> None:
+def test_a_restored_sqlite_backup_goes_back_into_postgresql(
+    sqlite: Database, postgres_database: Database
+) -> None:
     with postgres_database.engine.begin() as connection:
         for table in reversed(metadata.sorted_tables):
             connection.execute(table.delete())
@@ -85,7 +98,9 @@ def test_a_restored_sqlite_backup_goes_back_into_postgresql(sqlite: Database, po
     assert saved(postgres_database)[0] == data
 
 
-def test_rows_are_in_the_order_of_their_keys_whatever_the_order_of_arrival(sqlite: Database, empty: Database) -> None:
+def test_rows_are_in_the_order_of_their_keys_whatever_the_order_of_arrival(
+    sqlite: Database, empty: Database
+) -> None:
     rows = [row(0, report_id=f"{i:032x}") for i in range(50)]
     for database, order in ((sqlite, rows), (empty, rows[::-1])):
         with database.transaction("fill") as tx:
@@ -132,8 +147,15 @@ def flipped(data: bytes, name: str) -> bytes:
     """One bit of what a table holds; nobody reads every bit of the zip around it."""
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         entry = packed.getinfo(name)
-    sizes = data[entry.header_offset + 26 : entry.header_offset + 30]  # of the name and of the extra field
-    start = entry.header_offset + 30 + int.from_bytes(sizes[:2], "little") + int.from_bytes(sizes[2:], "little")
+    sizes = data[
+        entry.header_offset + 26 : entry.header_offset + 30
+    ]  # of the name and of the extra field
+    start = (
+        entry.header_offset
+        + 30
+        + int.from_bytes(sizes[:2], "little")
+        + int.from_bytes(sizes[2:], "little")
+    )
     place = start + entry.compress_size // 2
     return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
 
@@ -148,18 +170,30 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "a manifest that is no JSON": lambda data: changed(data, "manifest.json", lambda content: b"{"),
     "another format": lambda data: changed(data, "manifest.json", manifest(format="other/1")),
     "another schema": lambda data: changed(data, "manifest.json", manifest(schema="0000")),
-    "tables missing in the manifest": lambda data: changed(data, "manifest.json", manifest(tables={})),
+    "tables missing in the manifest": lambda data: changed(
+        data, "manifest.json", manifest(tables={})
+    ),
     "a table missing": lambda data: changed(data, REPORTS, lambda content: None),
-    "a row missing": lambda data: changed(data, REPORTS, lambda content: content.split(b"\n", 1)[1]),
-    "a row twice": lambda data: changed(data, REPORTS, lambda content: content.split(b"\n")[0] + b"\n" + content),
-    "a symbol changed": lambda data: changed(data, REPORTS, lambda content: content.replace(b'"0,1"', b'"1,1"', 1)),
+    "a row missing": lambda data: changed(
+        data, REPORTS, lambda content: content.split(b"\n", 1)[1]
+    ),
+    "a row twice": lambda data: changed(
+        data, REPORTS, lambda content: content.split(b"\n")[0] + b"\n" + content
+    ),
+    "a symbol changed": lambda data: changed(
+        data, REPORTS, lambda content: content.replace(b'"0,1"', b'"1,1"', 1)
+    ),
     "a row that is none": lambda data: changed(data, REPORTS, lambda content: b"[]\n" + content),
-    "a row with other columns": lambda data: changed(data, REPORTS, lambda content: b'{"id":1}\n' + content),
+    "a row with other columns": lambda data: changed(
+        data, REPORTS, lambda content: b'{"id":1}\n' + content
+    ),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damage_is_told_and_nothing_is_restored(damage: str, sqlite: Database, empty: Database) -> None:
+def test_damage_is_told_and_nothing_is_restored(
+    damage: str, sqlite: Database, empty: Database
+) -> None:
     fill(sqlite, 300)
     data = DAMAGES[damage](saved(sqlite)[0])
     with pytest.raises(BackupBroken):

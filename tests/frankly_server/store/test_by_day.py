@@ -33,7 +33,9 @@ class Moving(Clock):
         return self.at
 
 
-def _collected(database: Database, rng: Random, n: int = 40) -> tuple[SurveyDocument, list[Mechanism], dict[str, str]]:
+def _collected(
+    database: Database, rng: Random, n: int = 40
+) -> tuple[SurveyDocument, list[Mechanism], dict[str, str]]:
     """Collect reports over DAYS days, alone and in batches; return the day of release of each id."""
     drawn = mechanisms(rng)
     blocks = [block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn)]
@@ -42,15 +44,22 @@ def _collected(database: Database, rng: Random, n: int = 40) -> tuple[SurveyDocu
     intake = Intake(database, clock)
     for number in range(DAYS):
         # A second before and after midnight too: only the UTC day counts.
-        clock.at = NOW.replace(hour=23 * (number % 2), minute=59, second=59) + timedelta(days=number)
+        clock.at = NOW.replace(hour=23 * (number % 2), minute=59, second=59) + timedelta(
+            days=number
+        )
         sent = [
             Report(
-                document.digest, f"{rng.getrandbits(128):032x}", symbols(drawn, rng), {"region": rng.choice(REGIONS)}
+                document.digest,
+                f"{rng.getrandbits(128):032x}",
+                symbols(drawn, rng),
+                {"region": rng.choice(REGIONS)},
             )
             for _ in range(n // DAYS)
         ]
         intake.accept(SURVEY, sent[0].to_bytes(document.report_length))
-        intake.accept_batch(SURVEY, [report.to_bytes(0) for report in sent])  # the first one again: counted once
+        intake.accept_batch(
+            SURVEY, [report.to_bytes(0) for report in sent]
+        )  # the first one again: counted once
         # Released on the next day: that is the day that counts.
         day = (clock.at.date() + timedelta(days=1)).isoformat()
         release(database, document, at=f"{day}T00:00:00Z")
@@ -75,7 +84,9 @@ def test_days_equal_brute_force_and_add_up(database: Database, seed: int) -> Non
         first, last = sorted(set(days.values()))[1:3]
         between = {key: n for key, n in told.items() if first <= key.day <= last}
         assert tx.counts.by_day(document.digest, first, last) == between
-        assert tx.counts.by_day(document.digest, until=first) == {k: n for k, n in told.items() if k.day <= first}
+        assert tx.counts.by_day(document.digest, until=first) == {
+            k: n for k, n in told.items() if k.day <= first
+        }
 
 
 def test_days_that_do_not_add_up_are_found_and_made_again(database: Database) -> None:
@@ -107,7 +118,9 @@ def test_the_view_shows_days(database: Database) -> None:
     }
     with database.engine.connect() as connection:
         found = connection.exec_driver_sql("SELECT * FROM noisy_counts_by_day").mappings().all()
-    assert {(row["survey"], row["document"], row["version"]) for row in found} == {(SURVEY, document.digest, 1)}
+    assert {(row["survey"], row["document"], row["version"]) for row in found} == {
+        (SURVEY, document.digest, 1)
+    }
     assert {(r["block"], r["stratum"], r["day"], r["symbol"]): int(r["n"]) for r in found} == told
 
 

@@ -18,7 +18,16 @@ from sqlalchemy import delete, update
 
 from tests.frankly_protocol.samples import NOW, question, survey
 from tests.frankly_server.samples import SURVEY, published, put, release, stored
-from tests.frankly_server.store.counted import D, block, dense, kept, mechanisms, pairs, singles, symbols
+from tests.frankly_server.store.counted import (
+    D,
+    block,
+    dense,
+    kept,
+    mechanisms,
+    pairs,
+    singles,
+    symbols,
+)
 
 REGIONS = ("north", "south")
 
@@ -31,7 +40,12 @@ def _survey(database: Database, rng: Random) -> tuple[SurveyDocument, list[Mecha
 
 def _reports(document: SurveyDocument, drawn: list[Mechanism], rng: Random, n: int) -> list[Report]:
     return [
-        Report(document.digest, f"{rng.getrandbits(128):032x}", symbols(drawn, rng), {"region": rng.choice(REGIONS)})
+        Report(
+            document.digest,
+            f"{rng.getrandbits(128):032x}",
+            symbols(drawn, rng),
+            {"region": rng.choice(REGIONS)},
+        )
         for _ in range(n)
     ]
 

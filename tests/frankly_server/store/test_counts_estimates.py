@@ -25,12 +25,17 @@ from tests.frankly_server.store.counted import D, block, dense, mechanisms, symb
 N = 120
 
 
-def _collected(database: Database, drawn: list[Mechanism], rng: Random) -> tuple[SurveyDocument, list[ReportRow]]:
+def _collected(
+    database: Database, drawn: list[Mechanism], rng: Random
+) -> tuple[SurveyDocument, list[ReportRow]]:
     made = survey(*(block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn)))
     document = put(database, replace(made, strata=(question("region", "north", "south"),)))
     strata = [f'{{"region":"{choice}"}}' for choice in ("north", "south")]
     rows = [
-        ReportRow(SURVEY, f"{i:032x}", document.digest, symbols(drawn, rng), strata[rng.randrange(2)]) for i in range(N)
+        ReportRow(
+            SURVEY, f"{i:032x}", document.digest, symbols(drawn, rng), strata[rng.randrange(2)]
+        )
+        for i in range(N)
     ]
     for i, start in enumerate(range(0, N, 7), 1):
         released(database, document, rows[start : start + 7], f"2026-06-{i:02d}")

@@ -59,8 +59,12 @@ def test_start_is_refused_on_an_unknown_schema_version(fresh_database: Database)
     assert "\n" not in str(refused.value)
 
 
-def test_start_is_refused_when_postgresql_commits_before_the_disk(postgres: PostgresServer, postgres_url: str) -> None:
-    postgres.execute(f"ALTER DATABASE {postgres_url.rpartition('/')[2]} SET synchronous_commit = off")
+def test_start_is_refused_when_postgresql_commits_before_the_disk(
+    postgres: PostgresServer, postgres_url: str
+) -> None:
+    postgres.execute(
+        f"ALTER DATABASE {postgres_url.rpartition('/')[2]} SET synchronous_commit = off"
+    )
     database = Database(postgres_url)
     upgrade(database)
     with pytest.raises(UnsafeStore, match="synchronous_commit=off"):
@@ -68,7 +72,11 @@ def test_start_is_refused_when_postgresql_commits_before_the_disk(postgres: Post
     database.close()
 
 
-SAFE: dict[str, Any] = {"SHOW fsync": "on", "SHOW full_page_writes": "on", "SHOW synchronous_commit": "on"}
+SAFE: dict[str, Any] = {
+    "SHOW fsync": "on",
+    "SHOW full_page_writes": "on",
+    "SHOW synchronous_commit": "on",
+}
 SAFE_FILE: dict[str, Any] = {"PRAGMA synchronous": 2, "PRAGMA journal_mode": "wal"}
 
 
@@ -94,7 +102,14 @@ def test_unsafe_settings_are_named(dialect: str, settings: dict[str, Any], word:
 
 @pytest.mark.parametrize(
     "url",
-    ["", "sqlite://", "sqlite:///:memory:", "sqlite:///x.db?mode=memory", "mysql://host/x", "postgresql+asyncpg://h/x"],
+    [
+        "",
+        "sqlite://",
+        "sqlite:///:memory:",
+        "sqlite:///x.db?mode=memory",
+        "mysql://host/x",
+        "postgresql+asyncpg://h/x",
+    ],
 )
 def test_other_databases_are_refused(url: str) -> None:
     with pytest.raises(UnsafeStore):
@@ -109,7 +124,10 @@ def test_a_refused_url_does_not_show_its_password() -> None:
 
 @pytest.mark.parametrize("write", [True, False])
 def test_a_database_that_is_down_is_unavailable(tmp_path: Path, write: bool) -> None:
-    for url in (f"sqlite:///{tmp_path}/missing/x.db", "postgresql://nobody:canary@127.0.0.1:1/none"):
+    for url in (
+        f"sqlite:///{tmp_path}/missing/x.db",
+        "postgresql://nobody:canary@127.0.0.1:1/none",
+    ):
         database = Database(url)
         door = database.transaction("write it") if write else database.reading("write it")
         with capture_logs() as lines, pytest.raises(StoreUnavailable, match="write it"), door as tx:
@@ -128,7 +146,9 @@ def test_malformed_names_match_nothing(sqlite: Database) -> None:
             assert tx.documents.versions(text) == []
 
 
-def test_a_pool_without_free_connections_is_unavailable(sqlite: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pool_without_free_connections_is_unavailable(
+    sqlite: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pool: Any = sqlite.engine.pool
     monkeypatch.setattr(pool, "_timeout", 0.01)
     held = [sqlite.engine.connect() for _ in range(pool.size())]
@@ -141,7 +161,9 @@ def test_a_pool_without_free_connections_is_unavailable(sqlite: Database, monkey
 
 
 def test_a_file_locked_by_another_program_is_unavailable(sqlite: Database, sqlite_url: str) -> None:
-    event.listen(sqlite.engine, "connect", lambda connection, _: connection.execute("PRAGMA busy_timeout=10"))
+    event.listen(
+        sqlite.engine, "connect", lambda connection, _: connection.execute("PRAGMA busy_timeout=10")
+    )
     sqlite.close()
     other = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -184,7 +206,9 @@ def test_the_file_of_sqlite_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert set(modes.values()) == {0o600}, modes
 
 
-def test_why_a_database_cannot_be_opened_is_known_to_its_operator(tmp_path: Path, postgres_url: str) -> None:
+def test_why_a_database_cannot_be_opened_is_known_to_its_operator(
+    tmp_path: Path, postgres_url: str
+) -> None:
     found = {}
     for name, url in {
         "folder": f"sqlite:///{tmp_path}/nowhere/frankly.db",
@@ -196,16 +220,25 @@ def test_why_a_database_cannot_be_opened_is_known_to_its_operator(tmp_path: Path
         with pytest.raises(StoreUnavailable) as refused, database.transaction("look") as tx:
             tx.surveys.all()
         found[name] = refused.value.hint
-        assert str(refused.value) == "the database could not finish 'look'; nothing was acknowledged, try again"
+        assert (
+            str(refused.value)
+            == "the database could not finish 'look'; nothing was acknowledged, try again"
+        )
         database.close()
     assert "folder" in found["folder"]
     assert "running" in found["port"]
     assert "no such user or database" in found["name"]
-    assert found["full"] == ""  # the tables are missing: what was said within a session may quote a row
+    assert (
+        found["full"] == ""
+    )  # the tables are missing: what was said within a session may quote a row
 
 
-def test_a_database_of_another_encoding_is_refused(postgres: PostgresServer, postgres_url: str) -> None:
-    postgres.execute("CREATE DATABASE bytes ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+def test_a_database_of_another_encoding_is_refused(
+    postgres: PostgresServer, postgres_url: str
+) -> None:
+    postgres.execute(
+        "CREATE DATABASE bytes ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'"
+    )
     database = Database(postgres_url.rpartition("/")[0] + "/bytes")
     with pytest.raises(UnsafeStore, match="ENCODING 'UTF8'"):
         upgrade(database)

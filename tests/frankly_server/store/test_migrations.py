@@ -39,8 +39,12 @@ def test_autogenerate_finds_nothing(database: Database) -> None:
 def test_constraints_carry_the_names_of_the_convention(database: Database) -> None:
     found = inspect(database.engine)
     assert found.get_pk_constraint("reports")["name"] == "pk_reports"
-    assert [c["name"] for c in found.get_unique_constraints("documents")] == ["uq_documents_survey_version"]
-    assert [c["name"] for c in found.get_foreign_keys("documents")] == ["fk_documents_survey_surveys"]
+    assert [c["name"] for c in found.get_unique_constraints("documents")] == [
+        "uq_documents_survey_version"
+    ]
+    assert [c["name"] for c in found.get_foreign_keys("documents")] == [
+        "fk_documents_survey_surveys"
+    ]
     assert [c["name"] for c in found.get_check_constraints("batch_counts")] == ["ck_batch_counts_n"]
 
 
@@ -48,7 +52,9 @@ def test_every_column_is_commented_on_postgresql(postgres_url: str) -> None:
     database = Database(postgres_url)
     upgrade(database)
     found = inspect(database.engine)
-    described = {(name, c["name"]): c["comment"] for name in metadata.tables for c in found.get_columns(name)}
+    described = {
+        (name, c["name"]): c["comment"] for name in metadata.tables for c in found.get_columns(name)
+    }
     assert described
     assert all(described.values())
     database.close()
@@ -69,7 +75,9 @@ def test_a_database_of_a_newer_program_is_left_alone(fresh_database: Database) -
 def test_several_processes_at_once_migrate_once(database_url: str) -> None:
     code = "import sys; from frankly_server.store import Database, upgrade; print(upgrade(Database(sys.argv[1])))"
     runners = [
-        subprocess.Popen([sys.executable, "-c", code, database_url], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", code, database_url], stdout=subprocess.PIPE, text=True
+        )
         for _ in range(3)
     ]
     assert [runner.communicate()[0].strip() for runner in runners] == [SCHEMA_VERSION] * 3
@@ -89,7 +97,9 @@ def test_foreign_keys_hold_again_after_a_migration(sqlite: Database) -> None:
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar_one() == 1
 
 
-def test_scripts_are_found_in_an_installed_package_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scripts_are_found_in_an_installed_package_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     packaged = tmp_path / "frankly_server"
     shutil.copytree(migrate.migrations_folder(), packaged / "migrations")
     monkeypatch.setattr(migrate, "_HERE", packaged / "store" / "migrate.py")

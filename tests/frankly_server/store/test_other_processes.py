@@ -37,7 +37,9 @@ def server(sqlite_url: str) -> Iterator[subprocess.Popen[str]]:
     upgrade(database)
     database.close()
     command = [sys.executable, "-c", SERVER, sqlite_url]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         yield process
         process.kill()
 
@@ -50,7 +52,9 @@ def commit(server: subprocess.Popen[str], day: str) -> None:
     assert server.stdout.readline() == "committed\n"
 
 
-def test_what_was_committed_outlives_the_server(server: subprocess.Popen[str], sqlite_url: str) -> None:
+def test_what_was_committed_outlives_the_server(
+    server: subprocess.Popen[str], sqlite_url: str
+) -> None:
     path = Path(sqlite_url.removeprefix("sqlite:///"))
     for round_ in range(3):
         commit(server, f"2026-06-0{round_ + 1}")

@@ -33,7 +33,11 @@ def ids(database: Database, survey: str = SURVEY) -> list[str]:
 
 def in_default(database: Database) -> int:
     with database.engine.connect() as connection:
-        return int(connection.exec_driver_sql("SELECT count(*) FROM frankly_reports.reports_default").scalar_one())
+        return int(
+            connection.exec_driver_sql(
+                "SELECT count(*) FROM frankly_reports.reports_default"
+            ).scalar_one()
+        )
 
 
 def test_a_survey_moves_and_goes_on(partitioned: Database) -> None:
@@ -91,6 +95,9 @@ def test_sqlite_has_none(sqlite: Database) -> None:
 
 def test_only_ids_become_names(partitioned: Database) -> None:
     for survey in ("", "x", "ab" * 15, "'; DROP TABLE reports; --", "AB" * 16):
-        with partitioned.transaction("make") as tx, pytest.raises(InvalidInput, match="hexadecimal"):
+        with (
+            partitioned.transaction("make") as tx,
+            pytest.raises(InvalidInput, match="hexadecimal"),
+        ):
             tx.partitions.make(survey)
     partitioned.close()

@@ -21,7 +21,15 @@ from sqlalchemy import select
 
 from tests.frankly_protocol.samples import question, survey
 from tests.frankly_server.samples import SURVEY, put, release, spent
-from tests.frankly_server.store.counted import block, by_day, kept, mechanisms, pairs, singles, symbols
+from tests.frankly_server.store.counted import (
+    block,
+    by_day,
+    kept,
+    mechanisms,
+    pairs,
+    singles,
+    symbols,
+)
 
 REGIONS = ("north", "south", "west")
 STEP = 3
@@ -36,15 +44,20 @@ def rng() -> Random:
 def drawn_survey(database: Database, rng: Random) -> tuple[SurveyDocument, list[Any]]:
     drawn = mechanisms(rng)
     document = replace(
-        survey(*(block(f"b{i}", m) for i, m in enumerate(drawn))), strata=(question("region", *REGIONS),)
+        survey(*(block(f"b{i}", m) for i, m in enumerate(drawn))),
+        strata=(question("region", *REGIONS),),
     )
     return put(database, document), drawn
 
 
-def rows_of(document: SurveyDocument, drawn: Sequence[Any], rng: Random, n: int, region: str) -> list[ReportRow]:
+def rows_of(
+    document: SurveyDocument, drawn: Sequence[Any], rng: Random, n: int, region: str
+) -> list[ReportRow]:
     stratum = f'{{"region":"{region}"}}'
     return [
-        ReportRow(SURVEY, f"{rng.getrandbits(128):032x}", document.digest, symbols(drawn, rng), stratum)
+        ReportRow(
+            SURVEY, f"{rng.getrandbits(128):032x}", document.digest, symbols(drawn, rng), stratum
+        )
         for _ in range(n)
     ]
 
@@ -56,18 +69,31 @@ def send(database: Database, rows: Sequence[ReportRow]) -> None:
 
 def by_release(database: Database) -> dict[str, int | None]:
     with database.engine.connect() as connection:
-        return {row.id: row.release for row in connection.execute(select(reports.c.id, reports.c.release))}
+        return {
+            row.id: row.release
+            for row in connection.execute(select(reports.c.id, reports.c.release))
+        }
 
 
-def test_full_cells_are_released_and_counted_and_the_others_wait(database: Database, rng: Random) -> None:
+def test_full_cells_are_released_and_counted_and_the_others_wait(
+    database: Database, rng: Random
+) -> None:
     document, drawn = drawn_survey(database, rng)
     north = rows_of(document, drawn, rng, 40, "north")
-    south, west = rows_of(document, drawn, rng, STEP, "south"), rows_of(document, drawn, rng, STEP - 1, "west")
+    south, west = (
+        rows_of(document, drawn, rng, STEP, "south"),
+        rows_of(document, drawn, rng, STEP - 1, "west"),
+    )
     send(database, [*north, *south, *west])
     assert release(database, document, at=AT, step=STEP) == 40 + STEP
-    assert by_release(database) == {row.id: 1 for row in [*north, *south]} | {row.id: None for row in west}
+    assert by_release(database) == {row.id: 1 for row in [*north, *south]} | {
+        row.id: None for row in west
+    }
     with database.reading("look") as tx:
-        batches = [ReleasedBatch(1, '{"region":"north"}', AT, 40), ReleasedBatch(1, '{"region":"south"}', AT, STEP)]
+        batches = [
+            ReleasedBatch(1, '{"region":"north"}', AT, 40),
+            ReleasedBatch(1, '{"region":"south"}', AT, STEP),
+        ]
         assert tx.batches.of_document(document.digest) == batches
         assert tx.batches.number(SURVEY) == 40 + STEP
         told = [*north, *south]
@@ -76,19 +102,31 @@ def test_full_cells_are_released_and_counted_and_the_others_wait(database: Datab
         assert tx.counts.by_day(document.digest) == by_day(drawn, told, days)
         assert tx.counts.recount(SURVEY) == []
         # What is pending is read for comparisons with copies alone.
-        assert tx.reports.get_many(SURVEY, [row.id for row in west]) == {row.id: row for row in west}
-        assert sum(alike.n for alike in tx.released_reports.of_document(SURVEY, document.digest)) == len(told)
+        assert tx.reports.get_many(SURVEY, [row.id for row in west]) == {
+            row.id: row for row in west
+        }
+        assert sum(
+            alike.n for alike in tx.released_reports.of_document(SURVEY, document.digest)
+        ) == len(told)
         assert tx.exporting.number(SURVEY, document.digest, "", "f" * 32) == len(told)
 
 
-def test_batches_never_change_and_later_reports_make_new_ones(database: Database, rng: Random) -> None:
+def test_batches_never_change_and_later_reports_make_new_ones(
+    database: Database, rng: Random
+) -> None:
     document, drawn = drawn_survey(database, rng)
-    send(database, rows_of(document, drawn, rng, 5, "north") + rows_of(document, drawn, rng, 2, "south"))
+    send(
+        database,
+        rows_of(document, drawn, rng, 5, "north") + rows_of(document, drawn, rng, 2, "south"),
+    )
     release(database, document, at=AT, step=STEP)
     with database.reading("look") as tx:
         before = tx.batches.of_document(document.digest)
     assert release(database, document, at="2026-06-03T00:00:00Z", step=STEP) == 0
-    send(database, rows_of(document, drawn, rng, 1, "south") + rows_of(document, drawn, rng, 2, "north"))
+    send(
+        database,
+        rows_of(document, drawn, rng, 1, "south") + rows_of(document, drawn, rng, 2, "north"),
+    )
     assert release(database, document, at="2026-06-04T00:00:00Z", step=STEP) == 3
     with database.reading("look") as tx:
         after = tx.batches.of_document(document.digest)
@@ -131,7 +169,9 @@ def test_a_release_that_breaks_leaves_everything_as_it_was(database: Database, r
     assert by_release(database) == before
     assert release(database, document, at=AT, step=STEP) == 10
     with database.reading("look") as tx:
-        assert [(batch.release, batch.n) for batch in tx.batches.of_document(document.digest)] == [(1, 10)]
+        assert [(batch.release, batch.n) for batch in tx.batches.of_document(document.digest)] == [
+            (1, 10)
+        ]
         assert tx.counts.recount(SURVEY) == []
 
 
@@ -186,10 +226,16 @@ def test_a_copy_that_races_with_a_release_is_a_duplicate(postgresql: Database, r
 def _waiting(database: Database) -> bool:
     """Whether a transaction waits for another: the copy has come to the rows that are being moved."""
     with database.engine.connect() as connection:
-        return bool(connection.exec_driver_sql("SELECT count(*) FROM pg_locks WHERE NOT granted").scalar_one())
+        return bool(
+            connection.exec_driver_sql(
+                "SELECT count(*) FROM pg_locks WHERE NOT granted"
+            ).scalar_one()
+        )
 
 
-def test_after_a_release_no_row_tells_its_order_or_its_token(postgresql: Database, full: bool) -> None:
+def test_after_a_release_no_row_tells_its_order_or_its_token(
+    postgresql: Database, full: bool
+) -> None:
     """Rows lie in the order of their random keys, and the number of the transaction links all of them with all."""
     database, rng = postgresql, Random(22)
     document = put(database, replace(survey(survey_id="cd" * 16)))
@@ -216,7 +262,9 @@ def test_after_a_release_no_row_tells_its_order_or_its_token(postgresql: Databas
     assert spent(database, document.survey) == n
 
 
-def test_within_batches_no_order_of_rows_tells_who_came_first(postgresql: Database, rng: Random, full: bool) -> None:
+def test_within_batches_no_order_of_rows_tells_who_came_first(
+    postgresql: Database, rng: Random, full: bool
+) -> None:
     """Kendall's τ between arrival and the order of rows: 1 while they are pending, none on disk after a release."""
     database, cells, rounds = postgresql, *((40, 50) if full else (20, 6))
     names = [f"r{i}" for i in range(cells)]
@@ -226,11 +274,19 @@ def test_within_batches_no_order_of_rows_tells_who_came_first(postgresql: Databa
         regions = names * 10
         rng.shuffle(regions)
         for region in regions:
-            row = ReportRow(SURVEY, f"{rng.getrandbits(128):032x}", document.digest, (0, 1), f'{{"region":"{region}"}}')
+            row = ReportRow(
+                SURVEY,
+                f"{rng.getrandbits(128):032x}",
+                document.digest,
+                (0, 1),
+                f'{{"region":"{region}"}}',
+            )
             assert database.add_reports([row]) == {row.id}
             arrived[row.id] = len(arrived)
         if at == 0:
-            assert all(_kendall(order) == 1.0 for order in _orders(database, arrived, "xmin::text::bigint"))
+            assert all(
+                _kendall(order) == 1.0 for order in _orders(database, arrived, "xmin::text::bigint")
+            )
         assert release(database, document, step=10) == 10 * cells
         database.forget_deleted()
     orders = _orders(database, arrived, "ctid")

@@ -10,14 +10,25 @@ from tests.frankly_server.samples import SURVEY, published, released, row, store
 
 
 def test_only_what_the_design_names_is_kept() -> None:
-    assert [column.name for column in reports.columns] == ["survey", "id", "document", "symbols", "strata", "release"]
+    assert [column.name for column in reports.columns] == [
+        "survey",
+        "id",
+        "document",
+        "symbols",
+        "strata",
+        "release",
+    ]
 
 
 def test_sqlite_keeps_no_order_of_arrival(sqlite: Database) -> None:
     with sqlite.engine.connect() as connection:
-        made = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE name = 'reports'").scalar_one()
+        made = connection.exec_driver_sql(
+            "SELECT sql FROM sqlite_master WHERE name = 'reports'"
+        ).scalar_one()
         assert "WITHOUT ROWID" in made
-        assert {column["name"] for column in inspect(connection).get_columns("reports")} == set(reports.columns.keys())
+        assert {column["name"] for column in inspect(connection).get_columns("reports")} == set(
+            reports.columns.keys()
+        )
 
 
 def test_the_first_report_of_an_id_stays(database: Database) -> None:
@@ -41,7 +52,11 @@ def test_nothing_to_add_is_nothing_done(database: Database) -> None:
 
 def test_recount_finds_a_wrong_count(database: Database) -> None:
     document = published(database)
-    released(database, document, [row(0, 1, document=document.digest), row(1, 1, document=document.digest)])
+    released(
+        database,
+        document,
+        [row(0, 1, document=document.digest), row(1, 1, document=document.digest)],
+    )
     with database.reading("check") as tx:
         assert tx.counts.recount(SURVEY) == []
     with database.engine.begin() as connection:
@@ -73,7 +88,10 @@ def test_refusals_add_up_by_day(database: Database) -> None:
         with database.transaction("count") as tx:
             tx.days.add(SURVEY, "2026-06-01", {"symbol_unknown": 2, "closed": 1})
     with database.reading("look") as tx:
-        assert tx.days.of_survey(SURVEY) == {("2026-06-01", "symbol_unknown"): 4, ("2026-06-01", "closed"): 2}
+        assert tx.days.of_survey(SURVEY) == {
+            ("2026-06-01", "symbol_unknown"): 4,
+            ("2026-06-01", "closed"): 2,
+        }
 
 
 def test_symbols_stay_out_of_text_about_a_report() -> None:

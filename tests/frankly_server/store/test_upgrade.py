@@ -42,20 +42,33 @@ def old_server_keeps(connection: Connection, row: ReportRow) -> int:
 
 def add_token(connection: Connection, found: str, *, spent: bool) -> None:
     values = {"survey": bytes.fromhex(SURVEY), "hash": bytes.fromhex(found), "spent": spent}
-    connection.execute(text("INSERT INTO tokens (survey, hash, spent) VALUES (:survey, :hash, :spent)"), values)
+    connection.execute(
+        text("INSERT INTO tokens (survey, hash, spent) VALUES (:survey, :hash, :spent)"), values
+    )
 
 
 def old_tables(database: Database) -> list[int]:
     with database.engine.connect() as connection:
-        return [connection.exec_driver_sql(f"SELECT count(*) FROM {name}").scalar_one() for name in sorted(SUPERSEDED)]
+        return [
+            connection.exec_driver_sql(f"SELECT count(*) FROM {name}").scalar_one()
+            for name in sorted(SUPERSEDED)
+        ]
 
 
 def test_old_reports_and_those_of_an_old_server_are_counted_once(fresh_database: Database) -> None:
     database, rng = fresh_database, Random(1)
     drawn = mechanisms(rng)
-    document = published(database, *(block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn)))
+    document = published(
+        database, *(block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn))
+    )
     rows = [
-        ReportRow(SURVEY, f"{rng.getrandbits(128):032x}", document.digest, symbols(drawn, rng), STRATA[i % 2])
+        ReportRow(
+            SURVEY,
+            f"{rng.getrandbits(128):032x}",
+            document.digest,
+            symbols(drawn, rng),
+            STRATA[i % 2],
+        )
         for i in range(40)
     ]
     downgrade(database, BEFORE)
@@ -76,19 +89,28 @@ def test_old_reports_and_those_of_an_old_server_are_counted_once(fresh_database:
     assert release(database, document, step=5) == 40
     with database.reading("look") as tx:
         assert kept(tx, document.digest, len(drawn)) == (singles(drawn, rows), pairs(drawn, rows))
-        assert [(batch.release, batch.n) for batch in tx.batches.of_document(document.digest)] == [(1, 20), (1, 20)]
+        assert [(batch.release, batch.n) for batch in tx.batches.of_document(document.digest)] == [
+            (1, 20),
+            (1, 20),
+        ]
         assert tx.counts.recount(SURVEY) == []
     assert spent(database) == 2
     with database.engine.connect() as connection:
-        assert connection.exec_driver_sql("SELECT count(*) FROM tokens WHERE settled").scalar_one() == 2
+        assert (
+            connection.exec_driver_sql("SELECT count(*) FROM tokens WHERE settled").scalar_one()
+            == 2
+        )
 
 
 def test_going_back_keeps_reports_and_released_counts(fresh_database: Database) -> None:
     database, rng = fresh_database, Random(2)
     drawn = mechanisms(rng)
-    document = published(database, *(block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn)))
+    document = published(
+        database, *(block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn))
+    )
     rows = [
-        ReportRow(SURVEY, f"{rng.getrandbits(128):032x}", document.digest, symbols(drawn, rng), "") for _ in range(12)
+        ReportRow(SURVEY, f"{rng.getrandbits(128):032x}", document.digest, symbols(drawn, rng), "")
+        for _ in range(12)
     ]
     with database.transaction("fill") as tx:
         tx.reports.add(rows)

@@ -15,7 +15,9 @@ TEXTS = (
 
 def test_what_is_stored_is_what_was_given(database: Database) -> None:
     given = [
-        replace(row(i, report_id=f"{i:02x}" * 16, document=f"sha256:{i:02x}" + "5c" * 31), strata=text)
+        replace(
+            row(i, report_id=f"{i:02x}" * 16, document=f"sha256:{i:02x}" + "5c" * 31), strata=text
+        )
         for i, text in enumerate(TEXTS)
     ]
     with database.transaction("add") as tx:

@@ -32,7 +32,11 @@ BAD = {
         "prior_shape",
         "line 2: 4 numbers, the first line names 2 answers; write",
     ),
-    "quoted decimal comma": (b',no,yes\nlow,"0,5",1\n', "prior_value", "line 2: write decimals with a point"),
+    "quoted decimal comma": (
+        b',no,yes\nlow,"0,5",1\n',
+        "prior_value",
+        "line 2: write decimals with a point",
+    ),
     "quoted newline": (b',no,yes\n"lo\nw",1,2\n', "prior_value", "line 2: a quoted text runs over"),
     "stray quote": (b',no,yes\n"lo"w,1,2"\n', "prior_value", "line 2: a quoted text"),
     "ragged": (b",no,yes\nlow,1,2\nhigh,1\n", "prior_shape", "line 3: 1 numbers"),
@@ -45,7 +49,11 @@ BAD = {
     "two of a name": (b",no,yes\nlow,1,2\nlow,3,4\n", "prior_shape", "the same name"),
     "Latin-1": (b",no,yes\nl\xf6w,1,2\n", "prior_value", "line 2: save the file as UTF-8"),
     "NUL": (b",no,yes\nlow,1,2\x00\n", "prior_value", "line 2"),
-    "too many rows": (b",no\n" + b"".join(b"r%d,1\n" % i for i in range(65)), "prior_shape", "at most 64"),
+    "too many rows": (
+        b",no\n" + b"".join(b"r%d,1\n" % i for i in range(65)),
+        "prior_shape",
+        "at most 64",
+    ),
     "too large": (b"x" * (MAX_BYTES + 1), "prior_shape", "at most"),
 }
 
@@ -60,12 +68,18 @@ def test_it_is_refused_with_its_line(name: str) -> None:
 
 
 def _question(name: str, text: str, **choices: str) -> dict[str, object]:
-    listed = [{"id": choice, "label": {"en": label, "de": label + "en"}} for choice, label in choices.items()]
+    listed = [
+        {"id": choice, "label": {"en": label, "de": label + "en"}}
+        for choice, label in choices.items()
+    ]
     return {"id": name, "text": {"en": text}, "choices": listed}
 
 
 PUBLIC = public_questions(
-    [_question("region", "Where?", n="North", s="South"), _question("age", "How old?", y="Young", o="Old")]
+    [
+        _question("region", "Where?", n="North", s="South"),
+        _question("age", "How old?", y="Young", o="Old"),
+    ]
 )
 PLACES = [("n", "y"), ("n", "o"), ("s", "y"), ("s", "o")]
 LINES = [
@@ -89,9 +103,13 @@ def test_counts_for_each_stratum_have_a_column_for_each_public_question(header: 
 
 def test_names_decide_within_a_stratum_too() -> None:
     swapped = [line for pair in zip(LINES[1::2], LINES[::2], strict=True) for line in pair]
-    mixed = "\n".join(["age,region,hiv,no,yes", *(_swap(line) for line in [*LINES[:2], *swapped[2:]])]).encode()
+    mixed = "\n".join(
+        ["age,region,hiv,no,yes", *(_swap(line) for line in [*LINES[:2], *swapped[2:]])]
+    ).encode()
     found = read_counts(mixed, PUBLIC)
-    assert [({**when}, rows) for when, rows in found.strata] == [({**when}, rows) for when, rows in STRATA]
+    assert [({**when}, rows) for when, rows in found.strata] == [
+        ({**when}, rows) for when, rows in STRATA
+    ]
 
 
 def _swap(line: str) -> str:
@@ -109,7 +127,10 @@ BAD_STRATA = {
         ["region,hiv,no,yes", "n,low,1,2"],
         "line 1: counts for each stratum begin with the columns",
     ),
-    "no secret": (["region,age", "n,y"], "line 1: counts for each stratum begin with the columns region, age"),
+    "no secret": (
+        ["region,age", "n,y"],
+        "line 1: counts for each stratum begin with the columns region, age",
+    ),
     "an unknown choice": (
         [HEADER, "n,y,low,5,5", "e,y,low,5,5"],
         "line 3: region has the choices n, s",
@@ -121,7 +142,10 @@ BAD_STRATA = {
         "line 2: 1 numbers, the first line names 2 answers",
     ),
     "a word for a number": ([HEADER, "n,y,low,5,many"], "line 2: a cell is a count or a share"),
-    "too many lines": (["region,age,hiv,no"] + [f"n,y,r{i},1" for i in range(257)], "at most 256 lines"),
+    "too many lines": (
+        ["region,age,hiv,no"] + [f"n,y,r{i},1" for i in range(257)],
+        "at most 256 lines",
+    ),
 }
 
 
@@ -130,10 +154,15 @@ def test_counts_for_each_stratum_are_refused_with_their_line(name: str) -> None:
     lines, words = BAD_STRATA[name]
     with pytest.raises(InvalidInput) as refused:
         read_counts("\n".join(lines).encode(), PUBLIC)
-    assert (refused.value.code in ("prior_shape", "prior_value"), refused.value.field) == (True, "counts")
+    assert (refused.value.code in ("prior_shape", "prior_value"), refused.value.field) == (
+        True,
+        "counts",
+    )
     assert words in refused.value.detail
 
 
-@pytest.mark.parametrize("strata", [None, "north", [3], [{"id": 3}], [{"id": "region", "choices": [1, {"id": 2}]}]])
+@pytest.mark.parametrize(
+    "strata", [None, "north", [3], [{"id": 3}], [{"id": "region", "choices": [1, {"id": 2}]}]]
+)
 def test_what_is_no_question_is_left_to_the_reader_of_definitions(strata: object) -> None:
     assert all(not question.choices for question in public_questions(strata))

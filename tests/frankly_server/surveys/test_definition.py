@@ -20,7 +20,10 @@ CHOICES, TEXT = "blocks[0].questions[0].choices", "blocks[0].questions[0].text.e
 def test_a_sound_file_is_read() -> None:
     found = parse_definition(FILE.encode())
     assert (found.name, found.min_reports, found.budget) == ("habits", 50, "4")
-    assert [choice.id for choice in found.blocks[0].questions[0].choices] == ["no", "yes"]  # never booleans
+    assert [choice.id for choice in found.blocks[0].questions[0].choices] == [
+        "no",
+        "yes",
+    ]  # never booleans
     assert found.blocks[1].prior is not None
     assert found.blocks[1].prior.secrets == ("no", "yes")
 
@@ -32,7 +35,9 @@ def test_the_stored_form_comes_back_the_same() -> None:
     assert again.digest == found.digest
 
 
-@pytest.mark.parametrize("wrap", [lambda b: b"\xef\xbb\xbf" + b, lambda b: b.replace(b"\n", b"\r\n")])
+@pytest.mark.parametrize(
+    "wrap", [lambda b: b"\xef\xbb\xbf" + b, lambda b: b.replace(b"\n", b"\r\n")]
+)
 def test_marks_and_line_ends_of_other_editors_are_fine(wrap: Any) -> None:
     assert parse_definition(wrap(FILE.encode())) == parse_definition(FILE.encode())
 
@@ -140,7 +145,9 @@ def test_colliding_choices_are_both_named() -> None:
         parse_value(value({(*AFFAIR, "choices"): _choices("STRASSE", "Straße")}))
 
 
-@pytest.mark.parametrize("label", ["👩‍👩‍👧", "نعم", "כן", "是", "naïve – ½ {x}", "50 % {0}", "می‌خواهم"])
+@pytest.mark.parametrize(
+    "label", ["👩‍👩‍👧", "نعم", "כן", "是", "naïve – ½ {x}", "50 % {0}", "می‌خواهم"]
+)
 def test_every_script_and_emoji_are_accepted(label: str) -> None:
     found = parse_value(value({(*AFFAIR, "choices", 1, "label"): {"en": label}}))
     assert found.blocks[0].questions[0].choices[1].label["en"] == label
@@ -205,18 +212,24 @@ def test_priors_that_cannot_be_used(name: str) -> None:
 
 
 def test_small_cells_of_public_data_are_accepted() -> None:
-    block = parse_value(value({(*JOINT, 1, 2): "4", ("blocks", 1, "prior", "public"): "true"})).blocks[1]
+    block = parse_value(
+        value({(*JOINT, 1, 2): "4", ("blocks", 1, "prior", "public"): "true"})
+    ).blocks[1]
     assert block_request(block, "blocks[1]").prior.joint[1][2] == 4
 
 
 def _crossed(n: int) -> list[dict[str, object]]:
     """Two public questions with n choices each."""
     choices = [{"id": f"c{i}", "label": {"en": f"Choice {i}"}} for i in range(n)]
-    return [{"id": name, "text": {"en": f"{name}?"}, "choices": choices} for name in ("region", "age")]
+    return [
+        {"id": name, "text": {"en": f"{name}?"}, "choices": choices} for name in ("region", "age")
+    ]
 
 
 def test_crossed_public_questions_with_small_cells_are_refused_unless_the_admin_insists() -> None:
-    assert parse_value(value({("strata",): _crossed(4)})).step == 10  # 16 cells of 62 reports, steps of 10
+    assert (
+        parse_value(value({("strata",): _crossed(4)})).step == 10
+    )  # 16 cells of 62 reports, steps of 10
     assert parse_value(value({("strata",): _crossed(5)[:1], ("expected_reports",): "50"})).strata
     for changes in (
         {("strata",): _crossed(5)},

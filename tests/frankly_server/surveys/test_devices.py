@@ -20,7 +20,13 @@ from frankly_server.surveys.devices import expected_form, warnings_of
 
 from tests.frankly_protocol.samples import NOW
 
-PRIOR = {"secret": "ill", "secrets": ["no", "yes"], "joint": [[50, 30], [10, 40]], "source": "a table", "public": True}
+PRIOR = {
+    "secret": "ill",
+    "secrets": ["no", "yes"],
+    "joint": [[50, 30], [10, 40]],
+    "source": "a table",
+    "public": True,
+}
 LIP = {"notion": "lip", "epsilon": "0.5", "prior": PRIOR}
 OTHER = {**LIP, "prior": {**PRIOR, "secret": "poor"}}
 
@@ -55,7 +61,11 @@ FORMS: dict[str, tuple[list[dict[str, Any]], bool, bool, tuple[str, ...], tuple[
 def file_of(blocks: list[dict[str, Any]]) -> bytes:
     choices = [{"id": name, "label": {"en": name}} for name in ("no", "yes")]
     asked = [
-        {"id": f"b{i}", "questions": [{"id": f"q{i}", "text": {"en": f"Question {i}?"}, "choices": choices}], **block}
+        {
+            "id": f"b{i}",
+            "questions": [{"id": f"q{i}", "text": {"en": f"Question {i}?"}, "choices": choices}],
+            **block,
+        }
         for i, block in enumerate(blocks)
     ]
     return json.dumps(
@@ -81,7 +91,11 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     found.close()
 
 
-def answers(document: SurveyDocument, spent: list[Charge], policy: Policy = Policy()) -> Charge | None:  # noqa: B008
+def answers(
+    document: SurveyDocument,
+    spent: list[Charge],
+    policy: Policy = Policy(),  # noqa: B008
+) -> Charge | None:  # noqa: B008, RUF100
     """Return what a device charges for it, None if it refuses."""
     try:
         return policy.check(document, policy.level(document), pinned=True, spent=spent)
@@ -100,7 +114,10 @@ def test_the_warnings_say_what_devices_do(name: str, services: Services) -> None
     assert (answers(document, []) is not None) is usual
     assert (answers(document, [], named) is not None) is final
     assert applied.warnings == warnings_of(expected_form(definition))
-    assert (published.level.cost, published.level) == (document.report_level.cost, Policy().level(document))
+    assert (published.level.cost, published.level) == (
+        document.report_level.cost,
+        Policy().level(document),
+    )
     if usual:  # what publishing says it costs is what the ledger charges
         assert answers(document, []) == published.level.cost
     assert published.warnings == warnings_of(document)
@@ -113,7 +130,10 @@ def test_the_warnings_say_what_devices_do(name: str, services: Services) -> None
 
 def test_the_limit_has_one_home(root: Path) -> None:
     assert Policy().cap == DEVICE_CAP
-    assert f'cap = "{DEVICE_CAP}"' in (root / "client_sdk" / "browser" / "src" / "ledger.js").read_text()
+    assert (
+        f'cap = "{DEVICE_CAP}"'
+        in (root / "client_sdk" / "browser" / "src" / "ledger.js").read_text()
+    )
 
 
 @pytest.mark.parametrize("name", files.templates())

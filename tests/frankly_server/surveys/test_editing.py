@@ -15,7 +15,9 @@ from frankly_server.surveys.live import band, expected_pending, live, required_r
 from frankly_server.surveys.preview import REPORTS, alternatives, by_level, frontier, margin_points
 from frankly_server.surveys.protection import Protection, protect
 
-PLACE = Place("ab" * 16, 1, None, datetime(2026, 6, 1, tzinfo=UTC), "https://example.org/v1/surveys/x/reports")
+PLACE = Place(
+    "ab" * 16, 1, None, datetime(2026, 6, 1, tzinfo=UTC), "https://example.org/v1/surveys/x/reports"
+)
 
 
 def draft() -> editing.Draft:
@@ -24,7 +26,11 @@ def draft() -> editing.Draft:
 
 def test_a_survey_of_one_question_is_whole_at_once() -> None:
     found = parse_value(draft())
-    assert (found.blocks[0].id, found.blocks[0].notion, found.blocks[0].epsilon) == ("did-you-ever-cheat", "ldp", "1")
+    assert (found.blocks[0].id, found.blocks[0].notion, found.blocks[0].epsilon) == (
+        "did-you-ever-cheat",
+        "ldp",
+        "1",
+    )
     assert draft_document(found, draft_blocks(found), PLACE).version == 1
 
 
@@ -32,9 +38,15 @@ def test_questions_come_and_go_and_the_budget_follows() -> None:
     more = editing.add_question(draft(), "Did you ever cheat?", ["Never", "Once", "Often"])
     public = editing.add_question(more, "Where?", ["North", "South"], public=True)
     found = parse_value(public)
-    assert [q.id for q in found.questions] == ["did-you-ever-cheat", "did-you-ever-cheat-2", "where"]
+    assert [q.id for q in found.questions] == [
+        "did-you-ever-cheat",
+        "did-you-ever-cheat-2",
+        "where",
+    ]
     assert Fraction(found.budget) == 2
-    less = parse_value(editing.remove_question(editing.remove_question(public, "where"), "did-you-ever-cheat"))
+    less = parse_value(
+        editing.remove_question(editing.remove_question(public, "where"), "did-you-ever-cheat")
+    )
     assert ([q.id for q in less.questions], Fraction(less.budget)) == (["did-you-ever-cheat-2"], 1)
     for question in ("where", "did-you-ever-cheat"):
         with pytest.raises(InvalidInput):
@@ -46,7 +58,11 @@ def test_a_secret_beside_the_answer_comes_with_a_backstop() -> None:
     wanted = Protection("0.3", secret="Income", counts=counts, source="a pilot")
     found = parse_value(protect(draft(), "did-you-ever-cheat", wanted))
     block = found.blocks[0]
-    assert (block.notion, block.ceiling_cap, block.prior and block.prior.secrets) == ("lip", "2.9957", ("low", "high"))
+    assert (block.notion, block.ceiling_cap, block.prior and block.prior.secrets) == (
+        "lip",
+        "2.9957",
+        ("low", "high"),
+    )
     assert Fraction("2.9957") < Fraction(math.log(20)) < Fraction("2.9958")
     document = draft_document(found, draft_blocks(found), PLACE)
     assert document.blocks[0].ceiling is not None
@@ -56,13 +72,17 @@ def test_a_secret_beside_the_answer_comes_with_a_backstop() -> None:
     assert back == parse_value(protect(draft(), "did-you-ever-cheat", Protection("1")))
 
 
-@pytest.mark.parametrize(("factor", "nats"), [("3", math.log(3)), ("2.5", math.log(2.5)), ("1.02", math.log(1.02))])
+@pytest.mark.parametrize(
+    ("factor", "nats"), [("3", math.log(3)), ("2.5", math.log(2.5)), ("1.02", math.log(1.02))]
+)
 def test_so_many_times_as_likely_in_nats_never_promises_less(factor: str, nats: float) -> None:
     told = float(editing.nats_of_factor(factor))
     assert nats - 1.01e-4 < told <= nats
 
 
-@pytest.mark.parametrize("factor", ["", "1", "0", "0.5", "-3", "nan", "1e3", "\u0663", " 3", "3,5", "1.0001"])
+@pytest.mark.parametrize(
+    "factor", ["", "1", "0", "0.5", "-3", "nan", "1e3", "\u0663", " 3", "3,5", "1.0001"]
+)
 def test_other_factors_are_refused(factor: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         editing.nats_of_factor(factor)
@@ -76,12 +96,21 @@ def test_ids_are_made_of_what_can_be_read() -> None:
 
 
 def test_there_are_six_templates() -> None:
-    assert set(files.templates()) == {"attributes", "census", "customer", "health", "student", "workplace"}
+    assert set(files.templates()) == {
+        "attributes",
+        "census",
+        "customer",
+        "health",
+        "student",
+        "workplace",
+    }
     with pytest.raises(InvalidInput, match="health"):
         files.template("../../settings")
 
 
-@pytest.mark.parametrize("name", ["attributes", "census", "customer", "health", "student", "workplace"])
+@pytest.mark.parametrize(
+    "name", ["attributes", "census", "customer", "health", "student", "workplace"]
+)
 def test_a_template_publishes_and_survives_being_written_out(name: str) -> None:
     found = parse_definition(files.template(name))
     assert parse_definition(files.to_yaml(found)) == found
@@ -98,7 +127,9 @@ def test_margins_told_beforehand_are_those_of_the_formula() -> None:
     assert [one.mechanism for one in found] == ["optimal", "grr", "oue", "subset-selection"]
     p = math.e / (1 + math.e)
     for one in found[:2]:
-        assert one.margins == pytest.approx([1.959964 / (2 * (2 * p - 1) * math.sqrt(n)) for n in REPORTS], rel=1e-5)
+        assert one.margins == pytest.approx(
+            [1.959964 / (2 * (2 * p - 1) * math.sqrt(n)) for n in REPORTS], rel=1e-5
+        )
     assert found[0].certified
 
 
@@ -123,7 +154,9 @@ def test_other_levels_give_the_margins_of_the_formula() -> None:
     assert len(rows) >= 2
     for row in rows:
         p = math.exp(float(row.epsilon)) / (1 + math.exp(float(row.epsilon)))
-        assert row.margin == pytest.approx(1.959964 / (2 * (2 * p - 1) * math.sqrt(REPORTS[1])), rel=1e-5)
+        assert row.margin == pytest.approx(
+            1.959964 / (2 * (2 * p - 1) * math.sqrt(REPORTS[1])), rel=1e-5
+        )
     assert [row.margin for row in rows] == sorted((row.margin for row in rows), reverse=True)
     asked = iter([0.0] + [9.0] * 1000)  # time is over at once: nothing beyond what has begun
     assert by_level(parse_value(draft()).blocks[0], lambda: next(asked)) == []
@@ -168,9 +201,18 @@ def test_released_reports_are_told_exactly_and_what_waits_in_bands() -> None:
     found = parse_value(draft())
     document = draft_document(found, draft_blocks(found), PLACE)
     now = datetime(2026, 6, 3, 7, 30, tzinfo=UTC)
-    refused = {("2026-06-01", "closed"): 6, ("2026-06-02", "closed"): 6, ("2026-06-02", "y_type"): 3}
+    refused = {
+        ("2026-06-01", "closed"): 6,
+        ("2026-06-02", "closed"): 6,
+        ("2026-06-02", "y_type"): 3,
+    }
     told = live([(document, 0)], 9, refused, 0.03, now)
-    assert (told.n, told.accepted, told.pending, told.versions[0].n) == (0, "fewer than 10", "fewer than 10", 0)
+    assert (told.n, told.accepted, told.pending, told.versions[0].n) == (
+        0,
+        "fewer than 10",
+        "fewer than 10",
+        0,
+    )
     assert told.refusals == {"closed": "10 to 19", "y_type": "fewer than 10"}
     assert told.versions[0].next_release == datetime(2026, 6, 4, tzinfo=UTC)
     assert told.outlook[0].margin is None

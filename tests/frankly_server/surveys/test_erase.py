@@ -99,7 +99,9 @@ def test_a_report_on_its_way_is_waited_for(database: Database, tmp_path: Path) -
     assert (done, told(database)) == ([2], (0, 0, []))
 
 
-def test_erasing_in_the_midst_of_many_reporters(database: Database, tmp_path: Path, full: bool) -> None:
+def test_erasing_in_the_midst_of_many_reporters(
+    database: Database, tmp_path: Path, full: bool
+) -> None:
     document, surveys = published(database), surveys_of(database, tmp_path)
     intake, failed = Intake(database, FixedClock(NOW)), []
     each, rounds = (200, 20) if full else (15, 3)

@@ -18,10 +18,14 @@ from frankly_server.surveys.yaml import read_yaml
 from tests.contract.test_every_mechanism import CASES, file_of
 from tests.survey_files import DRINKS, REGION, SMOKES, habits
 
-SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "survey_file.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(
+    (Path(__file__).parents[3] / "docs" / "survey_file.schema.json").read_text(encoding="utf-8")
+)
 jsonschema.Draft202012Validator.check_schema(SCHEMA)
 VALID = jsonschema.Draft202012Validator(SCHEMA).is_valid
-FILE = habits(SMOKES, DRINKS, budget="2", strata=REGION + "tokens: {kind: invite}\nconsent: {en: We ask.}\n")
+FILE = habits(
+    SMOKES, DRINKS, budget="2", strata=REGION + "tokens: {kind: invite}\nconsent: {en: We ask.}\n"
+)
 
 
 def test_the_copy_under_docs_is_current() -> None:
@@ -38,7 +42,13 @@ def test_what_the_reader_takes_has_the_shape(data: bytes) -> None:
     texts = read_yaml(data)
     assert VALID(texts)
     assert VALID(json.loads(parse_value(texts).to_json()))
-    assert VALID(json.loads(json.dumps(yaml.safe_load(data), default=lambda time: time.strftime("%Y-%m-%dT%H:%M:%SZ"))))
+    assert VALID(
+        json.loads(
+            json.dumps(
+                yaml.safe_load(data), default=lambda time: time.strftime("%Y-%m-%dT%H:%M:%SZ")
+            )
+        )
+    )
 
 
 # what is done to a good file: a path, and what then stands there (None: nothing)
@@ -83,6 +93,9 @@ def test_every_field_is_in_the_schema_and_in_the_guide() -> None:
     """The table of docs/run_a_survey.md names each field of the file, of a block and of a prior."""
     page = (Path(__file__).parents[3] / "docs" / "run_a_survey.md").read_text(encoding="utf-8")
     table = page.partition("## Every field of a survey file")[2].partition("\n## ")[0]
-    for shape in (SurveyDefinition.model_json_schema(), *SurveyDefinition.model_json_schema()["$defs"].values()):
+    for shape in (
+        SurveyDefinition.model_json_schema(),
+        *SurveyDefinition.model_json_schema()["$defs"].values(),
+    ):
         for field in shape["properties"]:
             assert f"`{field}`" in table, field

@@ -23,13 +23,20 @@ def _move(site: Site, *moves: str) -> None:
         site.services.lifecycle.move(site.survey, move)
 
 
-@pytest.mark.parametrize("moves", [("close",), ("pause", "close"), ("close", "archive")], ids="-".join)
+@pytest.mark.parametrize(
+    "moves", [("close",), ("pause", "close"), ("close", "archive")], ids="-".join
+)
 @pytest.mark.parametrize("changed", [True, False])
-def test_a_closed_survey_is_not_published_again(site: Site, moves: tuple[str, ...], changed: bool) -> None:
+def test_a_closed_survey_is_not_published_again(
+    site: Site, moves: tuple[str, ...], changed: bool
+) -> None:
     if changed:
         _change(site)
     _move(site, *moves)
-    for publish in (site.services.surveys.publish, lambda name: site.services.jobs.start(name, lambda done: None)):
+    for publish in (
+        site.services.surveys.publish,
+        lambda name: site.services.jobs.start(name, lambda done: None),
+    ):
         with pytest.raises(InvalidInput) as refused:
             publish(site.survey)
         assert (refused.value.code, refused.value.field) == ("closed", "survey")
@@ -40,7 +47,9 @@ def test_a_closed_survey_is_not_published_again(site: Site, moves: tuple[str, ..
 def test_a_survey_that_closes_meanwhile_gets_no_version(site: Site) -> None:
     _change(site)
     with pytest.raises(InvalidInput) as refused:
-        site.services.surveys.publish("habits", lambda done, total, block: None if block else _move(site, "close"))
+        site.services.surveys.publish(
+            "habits", lambda done, total, block: None if block else _move(site, "close")
+        )
     assert refused.value.code == "closed"
     assert len(site.services.surveys.versions(site.survey)) == 1
 
@@ -65,7 +74,9 @@ def test_a_paused_survey_is_published_and_said_to_be_paused(site: Site) -> None:
     assert site.services.surveys.hindrances("habits") == ()
     _move(site, "pause")
     again = site.services.surveys.publish("habits")
-    assert [words for words in again.warnings if "paused" in words] == list(again.warnings[len(before.warnings) :])
+    assert [words for words in again.warnings if "paused" in words] == list(
+        again.warnings[len(before.warnings) :]
+    )
     assert again == replace(before, warnings=again.warnings)
     _change(site)
     assert any("paused" in words for words in site.services.surveys.publish("habits").warnings)

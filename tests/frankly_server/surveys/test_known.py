@@ -27,7 +27,11 @@ from tests.frankly_protocol.samples import NOW
 
 
 def question(name: str, *choices: str) -> dict[str, Any]:
-    return {"id": name, "text": {"en": name}, "choices": [{"id": c, "label": {"en": c}} for c in choices]}
+    return {
+        "id": name,
+        "text": {"en": name},
+        "choices": [{"id": c, "label": {"en": c}} for c in choices],
+    }
 
 
 EQUAL = [["25", "25"], ["25", "25"]]
@@ -118,13 +122,24 @@ def test_what_is_wrong_is_named_with_its_stratum(name: str) -> None:
 
 
 def test_strata_stand_in_the_documents_order_however_they_are_written() -> None:
-    every = [{"region": r, "age": a} for r, a in product(("north", "south"), ("young", "middle", "old"))]
+    every = [
+        {"region": r, "age": a} for r, a in product(("north", "south"), ("young", "middle", "old"))
+    ]
     tables = [(when, [[str(10 + i), "20"], ["30", "40"]]) for i, when in enumerate(every)]
-    mixed = [({"age": when["age"], "region": when["region"]}, joint) for when, joint in reversed(tables)]
+    mixed = [
+        ({"age": when["age"], "region": when["region"]}, joint) for when, joint in reversed(tables)
+    ]
     found = parse_value(survey(by(*mixed), REGION, AGE))
     assert found == parse_value(survey(by(*tables), REGION, AGE))
     assert found.blocks[0].prior is not None
-    assert [table[0][0] for table in found.blocks[0].prior.tables] == ["10", "11", "12", "13", "14", "15"]
+    assert [table[0][0] for table in found.blocks[0].prior.tables] == [
+        "10",
+        "11",
+        "12",
+        "13",
+        "14",
+        "15",
+    ]
     assert SurveyDefinition.from_json(found.to_json()) == found
     assert parse_value(read_yaml(to_yaml(found))) == found
 
@@ -155,7 +170,12 @@ def test_the_level_is_kept_within_every_stratum(services: Services, cap: str | N
     secret = document.report_level.secrets["hiv"]
     for z in (0, 1):
         assert secret.level is not None
-        assert Fraction(14, 10) < told_within(document, z) <= secret.level <= exp_lower(Fraction("0.5"))
+        assert (
+            Fraction(14, 10)
+            < told_within(document, z)
+            <= secret.level
+            <= exp_lower(Fraction("0.5"))
+        )
     assert (secret.odds, secret.strata_lift, secret.strata_odds) == (secret.level**2, 1, 1)
     assert promised(document)[0].epsilon == "0.5000"
 
@@ -193,7 +213,9 @@ def test_with_a_ceiling_it_is_taken_and_only_the_ceiling_is_stated(services: Ser
     assert (secret.counted, secret.strata_odds) == (None, None)
     assert promised(document)[0].epsilon == "inf"  # shown as no level
     for told in (warnings_of(document), warnings_of(expected_form(parse_value(value)))):
-        assert [("only the ceiling" in line, "prior.strata" in line) for line in told] == [(True, True)]
+        assert [("only the ceiling" in line, "prior.strata" in line) for line in told] == [
+            (True, True)
+        ]
     assert Policy().check(document, Policy().level(document), pinned=True, spent=[]).odds == ceiling
     tight = copy.deepcopy(value) | {"budget": "1.9"}
     services.surveys.apply(parse_value(tight))
@@ -210,15 +232,17 @@ def test_robust_ldp_has_no_counts_by_stratum() -> None:
         expected_form(parse_value(pairs))
     assert (refused.value.code, refused.value.field) == ("unsupported", STRATA)
     pooled = copy.deepcopy(pairs)
-    pooled["blocks"][0]["prior"] = {k: v for k, v in pairs["blocks"][0]["prior"].items() if k != "strata"} | {
-        "joint": EQUAL
-    }
+    pooled["blocks"][0]["prior"] = {
+        k: v for k, v in pairs["blocks"][0]["prior"].items() if k != "strata"
+    } | {"joint": EQUAL}
     (told,) = warnings_of(expected_form(parse_value(pooled)))
     assert "only the ceiling of 3.0000 nats is stated" in told
     assert "prior.strata" not in told
 
 
-def test_a_secret_that_does_not_occur_in_a_stratum_sets_no_condition_there(services: Services) -> None:
+def test_a_secret_that_does_not_occur_in_a_stratum_sets_no_condition_there(
+    services: Services,
+) -> None:
     tables = by((NORTH, [["40", "10"], ["10", "40"]]), (SOUTH, [["50", "50"], ["0", "0"]]))
     document = publish(services, survey(tables, REGION, ceiling_cap="3"))
     secret = document.report_level.secrets["hiv"]
@@ -231,20 +255,31 @@ FAMILIES = {"grr": "lip", "optimal": "alip", "subset-selection": "secret-ldp"}
 
 
 @pytest.mark.parametrize("mechanism", FAMILIES)
-def test_families_and_notions_keep_their_level_within_every_stratum(services: Services, mechanism: str) -> None:
+def test_families_and_notions_keep_their_level_within_every_stratum(
+    services: Services, mechanism: str
+) -> None:
     notion = FAMILIES[mechanism]
-    levels = {"epsilon_low": "0.4", "epsilon_high": "0.5"} if notion == "alip" else {"epsilon": "0.5"}
+    levels = (
+        {"epsilon_low": "0.4", "epsilon_high": "0.5"} if notion == "alip" else {"epsilon": "0.5"}
+    )
     value = survey(XOR, REGION, mechanism=mechanism, ceiling_cap="3")
     del value["blocks"][0]["epsilon"]
     value["blocks"][0] |= {"notion": notion, **levels}
-    document = publish(services, value)  # `draft_document` verifies every claim within every stratum
+    document = publish(
+        services, value
+    )  # `draft_document` verifies every claim within every stratum
     promise = document.blocks[0].promises[0]
     assert len(promise.claims) == 2
     assert document.report_level.secrets["hiv"].counted == "b"
 
 
 def test_levels_that_a_family_settles_hold_in_the_worst_stratum(services: Services) -> None:
-    value = survey(by((NORTH, SAME), (SOUTH, [["30", "20"], ["20", "30"]])), REGION, mechanism="warner", p00="0.8")
+    value = survey(
+        by((NORTH, SAME), (SOUTH, [["30", "20"], ["20", "30"]])),
+        REGION,
+        mechanism="warner",
+        p00="0.8",
+    )
     del value["blocks"][0]["epsilon"]
     value["blocks"][0]["notion"] = "alip"  # without levels: those that the mechanism has
     document = publish(services, value)

@@ -18,9 +18,13 @@ from tests.frankly_protocol.audit.definitions import needed
 from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.surveys.samples import value
 
-SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "survey.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(
+    (Path(__file__).parents[3] / "docs" / "survey.schema.json").read_text(encoding="utf-8")
+)
 CHOICES = [{"id": name, "label": {"en": name.title()}} for name in ("no", "yes")]
-PAIR = [{"id": name, "text": {"en": f"{name}?"}, "choices": CHOICES} for name in ("first", "second")]
+PAIR = [
+    {"id": name, "text": {"en": f"{name}?"}, "choices": CHOICES} for name in ("first", "second")
+]
 PRIOR = {"secret": "affair", "secrets": ["no", "yes"], "source": "a pilot"}
 JOINT = [["40", "30", "20", "10"], ["10", "25", "25", "40"]]
 OTHER = [["30", "30", "30", "10"], ["20", "20", "25", "35"]]
@@ -29,35 +33,73 @@ ASKED: dict[str, tuple[dict[str, Any], list[str]]] = {
     "ldp": ({"notion": "ldp", "epsilon": "1"}, ["ldp"]),
     "secret-ldp": ({"notion": "secret-ldp", "epsilon": "0.5", "joint": JOINT}, ["secret-ldp"]),
     "lip": ({"notion": "lip", "epsilon": "0.3", "joint": JOINT}, ["lip"]),
-    "lip with a backstop": ({"notion": "lip", "epsilon": "0.3", "ceiling_cap": "3", "joint": JOINT}, ["lip", "ldp"]),
+    "lip with a backstop": (
+        {"notion": "lip", "epsilon": "0.3", "ceiling_cap": "3", "joint": JOINT},
+        ["lip", "ldp"],
+    ),
     "lip under two priors": (
         {"notion": "lip", "epsilon": "0.3", "joint": JOINT, "priors": [{**PRIOR, "joint": OTHER}]},
         ["lip", "lip"],
     ),
     "alip": (
-        {"notion": "alip", "epsilon_low": "0.4", "epsilon_high": "0.2", "ceiling_cap": "3", "joint": JOINT},
+        {
+            "notion": "alip",
+            "epsilon_low": "0.4",
+            "epsilon_high": "0.2",
+            "ceiling_cap": "3",
+            "joint": JOINT,
+        },
         ["alip", "ldp"],
     ),
     "alip, one side": (
-        {"notion": "alip", "epsilon_low": "inf", "epsilon_high": "0.2", "ceiling_cap": "3", "joint": JOINT},
+        {
+            "notion": "alip",
+            "epsilon_low": "inf",
+            "epsilon_high": "0.2",
+            "ceiling_cap": "3",
+            "joint": JOINT,
+        },
         ["alip", "ldp"],
     ),
     "srlip": (
-        {"notion": "srlip", "epsilon": "0.5", "attributes": ["2", "2"], "ceiling_cap": "3", "joint": JOINT},
+        {
+            "notion": "srlip",
+            "epsilon": "0.5",
+            "attributes": ["2", "2"],
+            "ceiling_cap": "3",
+            "joint": JOINT,
+        },
         ["srlip", "ldp"],
     ),
     "rldp": (
-        {"notion": "rldp", "epsilon": "1", "robust": ROBUST, "joint": [["100", "90"], ["60", "150"]]},
+        {
+            "notion": "rldp",
+            "epsilon": "1",
+            "robust": ROBUST,
+            "joint": [["100", "90"], ["60", "150"]],
+        },
         ["rldp"],
     ),
-    "dpv": ({"notion": "dpv", "dpv": "0.6", "sensitive": "yes", "ceiling_cap": "3", "joint": JOINT}, ["dpv", "ldp"]),
-    "dp": ({"notion": "dp", "epsilon": "1", "delta": "0.05", "mechanism": "product-sanitisation"}, ["dp"]),
+    "dpv": (
+        {"notion": "dpv", "dpv": "0.6", "sensitive": "yes", "ceiling_cap": "3", "joint": JOINT},
+        ["dpv", "ldp"],
+    ),
+    "dp": (
+        {"notion": "dp", "epsilon": "1", "delta": "0.05", "mechanism": "product-sanitisation"},
+        ["dp"],
+    ),
     "unary": ({"notion": "ldp", "epsilon": "1", "mechanism": "oue"}, ["ldp"]),
-    "unary under a prior": ({"notion": "lip", "epsilon": "0.4", "mechanism": "oue", "joint": JOINT}, ["lip"]),
+    "unary under a prior": (
+        {"notion": "lip", "epsilon": "0.4", "mechanism": "oue", "joint": JOINT},
+        ["lip"],
+    ),
     "subset": ({"notion": "ldp", "epsilon": "1", "mechanism": "subset-selection"}, ["ldp"]),
     "several": (
         {
-            "notions": [{"notion": "lip", "epsilon": "0.4"}, {"notion": "secret-ldp", "epsilon": "0.6"}],
+            "notions": [
+                {"notion": "lip", "epsilon": "0.4"},
+                {"notion": "secret-ldp", "epsilon": "0.6"},
+            ],
             "ceiling_cap": "3",
             "joint": JOINT,
         },
@@ -102,7 +144,11 @@ def test_what_is_asked_for_is_published_and_holds(name: str) -> None:
 
 
 BAD: list[tuple[dict[str, Any], str, str]] = [
-    ({"notion": "alip", "epsilon_low": "1", "joint": JOINT}, "field_missing", "blocks[0].epsilon_high"),
+    (
+        {"notion": "alip", "epsilon_low": "1", "joint": JOINT},
+        "field_missing",
+        "blocks[0].epsilon_high",
+    ),
     (
         {"notion": "alip", "epsilon_low": "inf", "epsilon_high": "inf", "joint": JOINT},
         "eps_out_of_range",
@@ -115,16 +161,38 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
         "blocks[0].attributes",
     ),
     ({"notion": "dpv", "joint": JOINT}, "field_missing", "blocks[0].dpv"),
-    ({"notion": "dpv", "dpv": "0.6", "sensitive": "nobody", "joint": JOINT}, "field_type", "blocks[0].sensitive"),
-    ({"notion": "lip", "epsilon": "1", "delta": "0.1", "joint": JOINT}, "field_unknown", "blocks[0].delta"),
-    ({"notion": "rldp", "epsilon": "1", "joint": [["100", "90"], ["60", "150"]]}, "field_missing", "blocks[0].robust"),
     (
-        {"notion": "ldp", "epsilon": "1", "priors": [{**PRIOR, "joint": OTHER}], "joint": [["9", "1", "9", "9"]] * 2},
+        {"notion": "dpv", "dpv": "0.6", "sensitive": "nobody", "joint": JOINT},
+        "field_type",
+        "blocks[0].sensitive",
+    ),
+    (
+        {"notion": "lip", "epsilon": "1", "delta": "0.1", "joint": JOINT},
+        "field_unknown",
+        "blocks[0].delta",
+    ),
+    (
+        {"notion": "rldp", "epsilon": "1", "joint": [["100", "90"], ["60", "150"]]},
+        "field_missing",
+        "blocks[0].robust",
+    ),
+    (
+        {
+            "notion": "ldp",
+            "epsilon": "1",
+            "priors": [{**PRIOR, "joint": OTHER}],
+            "joint": [["9", "1", "9", "9"]] * 2,
+        },
         "prior_small_cells",
         "blocks[0].prior.joint[0][1]",
     ),
     (
-        {"notion": "lip", "epsilon": "1", "joint": JOINT, "priors": [{**PRIOR, "joint": [["3", "9", "9", "9"]] * 2}]},
+        {
+            "notion": "lip",
+            "epsilon": "1",
+            "joint": JOINT,
+            "priors": [{**PRIOR, "joint": [["3", "9", "9", "9"]] * 2}],
+        },
         "prior_small_cells",
         "blocks[0].priors[0].joint[0][0]",
     ),

@@ -157,10 +157,16 @@ def test_a_body_arrives_at_the_address_that_was_judged(receiver: Receiver) -> No
     head, _, body = receiver.got.partition(b"\r\n\r\n")
     assert receiver.dialled[-1] == PUBLIC
     assert head.startswith(b"POST /hook?a=b HTTP/1.1\r\n")
-    assert (body, head.count(b"Host: hooks.example.org"), b"X-Test: 1" in head) == (b'{"x":1}', 1, True)
+    assert (body, head.count(b"Host: hooks.example.org"), b"X-Test: 1" in head) == (
+        b'{"x":1}',
+        1,
+        True,
+    )
 
 
-def test_an_answer_that_never_ends_is_cut_off(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_never_ends_is_cut_off(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Byte by byte, each well within the time of a step."""
     monkeypatch.setattr(outbound, "_TOTAL_S", 0.5)
     receiver.slowly = b"HTTP/1.1 204 No Content\r\n" + b"X: y\r\n" * 500
@@ -174,14 +180,18 @@ def test_a_redirect_is_an_answer_and_not_followed(receiver: Receiver) -> None:
     assert len(receiver.dialled) == 2
 
 
-@pytest.mark.parametrize("answer", [b"", b"hello\r\n\r\n", b"HTTP/1.1 99999 x\r\n\r\n", b"HTTP/1.1 200 OK\r\n" * 200])
+@pytest.mark.parametrize(
+    "answer", [b"", b"hello\r\n\r\n", b"HTTP/1.1 99999 x\r\n\r\n", b"HTTP/1.1 200 OK\r\n" * 200]
+)
 def test_what_is_no_answer_is_no_delivery(receiver: Receiver, answer: bytes) -> None:
     receiver.answer = answer
     with pytest.raises(Undelivered, match="did not answer"):
         send(receiver, receiver.trusting())
 
 
-def test_nothing_is_told_to_a_server_whose_certificate_is_not_trusted(receiver: Receiver, tmp_path: Path) -> None:
+def test_nothing_is_told_to_a_server_whose_certificate_is_not_trusted(
+    receiver: Receiver, tmp_path: Path
+) -> None:
     with pytest.raises(FranklyError, match="SSLCertVerificationError"):
         send(receiver, None)
     other = Receiver(tmp_path, "other.example.org")

@@ -14,9 +14,17 @@ from frankly_server.surveys.csv_prior import read_counts
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.drafting import Place, draft_blocks, draft_document
 from frankly_server.surveys.priors import small_cells
-from frankly_server.surveys.protection import NOTIONS, Protection, main_question, protect, unsupported_features
+from frankly_server.surveys.protection import (
+    NOTIONS,
+    Protection,
+    main_question,
+    protect,
+    unsupported_features,
+)
 
-PLACE = Place("ab" * 16, 1, None, datetime(2026, 6, 1, tzinfo=UTC), "https://example.org/v1/surveys/x/reports")
+PLACE = Place(
+    "ab" * 16, 1, None, datetime(2026, 6, 1, tzinfo=UTC), "https://example.org/v1/surveys/x/reports"
+)
 ATTRIBUTE = read_counts(b",no,yes\nlow,300,100\nhigh,150,250\n")
 JOINT = read_counts(b",no-own,no-rent,yes-own,yes-rent\nlow,300,180,200,120\nhigh,60,90,80,170\n")
 
@@ -70,7 +78,9 @@ def test_what_is_asked_is_published_and_verified(name: str) -> None:
 def test_the_plain_form_undoes_every_other(name: str) -> None:
     plain = protect(draft(), "ill", Protection("1"))
     back = parse_value(protect(protect(draft(), "ill", ASKED[name][0]), "ill", Protection("1")))
-    assert {block.id: block for block in back.blocks} == {block.id: block for block in parse_value(plain).blocks}
+    assert {block.id: block for block in back.blocks} == {
+        block.id: block for block in parse_value(plain).blocks
+    }
 
 
 @pytest.mark.parametrize(
@@ -136,20 +146,32 @@ def test_small_counts_are_named() -> None:
 
 
 def test_the_form_says_what_it_cannot_say() -> None:
-    bent = {"notions": [{"notion": "ldp", "epsilon": "1"}], "criterion": "worst", "accept_unidentifiable": "true"}
+    bent = {
+        "notions": [{"notion": "ldp", "epsilon": "1"}],
+        "criterion": "worst",
+        "accept_unidentifiable": "true",
+    }
     made = draft()
-    made["blocks"][0] = {key: value for key, value in made["blocks"][0].items() if key in ("id", "questions")} | bent
+    made["blocks"][0] = {
+        key: value for key, value in made["blocks"][0].items() if key in ("id", "questions")
+    } | bent
     block = parse_value(made).blocks[0]
     assert len(unsupported_features(block)) == 3
     assert set(NOTIONS) == {"lip", "secret-ldp", "alip", "srlip", "rldp"}
 
 
 def test_the_guide_s_table_is_one_that_is_read(root: Path) -> None:
-    found = re.search(r"```csv\n(.*?)```", (root / "docs" / "admin.md").read_text("utf-8"), re.DOTALL)
+    found = re.search(
+        r"```csv\n(.*?)```", (root / "docs" / "admin.md").read_text("utf-8"), re.DOTALL
+    )
     assert found
     counts = read_counts(found.group(1).encode())
     prior = (
-        parse_value(protect(draft(), "ill", Protection("0.4", other="pay", counts=counts, source="x"))).blocks[0].prior
+        parse_value(
+            protect(draft(), "ill", Protection("0.4", other="pay", counts=counts, source="x"))
+        )
+        .blocks[0]
+        .prior
     )
     assert prior is not None
     assert prior.joint == (("310", "60"), ("260", "90"))

@@ -33,7 +33,9 @@ def _code(act: object, *arguments: object) -> str:
     return refused.value.code
 
 
-def test_a_paused_survey_asks_devices_to_come_back(database: Database, document: SurveyDocument) -> None:
+def test_a_paused_survey_asks_devices_to_come_back(
+    database: Database, document: SurveyDocument
+) -> None:
     intake, states = Intake(database, FixedClock(NOW)), Lifecycle(database)
     kept, waiting = body(document), body(document)
     assert intake.accept(SURVEY, kept).status == "accepted"
@@ -85,7 +87,11 @@ def test_a_survey_belongs_to_one_organisation(database: Database, document: Surv
     assert states.require(SURVEY, "main").state == "open"
     states.adopt(SURVEY, "other")
     assert states.require(SURVEY, "other").organisation == "other"
-    assert _code(states.require, SURVEY, "main") == _code(states.require, "0" * 32, "main") == "survey_unknown"
+    assert (
+        _code(states.require, SURVEY, "main")
+        == _code(states.require, "0" * 32, "main")
+        == "survey_unknown"
+    )
 
 
 STATES = {
@@ -197,7 +203,9 @@ def test_a_survey_that_cannot_be_published_says_why(tmp_path: object, sqlite_url
     settings = Settings(home=tmp_path, database_url=SecretStr(sqlite_url))  # type: ignore[arg-type]
     services = Services(settings, database, FixedClock(NOW))
     services.keys.init()
-    made = services.surveys.apply(services.surveys.parse_definition(FILE.replace(b'budget: "2"', b'budget: "1"')))
+    made = services.surveys.apply(
+        services.surveys.parse_definition(FILE.replace(b'budget: "2"', b'budget: "1"'))
+    )
     assert made.survey_id is not None
     job = services.jobs.start(made.survey_id, lambda done: None)
     for thread in threading.enumerate():
@@ -210,7 +218,9 @@ def test_a_survey_that_cannot_be_published_says_why(tmp_path: object, sqlite_url
     services.close()
 
 
-@pytest.mark.parametrize(("state", "code"), [("open", "too_early"), ("paused", "too_early"), ("closed", "closed")])
+@pytest.mark.parametrize(
+    ("state", "code"), [("open", "too_early"), ("paused", "too_early"), ("closed", "closed")]
+)
 def test_only_a_closed_survey_tells_devices_to_give_up(
     database: Database, document: SurveyDocument, state: str, code: str
 ) -> None:

@@ -75,11 +75,19 @@ def test_apply_is_idempotent(make: Make) -> None:
 def test_a_changed_definition_is_told_line_by_line(make: Make) -> None:
     surveys = make()
     made = surveys.apply(parse_definition(FILE.encode()))
-    changed = parse_value(value({("blocks", 0, "epsilon"): "0.5", ("consent",): {"en": "Ok?"}, ("min_reports",): None}))
+    changed = parse_value(
+        value(
+            {("blocks", 0, "epsilon"): "0.5", ("consent",): {"en": "Ok?"}, ("min_reports",): None}
+        )
+    )
     for dry_run in (True, False):
         told = surveys.apply(changed, dry_run=dry_run)
         assert (told.status, told.survey_id) == ("updated", made.survey_id)
-        assert sorted(told.diff) == ["+ consent.en: Ok?", "- min_reports: 50", "~ blocks[0].epsilon: 1 → 0.5"]
+        assert sorted(told.diff) == [
+            "+ consent.en: Ok?",
+            "- min_reports: 50",
+            "~ blocks[0].epsilon: 1 → 0.5",
+        ]
     assert surveys.apply(changed).status == "unchanged"
 
 
@@ -90,19 +98,29 @@ def test_a_published_document_is_what_a_device_will_accept(make: Make) -> None:
     out = surveys.publish("habits", lambda *step: steps.append(step))
     assert steps == [(0, 2, "affair"), (1, 2, "happy"), (2, 2, "")]
     assert (out.status, out.survey_id, out.version) == ("published", survey_id, 1)
-    assert out.link == f"https://ask.example/s/{survey_id}#sha256={out.digest.removeprefix('sha256:')}"
+    assert (
+        out.link == f"https://ask.example/s/{survey_id}#sha256={out.digest.removeprefix('sha256:')}"
+    )
     envelope = Envelope.from_bytes(surveys.envelope(survey_id), SURVEY_TYPE)
     trusted = surveys._keys.trusted().publisher
     document = SurveyDocument.parse(envelope.verify(trusted.keys, trusted.threshold))
     document.require_private()
     document.require_window(NOW)
-    assert (document.digest, document.survey, document.version, document.prev) == (out.digest, survey_id, 1, None)
+    assert (document.digest, document.survey, document.version, document.prev) == (
+        out.digest,
+        survey_id,
+        1,
+        None,
+    )
     assert document.collect_url == f"https://ask.example/v1/surveys/{survey_id}/reports"
     assert (document.issued, document.opens) == (NOW, NOW)
     assert [block.design_prior for block in document.blocks] == [(1, 1), (250, 320, 360)]
     assert document.blocks[1].promises[0].prior is not None
     assert document.blocks[1].promises[0].prior.tables == (((100, 200, 300), (150, 120, 60)),)
-    assert [(block.id, block.counted_by) for block in out.blocks] == [("affair", "ceiling"), ("happy", "level")]
+    assert [(block.id, block.counted_by) for block in out.blocks] == [
+        ("affair", "ceiling"),
+        ("happy", "level"),
+    ]
     assert out.level == document.report_level
     odds = out.level.secrets["affair"].odds
     assert odds is not None
@@ -118,11 +136,15 @@ TIMES = [
 
 
 @pytest.mark.parametrize(("changes", "days"), TIMES, ids=range(len(TIMES)))
-def test_times_left_out_are_settled_when_published(make: Make, changes: Any, days: tuple[int, int, int]) -> None:
+def test_times_left_out_are_settled_when_published(
+    make: Make, changes: Any, days: tuple[int, int, int]
+) -> None:
     surveys = make()
     survey_id = surveys.apply(parse_value(value(changes))).survey_id
     surveys.publish("habits")
-    document = SurveyDocument.parse(Envelope.from_bytes(surveys.envelope(survey_id), SURVEY_TYPE).payload)
+    document = SurveyDocument.parse(
+        Envelope.from_bytes(surveys.envelope(survey_id), SURVEY_TYPE).payload
+    )
     found = (document.opens, document.closes, document.expires)
     assert tuple(round((time - NOW) / timedelta(days=1)) for time in found) == days
 
@@ -145,9 +167,13 @@ def test_a_change_becomes_a_new_version_and_the_old_one_stays(make: Make) -> Non
     second = surveys.publish("habits")
     assert (second.version, second.survey_id) == (2, first.survey_id)
     assert surveys.envelope(first.survey_id, first.digest) == before
-    newest = SurveyDocument.parse(Envelope.from_bytes(surveys.envelope(first.survey_id), SURVEY_TYPE).payload)
+    newest = SurveyDocument.parse(
+        Envelope.from_bytes(surveys.envelope(first.survey_id), SURVEY_TYPE).payload
+    )
     assert (newest.version, newest.prev, newest.digest) == (2, first.digest, second.digest)
-    assert [(s.name, s.state, s.version, s.link) for s in surveys.list()] == [("habits", "open", 2, second.link)]
+    assert [(s.name, s.state, s.version, s.link) for s in surveys.list()] == [
+        ("habits", "open", 2, second.link)
+    ]
 
 
 def test_states_follow_the_clock(make: Make) -> None:
@@ -193,7 +219,8 @@ def test_what_cannot_be_promised_is_not_published(surveys: Surveys, name: str) -
 def test_a_sum_over_the_budget_is_told_with_its_parts(surveys: Surveys) -> None:
     surveys.apply(parse_value(value({("budget",): "1.2"})))
     with pytest.raises(
-        InvalidInput, match=r"budget of 1\.2 nats of log-odds: up to 1\.6000 of affair; .*: affair 1\.0000, happy 32"
+        InvalidInput,
+        match=r"budget of 1\.2 nats of log-odds: up to 1\.6000 of affair; .*: affair 1\.0000, happy 32",
     ):
         surveys.publish("habits")
 
@@ -204,7 +231,11 @@ def test_a_sum_equal_to_the_budget_fits(surveys: Surveys) -> None:
 
 
 def test_unchanged_answers_need_an_explicit_yes(surveys: Surveys) -> None:
-    changes = {("blocks", 1, "epsilon"): "5", ("blocks", 1, "accept_identity"): "true", ("budget",): "11"}
+    changes = {
+        ("blocks", 1, "epsilon"): "5",
+        ("blocks", 1, "accept_identity"): "true",
+        ("budget",): "11",
+    }
     surveys.apply(parse_value(value(changes)))
     told = surveys.publish("habits").blocks[1]
     assert (told.answers_unchanged, told.ceiling) == (True, "inf")
@@ -222,7 +253,9 @@ TOLD = {
 
 
 @pytest.mark.parametrize("mechanism", TOLD)
-def test_what_a_mechanism_cannot_tell_apart_is_said_in_the_names_of_the_choices(mechanism: str) -> None:
+def test_what_a_mechanism_cannot_tell_apart_is_said_in_the_names_of_the_choices(
+    mechanism: str,
+) -> None:
     notion, asks_secret, moves, words = TOLD[mechanism]
     asked = value()["blocks"][1]["questions"]
     if asks_secret:
@@ -245,9 +278,15 @@ def test_what_a_mechanism_cannot_tell_apart_is_said_in_the_names_of_the_choices(
 
 def test_a_long_list_of_what_cannot_be_told_is_cut() -> None:
     choices = [{"id": f"c{i}", "label": {"en": f"Choice {i}"}} for i in range(12)]
-    prior = value()["blocks"][1]["prior"] | {"joint": [["20"] * 6 + ["10"] * 6, ["10"] * 6 + ["20"] * 6]}
+    prior = value()["blocks"][1]["prior"] | {
+        "joint": [["20"] * 6 + ["10"] * 6, ["10"] * 6 + ["20"] * 6]
+    }
     asked = [{"id": "happy", "text": {"en": "How?"}, "choices": choices}]
-    changes = {("blocks", 1, "questions"): asked, ("blocks", 1, "prior"): prior, ("blocks", 1, "mechanism"): "watchdog"}
+    changes = {
+        ("blocks", 1, "questions"): asked,
+        ("blocks", 1, "prior"): prior,
+        ("blocks", 1, "mechanism"): "watchdog",
+    }
     with pytest.raises(InvalidInput, match=r"and \d+ more\. What") as refused:
         drafting.draft_blocks(parse_value(value(changes)))
     assert refused.value.code == "not_identifiable"
@@ -255,8 +294,12 @@ def test_a_long_list_of_what_cannot_be_told_is_cut() -> None:
 
 def test_tables_too_large_to_be_sent_are_refused_with_what_to_use(surveys: Surveys) -> None:
     choices = [{"id": f"c{i}", "label": {"en": f"Choice {i}"}} for i in range(16)]
-    asked = [{"id": name, "text": {"en": "Which?"}, "choices": choices} for name in ("first", "second")]
-    made = value({("blocks", 1): None, ("blocks", 0, "questions"): asked, ("blocks", 0, "mechanism"): "grr"})
+    asked = [
+        {"id": name, "text": {"en": "Which?"}, "choices": choices} for name in ("first", "second")
+    ]
+    made = value(
+        {("blocks", 1): None, ("blocks", 0, "questions"): asked, ("blocks", 0, "mechanism"): "grr"}
+    )
     definition = parse_value(made | {"budget": "16"})
     (drafted,) = drafting.draft_blocks(definition)
     large = 4 * 2**20 // len(canonical.dumps(drafted.block.mechanism.params_json())) + 1
@@ -275,7 +318,9 @@ def test_tables_too_large_to_be_sent_are_refused_with_what_to_use(surveys: Surve
     assert "subset-selection" in refused.value.detail
 
 
-def test_a_mechanism_that_breaks_its_promise_is_never_signed(surveys: Surveys, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mechanism_that_breaks_its_promise_is_never_signed(
+    surveys: Surveys, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def careless(request: DesignRequest) -> Design:
         found = design(request)
         (a, b), *rest = (list(row) for row in found.mechanism.weights)
@@ -334,7 +379,9 @@ def test_a_prior_of_one_row_makes_the_answer_the_secret(surveys: Surveys) -> Non
     prior = {"joint": [["20", "30", "50"]], "source": "a guess"}
     surveys.apply(parse_value(value({("blocks", 1, "prior"): prior})))
     out = surveys.publish("habits")
-    block = SurveyDocument.parse(Envelope.from_bytes(surveys.envelope(out.survey_id), SURVEY_TYPE).payload).blocks[1]
+    block = SurveyDocument.parse(
+        Envelope.from_bytes(surveys.envelope(out.survey_id), SURVEY_TYPE).payload
+    ).blocks[1]
     assert block.promises[0].prior is not None
     assert block.promises[0].prior.secrets == ("low", "mid", "top")
     assert block.promises[0].prior.by_stratum == (((20, 0, 0), (0, 30, 0), (0, 0, 50)),)

@@ -52,8 +52,12 @@ class Watch:
         return self.now
 
 
-@pytest.mark.parametrize("greedy", [{*range(40)}, {0}, {38, 39}, set()], ids=["all", "first", "last", "none"])
-def test_a_draft_of_many_blocks_has_one_limit(monkeypatch: pytest.MonkeyPatch, greedy: set[int]) -> None:
+@pytest.mark.parametrize(
+    "greedy", [{*range(40)}, {0}, {38, 39}, set()], ids=["all", "first", "last", "none"]
+)
+def test_a_draft_of_many_blocks_has_one_limit(
+    monkeypatch: pytest.MonkeyPatch, greedy: set[int]
+) -> None:
     """Blocks that search for as long as they may keep nobody waiting longer, and leave each other a fair part."""
     made = editing.new_draft("Many", "many", "en", "Q0?", ["No", "Yes"])
     for i in range(1, 40):
@@ -100,7 +104,9 @@ def test_the_draw_is_the_mechanism_s_own() -> None:
     mechanism = document.blocks[0].mechanism
     told: Counter[int] = Counter()
     for i in range(64):
-        found = rehearse(document, {"ill": "no", "where": "north"}, lambda bits, i=i: (i << bits) // 64)  # type: ignore[misc]
+        found = rehearse(
+            document, {"ill": "no", "where": "north"}, lambda bits, i=i: (i << bits) // 64
+        )  # type: ignore[misc]
         told[json.loads(found.report)["y"][0]] += 1
     for y in range(2):
         assert abs(told[y] - 64 * mechanism.probability(y, 0)) <= 1  # type: ignore[arg-type]
@@ -109,12 +115,21 @@ def test_the_draw_is_the_mechanism_s_own() -> None:
 def test_a_rehearsal_keeps_nothing(site: Site) -> None:
     before = site.services.intake.refusals(site.survey), site.services.log.audit(site.survey)
     definition = site.services.surveys.draft(site.survey)
-    rehearse(drafted(definition, NOW, HERE), {"smokes": "yes", "drinks": "never", "region": "north"})
-    assert (site.services.intake.refusals(site.survey), site.services.log.audit(site.survey)) == before
+    rehearse(
+        drafted(definition, NOW, HERE), {"smokes": "yes", "drinks": "never", "region": "north"}
+    )
+    assert (
+        site.services.intake.refusals(site.survey),
+        site.services.log.audit(site.survey),
+    ) == before
 
 
-@pytest.mark.parametrize("answers", [{}, {"ill": "yes"}, {"ill": "perhaps", "where": "north"}, {"where": "north"}])
-def test_a_question_without_an_answer_is_named_and_the_answer_not_repeated(answers: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "answers", [{}, {"ill": "yes"}, {"ill": "perhaps", "where": "north"}, {"where": "north"}]
+)
+def test_a_question_without_an_answer_is_named_and_the_answer_not_repeated(
+    answers: dict[str, str],
+) -> None:
     with pytest.raises(InvalidInput) as refused:
         rehearse(drafted(parse_value(draft()), NOW, HERE), answers)
     assert refused.value.field in ("ill", "where")

@@ -17,7 +17,9 @@ from tests.frankly_server.design.test_decoded import exact_variance
 from tests.frankly_server.surveys.samples import value
 
 FILES = Draft202012Validator(
-    json.loads((Path(__file__).parents[3] / "docs" / "survey_file.schema.json").read_text(encoding="utf-8"))
+    json.loads(
+        (Path(__file__).parents[3] / "docs" / "survey_file.schema.json").read_text(encoding="utf-8")
+    )
 )
 HAPPY = ("blocks", 1, "truths")
 BALL = {"around": "prior", "radius": "0.2"}

@@ -18,7 +18,14 @@ from frankly_protocol.clock import FixedClock
 from frankly_protocol.errors import InvalidInput
 from frankly_server.store import Database
 from frankly_server.surveys.outbound import Post, Undelivered
-from frankly_server.surveys.webhooks import DELIVERY, SIGNATURE, WAITS_S, Webhooks, WebhookThread, signature
+from frankly_server.surveys.webhooks import (
+    DELIVERY,
+    SIGNATURE,
+    WAITS_S,
+    Webhooks,
+    WebhookThread,
+    signature,
+)
 
 from tests.frankly_server.web.site import NOW, Site
 
@@ -50,7 +57,9 @@ def hooks(site: Site, ear: Ear, now: datetime = NOW) -> Webhooks:
 def check(secret: str, header: str, body: bytes) -> int:
     """What a receiver does: return when it was signed, if it was."""
     parts = dict(part.split("=") for part in header.split(","))
-    wanted = hmac.new(bytes.fromhex(secret), f"{parts['t']}.".encode() + body, hashlib.sha256).hexdigest()
+    wanted = hmac.new(
+        bytes.fromhex(secret), f"{parts['t']}.".encode() + body, hashlib.sha256
+    ).hexdigest()
     assert hmac.compare_digest(wanted, parts["v1"])
     return int(parts["t"])
 
@@ -102,7 +111,9 @@ def test_tries_are_bounded_and_repeat_the_same_body(site: Site) -> None:
     now = NOW
     for i in range(len(WAITS_S) + 3):
         assert hooks(site, ear, now).run_round() == (1 if i <= len(WAITS_S) else 0)
-        assert hooks(site, ear, now + timedelta(seconds=WAITS_S[min(i, 5)] - 1)).run_round() == 0  # not yet
+        assert (
+            hooks(site, ear, now + timedelta(seconds=WAITS_S[min(i, 5)] - 1)).run_round() == 0
+        )  # not yet
         now += timedelta(seconds=WAITS_S[min(i, 5)])
     assert len(ear.heard) == len(WAITS_S) + 1 == 7
     assert len({body for _, body, _ in ear.heard}) == 1
@@ -191,7 +202,11 @@ def test_the_herald_runs_in_the_background_and_outlives_a_broken_round(site: Sit
 
 
 def test_the_snippet_that_the_page_shows_checks_a_signature() -> None:
-    page = resources.files("frankly_server.web.admin").joinpath("templates", "admin", "webhook.html").read_text("utf-8")
+    page = (
+        resources.files("frankly_server.web.admin")
+        .joinpath("templates", "admin", "webhook.html")
+        .read_text("utf-8")
+    )
     code = html.unescape(re.findall(r"<pre data-copy>(import.*?)</pre>", page, re.DOTALL)[0])
     names: dict[str, Any] = {}
     exec(code, names)  # what receivers paste

@@ -30,13 +30,21 @@ def test_machines_get_nats_and_people_factors() -> None:
 
 @pytest.mark.parametrize(
     ("cost", "words"),
-    [(None, "costs all of a device's budget"), (Fraction(20), "costs 2.9958 nats of a device's budget, 5 nats unless")],
+    [
+        (None, "costs all of a device's budget"),
+        (Fraction(20), "costs 2.9958 nats of a device's budget, 5 nats unless"),
+    ],
 )
 def test_the_cost_is_told_in_words(cost: Fraction | None, words: str) -> None:
     assert words in cost_words(level(THIRD, cost))
 
 
-FACTORS = [(Fraction(1), "1.00"), (Fraction(100001, 100000), "1.01"), (Fraction(3013, 100), "30.13"), (None, "∞")]
+FACTORS = [
+    (Fraction(1), "1.00"),
+    (Fraction(100001, 100000), "1.01"),
+    (Fraction(3013, 100), "30.13"),
+    (None, "∞"),
+]
 
 
 @pytest.mark.parametrize(("ratio", "shown"), FACTORS)

@@ -18,7 +18,9 @@ def test_publishing_says_what_can_be_estimated_and_what_cannot(
     tmp_path: Path, sqlite_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     block = SURVEY[SURVEY.index(b"  - id: drinks") : SURVEY.index(b"strata:")]
-    merged = block.replace(b"grr", b"optimal\n    objective: information\n    accept_unidentifiable: true")
+    merged = block.replace(
+        b"grr", b"optimal\n    objective: information\n    accept_unidentifiable: true"
+    )
     site = make_site(tmp_path, sqlite_url, SURVEY.replace(block, merged + PRIOR))
     told = site.services.surveys.publish("habits")
     smokes, drinks = told.blocks
@@ -29,7 +31,9 @@ def test_publishing_says_what_can_be_estimated_and_what_cannot(
     shown = " ".join(capsys.readouterr().out.split())
     assert "In drinks, no number of reports tells apart: weekly against never." in shown
     assert "In smokes" not in shown
-    assert json.loads(json.dumps(command._published(told)))["blocks"][1]["untold"] == ["weekly against never"]
+    assert json.loads(json.dumps(command._published(told)))["blocks"][1]["untold"] == [
+        "weekly against never"
+    ]
     site.services.close()
 
 
@@ -37,7 +41,10 @@ def test_publishing_says_what_the_prior_costs_if_choices_are_equally_common(
     tmp_path: Path, sqlite_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     block = SURVEY[SURVEY.index(b"  - id: drinks") : SURVEY.index(b"strata:")]
-    skewed = block.replace(b"grr", b"optimal") + b"    prior: {joint: [[980, 10, 10]], source: made up}\n"
+    skewed = (
+        block.replace(b"grr", b"optimal")
+        + b"    prior: {joint: [[980, 10, 10]], source: made up}\n"
+    )
     site = make_site(tmp_path, sqlite_url, SURVEY.replace(block, skewed))
     told = site.services.surveys.publish("habits")
     smokes, drinks = told.blocks

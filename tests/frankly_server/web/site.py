@@ -54,7 +54,11 @@ class Site:
     def at(self, now: datetime) -> "Site":
         """Return the same survey, seen by a server whose clock says `now`."""
         services = Services.open(self.settings, FixedClock(now))
-        return replace(self, services=services, client=create_app(self.settings, services=services).test_client())
+        return replace(
+            self,
+            services=services,
+            client=create_app(self.settings, services=services).test_client(),
+        )
 
     def report(self, number: int = 1, **changes: Any) -> dict[str, Any]:
         """Return a valid report, with some fields replaced."""
@@ -67,13 +71,17 @@ class Site:
         n = 0
         with self.services.database.transaction("release") as tx:
             for row in tx.documents.versions(self.survey):
-                n += tx.releases.release(self.survey, row.digest, 1, "2026-06-02T00:00:00Z", is_over=False)
+                n += tx.releases.release(
+                    self.survey, row.digest, 1, "2026-06-02T00:00:00Z", is_over=False
+                )
         return n
 
     def send(self, report: Any, **options: Any) -> Any:
         """POST a report given as JSON value or as bytes."""
         data = report if isinstance(report, bytes) else json.dumps(report).encode()
-        return self.client.post(self.reports_path, data=data, **{"content_type": "application/json", **options})
+        return self.client.post(
+            self.reports_path, data=data, **{"content_type": "application/json", **options}
+        )
 
     def estimates(self, query: str = "", key: str | None = None) -> Any:
         """GET the estimates with the analyst's key."""

@@ -20,13 +20,32 @@ def post(site: Site, value: Any) -> Any:
 def test_each_report_gets_its_own_result(fresh_site: Site) -> None:
     site = fresh_site
     site.send(site.report(1))
-    reports = [site.report(1), site.report(2), site.report(3, y=[9, 9]), site.report(2), site.report(1, y=[0, 0]), 7]
+    reports = [
+        site.report(1),
+        site.report(2),
+        site.report(3, y=[9, 9]),
+        site.report(2),
+        site.report(1, y=[0, 0]),
+        7,
+    ]
     answer = post(site, {"reports": reports})
     assert answer.status_code == 200
-    results = [result.get("problem", result).get("code", result["status"]) for result in answer.json["results"]]
-    assert results == ["duplicate", "accepted", "symbol_unknown", "duplicate", "id_conflict", "json_invalid"]
+    results = [
+        result.get("problem", result).get("code", result["status"])
+        for result in answer.json["results"]
+    ]
+    assert results == [
+        "duplicate",
+        "accepted",
+        "symbol_unknown",
+        "duplicate",
+        "id_conflict",
+        "json_invalid",
+    ]
     assert answer.json["results"][2]["problem"]["field"] == "y[0]"
-    assert post(site, {"reports": [site.report(2)]}).json["results"] == [{"status": "duplicate", "id": f"{2:032x}"}]
+    assert post(site, {"reports": [site.report(2)]}).json["results"] == [
+        {"status": "duplicate", "id": f"{2:032x}"}
+    ]
 
 
 # each: body, status, code
@@ -54,5 +73,7 @@ def test_a_bad_batch_is_refused_whole(site: Site, name: str) -> None:
 def test_a_batch_for_an_unknown_survey(site: Site) -> None:
     data = json.dumps({"reports": [site.report(5)]})
     check_problem(
-        site.client.post(f"/v1/surveys/{'0' * 32}/reports", data=data, content_type=BATCH), 404, "survey_unknown"
+        site.client.post(f"/v1/surveys/{'0' * 32}/reports", data=data, content_type=BATCH),
+        404,
+        "survey_unknown",
     )

@@ -28,8 +28,13 @@ def published(site: Site) -> bytes:
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "POST", "DELETE"])
 def test_no_method_changes_a_document(fresh_site: Site, method: str) -> None:
     before = published(fresh_site)
-    for path in (fresh_site.document_path, f"{fresh_site.document_path}?digest={fresh_site.digest}"):
-        check_problem(fresh_site.client.open(path, method=method, data=b"{}"), 405, "method_not_allowed")
+    for path in (
+        fresh_site.document_path,
+        f"{fresh_site.document_path}?digest={fresh_site.digest}",
+    ):
+        check_problem(
+            fresh_site.client.open(path, method=method, data=b"{}"), 405, "method_not_allowed"
+        )
     assert published(fresh_site) == before
 
 
@@ -41,9 +46,13 @@ def test_another_mechanism_is_another_version_and_the_old_one_goes_on(fresh_site
     made = site.services.surveys.publish("habits")
     assert (made.version, made.digest == site.digest) == (2, False)
     assert published(site) == before
-    newest = SurveyDocument.parse(Envelope.from_bytes(site.client.get(site.document_path).data, SURVEY_TYPE).payload)
+    newest = SurveyDocument.parse(
+        Envelope.from_bytes(site.client.get(site.document_path).data, SURVEY_TYPE).payload
+    )
     assert (newest.digest, newest.version, newest.prev) == (made.digest, 2, site.digest)
-    assert site.send(site.report(1)).json["status"] == "accepted"  # under the version that was answered
+    assert (
+        site.send(site.report(1)).json["status"] == "accepted"
+    )  # under the version that was answered
 
 
 def test_two_who_publish_at_once_make_one_version(fresh_site: Site) -> None:
@@ -87,7 +96,11 @@ def test_the_page_says_409_where_a_change_would_touch_what_runs(own_office: Offi
     assert send(client, f"/admin/surveys/{office.survey}/move", move="archive").status_code == 303
     assert send(client, f"/admin/surveys/{office.survey}/move", move="resume").status_code == 409
     changed = send(
-        client, f"/admin/surveys/{office.survey}/protection", block="smokes", epsilon="0.5", mechanism="warner"
+        client,
+        f"/admin/surveys/{office.survey}/protection",
+        block="smokes",
+        epsilon="0.5",
+        mechanism="warner",
     )
     assert changed.status_code in (303, 409, 422)
     assert office.services.surveys.envelope(office.survey) == before
@@ -103,7 +116,9 @@ def test_the_three_closed_doors_of_the_api(site: Site) -> None:
     check_problem(site.estimates(key=revoked), 401, "unauthenticated")
     foreign = access.create("admin", "other", "other")
     theirs = check_problem(site.estimates(key=foreign), 404, "survey_unknown")
-    nowhere = site.client.get(f"/v1/surveys/{'0' * 32}/estimates", headers={"Authorization": f"Bearer {foreign}"})
+    nowhere = site.client.get(
+        f"/v1/surveys/{'0' * 32}/estimates", headers={"Authorization": f"Bearer {foreign}"}
+    )
     assert check_problem(nowhere, 404, "survey_unknown") == theirs
 
 
@@ -119,11 +134,16 @@ def test_an_analyst_opens_no_form_of_an_admin(own_office: Office) -> None:
         "/admin/keys",
         "/admin/people",
     ):
-        assert send(client, path, title="Mine", move="close", role="admin", label="x").status_code == 403, path
+        assert (
+            send(client, path, title="Mine", move="close", role="admin", label="x").status_code
+            == 403
+        ), path
     assert office.services.surveys.draft(office.survey) == drafts
     assert office.services.lifecycle.standing(office.survey).state == "open"
     owner = office.services.accounts.sign_in("owner@example.org", "correct horse battery").person
-    analyst = next(row for row in office.services.accounts.list("main") if row.email == "analyst@example.org")
+    analyst = next(
+        row for row in office.services.accounts.list("main") if row.email == "analyst@example.org"
+    )
     assert client.get(here).status_code == 200
     office.services.accounts.disable(owner, analyst.id)
     assert client.get(here).status_code == 303  # at once, to the door

@@ -37,7 +37,14 @@ def block(name: str, *choices: int, **options: Any) -> str:
 
 
 ROBUST = {"order": "2", "n": 2000, "beta": "0.05"}
-PAIRS = {"prior": {"joint": [[60, 150], [90, 20]], "secret": "ill", "secrets": ["no", "yes"], "source": "a table"}}
+PAIRS = {
+    "prior": {
+        "joint": [[60, 150], [90, 20]],
+        "secret": "ill",
+        "secrets": ["no", "yes"],
+        "source": "a table",
+    }
+}
 BLOCKS = (
     SMOKES,
     block("set", 4, notion="ldp", epsilon="0.5", mechanism="oue"),
@@ -53,7 +60,9 @@ def invited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     home = tmp_path_factory.mktemp("invited")
     file = habits(*BLOCKS, budget="4", window=WINDOW, strata="tokens: {kind: invite}\n")
     made = make_site(home, f"sqlite:///{home / 'frankly.db'}", file)
-    made.services.surveys.apply(made.services.surveys.parse_definition(SURVEY.replace(b"habits", b"other")))
+    made.services.surveys.apply(
+        made.services.surveys.parse_definition(SURVEY.replace(b"habits", b"other"))
+    )
     yield made
     made.services.close()
 
@@ -71,7 +80,9 @@ def fits(spec: dict[str, Any], report: Any) -> bool:
 
 def drawn(site: Site, seed: int) -> list[Any]:
     """A symbol of every block, as the kinds write them."""
-    mechanisms = [block.mechanism for block in site.services.surveys.versions(site.survey)[0].blocks]
+    mechanisms = [
+        block.mechanism for block in site.services.surveys.versions(site.survey)[0].blocks
+    ]
     assert {mechanism.kind for mechanism in mechanisms} == set(KINDS)
     source = Random(seed)
     return [one.symbol_json(source.choice(list(one.symbols()))) for one in mechanisms]
@@ -86,7 +97,9 @@ def sent(site: Site, spec: dict[str, Any], report: Any) -> Any:
     return answer
 
 
-def test_symbols_of_every_kind_and_tokens_have_the_declared_shape(invited: Site, spec: dict[str, Any]) -> None:
+def test_symbols_of_every_kind_and_tokens_have_the_declared_shape(
+    invited: Site, spec: dict[str, Any]
+) -> None:
     tokens = invited.services.invites.make("habits", 30)
     for seed, token in enumerate(tokens):
         report = invited.report(seed, y=drawn(invited, seed), strata={}, token=token)
@@ -107,14 +120,20 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused_for_its_token_is_declared(name: str, invited: Site, spec: dict[str, Any]) -> None:
+def test_what_is_refused_for_its_token_is_declared(
+    name: str, invited: Site, spec: dict[str, Any]
+) -> None:
     token, status, code = REFUSED[name]
     if token in ("FOREIGN", "SPENT"):
         (token,) = invited.services.invites.make("other" if token == "FOREIGN" else "habits", 1)
         sent(invited, spec, invited.report(1000, y=drawn(invited, 1000), strata={}, token=token))
     report = invited.report(1001, y=drawn(invited, 1001), strata={}, token=token)
     answer = sent(invited, spec, report)
-    assert (answer.status_code, answer.json["code"], answer.json["field"]) == (status, code, "token")
+    assert (answer.status_code, answer.json["code"], answer.json["field"]) == (
+        status,
+        code,
+        "token",
+    )
     batch = invited.send({"reports": [report]}, content_type=BATCH)
     check(spec, PATH, "POST", batch)
     assert batch.json["results"][0]["problem"]["code"] == code
@@ -129,7 +148,10 @@ def test_no_report_with_an_invitation_finds_a_fault(
     sent(invited, spec, invited.report(2000, y=drawn(invited, 2000), strata={}, token=spent))
     told: Counter[str] = Counter()
     near = st.lists(
-        st.integers(-1, 6) | st.sampled_from(["0", "3", "3f", "F", ""]) | st.lists(st.integers(0, 2)), max_size=5
+        st.integers(-1, 6)
+        | st.sampled_from(["0", "3", "3f", "F", ""])
+        | st.lists(st.integers(0, 2)),
+        max_size=5,
     )
 
     @settings(max_examples=5_000 if request.config.getoption("--full") else 250, deadline=None, database=None,
@@ -158,4 +180,11 @@ def test_no_report_with_an_invitation_finds_a_fault(
         told[answer.json.get("code") or answer.json["status"]] += 1
 
     run()
-    assert {"accepted", "token_foreign", "token_spent", "token_invalid", "y_type", "symbol_unknown"} <= set(told)
+    assert {
+        "accepted",
+        "token_foreign",
+        "token_spent",
+        "token_invalid",
+        "y_type",
+        "symbol_unknown",
+    } <= set(told)

@@ -10,7 +10,9 @@ from tests.frankly_server.web.site import Site
 
 
 def ask(site: Site, key: str, query: str = "", **headers: str) -> Any:
-    sent = {"Authorization": f"Bearer {key}"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    sent = {"Authorization": f"Bearer {key}"} | {
+        name.replace("_", "-"): value for name, value in headers.items()
+    }
     return site.client.get(site.estimates_path + query, headers=sent)
 
 
@@ -36,8 +38,12 @@ def test_the_same_estimates_are_sent_once_until_a_release(fresh_site: Site) -> N
     assert (later.status_code, later.headers["ETag"] == tag) == (200, False)
 
 
-@pytest.mark.parametrize("header", ["If_Match", "If_Range", "If_Modified_Since", "If_Unmodified_Since", "Range"])
-@pytest.mark.parametrize("value", ["*", '"x"', "Mon, 01 Jan 2001 00:00:00 GMT", "bytes=0-1", "\xe9"])
+@pytest.mark.parametrize(
+    "header", ["If_Match", "If_Range", "If_Modified_Since", "If_Unmodified_Since", "Range"]
+)
+@pytest.mark.parametrize(
+    "value", ["*", '"x"', "Mon, 01 Jan 2001 00:00:00 GMT", "bytes=0-1", "\xe9"]
+)
 def test_no_other_condition_means_anything(site: Site, header: str, value: str) -> None:
     plain = ask(site, site.analyst_key)
     conditional = ask(site, site.analyst_key, **{header: value})

@@ -13,7 +13,9 @@ from tests.frankly_server.web.test_openapi import check_declared
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 PLAN_FIELDS = (
@@ -39,16 +41,34 @@ BODIES = st.one_of(
 CONTENT_TYPES = st.sampled_from(
     ["application/json"] * 6
     + ["application/vnd.frankly.batch+json"] * 3
-    + ["application/json; charset=utf-8", "text/plain", "", "application/json; charset=x", ";;;", "a/b; charset*=''"]
+    + [
+        "application/json; charset=utf-8",
+        "text/plain",
+        "",
+        "application/json; charset=x",
+        ";;;",
+        "a/b; charset*=''",
+    ]
 )
 HEADERS = st.dictionaries(
-    st.sampled_from(["Accept", "If-None-Match", "Range", "Expect", "X-Forwarded-For", "Content-Encoding", "Cookie"]),
+    st.sampled_from(
+        [
+            "Accept",
+            "If-None-Match",
+            "Range",
+            "Expect",
+            "X-Forwarded-For",
+            "Content-Encoding",
+            "Cookie",
+        ]
+    ),
     st.text(st.characters(min_codepoint=33, max_codepoint=255), max_size=20),
     max_size=3,
 )
 QUERY = st.lists(
     st.tuples(
-        st.sampled_from(["level", "census", "digest", "simultaneous"]) | st.text(max_size=8), st.text(max_size=12)
+        st.sampled_from(["level", "census", "digest", "simultaneous"]) | st.text(max_size=8),
+        st.text(max_size=12),
     ),
     max_size=4,
 )
@@ -72,11 +92,21 @@ def test_no_request_for_something_finds_a_fault(
     paths = sorted(path for path, found in spec["paths"].items() if "get" in found)
     known_parts = {"survey_id": site.survey, "digest": site.digest, "name": "index.js"}
 
-    @settings(max_examples=examples(request, 250, 20_000), deadline=None, suppress_health_check=list(HealthCheck))
-    @given(
-        path=st.sampled_from(paths), part=ID, query=QUERY, headers=HEADERS, key=st.sampled_from(["", "analyst", "x"])
+    @settings(
+        max_examples=examples(request, 250, 20_000),
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
     )
-    def run(path: str, part: str, query: list[tuple[str, str]], headers: dict[str, str], key: str) -> None:
+    @given(
+        path=st.sampled_from(paths),
+        part=ID,
+        query=QUERY,
+        headers=HEADERS,
+        key=st.sampled_from(["", "analyst", "x"]),
+    )
+    def run(
+        path: str, part: str, query: list[tuple[str, str]], headers: dict[str, str], key: str
+    ) -> None:
         known = {"analyst": site.analyst_key}.get(key, key)
         sent = headers | ({"Authorization": f"Bearer {known}"} if key else {})
         filled = path
@@ -88,27 +118,47 @@ def test_no_request_for_something_finds_a_fault(
     run()
 
 
-def test_no_other_body_finds_a_fault(request: pytest.FixtureRequest, site: Site, spec: dict[str, Any]) -> None:
+def test_no_other_body_finds_a_fault(
+    request: pytest.FixtureRequest, site: Site, spec: dict[str, Any]
+) -> None:
     """Plans and cosignatures: garbage, and JSON that comes near to what is asked for."""
     plans = st.fixed_dictionaries({}, optional=dict.fromkeys(PLAN_FIELDS, JSON_VALUES))
 
-    @settings(max_examples=examples(request, 150, 5_000), deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=examples(request, 150, 5_000),
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(path=st.sampled_from(["/v1/plan", "/v1/log/cosignatures"]), body=BODIES | plans, content_type=CONTENT_TYPES,
            headers=HEADERS)  # fmt: skip
     def run(path: str, body: Any, content_type: str, headers: dict[str, str]) -> None:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        kind = "text/plain" if path.endswith("cosignatures") and content_type == "application/json" else content_type
+        kind = (
+            "text/plain"
+            if path.endswith("cosignatures") and content_type == "application/json"
+            else content_type
+        )
         sent = headers | {"Authorization": f"Bearer {site.analyst_key}"}
-        check(spec, path, "POST", site.client.post(path, data=data, content_type=kind, headers=sent))
+        check(
+            spec, path, "POST", site.client.post(path, data=data, content_type=kind, headers=sent)
+        )
 
     run()
 
 
-def test_no_report_finds_a_fault(request: pytest.FixtureRequest, site: Site, spec: dict[str, Any]) -> None:
-    @settings(max_examples=examples(request, 350, 30_000), deadline=None, suppress_health_check=list(HealthCheck))
+def test_no_report_finds_a_fault(
+    request: pytest.FixtureRequest, site: Site, spec: dict[str, Any]
+) -> None:
+    @settings(
+        max_examples=examples(request, 350, 30_000),
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(survey=ID, body=BODIES, content_type=CONTENT_TYPES, headers=HEADERS)
     def run(survey: str, body: Any, content_type: str, headers: dict[str, str]) -> None:
-        if isinstance(body, dict):  # a valid report with some fields replaced, or those fields alone
+        if isinstance(
+            body, dict
+        ):  # a valid report with some fields replaced, or those fields alone
             body = json.dumps(site.report(1) | body["base"] if "base" in body else body).encode()
         if "batch" in content_type:
             body = b'{"reports":[' + body + b"]}"

@@ -31,7 +31,9 @@ LEFT_OUT = {"/admin/sign-out"}
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def office(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
+def office(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Office]:
     """An office on each kind of database; forms that are right by chance may change it."""
     postgres = request.getfixturevalue("postgres") if request.param == "postgresql" else None
     url = postgres.create() if postgres else None
@@ -57,7 +59,9 @@ def field_names(root: Path) -> list[str]:
     folder = root / "server" / "frankly_server" / "web" / "admin" / "templates"
     text = "".join(path.read_text() for path in sorted(folder.rglob("*.html")))
     found = (
-        set(re.findall(r'name="(\w+)"', text)) | set(re.findall(r"[?&](\w+)=", text)) | {"before", "target", "block"}
+        set(re.findall(r'name="(\w+)"', text))
+        | set(re.findall(r"[?&](\w+)=", text))
+        | {"before", "target", "block"}
     )
     assert len(found) > 20
     return sorted(found - {"csrf"})
@@ -66,15 +70,27 @@ def field_names(root: Path) -> list[str]:
 def offered(root: Path) -> list[str]:
     """Values that the forms offer."""
     folder = root / "server" / "frankly_server" / "web" / "admin" / "templates"
-    return sorted({v for path in folder.rglob("*.html") for v in re.findall(r'value="([\w.-]+)"', path.read_text())})
+    return sorted(
+        {
+            v
+            for path in folder.rglob("*.html")
+            for v in re.findall(r'value="([\w.-]+)"', path.read_text())
+        }
+    )
 
 
 def address(rule: Rule, parts: dict[str, str]) -> str:
     """Fill a rule's parts: those that exist, or what was made up."""
-    return re.sub(r"<(?:\w+:)?(\w+)>", lambda found: quote(parts[found[1]].encode("utf-8", "surrogatepass")), rule.rule)
+    return re.sub(
+        r"<(?:\w+:)?(\w+)>",
+        lambda found: quote(parts[found[1]].encode("utf-8", "surrogatepass")),
+        rule.rule,
+    )
 
 
-def body(draw_fields: list[tuple[str, str]], upload: bytes | None, kind: str, csrf: str) -> dict[str, Any]:
+def body(
+    draw_fields: list[tuple[str, str]], upload: bytes | None, kind: str, csrf: str
+) -> dict[str, Any]:
     """Options of a POST: a form in either encoding, or bytes that are none."""
     if kind == "bytes":
         return {"data": upload or b"\x00", "content_type": "multipart/form-data; boundary=x"}
@@ -95,7 +111,12 @@ def signed_in(office: Office) -> FlaskClient:
 
 def test_no_page_finds_a_fault(office: Office, root: Path, full: bool) -> None:
     every = pages(office)
-    assert {rule.rule for _, rule in every} >= {"/s/<survey_id>", "/sdk/v1/<name>", "/admin/people", "/admin/keys"}
+    assert {rule.rule for _, rule in every} >= {
+        "/s/<survey_id>",
+        "/sdk/v1/<name>",
+        "/admin/people",
+        "/admin/keys",
+    }
     known = {"survey_id": office.survey, "job_id": office.job, "prefix": office.key, "account_id": office.account,
              "version": "1", "question_id": "smokes", "digest": "0" * 16, "name": "index.js"}  # fmt: skip
     names = field_names(root)
@@ -104,15 +125,22 @@ def test_no_page_finds_a_fault(office: Office, root: Path, full: bool) -> None:
     codes: Counter[int] = Counter()
 
     @settings(
-        max_examples=15_000 if full else 120, deadline=None, suppress_health_check=list(HealthCheck), database=None
+        max_examples=15_000 if full else 120,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        database=None,
     )
     @given(
         page=st.sampled_from(every),
         exists=st.booleans(),
         part=TEXT.filter(bool),
         query=st.lists(st.tuples(st.sampled_from(names), TEXT), max_size=3),
-        fields=st.lists(st.tuples(st.sampled_from(names), TEXT | st.sampled_from(offered(root))), max_size=8),
-        upload=st.none() | st.binary(max_size=60) | st.sampled_from([b"cheated,no,yes\na,1,2\nb,3,4\n", b"\xff\xfe"]),
+        fields=st.lists(
+            st.tuples(st.sampled_from(names), TEXT | st.sampled_from(offered(root))), max_size=8
+        ),
+        upload=st.none()
+        | st.binary(max_size=60)
+        | st.sampled_from([b"cheated,no,yes\na,1,2\nb,3,4\n", b"\xff\xfe"]),
         kind=st.sampled_from(["multipart"] * 4 + ["urlencoded"] * 3 + ["bytes", "json"]),
     )
     def run(
@@ -172,22 +200,34 @@ def test_no_form_of_any_page_is_taken_without_its_token(office: Office, value: s
 def test_fields_that_a_form_does_not_have_are_not_taken(office: Office) -> None:
     """An owner cannot put a colleague into another organisation, give a password, an id or a scope by naming it."""
     client = signed_in(office)
-    more = {"organisation": "other", "password": PASSWORD, "id": "0" * 32, "disabled": "", "failures": "0"}
+    more = {
+        "organisation": "other",
+        "password": PASSWORD,
+        "id": "0" * 32,
+        "disabled": "",
+        "failures": "0",
+    }
     answer = send(client, "/admin/people", email="mass@example.org", role="viewer", **more)
     assert answer.status_code == 201
     made = {row.email: row for row in office.services.accounts.list("main")}
     assert "mass@example.org" in made
     assert "mass@example.org" not in {row.email for row in office.services.accounts.list("other")}
     assert made["mass@example.org"].id != "0" * 32
-    refused = send(office.app.test_client(), "/admin/sign-in", email="mass@example.org", password=PASSWORD)
+    refused = send(
+        office.app.test_client(), "/admin/sign-in", email="mass@example.org", password=PASSWORD
+    )
     assert refused.status_code == 401
-    answer = send(client, "/admin/keys", label="mass", role="analyst", organisation="other", prefix="AAAAAAAA")
+    answer = send(
+        client, "/admin/keys", label="mass", role="analyst", organisation="other", prefix="AAAAAAAA"
+    )
     assert answer.status_code == 201
     [key] = [row for row in office.services.access.list() if row.label == "mass"]
     assert (key.organisation, key.prefix == "AAAAAAAA", key.surveys) == ("main", False, ())
 
 
-@pytest.mark.parametrize("survey", ["x", "../../etc/passwd", "0" * 31, "AB" * 16, "0" * 32, "\u0663" * 32])
+@pytest.mark.parametrize(
+    "survey", ["x", "../../etc/passwd", "0" * 31, "AB" * 16, "0" * 32, "\u0663" * 32]
+)
 def test_a_key_for_a_survey_that_cannot_be_is_refused(office: Office, survey: str) -> None:
     answer = send(signed_in(office), "/admin/keys", label="odd", role="analyst", survey=survey)
     assert answer.status_code == 404

@@ -59,7 +59,10 @@ def test_refused_reports_take_nothing_from_honest_ones(site: Site, hand: Hand) -
     client = limited(site, survey_rate_per_s=0.1)  # one in 10 s
     for _ in range(20):
         assert client.post(site.reports_path, json=site.report(300, y=[9, 9])).status_code == 422
-        assert client.post(site.reports_path, data=b"{", content_type="application/json").status_code == 400
+        assert (
+            client.post(site.reports_path, data=b"{", content_type="application/json").status_code
+            == 400
+        )
     assert client.post(site.reports_path, json=site.report(300)).status_code == 201
     assert client.post(site.reports_path, json=site.report(301)).status_code == 429
 
@@ -67,10 +70,15 @@ def test_refused_reports_take_nothing_from_honest_ones(site: Site, hand: Hand) -
 def test_the_sender_s_address_makes_no_difference(site: Site, hand: Hand) -> None:
     client = limited(site, survey_rate_per_s=0.2)  # two in 10 s, from wherever
     statuses = []
-    for number, address in enumerate(("198.51.100.1", "198.51.100.2", "198.51.100.3", "198.51.100.1")):
+    for number, address in enumerate(
+        ("198.51.100.1", "198.51.100.2", "198.51.100.3", "198.51.100.1")
+    ):
         headers = {"X-Forwarded-For": address}
         answer = client.post(
-            site.reports_path, json=site.report(400 + number), headers=headers, environ_base={"REMOTE_ADDR": address}
+            site.reports_path,
+            json=site.report(400 + number),
+            headers=headers,
+            environ_base={"REMOTE_ADDR": address},
         )
         statuses.append(answer.status_code)
     assert statuses == [201, 201, 429, 429]
@@ -84,7 +92,11 @@ def test_each_key_has_its_own_limit_and_is_told_what_is_left(site: Site, hand: H
 
     told = [ask(site.analyst_key) for _ in range(3)]
     assert [answer.status_code for answer in told] == [200, 200, 429]
-    assert [answer.headers["RateLimit"] for answer in told] == ['"key";r=1;t=0', '"key";r=0;t=5', '"key";r=0;t=5']
+    assert [answer.headers["RateLimit"] for answer in told] == [
+        '"key";r=1;t=0',
+        '"key";r=0;t=5',
+        '"key";r=0;t=5',
+    ]
     assert ask(site.admin_key).status_code == 200
     refused = ask("frankly_live_" + "A" * 43)
     assert refused.status_code == 401
@@ -94,7 +106,9 @@ def test_each_key_has_its_own_limit_and_is_told_what_is_left(site: Site, hand: H
 def test_a_429_is_counted(site: Site, hand: Hand) -> None:
     token = "t" * 32
     settings = site.settings.model_copy(update={"survey_rate_per_s": 0.1})
-    settings = settings.model_copy(update={"metrics_token": type(site.settings.database_url)(token)})
+    settings = settings.model_copy(
+        update={"metrics_token": type(site.settings.database_url)(token)}
+    )
     client = create_app(settings, services=site.services).test_client()
     for number in range(500, 503):
         client.post(site.reports_path, json=site.report(number))

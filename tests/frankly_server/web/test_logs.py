@@ -28,7 +28,9 @@ def lines() -> Iterator[io.StringIO]:
 
 def ask(site: Site, method: str, path: str, **options: Any) -> Any:
     where = path.replace("S/", f"/v1/surveys/{site.survey}/")
-    return site.client.open(where, method=method, headers=HEADERS, environ_base={"REMOTE_ADDR": ADDRESS}, **options)
+    return site.client.open(
+        where, method=method, headers=HEADERS, environ_base={"REMOTE_ADDR": ADDRESS}, **options
+    )
 
 
 REQUESTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -41,7 +43,11 @@ REQUESTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("GET", "S/estimates", {}),
     (CANARY.upper(), "/health", {}),
     ("POST", "S/reports", {"data": CANARY, "content_type": "application/json"}),
-    ("POST", "S/reports", {"data": json.dumps({CANARY: CANARY}), "content_type": "application/json"}),
+    (
+        "POST",
+        "S/reports",
+        {"data": json.dumps({CANARY: CANARY}), "content_type": "application/json"},
+    ),
     ("POST", "S/reports", {"data": CANARY, "content_type": f"text/{CANARY}"}),
     ("POST", "S/reports", {"data": CANARY * 100_000, "content_type": "application/json"}),
 )
@@ -50,10 +56,14 @@ REQUESTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 def test_no_canary_reaches_a_log(site: Site, lines: io.StringIO) -> None:
     for method, path, options in REQUESTS:
         ask(site, method, path, **options)
-    accepted = ask(site, "POST", "S/reports", json=site.report(0xCA11A12), content_type="application/json")
+    accepted = ask(
+        site, "POST", "S/reports", json=site.report(0xCA11A12), content_type="application/json"
+    )
     assert accepted.status_code == 201
     written = lines.getvalue()
-    assert len(written.splitlines()) == len(REQUESTS)  # none of the accepted one: its time would be that of an answer
+    assert len(written.splitlines()) == len(
+        REQUESTS
+    )  # none of the accepted one: its time would be that of an answer
     for secret in (CANARY, CANARY.upper(), ADDRESS, site.survey, site.digest, "ca11a12"):
         assert secret not in written
     for line in map(json.loads, written.splitlines()):
@@ -68,7 +78,12 @@ def test_a_fault_is_logged_by_kind_and_place_only(
         raise RuntimeError(CANARY)
 
     monkeypatch.setattr(site.services.intake, "accept", broken)
-    assert ask(site, "POST", "S/reports", json=site.report(3), content_type="application/json").status_code == 500
+    assert (
+        ask(
+            site, "POST", "S/reports", json=site.report(3), content_type="application/json"
+        ).status_code
+        == 500
+    )
     (line,) = map(json.loads, lines.getvalue().splitlines())
     assert (line["error"], line["level"], line["code"]) == ("RuntimeError", "error", "internal")
     assert line["where"].startswith("tests.frankly_server.web.test_logs:")
@@ -94,7 +109,8 @@ def test_fields_off_the_list_are_dropped(lines: io.StringIO) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "bucket"), [(0.0, "<=0.001s"), (0.001, "<=0.001s"), (0.02, "<=0.03s"), (10.0, "<=10s"), (99.0, ">10s")]
+    ("seconds", "bucket"),
+    [(0.0, "<=0.001s"), (0.001, "<=0.001s"), (0.02, "<=0.03s"), (10.0, "<=10s"), (99.0, ">10s")],
 )
 def test_durations_are_coarse(seconds: float, bucket: str) -> None:
     assert logs.duration_bucket(seconds) == bucket

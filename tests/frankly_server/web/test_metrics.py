@@ -13,7 +13,9 @@ from tests.frankly_server.web.site import Site
 from tests.frankly_server.web.test_reports import check_problem
 
 TOKEN = "0123456789abcdef0123456789abcdef"
-SAMPLE = re.compile(r'(?P<name>[a-z_]+)(?:\{(?P<labels>(?:[a-z]+="[^"\\\n]*",?)*)\})? (?P<value>[0-9.e+-]+)')
+SAMPLE = re.compile(
+    r'(?P<name>[a-z_]+)(?:\{(?P<labels>(?:[a-z]+="[^"\\\n]*",?)*)\})? (?P<value>[0-9.e+-]+)'
+)
 
 
 @pytest.fixture
@@ -25,7 +27,10 @@ def client(site: Site) -> Any:
 def samples(client: Any) -> dict[tuple[str, str], float]:
     """Read the text format line by line: any line that is no comment must be a sample, and none comes twice."""
     answer = client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
-    assert (answer.status_code, answer.content_type) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    assert (answer.status_code, answer.content_type) == (
+        200,
+        "text/plain; version=0.0.4; charset=utf-8",
+    )
     found: dict[tuple[str, str], float] = {}
     declared = set()
     for line in answer.text.removesuffix("\n").split("\n"):
@@ -34,7 +39,10 @@ def samples(client: Any) -> dict[tuple[str, str], float]:
         elif not line.startswith("# HELP "):
             match = SAMPLE.fullmatch(line)
             assert match, line
-            assert re.sub(r"_(bucket|sum|count)$", "", match["name"]) in declared or match["name"] in declared
+            assert (
+                re.sub(r"_(bucket|sum|count)$", "", match["name"]) in declared
+                or match["name"] in declared
+            )
             key = match["name"], match["labels"] or ""
             assert key not in found
             found[key] = float(match["value"])
@@ -65,14 +73,18 @@ def test_requests_are_counted_by_route_method_and_status(site: Site, client: Any
     assert not [key for key in found if "canary" in str(key) or site.survey in str(key)]
 
 
-@pytest.mark.parametrize("header", [None, "", TOKEN, f"bearer {TOKEN}", f"Bearer {TOKEN}x", "Bearer ", "Bearer \xe9"])
+@pytest.mark.parametrize(
+    "header", [None, "", TOKEN, f"bearer {TOKEN}", f"Bearer {TOKEN}x", "Bearer ", "Bearer \xe9"]
+)
 def test_only_the_token_opens_them(client: Any, header: str | None) -> None:
     answer = client.get("/metrics", headers={} if header is None else {"Authorization": header})
     check_problem(answer, 401, "unauthenticated")
 
 
 def test_without_a_token_there_are_none(site: Site) -> None:
-    check_problem(site.client.get("/metrics", headers={"Authorization": "Bearer None"}), 404, "not_found")
+    check_problem(
+        site.client.get("/metrics", headers={"Authorization": "Bearer None"}), 404, "not_found"
+    )
 
 
 def test_a_database_that_is_away_makes_the_server_unready_not_dead(
@@ -81,11 +93,16 @@ def test_a_database_that_is_away_makes_the_server_unready_not_dead(
     def away(**_: bool) -> None:
         raise StoreUnavailable("start")
 
-    assert [client.get(path).status_code for path in ("/health/live", "/health/ready", "/health")] == [200, 200, 200]
+    assert [
+        client.get(path).status_code for path in ("/health/live", "/health/ready", "/health")
+    ] == [200, 200, 200]
     monkeypatch.setattr(site.services.database, "check", away)
     for path in ("/health/ready", "/health"):
         answer = client.get(path)
         check_problem(answer, 503, "unavailable")
         assert int(answer.headers["Retry-After"]) > 0
     assert client.get("/health/live").json == {"status": "ok"}
-    assert samples(client)["frankly_requests_total", 'route="/health/ready",method="GET",status="503"'] == 1
+    assert (
+        samples(client)["frankly_requests_total", 'route="/health/ready",method="GET",status="503"']
+        == 1
+    )

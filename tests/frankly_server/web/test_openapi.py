@@ -24,7 +24,11 @@ def spec(site: Site) -> dict[str, Any]:
 
 
 def operations(spec: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
-    return {(path, method.upper()): found for path, item in spec["paths"].items() for method, found in item.items()}
+    return {
+        (path, method.upper()): found
+        for path, item in spec["paths"].items()
+        for method, found in item.items()
+    }
 
 
 def references(value: Any) -> list[str]:
@@ -36,7 +40,9 @@ def references(value: Any) -> list[str]:
 
 def test_the_copy_under_docs_is_current(site: Site, root: Path) -> None:
     served = site.client.get("/openapi.json").data
-    assert (root / "docs" / "openapi.json").read_bytes() == served, "save what GET /openapi.json serves under docs/"
+    assert (root / "docs" / "openapi.json").read_bytes() == served, (
+        "save what GET /openapi.json serves under docs/"
+    )
 
 
 def test_every_route_and_method_is_described(site: Site, spec: dict[str, Any]) -> None:
@@ -75,11 +81,15 @@ def test_every_error_is_a_problem_and_names_codes_of_its_status(spec: dict[str, 
                 assert list(answer["content"]) == ["application/problem+json"]
                 codes = re.findall(r"`(\w+)`:", answer["description"])
                 assert codes
-                assert {found.status for code in codes if (found := Problem.from_code(code))} == {int(status)}
+                assert {found.status for code in codes if (found := Problem.from_code(code))} == {
+                    int(status)
+                }
 
 
 def test_what_analysts_ask_needs_a_key(spec: dict[str, Any]) -> None:
-    secured = {path for (path, _), operation in operations(spec).items() if operation.get("security")}
+    secured = {
+        path for (path, _), operation in operations(spec).items() if operation.get("security")
+    }
     assert secured == {"/v1/surveys/{survey_id}/estimates", "/v1/plan"}
     assert spec["components"]["securitySchemes"]["api_key"]["scheme"] == "bearer"
 
@@ -105,13 +115,17 @@ def test_real_answers_have_the_declared_shape(site: Site, spec: dict[str, Any]) 
 def test_a_choice_that_cannot_be_told_has_no_row(tmp_path: Path, sqlite_url: str) -> None:
     """Accepted in writing by the admin; the answer is still of the declared shape, and no number stands for it."""
     block = SURVEY[SURVEY.index(b"  - id: drinks") : SURVEY.index(b"strata:")]
-    merged = block.replace(b"grr", b"optimal\n    objective: information\n    accept_unidentifiable: true")
+    merged = block.replace(
+        b"grr", b"optimal\n    objective: information\n    accept_unidentifiable: true"
+    )
     site = make_site(tmp_path, sqlite_url, SURVEY.replace(block, merged + PRIOR))
     for number in range(20):
         assert site.send(site.report(number, y=[number % 2, number % 2])).status_code == 201
     site.release()
     answer = site.estimates()
-    check_declared(site.client.get("/openapi.json").json, "/v1/surveys/{survey_id}/estimates", "GET", answer)
+    check_declared(
+        site.client.get("/openapi.json").json, "/v1/surveys/{survey_id}/estimates", "GET", answer
+    )
     drinks = answer.json["questions"][1]
     assert (drinks["status"], [row["choice"] for row in drinks["rows"]]) == ("ok", ["daily"])
     assert "not_identifiable" in drinks["rows"][0]["flags"]
@@ -132,4 +146,7 @@ def check_declared(spec: dict[str, Any], path: str, method: str, answer: Any) ->
     if "json" in answer.content_type:
         jsonschema.Draft202012Validator(schema).validate(answer.json)
     if answer.status_code >= 400:
-        assert f"`{answer.json['code']}`:" in declared[str(answer.status_code)]["description"], (path, answer.json)
+        assert f"`{answer.json['code']}`:" in declared[str(answer.status_code)]["description"], (
+            path,
+            answer.json,
+        )

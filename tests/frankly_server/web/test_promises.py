@@ -15,7 +15,14 @@ from tests.frankly_server.web.site import SURVEY, Site
 from tests.frankly_server.web.test_reports import check_problem
 
 # What stays where it is whatever the version: what operators and links point at.
-UNVERSIONED = {"/health", "/health/live", "/health/ready", "/metrics", "/openapi.json", "/s/{survey_id}"}
+UNVERSIONED = {
+    "/health",
+    "/health/live",
+    "/health/ready",
+    "/metrics",
+    "/openapi.json",
+    "/s/{survey_id}",
+}
 # Objects whose fields are the caller's own names, or another standard's.
 OPEN = {"OpenApi", "PlanRequest", "ProblemDetails"}
 
@@ -54,7 +61,9 @@ def test_every_object_that_comes_in_has_listed_fields_only(site: Site) -> None:
     more = site.report(1) | {"survey": site.survey}
     check_problem(site.send(more), 422, "field_unknown")
     data = json.dumps({"reports": [site.report(1)], "role": "admin"})
-    check_problem(site.client.post(site.reports_path, data=data, content_type=batch), 422, "field_unknown")
+    check_problem(
+        site.client.post(site.reports_path, data=data, content_type=batch), 422, "field_unknown"
+    )
     data = json.dumps({"reports": [more]})
     [told] = site.client.post(site.reports_path, data=data, content_type=batch).json["results"]
     assert told["problem"]["code"] == "field_unknown"
@@ -84,7 +93,9 @@ def test_the_log_is_read_page_by_page(site: Site, monkeypatch: pytest.MonkeyPatc
     assert seen == [0, 1, 2, 3, 4]
     assert site.client.get(f"/v1/log/entries?start={10**15}").json == {"size": 5, "entries": []}
     for bad in ("-1", "01", "1e3", "x", "٣", "9" * 20):
-        check_problem(site.client.get("/v1/log/entries", query_string={"start": bad}), 422, "field_type")
+        check_problem(
+            site.client.get("/v1/log/entries", query_string={"start": bad}), 422, "field_type"
+        )
 
 
 def test_the_trail_is_read_page_by_page(office: Office) -> None:
@@ -118,7 +129,14 @@ def test_every_wrong_key_is_compared_once_at_full_length_and_told_the_same(
 
     monkeypatch.setattr(hmac, "compare_digest", watched)
     told = set()
-    for key in ("frankly_live_" + "A" * 43, neighbour, gone, "x", "frankly_live_" + "A" * 44, "x" * 1000):
+    for key in (
+        "frankly_live_" + "A" * 43,
+        neighbour,
+        gone,
+        "x",
+        "frankly_live_" + "A" * 44,
+        "x" * 1000,
+    ):
         compared.clear()
         answer = site.estimates(key=key)
         assert answer.status_code == 401
@@ -131,7 +149,9 @@ def test_forms_alone_need_a_form_token(site: Site) -> None:
     """The API knows no cookie, so nobody's browser can be made to send a report or a plan in their name."""
     client = site.client.application.test_client()
     client.set_cookie("frankly_admin", "A" * 43, path="/")
-    sent = client.post(site.reports_path, json=site.report(77), headers={"Origin": "https://elsewhere.example"})
+    sent = client.post(
+        site.reports_path, json=site.report(77), headers={"Origin": "https://elsewhere.example"}
+    )
     assert sent.status_code == 201
     assert "Set-Cookie" not in sent.headers
     assert client.post("/v1/plan", json={}).status_code == 401  # a cookie is no key

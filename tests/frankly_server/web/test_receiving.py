@@ -97,7 +97,9 @@ def post(data: Any, **options: Any) -> Request:
 def to(path: str, method: str = "POST") -> Request:
     def send(site: Site) -> Any:
         where = path.replace("S", site.survey)
-        return site.client.open(where, method=method, data=json.dumps(site.report(7)), content_type="application/json")
+        return site.client.open(
+            where, method=method, data=json.dumps(site.report(7)), content_type="application/json"
+        )
 
     return send
 
@@ -106,7 +108,9 @@ def compact(number: int, token: str | None = None) -> Request:
     """As our SDKs write it."""
 
     def send(site: Site) -> Any:
-        return site.send(json.dumps(site.report(number, token=token), separators=(",", ":")).encode() + b" " * 30)
+        return site.send(
+            json.dumps(site.report(number, token=token), separators=(",", ":")).encode() + b" " * 30
+        )
 
     return send
 
@@ -125,10 +129,13 @@ PLAIN: dict[str, Request] = {
     "the same again": post({}),
     "as SDKs write it": compact(8),
     "again as SDKs write it": compact(8),
-    "from a page of another origin": post({"id": "a" * 32}, headers={"Origin": "https://pages.example"}),
+    "from a page of another origin": post(
+        {"id": "a" * 32}, headers={"Origin": "https://pages.example"}
+    ),
     "with an empty query": to("/v1/surveys/S/reports?"),
     "with headers that say nothing": post(
-        {"id": "b" * 32}, headers={"Cookie": "a=b", "Authorization": "Bearer x", "If-None-Match": "*", "Expect": "x"}
+        {"id": "b" * 32},
+        headers={"Cookie": "a=b", "Authorization": "Bearer x", "If-None-Match": "*", "Expect": "x"},
     ),
 }
 OTHERS: dict[str, Request] = {
@@ -153,7 +160,8 @@ OTHERS: dict[str, Request] = {
     "PUT": to("/v1/surveys/S/reports", "PUT"),
     "OPTIONS": to("/v1/surveys/S/reports", "OPTIONS"),
     "a preflight": lambda site: site.client.options(
-        site.reports_path, headers={"Origin": "https://p.example", "Access-Control-Request-Method": "POST"}
+        site.reports_path,
+        headers={"Origin": "https://p.example", "Access-Control-Request-Method": "POST"},
     ),
     "shorter than it says": raw(b'{"v":1', "600"),
     "nothing of what it says": raw(b"", "600"),
@@ -228,21 +236,30 @@ class Late:
         (raw(b"", "6", **{"wsgi.input": Late()}), 408),
     ],
 )
-def test_what_fails_is_answered_the_same(ways: tuple[Way, Way], request_: Request, status: int) -> None:
+def test_what_fails_is_answered_the_same(
+    ways: tuple[Way, Way], request_: Request, status: int
+) -> None:
     first, flask = (way.ask(request_) for way in ways)
     assert first == flask
     assert first["status"].startswith(str(status))
     assert "canary" not in str(first["log"])
 
 
-def test_the_limit_is_the_same_and_drawn_on_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_is_the_same_and_drawn_on_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hand, made = Hand(), limits.Limits
     monkeypatch.setattr(limits, "Limits", lambda settings: made(settings, now=hand))
-    found = [Way.make(tmp_path / str(plain), plain=plain, survey_rate_per_s=0.3) for plain in (True, False)]
+    found = [
+        Way.make(tmp_path / str(plain), plain=plain, survey_rate_per_s=0.3)
+        for plain in (True, False)
+    ]
     statuses = []
     for number, seconds in ((0, 0), (1, 0), (1, 0), (2, 0), (2, 3), (2, 4), (2, 0), (2, 0)):
         hand.now += seconds
-        first, flask = (way.ask(lambda site, number=number: site.send(site.report(number))) for way in found)
+        first, flask = (
+            way.ask(lambda site, number=number: site.send(site.report(number))) for way in found
+        )
         assert first == flask
         statuses.append(int(first["status"][:3]))
     assert statuses == [201, 201, 200, 429, 429, 201, 200, 429]
@@ -250,7 +267,9 @@ def test_the_limit_is_the_same_and_drawn_on_once(tmp_path: Path, monkeypatch: py
         way.site.services.close()
 
 
-def test_a_slow_refusal_is_logged_with_all_its_time(ways: tuple[Way, Way], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_refusal_is_logged_with_all_its_time(
+    ways: tuple[Way, Way], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What a request waited for before Flask took over counts."""
     site = ways[0].site
     now = [0.0]

@@ -29,7 +29,12 @@ BAD_FIELDS: dict[str, tuple[dict[str, Any], int, str, str | None]] = {
     "an id that is too short": ({"id": "ab"}, 422, "field_type", "id"),
     "an id with a trailing newline": ({"id": "0" * 32 + "\n"}, 422, "field_type", "id"),
     "an id in Arabic digits": ({"id": "٠" * 32}, 422, "field_type", "id"),
-    "a stratum that is no choice": ({"strata": {"region": CANARY}}, 422, "strata_invalid", "strata.region"),
+    "a stratum that is no choice": (
+        {"strata": {"region": CANARY}},
+        422,
+        "strata_invalid",
+        "strata.region",
+    ),
     "strata missing": ({"strata": {}}, 422, "strata_invalid", "strata"),
     "strata as list": ({"strata": [CANARY]}, 422, "field_type", "strata"),
     "41 a token where none is taken": ({"token": CANARY}, 401, "token_invalid", "token"),
@@ -65,7 +70,11 @@ def check_problem(answer: Any, status: int, code: str) -> dict[str, Any]:
     assert answer.content_type == "application/problem+json"
     problem = Problem.from_code(code)
     assert problem is not None
-    assert (answer.json["type"], answer.json["title"], answer.json["status"]) == (problem.uri, problem.title, status)
+    assert (answer.json["type"], answer.json["title"], answer.json["status"]) == (
+        problem.uri,
+        problem.title,
+        status,
+    )
     assert answer.json["detail"]
     assert CANARY not in answer.text
     return dict(answer.json)
@@ -96,7 +105,9 @@ def test_other_content_types_are_refused(site: Site, content_type: str) -> None:
 
 
 def test_compressed_bodies_are_refused(site: Site) -> None:
-    check_problem(site.send(site.report(7), headers={"Content-Encoding": "gzip"}), 415, "content_type")
+    check_problem(
+        site.send(site.report(7), headers={"Content-Encoding": "gzip"}), 415, "content_type"
+    )
 
 
 def test_a_body_that_ends_early_is_400(site: Site) -> None:
@@ -124,7 +135,9 @@ def test_accepted_once_then_duplicate_then_conflict(fresh_site: Site) -> None:
     assert (again.status_code, again.json) == (200, {"status": "duplicate", "id": f"{1:032x}"})
     assert first.content_type == again.content_type == "application/json"
     check_problem(fresh_site.send(fresh_site.report(1, y=[0, 2])), 409, "id_conflict")
-    check_problem(fresh_site.send(fresh_site.report(1, strata={"region": "south"})), 409, "id_conflict")
+    check_problem(
+        fresh_site.send(fresh_site.report(1, strata={"region": "south"})), 409, "id_conflict"
+    )
 
 
 def test_padding_changes_nothing(site: Site) -> None:
@@ -147,7 +160,9 @@ def test_before_opening_and_after_closing(site: Site) -> None:
 )
 def test_an_unknown_survey_is_404_whatever_its_name(site: Site, survey: str) -> None:
     path = f"/v1/surveys/{survey}/reports"
-    answer = site.client.post(path, data=json.dumps(site.report(10)), content_type="application/json")
+    answer = site.client.post(
+        path, data=json.dumps(site.report(10)), content_type="application/json"
+    )
     assert answer.status_code == 404
     assert answer.json["code"] in ("survey_unknown", "not_found")
     assert "49" not in answer.json["detail"]

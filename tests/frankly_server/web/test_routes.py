@@ -62,14 +62,20 @@ def test_bad_paths_and_queries(site: Site, path: str) -> None:
     check_problem(site.client.get(path.replace("S", site.survey)), *BAD_PATHS[path])
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"])
-@pytest.mark.parametrize("path", ["/health", "/openapi.json", "/v1/keys", "S/document", "S/estimates", "S/reports"])
+@pytest.mark.parametrize(
+    "method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"]
+)
+@pytest.mark.parametrize(
+    "path", ["/health", "/openapi.json", "/v1/keys", "S/document", "S/estimates", "S/reports"]
+)
 def test_other_methods_are_405_with_allow(site: Site, path: str, method: str) -> None:
     if (path, method) == ("S/reports", "POST"):
         return
     answer = site.client.open(path.replace("S/", f"/v1/surveys/{site.survey}/"), method=method)
     check_problem(answer, 405, "method_not_allowed")
-    assert set(answer.headers["Allow"].split(", ")) == ({"POST"} if path == "S/reports" else {"GET", "HEAD"})
+    assert set(answer.headers["Allow"].split(", ")) == (
+        {"POST"} if path == "S/reports" else {"GET", "HEAD"}
+    )
 
 
 # name: (Authorization header, status, code)
@@ -88,12 +94,16 @@ BAD_KEYS: dict[str, tuple[str | None, int, str]] = {
 @pytest.mark.parametrize("name", BAD_KEYS)
 def test_estimates_need_a_key(site: Site, name: str) -> None:
     header, status, code = BAD_KEYS[name]
-    answer = site.client.get(site.estimates_path, headers={} if header is None else {"Authorization": header})
+    answer = site.client.get(
+        site.estimates_path, headers={} if header is None else {"Authorization": header}
+    )
     check_problem(answer, status, code)
     assert answer.headers["WWW-Authenticate"] == 'Bearer realm="frankly"'
 
 
-def test_a_revoked_key_is_401_and_another_role_403(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_revoked_key_is_401_and_another_role_403(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     key = site.services.access.create("analyst", "leaves")
     assert site.estimates(key=key).status_code == 200
     site.services.access.revoke(site.services.access.authenticate(key).prefix)
@@ -135,14 +145,22 @@ HEADERS = {
     "path", ["/health", "/v1/keys", "/openapi.json", "S/document", "S/estimates", "S/reports", "/x"]
 )
 def test_every_answer_carries_the_same_headers_and_no_identifier(site: Site, path: str) -> None:
-    marks = {"If-None-Match": "*", "Cookie": "session=x", "If-Modified-Since": "Mon, 01 Jan 2001 00:00:00 GMT"}
+    marks = {
+        "If-None-Match": "*",
+        "Cookie": "session=x",
+        "If-Modified-Since": "Mon, 01 Jan 2001 00:00:00 GMT",
+    }
     answer = site.client.get(path.replace("S/", f"/v1/surveys/{site.survey}/"), headers=marks)
     assert {name: answer.headers[name] for name in HEADERS} == HEADERS
-    assert not {"Set-Cookie", "ETag", "Last-Modified", "Server", "Location", "Vary"} & set(answer.headers.keys())
+    assert not {"Set-Cookie", "ETag", "Last-Modified", "Server", "Location", "Vary"} & set(
+        answer.headers.keys()
+    )
     assert answer.status_code != 304
 
 
-def test_a_database_that_is_down_is_503_with_retry_after(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_is_down_is_503_with_retry_after(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def down(*_arguments: Any) -> Any:
         raise StoreUnavailable("accept report")
 
@@ -152,7 +170,9 @@ def test_a_database_that_is_down_is_503_with_retry_after(site: Site, monkeypatch
     assert int(answer.headers["Retry-After"]) > 0
 
 
-def test_a_fault_of_ours_says_nothing_of_itself(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_ours_says_nothing_of_itself(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_arguments: Any) -> Any:
         raise RuntimeError("canary-7f3a9")
 

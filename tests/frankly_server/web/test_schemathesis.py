@@ -16,13 +16,20 @@ from schemathesis.specs.openapi.checks import (
 
 from tests.frankly_server.web.site import Site
 
-CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
 # Sound ids are not to be guessed: half the requests are about a survey and a document that exist, with a sound key.
 QUIET = list(HealthCheck)
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: str(mode.value))
-def test_no_operation_answers_what_it_does_not_declare(site: Site, mode: GenerationMode, full: bool) -> None:
+def test_no_operation_answers_what_it_does_not_declare(
+    site: Site, mode: GenerationMode, full: bool
+) -> None:
     schema = schemathesis.openapi.from_wsgi("/openapi.json", site.client.application)
     asked: Counter[str] = Counter()
     wanted = set()
@@ -31,12 +38,21 @@ def test_no_operation_answers_what_it_does_not_declare(site: Site, mode: Generat
             continue  # nothing can be wrong about asking it
         wanted.add(operation.label)
 
-        @settings(max_examples=1000 if full else 6, deadline=None, suppress_health_check=QUIET, database=None)
+        @settings(
+            max_examples=1000 if full else 6,
+            deadline=None,
+            suppress_health_check=QUIET,
+            database=None,
+        )
         @given(case=operation.as_strategy(generation_mode=mode))
         def run(case: schemathesis.Case) -> None:
             if "survey_id" in case.path_parameters and asked[case.operation.label] % 2:
                 case.path_parameters["survey_id"] = site.survey
-            headers = {"Authorization": f"Bearer {site.analyst_key}"} if asked[case.operation.label] % 3 else {}
+            headers = (
+                {"Authorization": f"Bearer {site.analyst_key}"}
+                if asked[case.operation.label] % 3
+                else {}
+            )
             asked[case.operation.label] += 1
             case.call_and_validate(headers=headers, checks=CHECKS)
 

@@ -32,7 +32,11 @@ def making(records: Records) -> Making:
 
     def made(name: str) -> Made:
         return make(
-            FIGURES[name], quick=True, timer=lambda: float(next(ticks) ** 2), said=lambda _words: None, records=records
+            FIGURES[name],
+            quick=True,
+            timer=lambda: float(next(ticks) ** 2),
+            said=lambda _words: None,
+            records=records,
         )
 
     return made

@@ -24,7 +24,10 @@ def write_people(file: Path, rows: int = 400) -> Path:
     lines = [",".join(VALUES)]
     for _ in range(rows):
         leaning = rng.beta(0.7, 0.7)
-        cells = [values[int(rng.binomial(len(values) - 1, 0.15 + 0.7 * leaning))] for values in VALUES.values()]
+        cells = [
+            values[int(rng.binomial(len(values) - 1, 0.15 + 0.7 * leaning))]
+            for values in VALUES.values()
+        ]
         lines.append(",".join(cells))
     file.write_text("\n".join(lines) + "\n")
     return file

@@ -25,7 +25,14 @@ ON_ADULT = ("lift-3", "lift-5", "lift-7")
 
 def printed(name: str, draws: int | None, *, quick: bool = False) -> list[Check]:
     records = read_records(adult.DATA) if FIGURES[name].adult else None
-    made = make(FIGURES[name], quick=quick, timer=lambda: 0.0, said=lambda _words: None, draws=draws, records=records)
+    made = make(
+        FIGURES[name],
+        quick=quick,
+        timer=lambda: 0.0,
+        said=lambda _words: None,
+        draws=draws,
+        records=records,
+    )
     return [check for check in made.checks if check.paper is not None]
 
 

@@ -39,7 +39,11 @@ def test_a_timed_figure_has_its_seconds_beside_it(papers: Papers, tmp_path: Path
     done = papers("funnel-3", "--quick", "--draws", "1", "--out", tmp_path, "--json")
     assert done.code == 0
     (made,) = done.json["figures"]
-    assert [Path(name).name for name in made["files"]] == ["funnel-3.csv", "funnel-3.svg", "funnel-3.seconds.csv"]
+    assert [Path(name).name for name in made["files"]] == [
+        "funnel-3.csv",
+        "funnel-3.svg",
+        "funnel-3.seconds.csv",
+    ]
     assert "1 random distributions" in (tmp_path / "funnel-3.csv").read_text()
     assert {"words", "paper", "tolerance", "ours", "holds", "expected"} == set(made["checks"][0])
     assert "funnel-3: ε = 0.5" in done.err
@@ -72,7 +76,12 @@ def test_the_list(papers: Papers) -> None:
     ],
 )
 def test_what_cannot_be_done_is_refused(
-    papers: Papers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, problem: str
+    papers: Papers,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    code: int,
+    problem: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = papers(*arguments, "--json")

@@ -14,12 +14,22 @@ from tests.papers.figures.conftest import Making
 
 PRINTED = ", as printed"
 WATCHDOG = {
-    name + form for name in ("LDP", "ALIP, λ = 0.35", "ALIP, λ = 0.5", "ALIP, λ = 0.65") for form in ("", PRINTED)
+    name + form
+    for name in ("LDP", "ALIP, λ = 0.35", "ALIP, λ = 0.5", "ALIP, λ = 0.65")
+    for form in ("", PRINTED)
 }
 SPLITS = {"ALIP, λ = 0.35", "ALIP, λ = 0.5", "ALIP, λ = 0.65"}
 AVERAGES = {"ALIP, λ = 0.5", "ℓ1, λ = 0.5", "ℓ1, λ = 0.65", "χ², λ = 0.5", "χ², λ = 0.65"}
 RESPONSES = {"AORR", "SRR", "subset merging"}
-ROBUST = {"PolyOpt", "PolyOpt, s₁ = s₂ kept (as printed)", "NR", "IR", "IR, bounds value by value (ours)", "SRR", "GRR"}
+ROBUST = {
+    "PolyOpt",
+    "PolyOpt, s₁ = s₂ kept (as printed)",
+    "NR",
+    "IR",
+    "IR, bounds value by value (ours)",
+    "SRR",
+    "GRR",
+}
 LARGE = {"IR", "IR, bounds value by value (ours)", "SRR", "GRR"}
 SHAPES: dict[str, dict[str, set[str]]] = {
     "funnel-3": {"a": {"ε-LDP", "ε-LIP"}},
@@ -57,7 +67,9 @@ SHAPES: dict[str, dict[str, set[str]]] = {
 }  # fmt: skip
 """Panels and curves, from the captions and the text around them."""
 SHARES = {
-    name for name in SHAPES if name.startswith(("lift-", "robust-2", "robust-3", "robust-t", "funnel-6", "funnel-7"))
+    name
+    for name in SHAPES
+    if name.startswith(("lift-", "robust-2", "robust-3", "robust-t", "funnel-6", "funnel-7"))
 }
 EVERY = sorted(FIGURES)
 TIMED = {"funnel-3", "funnel-4", "funnel-5", "lift-8", "lift-9", "lift-10"}
@@ -97,7 +109,10 @@ def test_the_numbers_have_the_captions_shape(made: Making, name: str) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 def test_the_header_says_how_they_were_made(made: Making, name: str) -> None:
-    figure, head = FIGURES[name], [line for line in made(name).csv.splitlines() if line.startswith("#")]
+    figure, head = (
+        FIGURES[name],
+        [line for line in made(name).csv.splitlines() if line.startswith("#")],
+    )
     assert figure.number in head[0]
     assert any(line.startswith("# seed: ") for line in head)
     assert all(f"# {key}: {words}" in head for key, words in figure.parameters.items())
@@ -139,7 +154,12 @@ def test_what_holds_of_every_case_holds_in_a_quick_run(made: Making, name: str) 
 
 @pytest.mark.parametrize(
     ("name", "draws", "field"),
-    [("lift-3", None, "--adult"), ("lift-2", 0, "--draws"), ("lift-2", -1, "--draws"), ("lift-2", 10_001, "--draws")],
+    [
+        ("lift-3", None, "--adult"),
+        ("lift-2", 0, "--draws"),
+        ("lift-2", -1, "--draws"),
+        ("lift-2", 10_001, "--draws"),
+    ],
 )
 def test_what_cannot_be_made_is_refused(name: str, draws: int | None, field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
@@ -156,7 +176,8 @@ def test_an_unknown_figure_is_refused_with_the_list(name: str) -> None:
 def test_draws_are_a_prefix_of_more_draws(made: Making) -> None:
     """Draw i does not depend on how many there are: the extremes of more draws only grow."""
     few, more = (
-        make(FIGURES["lift-1"], quick=True, timer=lambda: 0.0, said=lambda _words: None, draws=n) for n in (2, 9)
+        make(FIGURES["lift-1"], quick=True, timer=lambda: 0.0, said=lambda _words: None, draws=n)
+        for n in (2, 9)
     )
     assert few.rows[0].least is not None
     assert more.rows[0].least is not None

@@ -32,7 +32,10 @@ def variance_66(p00: float, p11: float, pi: float) -> float:
 @pytest.mark.parametrize("k", [-3.0, -0.5, 0.0, 1.1, 4.0])
 def test_the_least_delta_by_all_sets_of_reports(values: int, epsilon: float, k: float) -> None:
     odds, E = Fraction(math.exp(k)), Fraction(math.exp(epsilon))
-    rows = [[(odds if x == y else Fraction(1)) / (odds + values - 1) for y in range(values)] for x in range(values)]
+    rows = [
+        [(odds if x == y else Fraction(1)) / (odds + values - 1) for y in range(values)]
+        for x in range(values)
+    ]
     worst = max(
         sum((rows[x][y] - E * rows[z][y] for y in range(values) if chosen[y]), Fraction(0))
         for chosen in product((False, True), repeat=values) for x, z in product(range(values), repeat=2)
@@ -40,7 +43,9 @@ def test_the_least_delta_by_all_sets_of_reports(values: int, epsilon: float, k: 
     assert least_delta(math.exp(k), epsilon, values) == pytest.approx(float(worst), abs=1e-12)
 
 
-@pytest.mark.parametrize(("p00", "p11"), [(0.9, 0.9), (1.0, 0.3), (1.0, 0.8), (0.6, 0.95), (0.75, 0.5)])
+@pytest.mark.parametrize(
+    ("p00", "p11"), [(0.9, 0.9), (1.0, 0.3), (1.0, 0.8), (0.6, 0.95), (0.75, 0.5)]
+)
 def test_the_largest_variance_is_that_of_a_grid(p00: float, p11: float) -> None:
     grid = [variance_66(p00, p11, pi) for pi in np.linspace(0, 1, 20_001)]
     assert largest_variance(p00, p11, 1.0) == pytest.approx(max(grid), rel=1e-6)
@@ -59,7 +64,8 @@ def test_the_thresholds_are_where_the_variances_cross(epsilon: float, delta: flo
         (open_threshold(epsilon, delta), (1.0, delta)),
     ):
         below, above = (
-            variance_66(*uneven, v) - variance_66(even, even, v) for v in (threshold - 1e-3, threshold + 1e-3)
+            variance_66(*uneven, v) - variance_66(even, even, v)
+            for v in (threshold - 1e-3, threshold + 1e-3)
         )
         assert below < 0 < above
 
@@ -78,12 +84,16 @@ def test_information_of_a_table_and_of_a_unary_encoding() -> None:
     weights = [[3, 1, 0], [0, 2, 2], [1, 1, 2]]
     counts = (5, 0, 7)
     exact = objectives.information(weights, counts)
-    assert channel.information(np.array(weights) / 4, np.array(counts) / 12) == pytest.approx(exact, abs=1e-14)
+    assert channel.information(np.array(weights) / 4, np.array(counts) / 12) == pytest.approx(
+        exact, abs=1e-14
+    )
 
 
 def test_uniforms_are_the_bits_of_the_hash() -> None:
     raw = hashlib.shake_256(b"a seed").digest(24)
-    expected = [((int.from_bytes(raw[i : i + 8], "little") >> 11) + 0.5) / 2**53 for i in (0, 8, 16)]
+    expected = [
+        ((int.from_bytes(raw[i : i + 8], "little") >> 11) + 0.5) / 2**53 for i in (0, 8, 16)
+    ]
     assert uniforms("a seed", 3).tolist() == expected
     assert uniforms("a seed", 3).tolist() != uniforms("another", 3).tolist()
 
@@ -138,7 +148,8 @@ def test_robust_mechanisms_of_an_estimate() -> None:
     total = E + 1 / E + 2
     assert row == pytest.approx([E / total, 1 / E / total, 1 / total, 1 / total], rel=1e-5)
     best, printed, split = (
-        estimate.utility(estimate.table(name, level, 500)) for name in (POLYOPT, POLYOPT_PRINTED, IR)
+        estimate.utility(estimate.table(name, level, 500))
+        for name in (POLYOPT, POLYOPT_PRINTED, IR)
     )
     assert best >= printed - 1e-3
     assert best >= split - 1e-3
@@ -161,7 +172,8 @@ def test_a_check_in_words(check: Check, words: str) -> None:
 
 def test_one_curve_below_another() -> None:
     rows = Rows(
-        [Row("a", "low", x, y) for x, y in ((1, 1.0), (2, 3.0), (3, 0.0))] + [Row("a", "high", x, 2) for x in (1, 2)]
+        [Row("a", "low", x, y) for x, y in ((1, 1.0), (2, 3.0), (3, 0.0))]
+        + [Row("a", "high", x, 2) for x in (1, 2)]
     )
     found = rows.ordered("low is below high", "a", "low", "high")
     assert (found.ours, found.holds) == (0.5, False)

@@ -23,7 +23,9 @@ def test_counts_are_those_of_the_file(people: Path, records: Records) -> None:
     assert len(records) == 400
     kept = records.joint("relationship", "sex", ("relationship", "Other-relative"))
     assert len(kept) == 3
-    assert sum(map(sum, kept)) == sum(line[lines[0].index("relationship")] != "Other-relative" for line in lines[1:])
+    assert sum(map(sum, kept)) == sum(
+        line[lines[0].index("relationship")] != "Other-relative" for line in lines[1:]
+    )
     assert records.prior("sex", "race").joint == tuple(map(tuple, expected))
 
 

@@ -24,9 +24,13 @@ class Box:
     def svg(self) -> list[str]:
         """Return its rectangle and words."""
         shape = f'<rect x="{self.x}" y="{self.y}" width="{self.width}" height="{self.height}" rx="6" fill="{self.fill}"'
-        parts = [f'{shape} stroke="{BLUE}"/>', text(self.x + 10, self.y + 20, "start", self.name, 14)]
+        parts = [
+            f'{shape} stroke="{BLUE}"/>',
+            text(self.x + 10, self.y + 20, "start", self.name, 14),
+        ]
         return parts + [
-            text(self.x + 10, self.y + 38 + 16 * i, "start", words, 12) for i, words in enumerate(self.lines)
+            text(self.x + 10, self.y + 38 + 16 * i, "start", words, 12)
+            for i, words in enumerate(self.lines)
         ]
 
 
@@ -36,10 +40,14 @@ _HEAD = (
 )
 
 
-def arrow(places: Sequence[tuple[int, int]], words: str = "", at: tuple[int, int] | None = None) -> list[str]:
+def arrow(
+    places: Sequence[tuple[int, int]], words: str = "", at: tuple[int, int] | None = None
+) -> list[str]:
     """Return a line through `places` with a head at its end, and words at a place of their own."""
     path = " ".join(f"{'M' if i == 0 else 'L'}{x} {y}" for i, (x, y) in enumerate(places))
-    parts = [f'<path d="{path}" fill="none" stroke="{INK}" stroke-width="1.5" marker-end="url(#head)"/>']
+    parts = [
+        f'<path d="{path}" fill="none" stroke="{INK}" stroke-width="1.5" marker-end="url(#head)"/>'
+    ]
     return parts + ([text(*at, "middle", words, 12)] if at else [])
 
 
@@ -65,7 +73,11 @@ def architecture() -> str:
     parts += arrow([(240, 138), (328, 138)], "one report", (284, 132))
     parts += arrow([(130, 178), (130, 228)], "imports", (156, 207))
     parts += arrow([(330, 170), (290, 170), (290, 262), (242, 262)], "imports", (286, 222))
-    parts += arrow([(400, 178), (400, 228)]) + arrow([(550, 178), (550, 228)]) + arrow([(550, 296), (550, 328)])
+    parts += (
+        arrow([(400, 178), (400, 228)])
+        + arrow([(550, 178), (550, 228)])
+        + arrow([(550, 296), (550, 328)])
+    )
     parts += arrow([(400, 328), (400, 298)])
     description = (
         "The server designs, signs and publishes documents into a log that witnesses watch; a device fetches one, "
@@ -98,15 +110,29 @@ def data_flow() -> str:
         parts.append(text(160, y + 35, "start", words, 12))
         if i:
             parts += arrow([(385, y - 10), (385, y - 1)])
-    parts += _side(46, 90, "server", BLUE) + _side(146, 190, "device", "#1c7a3d") + _side(346, 90, "server", BLUE)
-    parts.append(text(76, 306, "middle", "the answer is", 12).replace("<text ", f'<text fill="{ORANGE}" ', 1))
-    parts.append(text(76, 322, "middle", "known here only", 12).replace("<text ", f'<text fill="{ORANGE}" ', 1))
+    parts += (
+        _side(46, 90, "server", BLUE)
+        + _side(146, 190, "device", "#1c7a3d")
+        + _side(346, 90, "server", BLUE)
+    )
+    parts.append(
+        text(76, 306, "middle", "the answer is", 12).replace("<text ", f'<text fill="{ORANGE}" ', 1)
+    )
+    parts.append(
+        text(76, 322, "middle", "known here only", 12).replace(
+            "<text ", f'<text fill="{ORANGE}" ', 1
+        )
+    )
     description = "; ".join(f"{name}: {words}" for name, words in _STEPS)
-    return picture(640, 456, "Data flow", f"{description}. Steps 3 to 6 happen on the device.", parts)
+    return picture(
+        640, 456, "Data flow", f"{description}. Steps 3 to 6 happen on the device.", parts
+    )
 
 
 def _side(y: int, height: int, name: str, shade: str) -> list[str]:
     return [
         f'<rect x="136" y="{y}" width="5" height="{height}" fill="{shade}"/>',
-        text(126, y + height // 2 + 4, "end", name, 14).replace("<text ", f'<text fill="{shade}" ', 1),
+        text(126, y + height // 2 + 4, "end", name, 14).replace(
+            "<text ", f'<text fill="{shade}" ', 1
+        ),
     ]

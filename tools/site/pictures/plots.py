@@ -27,7 +27,14 @@ def one_answer() -> str:
     parts = [text(12, 26, "start", "What leaves the device when the answer is b", 16)]
     description = []
     for i, level in enumerate(levels):
-        found = design({"prior": {"joint": [[1, 1, 1, 1]]}, "notion": "ldp", "mechanism": "grr", "epsilon": level})
+        found = design(
+            {
+                "prior": {"joint": [[1, 1, 1, 1]]},
+                "notion": "ldp",
+                "mechanism": "grr",
+                "epsilon": level,
+            }
+        )
         chances = [weight / 2 ** found["bits"] for weight in found["weights"][truth]]
         left = 20 + 156 * i
         parts.append(text(left + 64, 62, "middle", f"ε = {level}", 14))
@@ -36,7 +43,13 @@ def one_answer() -> str:
             f"at ε = {level} b leaves with {percent(chances[truth])}, each other with {percent(chances[0])}"
         )
     parts.append(
-        text(12, 300, "start", "Whatever is sent, everybody could have said anything. The server sees one letter.", 13)
+        text(
+            12,
+            300,
+            "start",
+            "Whatever is sent, everybody could have said anything. The server sees one letter.",
+            13,
+        )
     )
     return picture(640, 318, "What randomisation does to one answer", "; ".join(description), parts)
 
@@ -57,11 +70,20 @@ def margin() -> str:
     sizes = [round(100 * 10 ** (i / 4)) for i in range(13)]
     curves = []
     for level in ("0.5", "1", "2", "4"):
-        asked = {"prior": {"joint": [[7, 3]]}, "notion": "ldp", "mechanism": "warner", "epsilon": level}
+        asked = {
+            "prior": {"joint": [[7, 3]]},
+            "notion": "ldp",
+            "mechanism": "warner",
+            "epsilon": level,
+        }
         variance = design(asked)["variance"] / 2  # of two shares that mirror each other
-        curves.append(Curve(f"ε = {level}", [(n, 100 * _NORMAL_95 * math.sqrt(variance / n)) for n in sizes]))
+        curves.append(
+            Curve(f"ε = {level}", [(n, 100 * _NORMAL_95 * math.sqrt(variance / n)) for n in sizes])
+        )
     plain = [(n, 100 * _NORMAL_95 * math.sqrt(0.21 / n)) for n in sizes]
-    description = "; ".join(f"{c.name}: ±{c.points[4][1]:.1f} points at {c.points[4][0]:,} reports" for c in curves)
+    description = "; ".join(
+        f"{c.name}: ±{c.points[4][1]:.1f} points at {c.points[4][0]:,} reports" for c in curves
+    )
     words = Words(
         "What privacy costs: the margin of a yes/no question", "reports", "95% margin, percentage points",
         f"{description}; no privacy: ±{plain[4][1]:.1f}",
@@ -75,9 +97,17 @@ def frontier() -> str:
     joint = [[int(cell) for cell in row] for row in block.prior.joint] if block.prior else []
     curves = []
     for level in ("0.25", "0.5"):
-        asked = {"prior": {"joint": joint}, "notion": "lip", "epsilon": level, "frontier": 8, "ceiling_cap": "3"}
+        asked = {
+            "prior": {"joint": joint},
+            "notion": "lip",
+            "epsilon": level,
+            "frontier": 8,
+            "ceiling_cap": "3",
+        }
         points = design(asked)["frontier"]
-        curves.append(Curve(f"LIP, ε = {level}", sorted((p["information"], p["variance"]) for p in points)))
+        curves.append(
+            Curve(f"LIP, ε = {level}", sorted((p["information"], p["variance"]) for p in points))
+        )
     description = "; ".join(
         f"{c.name}: from {c.points[0][1]:.2f} at {c.points[0][0]:.3f} nats to {c.points[-1][1]:.2f} at "
         f"{c.points[-1][0]:.3f} nats" for c in curves
@@ -102,22 +132,36 @@ def lift() -> str:
         shares = [0.0] * len(edges)
         for chance, value in _lifts(joint, Q):
             # rounding: a level met exactly lies on the edge of its cell; it belongs inside
-            shares[min(len(edges) - 1, max(0, math.floor((value * (1 - 1e-9) - edges[0]) / width)))] += 100 * chance
+            shares[
+                min(len(edges) - 1, max(0, math.floor((value * (1 - 1e-9) - edges[0]) / width)))
+            ] += 100 * chance
         curves.append(
-            Curve(name, list(zip([*edges, edges[-1] + width], [*shares, shares[-1]], strict=True)), steps=True)
+            Curve(
+                name,
+                list(zip([*edges, edges[-1] + width], [*shares, shares[-1]], strict=True)),
+                steps=True,
+            )
         )
-    outside = [sum(chance for chance, value in _lifts(joint, Q) if abs(value) > 0.25 + 1e-9) for Q in (raw, weights)]
+    outside = [
+        sum(chance for chance, value in _lifts(joint, Q) if abs(value) > 0.25 + 1e-9)
+        for Q in (raw, weights)
+    ]
     description = (
         f"{percent(outside[0])} of answers sent as they are move the belief by more than the promised 0.25 nats, "
         f"{percent(outside[1])} of the randomised ones do"
     )
     words = Words(
-        "How far one report moves what is believed about an affair", "log lift, nats", "% of reports", description
+        "How far one report moves what is believed about an affair",
+        "log lift, nats",
+        "% of reports",
+        description,
     )
     return chart(words, curves)
 
 
-def _lifts(joint: Sequence[Sequence[int]], Q: Sequence[Sequence[float]]) -> Iterator[tuple[float, float]]:
+def _lifts(
+    joint: Sequence[Sequence[int]], Q: Sequence[Sequence[float]]
+) -> Iterator[tuple[float, float]]:
     """Yield P(s, y) and log P(y|s)/P(y) for every secret and report."""
     total = sum(map(sum, joint))
     for y in range(len(Q[0])):

@@ -11,7 +11,14 @@ from frankly_analyst.plots import text
 
 from papers.drawing import Axis
 
-INK, SOFT, BLUE, ORANGE, GREEN, PALE = "#16202c", "#56616c", "#0b3c6f", "#b8420f", "#1c7a3d", "#dbe7f3"
+INK, SOFT, BLUE, ORANGE, GREEN, PALE = (
+    "#16202c",
+    "#56616c",
+    "#0b3c6f",
+    "#b8420f",
+    "#1c7a3d",
+    "#dbe7f3",
+)
 DASHES: Final = ("", "8 4", "2 3", "10 3 2 3", "5 2")
 SHADES: Final = (BLUE, ORANGE, GREEN, "#6d2a86", SOFT)
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 400, 70, 150, 50, 52
@@ -50,7 +57,9 @@ def picture(width: int, height: int, title: str, description: str, parts: Sequen
     ])  # fmt: skip
 
 
-def chart(words: Words, curves: Sequence[Curve], *, logs: tuple[bool, bool] = (False, False)) -> str:
+def chart(
+    words: Words, curves: Sequence[Curve], *, logs: tuple[bool, bool] = (False, False)
+) -> str:
     """Return curves over one pair of axes; logs : whether x and y are logarithmic."""
     x = Axis.around([p[0] for c in curves for p in c.points], LEFT, WIDTH - RIGHT, log=logs[0])
     y = Axis.around([p[1] for c in curves for p in c.points], HEIGHT - BOTTOM, TOP, log=logs[1])
@@ -66,7 +75,10 @@ def _grid(words: Words, x: Axis, y: Axis) -> list[str]:
     for value, name in x.ticks():
         at = x.at(value)
         written = f"{value:,.0f}" if value >= 1000 else name
-        parts += [line(at, TOP, at, HEIGHT - BOTTOM), text(at, HEIGHT - BOTTOM + 17, "middle", written, 12)]
+        parts += [
+            line(at, TOP, at, HEIGHT - BOTTOM),
+            text(at, HEIGHT - BOTTOM + 17, "middle", written, 12),
+        ]
     for value, name in y.ticks():
         at = y.at(value)
         parts += [line(LEFT, at, WIDTH - RIGHT, at), text(LEFT - 7, at + 4, "end", name, 12)]
@@ -78,15 +90,24 @@ def _grid(words: Words, x: Axis, y: Axis) -> list[str]:
 def _curve(curve: Curve, i: int, x: Axis, y: Axis, end: float) -> list[str]:
     places = [(x.at(a), y.at(b)) for a, b in curve.points]
     if curve.steps:
-        places = [place for (h, v), (after, _) in pairwise(places) for place in ((h, v), (after, v))]
+        places = [
+            place for (h, v), (after, _) in pairwise(places) for place in ((h, v), (after, v))
+        ]
     dash = f' stroke-dasharray="{DASHES[i]}"' if DASHES[i] else ""
     points = " ".join(f"{h},{v}" for h, v in places)
     shade = SHADES[i]
-    label = text(WIDTH - RIGHT + 8, end + 4, "start", curve.name, 12).replace("<text ", f'<text fill="{shade}" ', 1)
-    return [f'<polyline points="{points}" fill="none" stroke="{shade}" stroke-width="2"{dash}/>', label]
+    label = text(WIDTH - RIGHT + 8, end + 4, "start", curve.name, 12).replace(
+        "<text ", f'<text fill="{shade}" ', 1
+    )
+    return [
+        f'<polyline points="{points}" fill="none" stroke="{shade}" stroke-width="2"{dash}/>',
+        label,
+    ]
 
 
-def _apart(heights: Sequence[float], least: float = 16, lowest: float = HEIGHT - BOTTOM - 8) -> list[float]:
+def _apart(
+    heights: Sequence[float], least: float = 16, lowest: float = HEIGHT - BOTTOM - 8
+) -> list[float]:
     """Move labels apart so that none covers another nor the axis, keeping their order."""
     order = sorted(range(len(heights)), key=lambda i: heights[i])
     placed = list(heights)

@@ -54,7 +54,9 @@ FAMILIES: dict[str, Family] = {
     "subset-merging": subset_merged,
     "subset-rr": subset_response,
 }
-PAIRS = frozenset({"conditional-reporting", "secret-rr", "independent-reporting", "non-robust", "polyopt"})
+PAIRS = frozenset(
+    {"conditional-reporting", "secret-rr", "independent-reporting", "non-robust", "polyopt"}
+)
 """Mechanisms whose answers are pairs (s, u), row-major, with s the secret, under every notion."""
 
 __all__ = [

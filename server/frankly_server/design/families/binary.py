@@ -33,7 +33,9 @@ def binary(request: FamilyRequest) -> Built:
     the region: the free coordinate is lowered until the exact verifier accepts it.
     """
     if request.answers != 2:
-        raise unsupported(f"{request.name} is for two answers: use grr, product-sanitisation or optimal")
+        raise unsupported(
+            f"{request.name} is for two answers: use grr, product-sanitisation or optimal"
+        )
     parameters = request.explicit
     if (parameters.p00 is None) != (parameters.p11 is None):
         raise InvalidInput(
@@ -42,7 +44,9 @@ def binary(request: FamilyRequest) -> Built:
             "p11" if parameters.p11 is None else "p00",
         )
     if parameters.p00 is not None and parameters.p11 is not None:
-        return certify(request, _mechanism(weight_of(parameters.p00), weight_of(parameters.p11)), {})
+        return certify(
+            request, _mechanism(weight_of(parameters.p00), weight_of(parameters.p11)), {}
+        )
     claim = request.claims[0]
     if len(request.claims) != 1 or claim.notion not in ("ldp", "dp") or claim.level is None:
         message = f"{request.name} has a closed form under ldp and dp alone: give p00 and p11, or ask for optimal"
@@ -106,18 +110,24 @@ def _fit_inside(request: FamilyRequest, point: Point) -> DenseMechanism:
         # −(v // 1) of a negative fraction rounds up: the lie's weight never falls below the closed
         # form.
         guess = -((p00 - 1) * D // 1)
-        return symmetric_response(2, calibrate(request, lambda t: symmetric_response(2, t), 0, D // 2, guess))
+        return symmetric_response(
+            2, calibrate(request, lambda t: symmetric_response(2, t), 0, D // 2, guess)
+        )
     # The smaller coordinate is δ or ½ and is rounded down; the larger one is lowered by t. This is
     # monotone in t, as `calibrate` requires: (p00 − t, p11) lies on the segment from the corner to
     # (1 − p11, p11), whose report is independent of the answer.
     if p00 > p11:
         larger, smaller = int(p00 * D), int(p11 * D)
         return _mechanism(
-            larger - calibrate(request, lambda t: _mechanism(larger - t, smaller), 0, larger - (D - smaller)),
+            larger
+            - calibrate(
+                request, lambda t: _mechanism(larger - t, smaller), 0, larger - (D - smaller)
+            ),
             smaller,
         )
     larger, smaller = int(p11 * D), int(p00 * D)
     return _mechanism(
         smaller,
-        larger - calibrate(request, lambda t: _mechanism(smaller, larger - t), 0, larger - (D - smaller)),
+        larger
+        - calibrate(request, lambda t: _mechanism(smaller, larger - t), 0, larger - (D - smaller)),
     )

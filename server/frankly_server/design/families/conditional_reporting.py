@@ -42,7 +42,11 @@ def conditional_reporting(request: FamilyRequest) -> Built:
         secret_weight = int(D * (E - 1) / (E + secrets - 1))
     else:
         secret_weight = D - calibrate(request, lambda t: make(D - t), 0, D)
-    alpha = log((D + (secrets - 1) * secret_weight) / (D - secret_weight)) if secret_weight < D else float("inf")
+    alpha = (
+        log((D + (secrets - 1) * secret_weight) / (D - secret_weight))
+        if secret_weight < D
+        else float("inf")
+    )
     mechanism = make(secret_weight)
     return certify(
         request,
@@ -58,7 +62,8 @@ def _information_of_value(mechanism: DenseMechanism, joint: tuple[tuple[int, ...
     common = lcm(*shares)
     rows = [
         [
-            sum(row[x] * mechanism.weights[s * values + x][y] for s, row in enumerate(joint)) * (common // n)
+            sum(row[x] * mechanism.weights[s * values + x][y] for s, row in enumerate(joint))
+            * (common // n)
             for y in range(mechanism.reports)
         ]
         for x, n in enumerate(shares)
@@ -75,7 +80,8 @@ def _family_of(joint: tuple[tuple[int, ...], ...]) -> Callable[[int], DenseMecha
     # itself gets 1/c and the remainder of the truncation, so that every row sums to the same
     # number.
     typical_weights = [
-        [int((v - share) * _FINE) for v, share in zip(column_sums, row, strict=True)] for row in conditionals
+        [int((v - share) * _FINE) for v, share in zip(column_sums, row, strict=True)]
+        for row in conditionals
     ]
     truth_weights = [secrets * _FINE - sum(row) for row in typical_weights]
 

@@ -37,11 +37,15 @@ def settle_level(mechanism: Mechanism, claim: Claim, name: str = "the mechanism"
         )
     except DocumentRejected as error:
         raise InvalidInput(Problem.MECHANISM_NOT_CERTIFIED, error.detail, "mechanism") from None
-    needed_levels = {side: _round_up(ratio) for side, ratio in audit.needed.items() if ratio is not None}
+    needed_levels = {
+        side: _round_up(ratio) for side, ratio in audit.needed.items() if ratio is not None
+    }
     if not needed_levels or claim.notion == "dp":
         message = f"{name} promises no finite level of {claim.notion}: ask for another notion, such as dpv"
         raise InvalidInput(Problem.MECHANISM_NOT_CERTIFIED, message, "mechanism")
-    return replace(claim, level=needed_levels.get("level"), low_level=needed_levels.get("low_level"))
+    return replace(
+        claim, level=needed_levels.get("level"), low_level=needed_levels.get("low_level")
+    )
 
 
 def _round_up(ratio: Fraction) -> Level:

@@ -101,7 +101,9 @@ def _bounds(claims: tuple[Claim, ...], joint: tuple[tuple[int, ...], ...]) -> Bo
 
 
 def _factors(split: Split, share: float) -> ProductMechanism:
-    return ProductMechanism((_factor(split.secrets, split.eps1 * share), _factor(split.values, split.delta2 * share)))
+    return ProductMechanism(
+        (_factor(split.secrets, split.eps1 * share), _factor(split.values, split.delta2 * share))
+    )
 
 
 def _factor(size: int, nats: float) -> DenseMechanism:

@@ -132,7 +132,11 @@ def mangat(request: FamilyRequest) -> Built:
 
     def make(truth_weight: int) -> DenseMechanism:
         lie_weight, D = (1 << BITS) - truth_weight, 1 << BITS
-        return table([[truth_weight, lie_weight], [0, D]] if sensitive else [[D, 0], [lie_weight, truth_weight]])
+        return table(
+            [[truth_weight, lie_weight], [0, D]]
+            if sensitive
+            else [[D, 0], [lie_weight, truth_weight]]
+        )
 
     if request.explicit.p00 is None:
         # Privacy must grow with t, so t is the weight of the lie; at t = 2^48 both rows are equal
@@ -182,7 +186,9 @@ def required_level(request: FamilyRequest) -> Level:
 def _refuse_dp(request: FamilyRequest) -> None:
     """Raise InvalidInput for ldp (never finite) and dp (some δ always holds, DESIGN §9.2)."""
     if any(claim.notion in ("ldp", "dp") for claim in request.claims):
-        message = f"{request.name} is not differentially private at any level: ask for dpv, or for warner"
+        message = (
+            f"{request.name} is not differentially private at any level: ask for dpv, or for warner"
+        )
         raise unsupported(message, "notion")
 
 

@@ -53,9 +53,13 @@ def discrete_exponential(request: FamilyRequest) -> Built:
 
 
 def _sanitise(request: FamilyRequest) -> Built:
-    sizes = next((claim.attributes for claim in request.claims if claim.attributes), (request.answers,))
+    sizes = next(
+        (claim.attributes for claim in request.claims if claim.attributes), (request.answers,)
+    )
     if len(sizes) > MAX_FACTORS:
-        raise unsupported(f"{request.name} takes answers of at most {MAX_FACTORS} parts", "attributes")
+        raise unsupported(
+            f"{request.name} takes answers of at most {MAX_FACTORS} parts", "attributes"
+        )
     D = 1 << BITS
     if request.explicit.alpha is not None:
         mechanism = _mechanism(sizes, -(-D // exp_lower(request.explicit.alpha)))

@@ -104,7 +104,9 @@ def subset_selection(request: FamilyRequest) -> Built:
 
 def total_variance(mechanism: Sets, prior: Prior) -> float:
     """Return the total variance of the unbiased shares at n = 1; inf if there is no estimate."""
-    return math.fsum(target_variances(mechanism, np.array(prior.probabilities(), dtype=np.float64), None))
+    return math.fsum(
+        target_variances(mechanism, np.array(prior.probabilities(), dtype=np.float64), None)
+    )
 
 
 def target_variances(mechanism: Sets, truth: FloatArray, targets: Targets | None) -> list[float]:
@@ -186,7 +188,9 @@ def _odds(mechanism: SubsetMechanism) -> Fraction | None:
     outside = _D - mechanism.inside
     if not outside:
         return None
-    return Fraction(mechanism.inside * (mechanism.answers - mechanism.size), outside * mechanism.size)
+    return Fraction(
+        mechanism.inside * (mechanism.answers - mechanism.size), outside * mechanism.size
+    )
 
 
 def _weight_up(probability: Fraction) -> int:

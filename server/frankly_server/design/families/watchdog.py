@@ -43,7 +43,9 @@ def _family(make: Maker) -> Family:
         figures: dict[str, object] = {
             "lift_measure": measure,
             # A report with one non-zero weight identifies its answer.
-            "sent_as_they_are": sum(sum(map(bool, column)) == 1 for column in zip(*weights, strict=True)),
+            "sent_as_they_are": sum(
+                sum(map(bool, column)) == 1 for column in zip(*weights, strict=True)
+            ),
         }
         if not bounds_average:
             return certify(request, mechanism, figures)
@@ -51,12 +53,16 @@ def _family(make: Maker) -> Family:
             figures["lift_order"] = request.explicit.lift_order
         # An open claim: `certify` sets it to the alip level that the table really needs.
         open_alip = Claim("alip", None, joint)
-        return certify(replace(request, claims=(open_alip, *request.claims[1:])), mechanism, figures)
+        return certify(
+            replace(request, claims=(open_alip, *request.claims[1:])), mechanism, figures
+        )
 
     return family
 
 
-def _levels_and_measure(request: FamilyRequest, claim: Claim) -> tuple[Level | None, Level | None, Measure]:
+def _levels_and_measure(
+    request: FamilyRequest, claim: Claim
+) -> tuple[Level | None, Level | None, Measure]:
     """Return the lower level, the upper level and the measure that they bound."""
     measure = request.explicit.lift_measure
     if measure not in MEASURES or measure == "ldp":

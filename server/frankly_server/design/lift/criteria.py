@@ -202,7 +202,9 @@ class AverageLift(Criterion):
         """Return True if the measure of the ratios above/below (below > 0) exceeds the bound."""
         # One common denominator turns the average of fractions into one of whole numbers: exact.
         common = lcm(*below)
-        ratios = [u * (common // v) for u, v in zip(above, below, strict=True)]  # in units of 1/common
+        ratios = [
+            u * (common // v) for u, v in zip(above, below, strict=True)
+        ]  # in units of 1/common
         p, q = level if self.measure == "alpha" else (level[0] - level[1], level[1])
         degree = self.order if self.measure == "alpha" else 1 if self.measure == "l1" else 2
         average = sum(m * self._term(r, common) for m, r in zip(self.masses, ratios, strict=True))
@@ -253,16 +255,24 @@ def criterion(
     promise nothing.
     """
     if measure not in MEASURES:
-        raise InvalidInput(Problem.UNSUPPORTED, f"the measures are {', '.join(MEASURES)}", "measure")
+        raise InvalidInput(
+            Problem.UNSUPPORTED, f"the measures are {', '.join(MEASURES)}", "measure"
+        )
     for name, ratio in (("low_level", low_level), ("level", level)):
         if ratio is not None and not ratio[0] >= ratio[1] > 0:
-            raise InvalidInput(Problem.EPS_OUT_OF_RANGE, "a level is a ratio p/q of at least 1", name)
+            raise InvalidInput(
+                Problem.EPS_OUT_OF_RANGE, "a level is a ratio p/q of at least 1", name
+            )
     if measure == "ldp":
         if level is None or low_level is not None:
-            raise InvalidInput(Problem.EPS_OUT_OF_RANGE, "ldp has one level, the upper one", "low_level")
+            raise InvalidInput(
+                Problem.EPS_OUT_OF_RANGE, "ldp has one level, the upper one", "low_level"
+            )
         return SecretLdp(tuple(masses), None, level)
     if level is None and low_level is None:
-        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, "two infinite levels promise nothing", "low_level")
+        raise InvalidInput(
+            Problem.EPS_OUT_OF_RANGE, "two infinite levels promise nothing", "low_level"
+        )
     if measure == "lift":
         return Lift(tuple(masses), low_level, level)
     if type(order) is not int or not 2 <= order <= MAX_ORDER:

@@ -28,7 +28,10 @@ class Partition:
     def merged(self, answers: int) -> Table:
         """Return the mechanism that sends every group as one report, each row summing to 2^48."""
         reports = [*((x,) for x in self.alone), *self.groups]
-        columns = [[(1 << BITS) if x in group else 0 for x in range(answers)] for group in map(set, reports)]
+        columns = [
+            [(1 << BITS) if x in group else 0 for x in range(answers)]
+            for group in map(set, reports)
+        ]
         return tuple(zip(*columns, strict=True))
 
 
@@ -80,7 +83,9 @@ class Watched:
 
     def safest(self, group: Group, candidates: Sequence[Group]) -> Group:
         """Return the candidate of least risk together with `group`; the first one of a tie."""
-        candidate_index = np.repeat(np.arange(len(candidates)), [len(candidate) for candidate in candidates])
+        candidate_index = np.repeat(
+            np.arange(len(candidates)), [len(candidate) for candidate in candidates]
+        )
         counts = np.tile(self._floats[list(group)].sum(axis=0), (len(candidates), 1))
         # np.add.at accumulates repeated indices; `counts[candidate_index] += …` would add only once
         # each.

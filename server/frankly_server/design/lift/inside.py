@@ -56,12 +56,19 @@ def lazy_rays(rows: Sequence[Sequence[int]], dimension: int) -> list[Ray]:
     broken; the rays are then those of the whole cone.
     """
     # Rows and rays are integers of any size; scaled to 1, products compare with one tolerance.
-    scaled = np.array([[r / max(map(abs, row)) for r in row] for row in rows]).reshape(-1, dimension)
+    scaled = np.array([[r / max(map(abs, row)) for r in row] for row in rows]).reshape(
+        -1, dimension
+    )
     active: set[int] = set()
     while True:
         rays = extreme_rays([rows[i] for i in sorted(active)], dimension)
-        values = scaled @ np.array([[v / max(ray) for v in ray] for ray in rays]).reshape(-1, dimension).T
-        broken = {int(values[:, k].argmin()) for k in np.flatnonzero(np.any(values < -_VIOLATION, axis=0))}
+        values = (
+            scaled
+            @ np.array([[v / max(ray) for v in ray] for ray in rays]).reshape(-1, dimension).T
+        )
+        broken = {
+            int(values[:, k].argmin()) for k in np.flatnonzero(np.any(values < -_VIOLATION, axis=0))
+        }
         if not broken:
             # The floats find no violation; only the exact products prove that there is none.
             broken = {i for i, row in enumerate(rows) if any(_dot(row, ray) < 0 for ray in rays)}
@@ -89,7 +96,9 @@ def gains(columns: FloatArray, joint: FloatArray) -> FloatArray:
     return np.asarray(within - np.sum(averages * (columns @ joint.T), axis=1), dtype=np.float64)
 
 
-def rounded_inside(rows: FloatArray, shares: Sequence[int], keeps: ColumnTest, bits: int = BITS) -> Table | None:
+def rounded_inside(
+    rows: FloatArray, shares: Sequence[int], keeps: ColumnTest, bits: int = BITS
+) -> Table | None:
     """Return integers near `rows` whose columns all pass the test; None if there are none.
 
     Every row sums to 2^bits.
@@ -106,7 +115,10 @@ def rounded_inside(rows: FloatArray, shares: Sequence[int], keeps: ColumnTest, b
     keeps : decides about one column of whole numbers, exactly.
     """
     fine = [[int(v * 2.0**_FINE_BITS) for v in row] for row in rows.tolist()]
-    expected = [sum(n * v for n, v in zip(shares, column, strict=True)) for column in zip(*fine, strict=True)]
+    expected = [
+        sum(n * v for n, v in zip(shares, column, strict=True))
+        for column in zip(*fine, strict=True)
+    ]
     # A report whose weights all truncate to 0 would be an empty column.
     fine = [[v for v, e in zip(row, expected, strict=True) if e] for row in fine]
     mixture = [e for e in expected if e]
@@ -125,11 +137,16 @@ def _mixing_weights() -> Iterator[tuple[int, int]]:
         yield (1 << shift) - 1, 1
 
 
-def _row(row: Sequence[int], mixture: Sequence[int], keep: int, mix: int, bits: int) -> tuple[int, ...]:
+def _row(
+    row: Sequence[int], mixture: Sequence[int], keep: int, mix: int, bits: int
+) -> tuple[int, ...]:
     """Round 2^bits · ((1−η)·row/Σrow + η·u/Σu) by largest remainder, ties by index."""
     total, mixture_total = sum(row), sum(mixture)
     common = (keep + mix) * total * mixture_total
-    exact = [(keep * mixture_total * v + mix * total * u) << bits for v, u in zip(row, mixture, strict=True)]
+    exact = [
+        (keep * mixture_total * v + mix * total * u) << bits
+        for v, u in zip(row, mixture, strict=True)
+    ]
     weights = [v // common for v in exact]
     # The rows must sum to 2^bits exactly; the largest remainder changes the probabilities least.
     by_remainder = sorted(range(len(row)), key=lambda y: (-(exact[y] % common), y))

@@ -39,7 +39,10 @@ def lift_table(weights: Weights, prior: Prior) -> LiftTable:
     sums = [[sum(n * column[x] for x, n in row) for column in columns] for row in cells]
     expected = [sum(column) for column in zip(*sums, strict=True)]
     return tuple(
-        tuple(Fraction(t * total, e * mass) if e and mass else Fraction(1) for t, e in zip(row, expected, strict=True))
+        tuple(
+            Fraction(t * total, e * mass) if e and mass else Fraction(1)
+            for t, e in zip(row, expected, strict=True)
+        )
         for row, mass in zip(sums, prior.masses, strict=True)
     )
 
@@ -70,7 +73,8 @@ class Lifts:
         """Return the lifts of a mechanism from its exact lift table."""
         counts, total = prior.shares, prior.total * sum(weights[0])
         expected = [
-            sum(n * w for n, w in zip(counts, column, strict=True)) / total for column in zip(*weights, strict=True)
+            sum(n * w for n, w in zip(counts, column, strict=True)) / total
+            for column in zip(*weights, strict=True)
         ]
         secrets = np.array([mass / prior.total for mass in prior.masses])
         reports = np.array(expected)
@@ -222,8 +226,12 @@ def measure_lift(weights: Weights, prior: Prior, orders: Iterable[float] = (2,))
         "l1_lift_inverse": float(inverse.l1().max()),
         "chi2_lift": float(lifts.chi2().max()),
         "chi2_lift_inverse": float(inverse.chi2().max()),
-        "alpha_lift": {name: float(lifts.alpha(order).max()) for name, order in orders_by_name.items()},
-        "alpha_lift_inverse": {name: float(inverse.alpha(order).max()) for name, order in orders_by_name.items()},
+        "alpha_lift": {
+            name: float(lifts.alpha(order).max()) for name, order in orders_by_name.items()
+        },
+        "alpha_lift_inverse": {
+            name: float(inverse.alpha(order).max()) for name, order in orders_by_name.items()
+        },
         "total_variation": lifts.total_variation(),
         "chi2": lifts.chi2_divergence(),
         "sibson": {name: lifts.sibson(order) for name, order in orders_by_name.items()},
@@ -233,7 +241,9 @@ def measure_lift(weights: Weights, prior: Prior, orders: Iterable[float] = (2,))
 
 def require_order(order: Any, field: str = "orders") -> float:
     """Return the order if it is valid. Raises InvalidInput(eps_out_of_range) otherwise."""
-    if type(order) not in (int, float) or not (MIN_ORDER <= order <= MAX_ORDER or order == math.inf):
+    if type(order) not in (int, float) or not (
+        MIN_ORDER <= order <= MAX_ORDER or order == math.inf
+    ):
         message = f"an order is a number from {MIN_ORDER:g} to {MAX_ORDER:g}, or infinite"
         raise InvalidInput(Problem.EPS_OUT_OF_RANGE, message, field)
     return float(order)

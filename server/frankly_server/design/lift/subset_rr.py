@@ -50,7 +50,10 @@ def subset_random_response(
     partition, answers, total = subsets(watched), watched.prior.answers, watched.prior.total
     columns = [_embedded([1 << BITS], [x], answers) for x in partition.alone]
     for group in partition.groups:
-        columns += [_embedded(column, group, answers) for column in zip(*_response(watched, group, total), strict=True)]
+        columns += [
+            _embedded(column, group, answers)
+            for column in zip(*_response(watched, group, total), strict=True)
+        ]
     return tuple(zip(*columns, strict=True))
 
 
@@ -66,7 +69,9 @@ def _response(watched: Watched, group: Group, total: int) -> Table:
     shares = [sum(column) for column in zip(*joint, strict=True)]
 
     def keeps_criterion(column: Sequence[int]) -> bool:
-        return watched.criterion.holds([sum(n * w for n, w in zip(row, column, strict=True)) for row in joint])
+        return watched.criterion.holds(
+            [sum(n * w for n, w in zip(row, column, strict=True)) for row in joint]
+        )
 
     probabilities = np.array([[n / total for n in shares]])
     # The constant column keeps every criterion, so a mixture that sums to 1 always exists.
@@ -87,7 +92,9 @@ def _columns(criterion: Criterion, joint: Joint) -> list[tuple[int, ...]]:
     candidates = _singles_and_pairs(answers)
     if answers <= MAX_LISTED:
         for factor in _WIDENING_FACTORS:
-            wide = Lift(criterion.masses, _widened(criterion.low, factor), _widened(criterion.high, factor))
+            wide = Lift(
+                criterion.masses, _widened(criterion.low, factor), _widened(criterion.high, factor)
+            )
             rays = np.array(lazy_rays(wide.rows(joint), answers), dtype=float).reshape(-1, answers)
             candidates = np.vstack([candidates, rays / rays.max(axis=1, keepdims=True)])
     return [

@@ -87,7 +87,10 @@ def secret_channel(weights: Weights, prior: Prior) -> list[list[int]]:
     common = math.lcm(*(mass for mass in prior.masses if mass))
     columns = list(zip(*weights, strict=True))
     return [
-        [sum(n * w for n, w in zip(row, column, strict=True)) * (common // mass if mass else 0) for column in columns]
+        [
+            sum(n * w for n, w in zip(row, column, strict=True)) * (common // mass if mass else 0)
+            for column in columns
+        ]
         for row, mass in zip(prior.joint, prior.masses, strict=True)
     ]
 

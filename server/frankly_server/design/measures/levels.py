@@ -69,7 +69,9 @@ def side_channel_level(weights: Weights, prior: Prior, attributes: Sequence[int]
     attributes : how many values each has; they multiply to the number of answers, the last counts
         fastest.
     """
-    return _largest(side_channel_ratios(list(zip(*weights, strict=True)), present(prior), attributes))
+    return _largest(
+        side_channel_ratios(list(zip(*weights, strict=True)), present(prior), attributes)
+    )
 
 
 def violation(weights: Weights, prior: Prior, sensitive: int) -> Fraction:

@@ -24,7 +24,9 @@ Counts = tuple[tuple[int, ...], ...]
 
 def read_order(value: Any, field: str = "robust.order") -> Fraction:
     """Return a Rényi order in [0.01, 100] with at most six decimals. Raises InvalidInput."""
-    message = "give the order as a number from 0.01 to 100 with at most six decimals; 2 is the χ² ball"
+    message = (
+        "give the order as a number from 0.01 to 100 with at most six decimals; 2 is the χ² ball"
+    )
     # repr gives the shortest decimal that reads back as the same float, hence the digits the user
     # typed.
     number = Decimal(repr(value)) if isinstance(value, float) else value
@@ -70,7 +72,9 @@ def read_counts(rows: Sequence[Sequence[Any]], field: str = "prior.joint") -> Co
     """
     is_table = isinstance(rows, list | tuple) and all(isinstance(row, list | tuple) for row in rows)
     if not is_table or len(rows) < 2:
-        raise InvalidInput(Problem.PRIOR_SHAPE, "give a row of counts for each of two or more secrets", field)
+        raise InvalidInput(
+            Problem.PRIOR_SHAPE, "give a row of counts for each of two or more secrets", field
+        )
     width = len(rows[0])
     if not width or any(len(row) != width for row in rows) or len(rows) * width > MAX_ANSWERS:
         message = f"give rows of equal length, at most {MAX_ANSWERS} counts in all"

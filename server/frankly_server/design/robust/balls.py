@@ -180,7 +180,9 @@ def divergence(p: Vector, r: Vector, order: float) -> Vector:
                 (np.where(np.isfinite(u), np.exp(u) * (u - v), 0) for u, v in terms),
                 np.zeros_like(p),
             )
-        first, second = (np.where(np.isfinite(u), order * u + (1 - order) * v, -np.inf) for u, v in terms)
+        first, second = (
+            np.where(np.isfinite(u), order * u + (1 - order) * v, -np.inf) for u, v in terms
+        )
     return np.logaddexp(first, second) / (order - 1)
 
 

@@ -43,7 +43,9 @@ def lower_bounds(joint: Sequence[Sequence[int]], order: object, n: object, beta:
 def ball_bounds(ball: Ball) -> Bounds:
     """Return the `lower_bounds` of an existing ball."""
     total = sum(map(sum, ball.counts))
-    return tuple(_row_bounds(ball, s, Fraction(sum(row), total)) for s, row in enumerate(ball.counts))
+    return tuple(
+        _row_bounds(ball, s, Fraction(sum(row), total)) for s, row in enumerate(ball.counts)
+    )
 
 
 def complement_bounds(ball: Ball) -> Bounds:
@@ -68,7 +70,9 @@ def is_vacuous(bounds: Bounds) -> bool:
 def _row_bounds(ball: Ball, s: int, mass: Fraction) -> tuple[tuple[int, int], ...]:
     bound = _bound_function(ball, s, mass) if mass else None
     counted = sum(ball.counts[s])
-    return tuple((bound(Fraction(n, counted)) if bound and n else 0, 1 << BITS) for n in ball.counts[s])
+    return tuple(
+        (bound(Fraction(n, counted)) if bound and n else 0, 1 << BITS) for n in ball.counts[s]
+    )
 
 
 def _bound_function(ball: Ball, s: int, mass: Fraction) -> Callable[[Fraction], int] | None:
@@ -149,7 +153,9 @@ def _limit(ball: Ball, mass: Fraction) -> Decimal | None:
     with localcontext(_context()):
         if ball.order == 1:
             return _decimal(ball.threshold / 2 / mass)
-        argument = (_power(_decimal(ball.moment), 1 / ball.order) - 1 + _decimal(mass)) / _decimal(mass)
+        argument = (_power(_decimal(ball.moment), 1 / ball.order) - 1 + _decimal(mass)) / _decimal(
+            mass
+        )
         # An argument this small could be rounding error; the ball of all distributions is safe.
         return _power(argument, ball.order) if argument > _VANISHING else None
 
@@ -189,7 +195,9 @@ def _floor(value: Fraction) -> int:
 
 
 def _root_down(value: Fraction) -> Fraction:
-    return Fraction(isqrt((value.numerator << 2 * _ROOT_BITS) // value.denominator), 1 << _ROOT_BITS)
+    return Fraction(
+        isqrt((value.numerator << 2 * _ROOT_BITS) // value.denominator), 1 << _ROOT_BITS
+    )
 
 
 def _root_up(value: Fraction) -> Fraction:

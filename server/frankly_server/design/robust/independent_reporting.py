@@ -66,10 +66,14 @@ class ValueLeak:
         Theorem 5.
         """
         secrets = range(len(ball.counts))
-        return cls._of_intervals([list(ball.least(s)) for s in secrets], [list(ball.greatest(s)) for s in secrets])
+        return cls._of_intervals(
+            [list(ball.least(s)) for s in secrets], [list(ball.greatest(s)) for s in secrets]
+        )
 
     @classmethod
-    def _of_intervals(cls, low: Sequence[Sequence[float]], high: Sequence[Sequence[float]]) -> "ValueLeak":
+    def _of_intervals(
+        cls, low: Sequence[Sequence[float]], high: Sequence[Sequence[float]]
+    ) -> "ValueLeak":
         intervals = {
             (float(above), float(below))
             for s, t in permutations(range(len(low)), 2)
@@ -90,7 +94,9 @@ class ValueLeak:
     @property
     def knee(self) -> float:
         """Least ε₂ at which U may be sent unchanged; math.inf if there is none."""
-        ratios = [h / v if v > 0 else math.inf for h, v in zip(self.high, self.low, strict=True) if h > 0]
+        ratios = [
+            h / v if v > 0 else math.inf for h, v in zip(self.high, self.low, strict=True) if h > 0
+        ]
         return math.log(max(1.0, *ratios)) if ratios else 0.0
 
 
@@ -154,12 +160,16 @@ def best_split(joint: Sequence[Sequence[int]], epsilon: float, leak: ValueLeak) 
     values = [value(eps2) for eps2 in points]
     best = max(zip(values, points, strict=True))
     for i in sorted(range(len(points)), key=lambda i: -values[i])[:_REFINED]:
-        best = max(best, _refined(value, points[max(0, i - 1)], points[min(len(points) - 1, i + 1)]))
+        best = max(
+            best, _refined(value, points[max(0, i - 1)], points[min(len(points) - 1, i + 1)])
+        )
     information, eps2 = best
     return Split(P.shape[0], P.shape[1], epsilon - eps2, eps2, leak.delta2(eps2), information)
 
 
-def weights(split: Split, claim: Claim, joint: Sequence[Sequence[int]], bits: int = 48) -> Quantised:
+def weights(
+    split: Split, claim: Claim, joint: Sequence[Sequence[int]], bits: int = 48
+) -> Quantised:
     """Return the split's mechanism in whole numbers, verified exactly against the claim.
 
     A split made with `ValueLeak.of_bounds(claim.lower_bounds)` and ε = ln(level) fits its rldp
@@ -173,13 +183,17 @@ def weights(split: Split, claim: Claim, joint: Sequence[Sequence[int]], bits: in
     return quantise(rows, [claim], [n for row in joint for n in row], bits)
 
 
-def independent_reporting(joint: Sequence[Sequence[int]], claim: Claim, bits: int = 48) -> tuple[Split, Quantised]:
+def independent_reporting(
+    joint: Sequence[Sequence[int]], claim: Claim, bits: int = 48
+) -> tuple[Split, Quantised]:
     """Return the best split under an rldp claim, and its verified whole numbers.
 
     Raises InvalidInput(unsupported) for another notion.
     """
     if claim.notion != "rldp" or claim.lower_bounds is None or claim.level is None:
-        raise InvalidInput(Problem.UNSUPPORTED, "independent-reporting is for the notion rldp", "mechanism")
+        raise InvalidInput(
+            Problem.UNSUPPORTED, "independent-reporting is for the notion rldp", "mechanism"
+        )
     p, q = claim.level
     leak = ValueLeak.of_bounds(claim.lower_bounds)
     split = best_split(joint, math.log(p / q), leak)

@@ -115,7 +115,9 @@ class _Extremes:
         # An infinite ratio at an end is the answer; the search below needs finite values.
         if math.isinf(loss_at_ends):
             return -loss_at_ends
-        optimum = optimize.minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10})
+        optimum = optimize.minimize_scalar(
+            loss, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10}
+        )
         return -min(loss_at_ends, float(optimum.fun))
 
     def _sup(self, s: int, y: int, share: float) -> float:
@@ -128,7 +130,9 @@ class _Extremes:
 
     def _inf(self, s: int, y: int, share: float) -> float:
         w = -self._blocks[s, :, y]
-        return max(0.0, -support(self._p[s], w, self._ball.conditional_radius(s, share), self._ball.order))
+        return max(
+            0.0, -support(self._p[s], w, self._ball.conditional_radius(s, share), self._ball.order)
+        )
 
 
 def support(p: Vector, w: Vector, radius: float, order: Fraction) -> float:
@@ -148,7 +152,9 @@ def support(p: Vector, w: Vector, radius: float, order: Fraction) -> float:
 
     def optimum(log_gap: float) -> Vector:
         """Return ln R for κ = top + (top − bottom)·e^log_gap."""
-        log_r: Vector = log_p - np.log(top - w_positive + (top - bottom) * math.exp(log_gap)) / alpha
+        log_r: Vector = (
+            log_p - np.log(top - w_positive + (top - bottom) * math.exp(log_gap)) / alpha
+        )
         return log_r - float(np.logaddexp.reduce(log_r))
 
     def excess(log_gap: float) -> float:
@@ -161,7 +167,10 @@ def support(p: Vector, w: Vector, radius: float, order: Fraction) -> float:
         return float((1 - moved) * (np.exp(optimum(-_RANGE)) @ w_positive) + moved * top)
     if excess(_RANGE) >= 0:
         return float(p @ w)
-    return float(np.exp(optimum(optimize.brentq(excess, -_RANGE, _RANGE, xtol=1e-12, rtol=1e-13))) @ w_positive)
+    return float(
+        np.exp(optimum(optimize.brentq(excess, -_RANGE, _RANGE, xtol=1e-12, rtol=1e-13)))
+        @ w_positive
+    )
 
 
 def _divergence(log_p: Vector, log_r: Vector, order: float) -> float:

@@ -43,7 +43,8 @@ def vertices(low: tuple[tuple[int, int], ...], high: tuple[tuple[int, int], ...]
     """
     if len(low) > MAX_VALUES:
         message = (
-            f"polyhedra of more than {MAX_VALUES} values have too many corners: use rldp, whose polytopes are simplices"
+            f"polyhedra of more than {MAX_VALUES} values have too many corners: use rldp, whose "
+            "polytopes are simplices"
         )
         raise InvalidInput(Problem.OPTIMISER_LIMIT, message, "robust")
     sides = [(Fraction(*bottom), Fraction(*top)) for bottom, top in zip(low, high, strict=True)]
@@ -62,7 +63,9 @@ def box_claims(ball: Ball, epsilon: Fraction) -> tuple[Claim, ...]:
 
     Raises InvalidInput(optimiser_limit) for more than 4096 priors.
     """
-    corners = [vertices(*sides) for sides in zip(ball_bounds(ball), upper_bounds(ball), strict=True)]
+    corners = [
+        vertices(*sides) for sides in zip(ball_bounds(ball), upper_bounds(ball), strict=True)
+    ]
     choices = _covering([len(points) for points in corners])
     if len(choices) > MAX_PRIORS:
         message = f"these polyhedra make {len(choices)} priors, more than {MAX_PRIORS}: leave polyhedra at simplex"
@@ -98,5 +101,7 @@ def _joint(conditionals: list[Point]) -> tuple[tuple[int, ...], ...]:
     for s, point in enumerate(conditionals):
         common = lcm(*(v.denominator for v in point))
         numerators = [int(v * common) for v in point]
-        rows.append((0,) * (s * width) + tuple(numerators) + (0,) * ((len(conditionals) - s - 1) * width))
+        rows.append(
+            (0,) * (s * width) + tuple(numerators) + (0,) * ((len(conditionals) - s - 1) * width)
+        )
     return tuple(rows)

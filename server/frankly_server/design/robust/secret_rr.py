@@ -13,7 +13,9 @@ from frankly_server.design.robust.bounds import Bounds
 BITS = 48
 
 
-def secret_rr(secrets: int, values: int, level: tuple[int, int], bits: int = BITS) -> DenseMechanism:
+def secret_rr(
+    secrets: int, values: int, level: tuple[int, int], bits: int = BITS
+) -> DenseMechanism:
     """Return secret randomised response over answers (s, u), row-major, in whole numbers.
 
     With E = p/q, the truth (s, u) sends itself with weight E, (s, u') with 1/E, and every answer
@@ -30,7 +32,9 @@ def secret_rr(secrets: int, values: int, level: tuple[int, int], bits: int = BIT
     Raises InvalidInput(prior_shape) for other sizes, weights_invalid if the bits are too few.
     """
     if secrets < 2 or values < 1 or secrets * values > MAX_ANSWERS:
-        message = f"secret-rr needs two or more secrets and at most {MAX_ANSWERS} answers (s, u) in all"
+        message = (
+            f"secret-rr needs two or more secrets and at most {MAX_ANSWERS} answers (s, u) in all"
+        )
         raise InvalidInput(Problem.PRIOR_SHAPE, message, "prior.joint")
     E, denominator, outside_values = Fraction(*level), 1 << bits, (secrets - 1) * values
     other_secret = _up(denominator / (E + (values - 1) / E + outside_values))

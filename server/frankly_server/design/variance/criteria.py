@@ -52,7 +52,9 @@ def least_variance(
     if symmetric.applies(base, objective):
         return symmetric.optimum(base, objective)
     pricer = pricer_for(base, limits)
-    return generate(base, lambda master: master.solve(objective), limits, VarianceMaster(base, starts), pricer)
+    return generate(
+        base, lambda master: master.solve(objective), limits, VarianceMaster(base, starts), pricer
+    )
 
 
 def least_worst_variance(
@@ -76,7 +78,9 @@ def least_worst_variance(
 
 def variances(A: FloatArray, W: FloatArray, prior: FloatArray) -> FloatArray:
     """Return w_tᵀA⁻¹w_t − (w_t·p)² for every target, shape (t,)."""
-    return np.asarray(np.sum(W.T * inverse_times(A, W), axis=0) - (W @ prior) ** 2, dtype=np.float64)
+    return np.asarray(
+        np.sum(W.T * inverse_times(A, W), axis=0) - (W @ prior) ** 2, dtype=np.float64
+    )
 
 
 def _worst_over(master: VarianceMaster, W: FloatArray, prior: FloatArray) -> VarianceMasterOptimum:
@@ -84,7 +88,9 @@ def _worst_over(master: VarianceMaster, W: FloatArray, prior: FloatArray) -> Var
     for share in RESERVED:
         reserved = master.reserved(share)
         payoff = WorstTarget(V, W, constants, moments(V, reserved))
-        saddle = saddle_point(payoff, V, 1 - reserved @ V, master.start(), np.full(len(W), 1 / len(W)))
+        saddle = saddle_point(
+            payoff, V, 1 - reserved @ V, master.start(), np.full(len(W), 1 / len(W))
+        )
         if saddle.converged:
             break
     else:

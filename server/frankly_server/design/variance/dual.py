@@ -111,7 +111,11 @@ def _line_search(
         Z_next, nu_next = Z + length * step[0], nu + length * step[1]
         slack_next = V @ nu_next + cost - np.sum((V @ Z_next) ** 2, axis=1)
         if slack_next.min() > 0:
-            after = 2 * float(np.sum(W.T * Z_next)) - float(nu_next.sum()) + kappa * float(np.sum(np.log(slack_next)))
+            after = (
+                2 * float(np.sum(W.T * Z_next))
+                - float(nu_next.sum())
+                + kappa * float(np.sum(np.log(slack_next)))
+            )
             if after >= before + 0.1 * length * rise - 1e-12 * abs(before):
                 return Z_next, nu_next, slack_next
         length /= 2

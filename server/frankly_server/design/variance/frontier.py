@@ -126,7 +126,9 @@ def frontier(
 class _Curve:
     """The optima found so far, by increasing information and variance."""
 
-    def __init__(self, base: ColumnBase, W: FloatArray, starts: FloatArray | None, limits: Limits) -> None:
+    def __init__(
+        self, base: ColumnBase, W: FloatArray, starts: FloatArray | None, limits: Limits
+    ) -> None:
         self._base, self._W, self._limits = base, W, limits
         self._symmetric = symmetric.applies(base, Objective(W, base.prior))
         if not self._symmetric:
@@ -179,22 +181,33 @@ class _Curve:
     def _optimum(self, objective: Objective) -> VarianceOptimum:
         if self._symmetric:
             return symmetric.optimum(self._base, objective)
-        return generate(self._base, lambda m: m.solve(objective), self._limits, self._master, self._pricer)
+        return generate(
+            self._base, lambda m: m.solve(objective), self._limits, self._master, self._pricer
+        )
 
     def _solve(self, price: float) -> None:
         """Add the optimum at a price."""
-        optimum = self._optimum(Objective(np.sqrt(price) * self._W, self._base.prior, informative=True))
+        optimum = self._optimum(
+            Objective(np.sqrt(price) * self._W, self._base.prior, informative=True)
+        )
         information = self._information(optimum)
         variance = self._variance(optimum.columns, optimum.theta)
         exact = optimum.certificate.exact
-        new = _PricedOptimum(price, optimum.columns, optimum.theta, information, variance, -optimum.bound, exact)
+        new = _PricedOptimum(
+            price, optimum.columns, optimum.theta, information, variance, -optimum.bound, exact
+        )
         self.points = sorted([*self.points, new], key=lambda point: -point.price)
         self._limits.progress("frontier", information, -optimum.bound + price * variance)
 
     def _refined(self, below: _PricedOptimum, above: _PricedOptimum) -> bool:
         """Add the optimum between two neighbours; False if there is none, or time is up."""
         rise, gain = above.variance - below.variance, above.information - below.information
-        if self._limits.out_of_time() or len(self.points) > _REFINEMENTS * 4 or rise <= 0 or gain <= 0:
+        if (
+            self._limits.out_of_time()
+            or len(self.points) > _REFINEMENTS * 4
+            or rise <= 0
+            or gain <= 0
+        ):
             return False
         price = gain / rise
         # A slope equal to one of the two prices would give the same optimum again.
@@ -229,7 +242,9 @@ class _Curve:
                 high = share
         return _mixed(below, above, low)
 
-    def _point(self, columns: FloatArray, theta: FloatArray, cap: float | None = None) -> FrontierMechanism:
+    def _point(
+        self, columns: FloatArray, theta: FloatArray, cap: float | None = None
+    ) -> FrontierMechanism:
         information = float(theta @ self._gains(columns))
         variance = self._variance(columns, theta)
         allowed = variance if cap is None else cap
@@ -257,7 +272,9 @@ def _share(low: float, high: float, target: float) -> float:
     return 0.0 if high <= low else min(1.0, max(0.0, (target - low) / (high - low)))
 
 
-def _mixed(below: _PricedOptimum, above: _PricedOptimum, share: float) -> tuple[FloatArray, FloatArray]:
+def _mixed(
+    below: _PricedOptimum, above: _PricedOptimum, share: float
+) -> tuple[FloatArray, FloatArray]:
     """Return (columns, θ) of the mechanism that takes the second with probability `share`."""
     if share in (0.0, 1.0) or below is above:
         chosen = above if share == 1.0 else below

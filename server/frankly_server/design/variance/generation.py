@@ -119,7 +119,9 @@ class VarianceMaster:
         new: list[FloatArray] = []
         for v in columns:
             existing = np.vstack([self.V, *new]) if new else self.V
-            if np.min(np.max(np.abs(existing - v), axis=1)) > _SAME * max(1.0, float(np.abs(v).max())):
+            if np.min(np.max(np.abs(existing - v), axis=1)) > _SAME * max(
+                1.0, float(np.abs(v).max())
+            ):
                 new.append(v[None])
         if new:
             self.V = np.vstack([self.V, *new])
@@ -148,7 +150,9 @@ class VarianceMaster:
         variance = float(np.sum(W.T * inverse_times(moments(V, theta), W))) - offset
         information = float(theta @ gains)
         scale = max(variance, information) if objective.informative else variance
-        return VarianceMasterOptimum(theta, variance - information, Prices(objective, Z, nu), offset, scale)
+        return VarianceMasterOptimum(
+            theta, variance - information, Prices(objective, Z, nu), offset, scale
+        )
 
     def _full_rank_optimum(self, W: FloatArray, cost: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return (θ, ν) of the optimum, starting near the last one, then from the default start.
@@ -170,7 +174,11 @@ class VarianceMaster:
         """Return positive starting weights, shape (n,)."""
         # The last optimum has zero weights, where an interior method stalls; the centre keeps it
         # inside.
-        return 0.5 * self._padded(self._theta) + 0.5 * self._padded(self._centre) + _FRESH / len(self.V)
+        return (
+            0.5 * self._padded(self._theta)
+            + 0.5 * self._padded(self._centre)
+            + _FRESH / len(self.V)
+        )
 
     def keep(self, theta: FloatArray) -> FloatArray:
         """Store these weights for the next start; return them with Σ θ_j v_j = 1 to rounding."""
@@ -230,9 +238,15 @@ def generate(
     for _ in range(_ROUNDS):
         columns, largest_worth = pricer.price(solved.prices, master.V[solved.theta > NEGLIGIBLE])
         if pricer.exact:
-            best = _better_bound(best, exact_certificate(solved.prices, largest_worth, pricer), solved.offset)
+            best = _better_bound(
+                best, exact_certificate(solved.prices, largest_worth, pricer), solved.offset
+            )
         limits.progress("variance", solved.value, np.nan if best is None else best[0])
-        if largest_worth <= 0.5 * limits.gap * solved.scale or limits.out_of_time() or not master.add(columns):
+        if (
+            largest_worth <= 0.5 * limits.gap * solved.scale
+            or limits.out_of_time()
+            or not master.add(columns)
+        ):
             break
         solved = solve(master)
     if best is None or not (pricer.exact or limits.out_of_time()):

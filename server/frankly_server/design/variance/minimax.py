@@ -98,8 +98,12 @@ def least_variance_over(
     limits = limits or Limits()
     # The master keeps one scale for its columns, while q̄ changes from round to round.
     centre = truths.points.mean(axis=0)
-    master = VarianceMaster(base_at(centre), None if starts is None else starts / (starts @ centre)[:, None])
-    current = _saddle(master, base_at, W, truths, np.full(len(truths.points), 1 / len(truths.points)))
+    master = VarianceMaster(
+        base_at(centre), None if starts is None else starts / (starts @ centre)[:, None]
+    )
+    current = _saddle(
+        master, base_at, W, truths, np.full(len(truths.points), 1 / len(truths.points))
+    )
     best: tuple[float, VarianceCertificate | None] = (-np.inf, None)
     for _ in range(_ROUNDS):
         pricer = pricer_for(current.base, limits)
@@ -108,7 +112,10 @@ def least_variance_over(
         bound = certificate.bound - truths.sampling(W, current.pi)
         best = max(best, (bound, certificate), key=lambda one: one[0])
         limits.progress("variance", current.value, best[0])
-        converged = current.value - best[0] <= _GAP_SHARE * limits.gap * current.value or limits.out_of_time()
+        converged = (
+            current.value - best[0] <= _GAP_SHARE * limits.gap * current.value
+            or limits.out_of_time()
+        )
         if converged or not master.add(columns / (columns @ centre)[:, None]):
             break
         current = _saddle(master, base_at, W, truths, current.pi)
@@ -168,7 +175,11 @@ def _at(
     return _Round(base, V, theta, pi, truths.largest(squares, W), prices)
 
 
-def _certificate(pricer: VariancePricer, current: _Round, largest_worth: float, limits: Limits) -> VarianceCertificate:
+def _certificate(
+    pricer: VariancePricer, current: _Round, largest_worth: float, limits: Limits
+) -> VarianceCertificate:
     if pricer.exact:
         return exact_certificate(current.prices, largest_worth, pricer)
-    return relaxed_certificate(current.base, current.prices, moments(current.V, current.theta), limits)
+    return relaxed_certificate(
+        current.base, current.prices, moments(current.V, current.theta), limits
+    )

@@ -30,7 +30,9 @@ class Objective:
         if not self.informative:
             return np.zeros(len(V))
         U = np.maximum(V + looser, 0.0)
-        return np.asarray(special.xlogy(U, U) @ self.prior - special.xlogy(looser, looser), dtype=np.float64)
+        return np.asarray(
+            special.xlogy(U, U) @ self.prior - special.xlogy(looser, looser), dtype=np.float64
+        )
 
     def constant(self) -> float:
         """Return |W p|², by which tr(W A⁻¹ Wᵀ) exceeds the variance of the estimates at n = 1."""

@@ -41,7 +41,11 @@ def blocks(prices: Prices, ratio: float) -> Iterator[tuple[FloatArray, FloatArra
         batch = outer[start : start + _BLOCK]
         outer_Y, outer_charge, outer_mass = batch @ Y[split:], batch @ nu[split:], batch @ p[split:]
         total = outer_mass[:, None] + inner_mass
-        squares = np.sum(outer_Y**2, axis=1)[:, None] + np.sum(inner_Y**2, axis=1) + 2 * outer_Y @ inner_Y.T
+        squares = (
+            np.sum(outer_Y**2, axis=1)[:, None]
+            + np.sum(inner_Y**2, axis=1)
+            + 2 * outer_Y @ inner_Y.T
+        )
         worth = squares / total**2 - (outer_charge[:, None] + inner_charge) / total
         if prices.objective.informative:
             # Σ p v ln v over entries E/total and 1/total; high_mass is the prior of the entries E.

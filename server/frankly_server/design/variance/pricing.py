@@ -47,7 +47,11 @@ def pricer_for(base: ColumnBase, limits: Limits, seed: int = 0) -> VariancePrice
     if base.rays is not None:
         return _Rays(base.rays)
     if base.ratio is not None:
-        return _Patterns(base.ratio) if base.answers <= MOST_ANSWERS else _LocalSearch(base, limits, seed)
+        return (
+            _Patterns(base.ratio)
+            if base.answers <= MOST_ANSWERS
+            else _LocalSearch(base, limits, seed)
+        )
     if base.rows is not None:
         generic = directions(seed, 1, base.answers)[0]
         # The list takes at most the memory limit (in MB): 32 bytes per entry, for the list and the

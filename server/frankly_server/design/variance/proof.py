@@ -36,7 +36,9 @@ class VarianceCertificate:
         return self.prices.bound()
 
 
-def exact_certificate(prices: Prices, largest_worth: float, pricer: VariancePricer) -> VarianceCertificate:
+def exact_certificate(
+    prices: Prices, largest_worth: float, pricer: VariancePricer
+) -> VarianceCertificate:
     """Return the certificate if an exact pricer found no column worth more than `largest_worth`."""
     rounding = _ROUNDING * float(np.abs(prices.nu).sum())
     return VarianceCertificate(prices.raised(largest_worth + rounding), pricer.exact, pricer.route)
@@ -57,7 +59,9 @@ def prove(base: ColumnBase, prices: Prices, A: FloatArray, limits: Limits) -> Va
     return relaxed_certificate(base, prices, A, limits)
 
 
-def relaxed_certificate(base: ColumnBase, prices: Prices, A: FloatArray, limits: Limits) -> VarianceCertificate:
+def relaxed_certificate(
+    base: ColumnBase, prices: Prices, A: FloatArray, limits: Limits
+) -> VarianceCertificate:
     """Return the best certificate that needs no list of columns."""
     certificates = [_identity_bound(base, prices.objective), _secant_bound(base, prices)]
     if base.rows is not None and affordable(len(base.rows), base.answers):
@@ -113,5 +117,8 @@ def _largest_entries(base: ColumnBase) -> FloatArray:
     """Return an upper bound of each v_x on the base; p_x v_x ≤ p·v = 1 is one."""
     p = base.prior
     return np.array(
-        [min(1 / p[x] if p[x] > 0 else np.inf, base.highest(unit)) for x, unit in enumerate(np.eye(base.answers))]
+        [
+            min(1 / p[x] if p[x] > 0 else np.inf, base.highest(unit))
+            for x, unit in enumerate(np.eye(base.answers))
+        ]
     )

@@ -75,7 +75,9 @@ class _Curves:
 class _MomentProgramme:
     """Convex programme over symmetric A, as the vector x of its upper triangle."""
 
-    def __init__(self, rows: FloatArray, p: FloatArray, W: FloatArray, curves: _Curves | None) -> None:
+    def __init__(
+        self, rows: FloatArray, p: FloatArray, W: FloatArray, curves: _Curves | None
+    ) -> None:
         self.p, self.W, self.curves = p, W, curves
         a = len(p)
         self.i, self.j = np.triu_indices(a)
@@ -216,7 +218,10 @@ def _step(
     except np.linalg.LinAlgError:
         return None
     r = -gradient - C.T @ dual + H.T @ (kappa / s)
-    MC, Mr = linalg.cho_solve(factor, C.T, check_finite=False), linalg.cho_solve(factor, r, check_finite=False)
+    MC, Mr = (
+        linalg.cho_solve(factor, C.T, check_finite=False),
+        linalg.cho_solve(factor, r, check_finite=False),
+    )
     d_dual = np.linalg.solve(C @ MC, C @ Mr)
     dx = Mr - MC @ d_dual
     ds = H @ dx

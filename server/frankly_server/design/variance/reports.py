@@ -17,7 +17,9 @@ def balanced(V: FloatArray, theta: FloatArray) -> FloatArray:
     return theta
 
 
-def thinned(features: FloatArray, reports: NDArray[np.intp], theta: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+def thinned(
+    features: FloatArray, reports: NDArray[np.intp], theta: FloatArray
+) -> tuple[NDArray[np.intp], FloatArray]:
     """Remove reports while features[:, reports]·θ stays the same (Carathéodory).
 
     At most as many reports remain as there are features. With all products v_i·v_j among the

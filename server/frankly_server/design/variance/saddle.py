@@ -37,7 +37,9 @@ class Payoff(Protocol):
         """Return ∂F/∂x, shape (n,), and ∂F/∂π, shape (t,)."""
         ...
 
-    def curvatures(self, x: FloatArray, pi: FloatArray, /) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def curvatures(
+        self, x: FloatArray, pi: FloatArray, /
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return ∂²F/∂x², shape (n, n), ∂²F/∂x∂π, shape (n, t), and ∂²F/∂π², shape (t, t)."""
         ...
 
@@ -106,7 +108,9 @@ class _Saddle:
             np.linalg.lstsq(self.V * root[:, None], -gradient * root, rcond=None)[0],
             dtype=np.float64,
         )
-        return _SaddleIterate(x, np.maximum(self.V @ nu + gradient, mu / x), nu, level, pi, level - f)
+        return _SaddleIterate(
+            x, np.maximum(self.V @ nu + gradient, mu / x), nu, level, pi, level - f
+        )
 
     def residuals(self, at: _SaddleIterate) -> tuple[FloatArray, FloatArray, FloatArray, float]:
         """Return what must vanish: gradient, row sums, levels, Σπ − 1."""
@@ -161,7 +165,9 @@ class _Saddle:
         return _SaddleIterate(dx, dz, s[n : n + a], float(s[-1]), d_pi, dq)
 
 
-def saddle_point(payoff: Payoff, V: FloatArray, rhs: FloatArray, start: FloatArray, weights: FloatArray) -> SaddlePoint:
+def saddle_point(
+    payoff: Payoff, V: FloatArray, rhs: FloatArray, start: FloatArray, weights: FloatArray
+) -> SaddlePoint:
     """Minimise max over π of F(x, π) over x ≥ 0 with Σ x_j v_j = rhs, and π ≥ 0 with Σπ = 1.
 
     Parameters
@@ -190,7 +196,9 @@ def saddle_point(payoff: Payoff, V: FloatArray, rhs: FloatArray, start: FloatArr
             if next_iterate is None:
                 break
             at, length = next_iterate
-    return SaddlePoint(at.x, at.nu, at.pi / at.pi.sum(), _is_optimal(saddle, at, _STALLED_TOLERANCE))
+    return SaddlePoint(
+        at.x, at.nu, at.pi / at.pi.sum(), _is_optimal(saddle, at, _STALLED_TOLERANCE)
+    )
 
 
 def _is_optimal(saddle: _Saddle, at: _SaddleIterate, tolerance: float) -> bool:
@@ -215,7 +223,9 @@ def _advance(saddle: _Saddle, at: _SaddleIterate, mu: float) -> tuple[_SaddleIte
     while length > 1e-9:
         try:
             next_iterate = saddle.with_exact_gaps(at.moved(step, length))
-            if _central(next_iterate) and saddle.merit(next_iterate, mu) <= max((1 - 0.01 * length) * before, 1e-13):
+            if _central(next_iterate) and saddle.merit(next_iterate, mu) <= max(
+                (1 - 0.01 * length) * before, 1e-13
+            ):
                 return next_iterate, length
         except np.linalg.LinAlgError:
             pass  # A is not positive definite that far out

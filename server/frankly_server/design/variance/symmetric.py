@@ -56,7 +56,9 @@ def optimum(base: ColumnBase, objective: Objective) -> VarianceOptimum:
     Z = inverse_times(A, objective.W)
     prices = Prices(objective, Z, np.zeros(a))
     largest_worth = float(np.max(prices.worth(V)))
-    certificate = VarianceCertificate(prices.raised(largest_worth + _ROUNDING * abs(largest_worth)), True, "counts")
+    certificate = VarianceCertificate(
+        prices.raised(largest_worth + _ROUNDING * abs(largest_worth)), True, "counts"
+    )
     columns, theta = [], []
     for k in np.flatnonzero(shares > 0):
         inside, weights = balanced_subsets(a, int(k) + 1)
@@ -65,7 +67,9 @@ def optimum(base: ColumnBase, objective: Objective) -> VarianceOptimum:
         theta.append(shares[k] * weights)
     offset = objective.constant()
     value = float(np.sum(objective.W.T * Z)) - float(shares @ gains) - offset
-    return VarianceOptimum(np.vstack(columns), np.concatenate(theta), value, certificate.bound - offset, certificate)
+    return VarianceOptimum(
+        np.vstack(columns), np.concatenate(theta), value, certificate.bound - offset, certificate
+    )
 
 
 def _by_count(a: int, ratio: float) -> FloatArray:
@@ -85,7 +89,11 @@ def _mixture(curvature: FloatArray, gains: FloatArray, weight: float) -> FloatAr
     # Compare the ends of each pair as well: if the stationary point lies outside, an end is best.
     i, j = np.tile(i, 3), np.tile(j, 3)
     share = np.concatenate([share, np.zeros(len(share)), np.ones(len(share))])
-    values = weight / ((1 - share) * curvature[i] + share * curvature[j]) - (1 - share) * gains[i] - share * gains[j]
+    values = (
+        weight / ((1 - share) * curvature[i] + share * curvature[j])
+        - (1 - share) * gains[i]
+        - share * gains[j]
+    )
     best = int(np.argmin(values))
     shares = np.zeros(n)
     shares[i[best]] += 1 - share[best]
@@ -113,7 +121,9 @@ def balanced_subsets(a: int, k: int) -> tuple[FloatArray, FloatArray]:
     while True:
         order = np.argsort(fractions(0, count, a), axis=1)
         seeds = order < k
-        pair_counts = np.array([[np.sum(s & np.roll(s, d)) for d in range(1, a // 2 + 1)] for s in seeds]).T
+        pair_counts = np.array(
+            [[np.sum(s & np.roll(s, d)) for d in range(1, a // 2 + 1)] for s in seeds]
+        ).T
         system = np.vstack([pair_counts / k, np.ones(count)])
         target = np.append(np.full(a // 2, (k - 1) / (a - 1)), 1.0)
         weights, residual = optimize.nnls(system, target)

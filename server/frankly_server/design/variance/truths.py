@@ -39,7 +39,9 @@ class Truths:
 
         squares : c_x = E[|d|²|x] of an unbiased decoder, shape (a,).
         """
-        return np.asarray(self.points @ squares - np.sum((self.points @ W.T) ** 2, axis=1), dtype=np.float64)
+        return np.asarray(
+            self.points @ squares - np.sum((self.points @ W.T) ** 2, axis=1), dtype=np.float64
+        )
 
     def largest(self, squares: FloatArray, W: FloatArray) -> float:
         """Return the largest c·q − |Wq|² over all plausible q.
@@ -93,7 +95,9 @@ class WorstTruth:
         mean = pi @ self._U / pi.sum()  # |Σ π_i Wq_i|²/Σπ is homogeneous of degree 1
         return -squares, levels - 2 * self._U @ mean + float(mean @ mean)
 
-    def curvatures(self, x: FloatArray, pi: FloatArray, /) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def curvatures(
+        self, x: FloatArray, pi: FloatArray, /
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """See `saddle.Payoff`.
 
         A is linear in g_j = θ_j/(q̄·v_j), and F is convex in g with Hessian H; the chain rule gives
@@ -106,13 +110,17 @@ class WorstTruth:
         by_pi = -self._masses * (theta / mass**2)  # ∂g/∂π, shape (m, n)
         xx = H * by_theta[:, None] * by_theta
         cross = by_theta[:, None] * (H @ by_pi.T) + (squares / mass**2)[:, None] * self._masses.T
-        curved = by_pi @ H @ by_pi.T - 2 * (self._masses * (squares * theta / mass**3)) @ self._masses.T
+        curved = (
+            by_pi @ H @ by_pi.T - 2 * (self._masses * (squares * theta / mass**3)) @ self._masses.T
+        )
         if self._mixed:
             deviation = self._U - pi @ self._U / pi.sum()
             curved -= 2 / float(pi.sum()) * deviation @ deviation.T
         return xx, cross, curved
 
-    def _factors(self, x: FloatArray, pi: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _factors(
+        self, x: FloatArray, pi: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return (θ, q̄·v_j, V L⁻ᵀ, V A⁻¹Wᵀ). Raises LinAlgError if A is not positive definite."""
         theta, mass = x + self._reserved, pi @ self._masses
         inverse = np.linalg.inv(np.linalg.cholesky((self._V.T * (theta / mass)) @ self._V))

@@ -134,7 +134,11 @@ class _Walk:
         np.put_along_axis(times, hit[:, None], np.inf, axis=1)
         # A negative slack, an edge without end, or a tie between two rows would make the list
         # incomplete.
-        if slack.min() < _APART or not np.isfinite(nearest).all() or (times.min(axis=1) - nearest).min() < _APART:
+        if (
+            slack.min() < _APART
+            or not np.isfinite(nearest).all()
+            or (times.min(axis=1) - nearest).min() < _APART
+        ):
             return None
         swapped = np.repeat(tight[:, None], d, axis=1)
         swapped[:, np.arange(d), np.arange(d)] = hit

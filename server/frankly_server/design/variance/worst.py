@@ -23,7 +23,9 @@ class WorstTarget:
         _, UZ, variances = self._factors(x)
         return -(UZ**2) @ pi, variances
 
-    def curvatures(self, x: FloatArray, pi: FloatArray, /) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def curvatures(
+        self, x: FloatArray, pi: FloatArray, /
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """See `saddle.Payoff`."""
         whitened, UZ, _ = self._factors(x)
         return (

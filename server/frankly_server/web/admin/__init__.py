@@ -25,7 +25,9 @@ from frankly_server.web.security import PATH, Door
 
 def blueprint(services: Services) -> APIBlueprint:
     """Return the pages, bound to `services`; they are no part of the API and not described there."""
-    routes = APIBlueprint("admin", __name__, url_prefix=PATH, template_folder="templates", enable_openapi=False)
+    routes = APIBlueprint(
+        "admin", __name__, url_prefix=PATH, template_folder="templates", enable_openapi=False
+    )
     door = Door(services)
     routes.before_request(door.enter)
     routes.after_request(door.leave)
@@ -50,15 +52,25 @@ def _missing(error: HTTPException) -> Response:
     """Show an error of the framework: wrong role, no such page, too large a file."""
     code = error.code or 500
     messages = {
-        403: ("Not yours to open", "Your role does not open this page. Ask an owner of your organisation."),
+        403: (
+            "Not yours to open",
+            "Your role does not open this page. Ask an owner of your organisation.",
+        ),
         404: ("Not here", "There is no such page, or it belongs to another organisation."),
         413: ("Too large", "The file or form is larger than this page takes."),
     }
-    title, detail = messages.get(code, ("That did not work", "Go back, check what you sent and try again."))
+    title, detail = messages.get(
+        code, ("That did not work", "Go back, check what you sent and try again.")
+    )
     return render("error.html", status=code, title=title, detail=detail)
 
 
 def _broken(error: Exception) -> Response:
     """Show a fault of ours, which the log line names by kind and place."""
     problems.from_unexpected(error)
-    return render("error.html", status=500, title="That did not work", detail="The fault is ours; try again later.")
+    return render(
+        "error.html",
+        status=500,
+        title="That did not work",
+        detail="The fault is ours; try again later.",
+    )

@@ -19,7 +19,13 @@ from frankly_server.services import Services
 from frankly_server.surveys.live import band
 from frankly_server.times import next_release
 from frankly_server.web import reading
-from frankly_server.web.admin.estimates_query import LEVELS, METHOD_WORDS, PERCENT_WORDS, PRODUCTS, Asked
+from frankly_server.web.admin.estimates_query import (
+    LEVELS,
+    METHOD_WORDS,
+    PERCENT_WORDS,
+    PRODUCTS,
+    Asked,
+)
 from frankly_server.web.admin.estimates_sections import Names, names_of, sections_of
 from frankly_server.web.admin.estimates_sentences import flag_words
 from frankly_server.web.admin.survey_page import Opened, opened, show
@@ -53,14 +59,22 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         query, extra = Asked.read("format")
         form = extra.get("format", "csv")
         if form not in _FORMATS:
-            raise InvalidInput(Problem.FIELD_TYPE, f"the formats are {', '.join(_FORMATS)}", "format")
+            raise InvalidInput(
+                Problem.FIELD_TYPE, f"the formats are {', '.join(_FORMATS)}", "format"
+            )
         write, kind = _FORMATS[form]
-        response = Response(write(services.analysis.estimates(survey.id, **query.arguments())), content_type=kind)
-        response.headers["Content-Disposition"] = f'attachment; filename="{survey.summary.name}.{form}"'
+        response = Response(
+            write(services.analysis.estimates(survey.id, **query.arguments())), content_type=kind
+        )
+        response.headers["Content-Disposition"] = (
+            f'attachment; filename="{survey.summary.name}.{form}"'
+        )
         return response
 
 
-def _page(services: Services, survey: Opened, query: Asked, refused: InvalidInput | None = None) -> Response:
+def _page(
+    services: Services, survey: Opened, query: Asked, refused: InvalidInput | None = None
+) -> Response:
     documents = services.surveys.versions(survey.id)
     if not documents:
         return show("estimates.html", survey, "estimates", refused, found=None)
@@ -82,7 +96,11 @@ def _page(services: Services, survey: Opened, query: Asked, refused: InvalidInpu
 
 def _choices(documents: Sequence[SurveyDocument], names: Names) -> dict[str, Any]:
     """Return the options of the page's form."""
-    by = {question.id: names.of(question.text) for document in documents for question in document.strata}
+    by = {
+        question.id: names.of(question.text)
+        for document in documents
+        for question in document.strata
+    }
     by |= {VERSION: "Version of the survey"} if len(documents) > 1 else {}
     return {"levels": LEVELS, "methods": METHOD_WORDS, "products": PRODUCTS, "by": by, "questions": names.questions,
             "periods": PERIODS, "percents": PERCENT_WORDS}  # fmt: skip
@@ -90,5 +108,10 @@ def _choices(documents: Sequence[SurveyDocument], names: Names) -> dict[str, Any
 
 def _flags(answer: Mapping[str, Any]) -> list[str]:
     """Return every flag of an answer once."""
-    every = (flag for question in answer["questions"] for row in question["rows"] for flag in row["flags"])
+    every = (
+        flag
+        for question in answer["questions"]
+        for row in question["rows"]
+        for flag in row["flags"]
+    )
     return list(dict.fromkeys(every))

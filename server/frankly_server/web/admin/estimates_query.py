@@ -64,7 +64,9 @@ class Asked:
 
         Raises InvalidInput: confidence_range, field_type, field_unknown, targets_invalid.
         """
-        parameters = {name: value for name, value in reading.query((*_KNOWN, *extra)).items() if value}
+        parameters = {
+            name: value for name, value in reading.query((*_KNOWN, *extra)).items() if value
+        }
         query = cls(
             level=parameters.get("level", "0.95"),
             method=parameters.get("method", DEFAULT),
@@ -76,7 +78,9 @@ class Asked:
             row=parameters.get("row"),
             column=parameters.get("column"),
             # The form sends its choice for a table even where no table is chosen.
-            percent=parameters.get("percent") if "row" in parameters and "column" in parameters else None,
+            percent=parameters.get("percent")
+            if "row" in parameters and "column" in parameters
+            else None,
             census=reading.flag(parameters.get("census"), "census"),
             population=parameters.get("population"),
         )
@@ -86,9 +90,13 @@ class Asked:
                  ("percent", (None, *PERCENT_WORDS)))  # fmt: skip
         for field, allowed in allowed_values:
             if getattr(query, field) not in allowed:
-                raise InvalidInput(Problem.FIELD_TYPE, f"one of {', '.join(filter(None, allowed))}", field)
+                raise InvalidInput(
+                    Problem.FIELD_TYPE, f"one of {', '.join(filter(None, allowed))}", field
+                )
         if query.row is not None and query.row == query.column:
-            raise InvalidInput(Problem.TARGETS_INVALID, "a table is made of two different questions", "column")
+            raise InvalidInput(
+                Problem.TARGETS_INVALID, "a table is made of two different questions", "column"
+            )
         return query, {name: parameters[name] for name in extra if name in parameters}
 
     @property
@@ -122,7 +130,11 @@ class Asked:
 
     def download_query(self, form: str) -> str:
         """Return the query of a download's address; every product is in a download."""
-        parameters = {name: value for name, value in self._texts().items() if name in _KNOWN and name != "product"}
+        parameters = {
+            name: value
+            for name, value in self._texts().items()
+            if name in _KNOWN and name != "product"
+        }
         return urlencode(parameters | {"format": form})
 
     def api_query(self, form: str) -> str:
@@ -130,7 +142,9 @@ class Asked:
         names = ("level", "method", "since", "until", "census", "population", "targets", "percent")
         by = {"by": self.apart} if self.apart else {}
         return urlencode(
-            {name: value for name, value in self._texts().items() if name in names} | by | {"format": form}
+            {name: value for name, value in self._texts().items() if name in names}
+            | by
+            | {"format": form}
         )
 
     def in_python(self) -> str:
@@ -145,7 +159,11 @@ class Asked:
         return ", ".join(arguments)
 
     def _texts(self) -> dict[str, str]:
-        texts: dict[str, str] = {"level": self.level, "method": self.method, "product": self.product}
+        texts: dict[str, str] = {
+            "level": self.level,
+            "method": self.method,
+            "product": self.product,
+        }
         texts |= {name: value for name in _TEXTS if (value := getattr(self, name))}
         texts |= {"census": "true"} if self.census else {}
         return texts | ({"targets": json.dumps(self.joint)} if self.joint else {})

@@ -84,7 +84,9 @@ class Names:
     def group(self, by: Mapping[str, str] | None) -> str:
         """Return the name of a group, "" for none."""
         return ", ".join(
-            value if name in (*PERIODS, DAYS) else self.groups.get(name, {}).get(value, f"{name} {value}")
+            value
+            if name in (*PERIODS, DAYS)
+            else self.groups.get(name, {}).get(value, f"{name} {value}")
             for name, value in (by or {}).items()
         )
 
@@ -98,7 +100,11 @@ def names_of(documents: Sequence[SurveyDocument]) -> Names:
         language,
         {question.id: of(question.text) for question in questions},
         {question.id: [of(choice.label) for choice in question.choices] for question in questions},
-        {q.id: {c.id: of(c.label) for c in q.choices} for document in documents for q in document.strata},
+        {
+            q.id: {c.id: of(c.label) for c in q.choices}
+            for document in documents
+            for q in document.strata
+        },
     )
 
 
@@ -106,7 +112,9 @@ def sections_of(answer: Mapping[str, Any], asked: Asked, names: Names) -> list[S
     """Return the answer's questions in their order, groups of the same question together."""
     together: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for question in answer["questions"]:
-        together.setdefault((question["id"], *map(str, question["text"].values())), []).append(question)
+        together.setdefault((question["id"], *map(str, question["text"].values())), []).append(
+            question
+        )
     return [_section(questions, asked, names) for questions in together.values()]
 
 
@@ -116,11 +124,16 @@ def _section(questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names)
     groups = [_group(question, asked, level, names) for question in questions]
     # Bars of the same choice stand together: that is what is compared.
     order = [row["choice"] for row in estimated[0]["rows"]] if estimated else []
-    bars = sorted((bar for group in groups for bar in _bars(group, names)), key=lambda bar: _place(order, bar[0]))
+    bars = sorted(
+        (bar for group in groups for bar in _bars(group, names)),
+        key=lambda bar: _place(order, bar[0]),
+    )
     plot = interval_plot(text, [bar for _, bar in bars]) if 0 < len(bars) <= _DRAWN else ""
     if asked.period is not None and asked.by is None and estimated:
         plot = _over_time(text, groups, order, names)
-    named_groups = [(names.group(question["by"]), question) for question in estimated if question["by"]]
+    named_groups = [
+        (names.group(question["by"]), question) for question in estimated if question["by"]
+    ]
     # Ratios have no standard error to compare them by.
     named_groups = named_groups if len(named_groups) <= _COMPARED and asked.percent is None else []
     differences = said_of_groups(named_groups, level, names.language)
@@ -137,7 +150,9 @@ def _matrix(groups: Sequence[Group], asked: Asked, names: Names) -> Matrix | Non
         return None
     rows = [(name, cells[i * len(across) : (i + 1) * len(across)]) for i, name in enumerate(down)]
     caption = f"Cross-table: {PERCENT_WORDS.get(asked.percent or '', 'share')} and interval"
-    return Matrix(caption, f"{names.questions[asked.row]} / {names.questions[asked.column]}", across, rows)
+    return Matrix(
+        caption, f"{names.questions[asked.row]} / {names.questions[asked.column]}", across, rows
+    )
 
 
 def _over_time(text: str, groups: Sequence[Group], order: Sequence[str], names: Names) -> str:
@@ -148,7 +163,9 @@ def _over_time(text: str, groups: Sequence[Group], order: Sequence[str], names: 
         for row in group.rows:
             share = row["estimate"] if group.product is None else group.product.get(row["choice"])
             if share is not None:
-                points_of.setdefault(row["choice"], []).append(TrendPoint(group.name, share, *_ends(group, row)))
+                points_of.setdefault(row["choice"], []).append(
+                    TrendPoint(group.name, share, *_ends(group, row))
+                )
     trends = [Trend(labels[choice], points) for choice, points in points_of.items() if points]
     return trend_plot(text, [group.name for group in groups], trends) if trends else ""
 
@@ -166,7 +183,9 @@ def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names
         needed=question["needed"],
         rows=question["rows"],
         product=None if asked.product == "unbiased" else question[asked.product] or {},
-        intervals={} if asked.product == "unbiased" else question[f"{asked.product}_interval"] or {},
+        intervals={}
+        if asked.product == "unbiased"
+        else question[f"{asked.product}_interval"] or {},
         said=said_of(question, level, names.language, asked.percent) if ok else Said((), ()),
     )
 
@@ -179,10 +198,16 @@ def _bars(group: Group, names: Names) -> list[tuple[str, PlotRow]]:
         if group.product is None and row["estimate"] is not None:
             bars.append((row["choice"], PlotRow(label, row["estimate"], *_ends(group, row))))
         elif group.product is not None and row["choice"] in group.product:
-            bars.append((row["choice"], PlotRow(label, group.product[row["choice"]], *_ends(group, row))))
+            bars.append(
+                (row["choice"], PlotRow(label, group.product[row["choice"]], *_ends(group, row)))
+            )
     return bars
 
 
 def _ends(group: Group, row: Mapping[str, Any]) -> tuple[float | None, float | None]:
     """Return the interval's ends for the product that the page shows; None without an interval."""
-    return (row["low"], row["high"]) if group.product is None else group.intervals.get(row["choice"], (None, None))
+    return (
+        (row["low"], row["high"])
+        if group.product is None
+        else group.intervals.get(row["choice"], (None, None))
+    )

@@ -49,16 +49,24 @@ class Said:
     limits: tuple[str, ...]
 
 
-def said_of(question: Mapping[str, Any], level: float, language: str, percent: str | None = None) -> Said:
+def said_of(
+    question: Mapping[str, Any], level: float, language: str, percent: str | None = None
+) -> Said:
     """Return the sentences about one question of the analysis (status ok).
 
     percent : "row" or "column" where the shares are within these.
     """
-    rows = sorted(question["rows"], key=lambda row: math.inf if row["estimate"] is None else -row["estimate"])
+    rows = sorted(
+        question["rows"], key=lambda row: math.inf if row["estimate"] is None else -row["estimate"]
+    )
     if not rows:
-        return Said((), ("This question's shares cannot be estimated, however many answers come in.",))
+        return Said(
+            (), ("This question's shares cannot be estimated, however many answers come in.",)
+        )
     stated_rows = rows if len(rows) <= _SPOKEN + 1 else rows[:_SPOKEN]
-    population_text = "those who answered" if percent is None else "those with the answer after the bar"
+    population_text = (
+        "those who answered" if percent is None else "those with the answer after the bar"
+    )
     share_sentences = [_share(row, language, population_text) for row in stated_rows]
     findings = (
         *share_sentences,
@@ -68,34 +76,52 @@ def said_of(question: Mapping[str, Any], level: float, language: str, percent: s
     return Said(findings, (*_limits(rows), *_flags(rows)))
 
 
-def said_of_groups(groups: Sequence[tuple[str, Mapping[str, Any]]], level: float, language: str) -> tuple[str, ...]:
+def said_of_groups(
+    groups: Sequence[tuple[str, Mapping[str, Any]]], level: float, language: str
+) -> tuple[str, ...]:
     """Return sentences about differences between groups: pairs (name, question of status ok)."""
     estimated_groups = [
-        (name, {row["choice"]: row for row in group["rows"] if row["low"] is not None}) for name, group in groups
+        (name, {row["choice"]: row for row in group["rows"] if row["low"] is not None})
+        for name, group in groups
     ]
     choices = (
-        [choice for choice in estimated_groups[0][1] if all(choice in rows for _, rows in estimated_groups)]
+        [
+            choice
+            for choice in estimated_groups[0][1]
+            if all(choice in rows for _, rows in estimated_groups)
+        ]
         if estimated_groups
         else []
     )
     choices = choices[-1:] if len(choices) == 2 else choices  # of two choices one says it all
-    comparisons = [(choice, first, second) for choice in choices for first, second in combinations(estimated_groups, 2)]
+    comparisons = [
+        (choice, first, second)
+        for choice in choices
+        for first, second in combinations(estimated_groups, 2)
+    ]
     # Groups have disjoint respondents, so their estimates are independent: covariance 0.
     differences = []
     for choice, (first_name, first_rows), (second_name, second_rows) in comparisons:
         pair = [(first_name, first_rows[choice]), (second_name, second_rows[choice])]
-        (higher_name, higher), (lower_name, lower) = sorted(pair, key=lambda named: -named[1]["estimate"])
+        (higher_name, higher), (lower_name, lower) = sorted(
+            pair, key=lambda named: -named[1]["estimate"]
+        )
         covariance = [[higher["se"] ** 2, 0.0], [0.0, lower["se"] ** 2]]
         ends = _ahead((higher, lower), covariance, level, len(comparisons))
         if ends[0] > 0:
             label = _label(higher, language)
-            sentence = f"{label} is more common in {_quoted(more)} than in {_quoted(less)}, by {_points(*ends)}."
+            sentence = (
+                f"{label} is more common in {_quoted(higher_name)} than in "
+                f"{_quoted(lower_name)}, by {_points(*ends)}."
+            )
             differences.append((higher["estimate"] - lower["estimate"], sentence))
     if not comparisons:
         return ()
     if not differences:
         return ("No difference between them is distinguishable from noise.",)
-    return tuple(sentence for _, sentence in sorted(differences, key=lambda pair: -pair[0])[:_SPOKEN])
+    return tuple(
+        sentence for _, sentence in sorted(differences, key=lambda pair: -pair[0])[:_SPOKEN]
+    )
 
 
 def interval_words(low: float, high: float) -> str:
@@ -123,7 +149,7 @@ def _share(row: Mapping[str, Any], language: str, population_text: str) -> str:
         return f"{label}: nothing can be said, for those with the answer after the bar may be none."
     if row["low"] >= 1 or row["high"] <= 0:
         return f"{label}: the estimate lies beyond what is possible; read it as {'all' if row['low'] >= 1 else 'none'}."
-    return f"{label}: {interval_words(row['low'], row['high'])} of {whole}."
+    return f"{label}: {interval_words(row['low'], row['high'])} of {population_text}."
 
 
 def _versions(row: Mapping[str, Any], population_text: str) -> Iterator[str]:
@@ -138,7 +164,7 @@ def _versions(row: Mapping[str, Any], population_text: str) -> Iterator[str]:
     if "versions_differ" in row["flags"]:
         yield (
             f"The versions of the survey differ by more than chance usually does ({chance}): these are the shares of "
-            f"{whole}, whichever version; look at each version apart."
+            f"{population_text}, whichever version; look at each version apart."
         )
     else:
         yield f"No difference between the versions of the survey is distinguishable from noise ({chance})."
@@ -161,17 +187,20 @@ def _ranking(question: Mapping[str, Any], level: float, language: str) -> Iterat
             gap = (*ends, index)
     best = _label(rows[top], language)
     if not unclear and gap is not None:
-        yield f"{best} is the most common answer: {_points(*gap[:2])} ahead of {_label(given[gap[2]], language)}."
+        yield f"{best} is the most common answer: {_points(*gap[:2])} ahead of {_label(rows[gap[2]], language)}."
     elif len(unclear) == len(rows) - 1 and len(rows) > 2:
         yield "Which answer is the most common is unclear: the differences are within the noise."
     else:
         names = [best, *(_label(rows[i], language) for i in unclear[:_SPOKEN])]
         suffix = " and others" if len(unclear) > _SPOKEN else ""
-        yield f"Which of {', '.join(names[:-1])} and {names[-1]}{more} is more common is unclear."
+        yield f"Which of {', '.join(names[:-1])} and {names[-1]}{suffix} is more common is unclear."
 
 
 def _ahead(
-    rows: tuple[Mapping[str, Any], Mapping[str, Any]], covariance: Sequence[Sequence[float]], level: float, pairs: int
+    rows: tuple[Mapping[str, Any], Mapping[str, Any]],
+    covariance: Sequence[Sequence[float]],
+    level: float,
+    pairs: int,
 ) -> tuple[float, float]:
     """Return how far one share is ahead of another, at a level at which so many comparisons hold together.
 
@@ -202,7 +231,10 @@ def widened(row: Mapping[str, Any], z: float, wider: float) -> tuple[float, floa
     """
     normal, times = z * row["se"], wider / max(z, 1e-9)
     below, above = (
-        min(wider * row["se"] + times**3 * max(0.0, distance - normal), times**2 * max(distance, normal))
+        min(
+            wider * row["se"] + times**3 * max(0.0, distance - normal),
+            times**2 * max(distance, normal),
+        )
         for distance in (row["estimate"] - row["low"], row["high"] - row["estimate"])
     )
     return below, above
@@ -214,9 +246,16 @@ def _limits(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield "Privacy costs more than 99% of the precision that the bare answers would give."
     elif costs:
         yield f"Privacy costs as much precision as losing {round(100 * max(costs))}% of the answers would."
-    shifts = [max(row["poisoning_up"], row["poisoning_down"]) for row in rows if row["poisoning_up"] is not None]
+    shifts = [
+        max(row["poisoning_up"], row["poisoning_down"])
+        for row in rows
+        if row["poisoning_up"] is not None
+    ]
     if shifts:
-        yield f"If one report in a hundred were fake, a share could be off by up to {_number(100 * max(moved))} points."
+        yield (
+            "If one report in a hundred were fake, a share could be off by up to "
+            f"{_number(100 * max(shifts))} points."
+        )
 
 
 def _flags(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -68,14 +68,18 @@ def _people() -> int | None:
     """Return the population of the request's query, or None. Raises InvalidInput below 2."""
     people = reading.whole(request.args.get("population") or None, "population")
     if people is not None and people < 2:
-        raise InvalidInput(Problem.COUNTS_INVALID, "a population is at least two people", "population")
+        raise InvalidInput(
+            Problem.COUNTS_INVALID, "a population is at least two people", "population"
+        )
     return people
 
 
 def _margins(survey: Opened, people: int | None, refused: InvalidInput | None = None) -> Response:
     block = _definition(survey)
     rows = alternatives(block, people=people)
-    axis = Axis(f"margin at {comparison_point(people):,} answers, ± points", lambda points: f"{points:.3g}")
+    axis = Axis(
+        f"margin at {comparison_point(people):,} answers, ± points", lambda points: f"{points:.3g}"
+    )
     cells = [len(question.choices) for question in survey.definition.strata]
     return show("margins.html", survey, "margins", refused, block=block, found=rows, reports=margin_points(people),
                 usual=comparison_point(people), people=people, levels=by_level(block, people=people),
@@ -84,7 +88,10 @@ def _margins(survey: Opened, people: int | None, refused: InvalidInput | None = 
 
 
 def _shown(
-    services: Services, survey: Opened, answers: dict[str, str] | None = None, everybody_says: str | None = None
+    services: Services,
+    survey: Opened,
+    answers: dict[str, str] | None = None,
+    everybody_says: str | None = None,
 ) -> Response:
     """Render the chances of every report, with a trial report or a trial estimate."""
     block = _definition(survey)
@@ -119,7 +126,12 @@ def _run(block: BlockDefinition, drawn: Block, x: int) -> str:
     rows = [
         PlotRow(name, share, *ends, 1.0 if i == x else 0.0)
         for i, (name, share, ends) in enumerate(
-            zip(block.joint_answers, estimate.unbiased, estimate.margins.ends(DEFAULT, estimate.unbiased), strict=True)
+            zip(
+                block.joint_answers,
+                estimate.unbiased,
+                estimate.margins.ends(DEFAULT, estimate.unbiased),
+                strict=True,
+            )
         )
         if share is not None and ends is not None
     ]
@@ -149,7 +161,9 @@ def _frontier(
         for i, alternative in enumerate(candidates)
         if alternative.information is not None and alternative.margins is not None
     ]
-    plot = curve_plot("Margin against information", curve, marks, _INFORMATION, axis) if curve else ""
+    plot = (
+        curve_plot("Margin against information", curve, marks, _INFORMATION, axis) if curve else ""
+    )
     return {"frontier": rows, "no_frontier": None, "frontier_plot": plot}
 
 

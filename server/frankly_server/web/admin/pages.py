@@ -20,8 +20,13 @@ _KINDS: Final = {
     "admin.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
-_FILES: Final = {name: resources.files(__package__).joinpath("static", name).read_bytes() for name in _KINDS}
-_LINKS: Final = {name: f"{PATH}/assets/{hashlib.sha256(data).hexdigest()[:16]}/{name}" for name, data in _FILES.items()}
+_FILES: Final = {
+    name: resources.files(__package__).joinpath("static", name).read_bytes() for name in _KINDS
+}
+_LINKS: Final = {
+    name: f"{PATH}/assets/{hashlib.sha256(data).hexdigest()[:16]}/{name}"
+    for name, data in _FILES.items()
+}
 
 
 def assets(routes: APIBlueprint) -> None:
@@ -59,7 +64,10 @@ def failed(error: FranklyError) -> Response:
     detail = "The fault is ours; try again later." if status == 500 else error.detail
     # Which key file or setting is at fault is for the operator, who reads it from `frankly doctor`.
     if problem in (Problem.KEY_FILE, Problem.UNSAFE_SETTING):
-        status, detail = 503, "The server is not set up for this yet; its operator can ask `frankly doctor`."
+        status, detail = (
+            503,
+            "The server is not set up for this yet; its operator can ask `frankly doctor`.",
+        )
     return render("error.html", status=status, title="That did not work", detail=detail)
 
 

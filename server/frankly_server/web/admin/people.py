@@ -81,7 +81,8 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
         surveys = {
             row.survey_id: row.name
             for row in services.surveys.list()
-            if (standings[row.survey_id].organisation if row.survey_id in standings else "main") == mine
+            if (standings[row.survey_id].organisation if row.survey_id in standings else "main")
+            == mine
         }
         return render("keys.html", status=status, keys=keys, surveys=surveys, **values)
 
@@ -97,7 +98,9 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
         try:
             for survey in chosen:
                 services.lifecycle.require(reading.survey_id(survey), person().organisation)
-            token = services.access.create(field("role"), field("label"), person().organisation, chosen)
+            token = services.access.create(
+                field("role"), field("label"), person().organisation, chosen
+            )
         except InvalidInput as refused:
             return page(refused.problem.status, error=refused)
         services.accounts.record(person(), "API key made", f"{field('label')} ({field('role')})")

@@ -13,7 +13,13 @@ from frankly_server.surveys.csv_prior import MAX_BYTES, public_questions, read_c
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.preview import OFFERED
 from frankly_server.surveys.priors import prior_columns, small_cells
-from frankly_server.surveys.protection import BACKSTOP, Protection, main_question, protect, unsupported_features
+from frankly_server.surveys.protection import (
+    BACKSTOP,
+    Protection,
+    main_question,
+    protect,
+    unsupported_features,
+)
 from frankly_server.web.admin.pages import attempt, field
 from frankly_server.web.admin.survey_page import Opened, asked_block, opened, show, store
 from frankly_server.web.security import needs
@@ -37,13 +43,21 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
             store(services, survey, protect(survey.draft, field("block"), _wanted(survey)))
             return survey.path(f"margins?block={field('block')}")
 
-        return attempt(act, lambda refused: _page(survey, asked_block(survey), request.form, refused))
+        return attempt(
+            act, lambda refused: _page(survey, asked_block(survey), request.form, refused)
+        )
 
 
-def _page(survey: Opened, block_id: str, form: Any, refused: InvalidInput | None = None) -> Response:
+def _page(
+    survey: Opened, block_id: str, form: Any, refused: InvalidInput | None = None
+) -> Response:
     block = next(block for block in survey.definition.blocks if block.id == block_id)
     main = main_question(block)
-    alone = [b.questions[0] for b in survey.definition.blocks if b.id != block_id and len(b.questions) == 1]
+    alone = [
+        b.questions[0]
+        for b in survey.definition.blocks
+        if b.id != block_id and len(b.questions) == 1
+    ]
     partners = [question for question in block.questions if question.id != main.id] + alone
     return show(
         "protection.html", survey, "protection", refused, block=block_id, one=block, question=main, others=partners,
@@ -89,7 +103,11 @@ def _wanted(survey: Opened) -> Protection:
     if kind not in ("question", "attribute"):
         return direct
     upload = request.files.get("counts_file")
-    data = upload.read(MAX_BYTES + 1) if upload and upload.filename else request.form.get("counts", "").encode()
+    data = (
+        upload.read(MAX_BYTES + 1)
+        if upload and upload.filename
+        else request.form.get("counts", "").encode()
+    )
     notion, partner = field("notion") or "lip", field("other") if kind == "question" else None
     return Protection(
         epsilon=direct.epsilon,
@@ -114,7 +132,9 @@ def _wanted(survey: Opened) -> Protection:
 
 def _nats(nats: str, factor: str) -> str:
     """Return a level in nats, from whichever of the two fields the form's unit names."""
-    return editing.nats_of_factor(field(factor), factor) if field("unit") == "factor" else field(nats)
+    return (
+        editing.nats_of_factor(field(factor), factor) if field("unit") == "factor" else field(nats)
+    )
 
 
 def _side(name: str) -> str:

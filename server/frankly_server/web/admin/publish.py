@@ -63,10 +63,12 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
         survey, by = opened(services, survey_id), person()
 
         def record_published(published: Published) -> None:
-            services.accounts.record(by, f"version {published.version} {published.status}", published.name)
+            services.accounts.record(
+                by, f"version {published.version} {published.status}", published.name
+            )
 
         def act() -> str:
-            return survey.path(f"jobs/{services.jobs.start(survey.id, done)}")
+            return survey.path(f"jobs/{services.jobs.start(survey.id, record_published)}")
 
         return attempt(act, lambda refused: _home(services, survey, refused))
 
@@ -74,8 +76,13 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
     @needs("viewer")
     def job(survey_id: str, job_id: str) -> Response:
         survey = opened(services, survey_id)
-        hindrances, row = services.surveys.hindrances(survey.id), services.jobs.get(survey.id, job_id)
-        return show("job.html", survey, "publish", job=row, made=published_by(row), hindrances=hindrances)
+        hindrances, row = (
+            services.surveys.hindrances(survey.id),
+            services.jobs.get(survey.id, job_id),
+        )
+        return show(
+            "job.html", survey, "publish", job=row, made=published_by(row), hindrances=hindrances
+        )
 
     @routes.get("/surveys/<survey_id>/jobs/<job_id>/state")
     @needs("viewer")
@@ -103,7 +110,9 @@ def _home(services: Services, survey: Opened, refused: InvalidInput | None = Non
         form = expected_form(survey.definition)
     except InvalidInput as error:  # a draft may be older than what refuses it
         unfit = error
-    versions = [(document, warnings_of(document)) for document in services.surveys.versions(survey.id)][::-1]
+    versions = [
+        (document, warnings_of(document)) for document in services.surveys.versions(survey.id)
+    ][::-1]
     if versions:
         newest, warnings = versions[0]
         versions[0] = newest, (*warnings, *services.surveys.hindrances(survey.id))
@@ -121,8 +130,12 @@ def _calls(document: SurveyDocument) -> dict[str, Any]:
     web = [f"strata: {strata}"] if document.strata else []
     return {
         "answers": _firsts(document.questions.values()),
-        "python_options": "".join(f", {option}" for option in [*python, *(["token=invite"] if token else [])]),
-        "web_options": ", { " + ", ".join([*web, *(["token: invite"] if token else [])]) + " }" if web or token else "",
+        "python_options": "".join(
+            f", {option}" for option in [*python, *(["token=invite"] if token else [])]
+        ),
+        "web_options": ", { " + ", ".join([*web, *(["token: invite"] if token else [])]) + " }"
+        if web or token
+        else "",
     }
 
 

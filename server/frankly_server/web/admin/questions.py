@@ -42,7 +42,9 @@ def _add_list(routes: APIBlueprint, services: Services) -> None:
             # A name in use is changed, not refused: a refusal would reveal other organisations' names.
             names_in_use = {row.name for row in services.surveys.list()}
             if definition.name in names_in_use:
-                definition = definition.model_copy(update={"name": f"{definition.name[:55]}-{secrets.token_hex(3)}"})
+                definition = definition.model_copy(
+                    update={"name": f"{definition.name[:55]}-{secrets.token_hex(3)}"}
+                )
             change = services.surveys.apply(definition)
             assert change.survey_id is not None  # noqa: S101 - only a dry run has none
             services.lifecycle.adopt(change.survey_id, person().organisation)
@@ -52,7 +54,11 @@ def _add_list(routes: APIBlueprint, services: Services) -> None:
         return attempt(
             act,
             lambda refused: render(
-                "new.html", status=refused.problem.status, templates=files.templates(), error=refused, form=request.form
+                "new.html",
+                status=refused.problem.status,
+                templates=files.templates(),
+                error=refused,
+                form=request.form,
             ),
         )
 
@@ -85,11 +91,18 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
         def act() -> str:
             public = field("public") == "yes"
             store(
-                services, survey, editing.add_question(survey.draft, field("question"), lines("choices"), public=public)
+                services,
+                survey,
+                editing.add_question(
+                    survey.draft, field("question"), lines("choices"), public=public
+                ),
             )
             return survey.path("questions")
 
-        return attempt(act, lambda refused: show("questions.html", survey, "questions", refused, form=request.form))
+        return attempt(
+            act,
+            lambda refused: show("questions.html", survey, "questions", refused, form=request.form),
+        )
 
     @routes.post("/surveys/<survey_id>/questions/<question_id>/remove")
     @needs("admin")
@@ -119,7 +132,12 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
             store(services, survey, draft)
             return survey.path("questions")
 
-        return attempt(act, lambda refused: show("questions.html", survey, "questions", refused, about=request.form))
+        return attempt(
+            act,
+            lambda refused: show(
+                "questions.html", survey, "questions", refused, about=request.form
+            ),
+        )
 
 
 def _add_file(routes: APIBlueprint, services: Services) -> None:
@@ -138,7 +156,8 @@ def _add_file(routes: APIBlueprint, services: Services) -> None:
             definition = parse_definition(text.encode("utf-8", "surrogatepass"))
             if definition.name != survey.summary.name:
                 message = (
-                    f"this survey is called {survey.summary.name}: keep the name, or make a new survey of the file"
+                    f"this survey is called {survey.summary.name}: keep the name, or make a new "
+                    "survey of the file"
                 )
                 raise InvalidInput(Problem.DEFINITION_INVALID, message, "name")
             keep(services, survey, definition)

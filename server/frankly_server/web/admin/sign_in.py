@@ -56,7 +56,12 @@ def _add_account(routes: APIBlueprint, services: Services) -> None:
     @needs("viewer")
     def change_password() -> Response:
         def act() -> str:
-            services.accounts.change_password(person(), request.form.get("old", ""), request.form.get("new", ""))
+            services.accounts.change_password(
+                person(), request.form.get("old", ""), request.form.get("new", "")
+            )
             return f"{PATH}/sign-in"
 
-        return attempt(act, lambda refused: render("account.html", status=refused.problem.status, error=refused))
+        return attempt(
+            act,
+            lambda refused: render("account.html", status=refused.problem.status, error=refused),
+        )

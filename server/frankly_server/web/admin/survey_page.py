@@ -57,7 +57,9 @@ def opened(services: Services, survey_id: str) -> Opened:
     """Return a survey of the caller's organisation; raises InvalidInput(survey_unknown) for any other."""
     checked_id = reading.survey_id(survey_id)
     standing = services.lifecycle.require(checked_id, person().organisation)
-    return Opened(services.surveys.summary(checked_id), standing, services.surveys.draft(checked_id))
+    return Opened(
+        services.surveys.summary(checked_id), standing, services.surveys.draft(checked_id)
+    )
 
 
 def mine(services: Services) -> list[Opened]:
@@ -86,14 +88,20 @@ def keep(services: Services, survey: Opened, definition: SurveyDefinition) -> No
         services.accounts.record(person(), "draft changed", survey.summary.name)
 
 
-def show(template: str, survey: Opened, tab: str, refused: InvalidInput | None = None, **values: Any) -> Response:
+def show(
+    template: str, survey: Opened, tab: str, refused: InvalidInput | None = None, **values: Any
+) -> Response:
     """Render a page of a survey; with a refusal, in its status."""
     status = 200 if refused is None else refused.problem.status
     # A corrected form still rests on the draft it was made from. After `immutable` the user knows
     # of the newer draft, so that the next save may replace it.
     uses_current = refused is None or refused.problem is Problem.IMMUTABLE
-    base_digest = survey.definition.digest if uses_current else field("seen") or survey.definition.digest
-    return render(template, status=status, survey=survey, tab=tab, error=refused, seen=base_digest, **values)
+    base_digest = (
+        survey.definition.digest if uses_current else field("seen") or survey.definition.digest
+    )
+    return render(
+        template, status=status, survey=survey, tab=tab, error=refused, seen=base_digest, **values
+    )
 
 
 def asked_block(survey: Opened) -> str:

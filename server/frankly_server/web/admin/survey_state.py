@@ -43,7 +43,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
         def act() -> str:
             rule = _set_stop(services, survey)
-            services.accounts.record(person(), f"stop rule: {said}", survey.summary.name)
+            services.accounts.record(person(), f"stop rule: {rule}", survey.summary.name)
             return survey.path("intake")
 
         return attempt(act, lambda refused: page(survey, refused))
@@ -66,8 +66,15 @@ def _figures(services: Services, survey: Opened) -> dict[str, Any]:
         target = _margin(request.values.get("target", _USUAL))
     except InvalidInput:
         target = _margin(_USUAL)
-    numbers = {row.digest: row.n for row in services.log.audit(survey.id)} if survey.summary.version else {}
-    documents = [(document, numbers.get(document.digest, 0)) for document in services.surveys.versions(survey.id)]
+    numbers = (
+        {row.digest: row.n for row in services.log.audit(survey.id)}
+        if survey.summary.version
+        else {}
+    )
+    documents = [
+        (document, numbers.get(document.digest, 0))
+        for document in services.surveys.versions(survey.id)
+    ]
     moves = [name for name, (sources, _) in MOVES.items() if survey.standing.state in sources]
     if not documents:
         moves = ["archive"] if survey.standing.state != "archived" else []
@@ -90,11 +97,17 @@ def _set_stop(services: Services, survey: Opened) -> str:
     margin = _margin(field("points"))
     documents = services.surveys.versions(survey.id)
     if not documents:
-        raise InvalidInput(Problem.IMMUTABLE, "publish the survey first: the margin depends on its mechanism", "rule")
+        raise InvalidInput(
+            Problem.IMMUTABLE,
+            "publish the survey first: the margin depends on its mechanism",
+            "rule",
+        )
     reports_needed = required_reports(documents[-1], margin)
     if reports_needed is None:
         raise InvalidInput(
-            Problem.NOT_IDENTIFIABLE, "some shares cannot be estimated from any number of reports", "points"
+            Problem.NOT_IDENTIFIABLE,
+            "some shares cannot be estimated from any number of reports",
+            "points",
         )
     services.lifecycle.stop_at(survey.id, reports_needed, f"{margin:g}")
     return f"at ±{margin * 100:g} points, {reports_needed} reports"
@@ -103,5 +116,9 @@ def _set_stop(services: Services, survey: Opened) -> str:
 def _margin(points: str) -> float:
     """Return a half-width from percentage points. Raises InvalidInput(field_type)."""
     if not _POINTS.fullmatch(points) or not 0 < float(points) < 50:
-        raise InvalidInput(Problem.FIELD_TYPE, "write percentage points between 0 and 50, such as 3 or 2.5", "points")
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            "write percentage points between 0 and 50, such as 3 or 2.5",
+            "points",
+        )
     return float(points) / 100

@@ -15,7 +15,9 @@ from frankly_server.web.security import needs, person
 def add_to(routes: APIBlueprint, services: Services) -> None:
     """Add the pages."""
 
-    def page(survey: Opened, refused: InvalidInput | None = None, secret: str | None = None) -> Response:
+    def page(
+        survey: Opened, refused: InvalidInput | None = None, secret: str | None = None
+    ) -> Response:
         return show("webhook.html", survey, "webhook", refused, hook=services.webhooks.of(survey.id),
                     hosts=sorted(services.webhooks.hosts), secret=secret, tries=len(WAITS_S) + 1)  # fmt: skip
 

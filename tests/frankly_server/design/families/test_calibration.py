@@ -8,12 +8,26 @@ import numpy as np
 import pytest
 from frankly_protocol.audit import Claim, level_for, require_private, worst
 from frankly_protocol.errors import DocumentRejected, InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
 from frankly_server.design import Prior
 from frankly_server.design.promises import pairs
 from frankly_server.design.robust.bounds import lower_bounds
 
-from tests.frankly_server.design.families.asking import JOINT, ROBUST, ask, exact, floats, lip_of, mechanism_of
+from tests.frankly_server.design.families.asking import (
+    JOINT,
+    ROBUST,
+    ask,
+    exact,
+    floats,
+    lip_of,
+    mechanism_of,
+)
 
 E = level_for(Fraction(1, 2))
 TABLE = tuple(map(tuple, JOINT))
@@ -36,7 +50,14 @@ NOTIONS: dict[str, tuple[dict[str, Any], tuple[Claim, ...]]] = {
         (Claim("lip", E, TABLE), Claim("ldp", level_for(Fraction(1)))),
     ),
 }
-CALIBRATED = ("grr", "oue", "symmetric-unary", "subset-selection", "product-sanitisation", "discrete-exponential")
+CALIBRATED = (
+    "grr",
+    "oue",
+    "symmetric-unary",
+    "subset-selection",
+    "product-sanitisation",
+    "discrete-exponential",
+)
 
 
 def more_open(mechanism: Mechanism) -> Mechanism:
@@ -46,13 +67,18 @@ def more_open(mechanism: Mechanism) -> Mechanism:
         keep = mechanism.keep + symmetric
         return UnaryMechanism(mechanism.bits, mechanism.answers, keep, mechanism.flip - 1)
     if isinstance(mechanism, SubsetMechanism):
-        return SubsetMechanism(mechanism.bits, mechanism.answers, mechanism.size, mechanism.inside + 1)
+        return SubsetMechanism(
+            mechanism.bits, mechanism.answers, mechanism.size, mechanism.inside + 1
+        )
     if isinstance(mechanism, ProductMechanism):
         # rounding: both factors share one parameter, of which a unit can leave a factor as it is
         opened = [more_open(factor) for factor in mechanism.factors]
         return ProductMechanism(tuple(f for f in opened if isinstance(f, DenseMechanism)))
     a = mechanism.answers
-    rows = [[w + (a - 1 if x == y else -1) for y, w in enumerate(row)] for x, row in enumerate(mechanism.weights)]
+    rows = [
+        [w + (a - 1 if x == y else -1) for y, w in enumerate(row)]
+        for x, row in enumerate(mechanism.weights)
+    ]
     return DenseMechanism(mechanism.bits, tuple(map(tuple, rows)))
 
 
@@ -80,7 +106,9 @@ def test_a_family_under_rldp_takes_pairs(family: str) -> None:
         require_private(more_open(mechanism), claim)
 
 
-@pytest.mark.parametrize("family", ["grr", "oue", "symmetric-unary", "subset-selection", "conditional-reporting"])
+@pytest.mark.parametrize(
+    "family", ["grr", "oue", "symmetric-unary", "subset-selection", "conditional-reporting"]
+)
 def test_the_realised_lip_is_the_one_asked_for(family: str) -> None:
     found = ask(family, notion="lip", epsilon="0.5")
     joint = pairs(Prior.from_rows(JOINT)).joint if family == "conditional-reporting" else JOINT
@@ -118,7 +146,9 @@ def test_figures_are_those_of_the_listed_reports(family: str) -> None:
         ("secret-rr", {"alpha": "1"}, np.e**2),
     ],
 )
-def test_with_its_own_parameter_a_family_tells_the_level_it_needs(family: str, given: Any, ratio: float) -> None:
+def test_with_its_own_parameter_a_family_tells_the_level_it_needs(
+    family: str, given: Any, ratio: float
+) -> None:
     found = ask(family, **given)
     (claim,) = found["parameters"]["claims"]
     promised = Fraction(*claim["level"])
@@ -126,18 +156,24 @@ def test_with_its_own_parameter_a_family_tells_the_level_it_needs(family: str, g
     assert needed is not None
     assert needed <= promised <= needed + Fraction(1, 2**40)
     assert ratio * (1 - 1e-9) < promised <= ratio * (1 + 1e-12)
-    assert found["parameters"]["alpha" if "alpha" in found["parameters"] else "k"] == pytest.approx(1, abs=1e-9)
+    assert found["parameters"]["alpha" if "alpha" in found["parameters"] else "k"] == pytest.approx(
+        1, abs=1e-9
+    )
 
 
 def test_an_open_level_of_every_notion_is_the_realised_one() -> None:
     for notion, key in (("lip", "lip"), ("secret-ldp", "secret_ldp"), ("ldp", "answer_ldp")):
         found = ask("grr", notion=notion, alpha="1")
         (claim,) = found["parameters"]["claims"]
-        assert np.log(claim["level"][0] / claim["level"][1]) == pytest.approx(found["measures"][key], rel=1e-9)
+        assert np.log(claim["level"][0] / claim["level"][1]) == pytest.approx(
+            found["measures"][key], rel=1e-9
+        )
     found = ask("grr", notion="alip", alpha="1")
     (claim,) = found["parameters"]["claims"]
     for side, key in (("level", "alip_high"), ("low_level", "alip_low")):
-        assert np.log(claim[side][0] / claim[side][1]) == pytest.approx(found["measures"][key], rel=1e-9)
+        assert np.log(claim[side][0] / claim[side][1]) == pytest.approx(
+            found["measures"][key], rel=1e-9
+        )
 
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {

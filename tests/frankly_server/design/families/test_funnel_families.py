@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from tests.frankly_server.design.families.asking import Floats, ask, floats, grr_matrix, lip_of, mechanism_of
+from tests.frankly_server.design.families.asking import (
+    Floats,
+    ask,
+    floats,
+    grr_matrix,
+    lip_of,
+    mechanism_of,
+)
 
 JOINTS = [
     [[120, 300, 500, 70], [50, 20, 30, 90]],
@@ -27,21 +34,35 @@ def conditionals(joint: list[list[int]]) -> tuple[Floats, Floats]:
 def lip_grr(alpha: float, joint: list[list[int]]) -> float:
     """(26)."""
     given, p = conditionals(joint)
-    return float(np.max(np.abs(np.log((1 + (exp(alpha) - 1) * given) / (1 + (exp(alpha) - 1) * p)))))
+    return float(
+        np.max(np.abs(np.log((1 + (exp(alpha) - 1) * given) / (1 + (exp(alpha) - 1) * p))))
+    )
 
 
 def lip_oue(alpha: float, joint: list[list[int]]) -> float:
     """(29) over all 2^a subsets."""
     given, p = conditionals(joint)
     sets = np.array(list(product((0, 1), repeat=len(p)))).T
-    return float(np.max(np.abs(np.log((1 + (exp(alpha) - 1) * given @ sets) / (1 + (exp(alpha) - 1) * p @ sets)))))
+    return float(
+        np.max(
+            np.abs(
+                np.log((1 + (exp(alpha) - 1) * given @ sets) / (1 + (exp(alpha) - 1) * p @ sets))
+            )
+        )
+    )
 
 
 def lip_cr(alpha: float, joint: list[list[int]]) -> float:
     """(30)."""
     given, p = conditionals(joint)
     everyone = given.sum(axis=0)
-    return float(np.max(np.abs(np.log(((exp(alpha) - 1) * given + everyone) / ((exp(alpha) - 1) * p + everyone)))))
+    return float(
+        np.max(
+            np.abs(
+                np.log(((exp(alpha) - 1) * given + everyone) / ((exp(alpha) - 1) * p + everyone))
+            )
+        )
+    )
 
 
 FORMULAS: dict[str, Callable[[float, list[list[int]]], float]] = {
@@ -85,7 +106,9 @@ def test_with_an_empty_cell_a_finite_root_exists_at_every_level(family: str) -> 
 
 def test_grr_and_oue_are_the_papers_tables() -> None:
     joint, alpha = JOINTS[1], 1.25
-    assert floats(mechanism_of(ask("grr", joint, alpha="1.25"))) == pytest.approx(grr_matrix(5, alpha), abs=1e-13)
+    assert floats(mechanism_of(ask("grr", joint, alpha="1.25"))) == pytest.approx(
+        grr_matrix(5, alpha), abs=1e-13
+    )
     Q = floats(mechanism_of(ask("oue", joint, alpha="1.25")))
     for mask in range(32):  # (28)
         size = mask.bit_count()
@@ -129,10 +152,17 @@ def test_unary_encoding_of_many_answers_has_no_table() -> None:
     rng = random.Random(3)
     joint = [[rng.randint(1, 90) for _ in range(40)] for _ in range(3)]
     found = ask("oue", joint, notion="lip", epsilon="0.2")
-    assert (found["kind"], found["matrix"], found["information"], found["identifiable"]) == ("unary", None, None, True)
+    assert (found["kind"], found["matrix"], found["information"], found["identifiable"]) == (
+        "unary",
+        None,
+        None,
+        True,
+    )
     given, p = conditionals(joint)
     ratio, worst = exp(found["parameters"]["alpha"]) - 1, 0.0
-    for row in given:  # the worst set is a prefix by likelihood: brute force over all prefixes, both ways
+    for (
+        row
+    ) in given:  # the worst set is a prefix by likelihood: brute force over all prefixes, both ways
         order = np.argsort(row / p)
         for turned in (order, order[::-1]):
             sums = [(row[turned[:k]].sum(), p[turned[:k]].sum()) for k in range(41)]
@@ -140,7 +170,9 @@ def test_unary_encoding_of_many_answers_has_no_table() -> None:
     assert worst == pytest.approx(0.2, abs=1e-8)
     q = found["parameters"]["q"]
     chances = [q + v * (0.5 - q) for v in p]
-    lacking = 0.25 + 39 * q * (1 - q)  # the variance of the size of a set, of which evening takes away a 40th
+    lacking = 0.25 + 39 * q * (
+        1 - q
+    )  # the variance of the size of a set, of which evening takes away a 40th
     expected = (sum(v * (1 - v) for v in chances) - lacking / 40) / (0.5 - q) ** 2
     assert found["variance"] == pytest.approx(expected, rel=1e-12)
     assert found["measures"]["lip"] <= 0.2

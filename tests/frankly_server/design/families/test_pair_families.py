@@ -18,7 +18,14 @@ from frankly_server.design.promises import pairs
 from frankly_server.design.robust.bounds import lower_bounds
 from frankly_server.design.robust.leakage import realised_epsilon, worst_case_epsilon
 
-from tests.frankly_server.design.families.asking import JOINT, ROBUST, Floats, ask, floats, mechanism_of
+from tests.frankly_server.design.families.asking import (
+    JOINT,
+    ROBUST,
+    Floats,
+    ask,
+    floats,
+    mechanism_of,
+)
 
 RLDP = {"notion": "rldp", "epsilon": "0.5", "robust": ROBUST}
 TABLE = tuple(map(tuple, JOINT))
@@ -31,7 +38,9 @@ def information(Q: Floats, p: Floats) -> float:
     return float(np.sum(p[:, None] * Q * np.log(ratio)))
 
 
-@pytest.mark.parametrize("given", [RLDP, {"notion": "secret-ldp", "epsilon": "0.5"}, {"alpha": "0.5"}], ids=len)
+@pytest.mark.parametrize(
+    "given", [RLDP, {"notion": "secret-ldp", "epsilon": "0.5"}, {"alpha": "0.5"}], ids=len
+)
 def test_secret_randomised_response_has_three_weights(given: dict[str, Any]) -> None:
     """Robust Definition 4, (58)."""
     Q = floats(mechanism_of(ask("secret-rr", **given)))
@@ -110,13 +119,23 @@ def test_the_non_robust_optimum_trusts_the_counts_and_fails_the_ball() -> None:
         assert ask(family, joint, **ball)["information"] <= robust["information_bound"]
 
 
-MAKERS = {"watchdog": watchdog, "subset-merging": subset_merging, "subset-rr": subset_random_response}
+MAKERS = {
+    "watchdog": watchdog,
+    "subset-merging": subset_merging,
+    "subset-rr": subset_random_response,
+}
 
 
 @pytest.mark.parametrize("measure", ["lift", "l1", "chi2", "alpha"])
 @pytest.mark.parametrize("family", MAKERS)
 def test_the_watchdogs_keep_their_measure_report_by_report(family: str, measure: str) -> None:
-    asked = {"notion": "alip", "epsilon_low": "0.5", "epsilon_high": "0.25", "lift_measure": measure, "lift_order": 3}
+    asked = {
+        "notion": "alip",
+        "epsilon_low": "0.5",
+        "epsilon_high": "0.25",
+        "lift_measure": measure,
+        "lift_order": 3,
+    }
     found = ask(family, **asked)
     low, high = level_for(Fraction(1, 2)), level_for(Fraction(1, 4))
     weights = MAKERS[family](JOINT, low, high, measure=measure, order=3)  # type: ignore[arg-type]

@@ -41,14 +41,16 @@ def test_warner_and_mangat_at_a_degree_of_privacy_violation(alpha: str, pi: Frac
     # Theorem 6.5, with its bracket and 1/n: the variance of the share, half of that of both
     var_w = pi * (1 - pi) * (bound * (1 - pi) + pi * (pi - bound)) / (bound - pi) ** 2
     assert warner["variance"] / 2 == pytest.approx(float(var_w), rel=1e-9)
-    assert mangat["variance"] / 2 == pytest.approx(float(pi * (1 - pi) ** 2 / (bound - pi)), rel=1e-9)
+    assert mangat["variance"] / 2 == pytest.approx(
+        float(pi * (1 - pi) ** 2 / (bound - pi)), rel=1e-9
+    )
     assert mangat["variance"] <= warner["variance"]
     # (6.30) as explicit parameter: the same variance, the reports' names exchanged
     other = ask("warner", joint, notion="dpv", p00=f"{float(mirrored):.15f}")
     assert other["variance"] == pytest.approx(warner["variance"], rel=1e-9)
-    assert other["parameters"]["claims"][0]["level"][0] / other["parameters"]["claims"][0]["level"][1] == (
-        pytest.approx(float(bound), abs=1e-12)
-    )
+    assert other["parameters"]["claims"][0]["level"][0] / other["parameters"]["claims"][0]["level"][
+        1
+    ] == (pytest.approx(float(bound), abs=1e-12))
 
 
 def test_mangat_with_the_other_answer_sensitive() -> None:
@@ -66,11 +68,15 @@ def test_super_binary_mangat_is_632() -> None:
     expected[0] = 1 / m
     assert pytest.approx(expected, abs=1e-14) == Q
     (claim,) = found["parameters"]["claims"]
-    assert claim["level"][0] / claim["level"][1] == pytest.approx((2 / 16) / (2 / 16 + 6 / 16 / m), abs=1e-12)
+    assert claim["level"][0] / claim["level"][1] == pytest.approx(
+        (2 / 16) / (2 / 16 + 6 / 16 / m), abs=1e-12
+    )
     assert found["measures"]["answer_ldp"] == "inf"
     # (6.34)-(6.35): Var(share 1) from its unbiased estimate m·N_1/n
     p = np.array([6, 1, 2, 3, 4]) / 16
-    assert found["parameters"]["target_variances"][0] == pytest.approx(m * p[0] - p[0] ** 2, rel=1e-9)
+    assert found["parameters"]["target_variances"][0] == pytest.approx(
+        m * p[0] - p[0] ** 2, rel=1e-9
+    )
 
 
 def allowed(p00: Fraction, p11: Fraction, E: Fraction, delta: Fraction) -> bool:
@@ -86,16 +92,26 @@ def allowed(p00: Fraction, p11: Fraction, E: Fraction, delta: Fraction) -> bool:
 @pytest.mark.parametrize("region", ["honest", "whole"])
 @pytest.mark.parametrize("delta", ["0", "0.05", "0.2", "0.45", "0.7"])
 @pytest.mark.parametrize("epsilon", ["0.2", "1", "2.5"])
-def test_no_grid_point_of_the_region_beats_the_binary_optimum(epsilon: str, delta: str, region: str) -> None:
+def test_no_grid_point_of_the_region_beats_the_binary_optimum(
+    epsilon: str, delta: str, region: str
+) -> None:
     E, d, steps = Fraction(*level_for(Fraction(epsilon))), Fraction(delta), 24
     grid = [Fraction(i, steps) for i in range(steps + 1)]
     least = HALF if region == "honest" else Fraction(0)
     feasible = [
-        (u, v) for u in grid for v in grid if min(u, v) >= least and u + v > 1 and allowed(u, v, E, d)
+        (u, v)
+        for u in grid
+        for v in grid
+        if min(u, v) >= least and u + v > 1 and allowed(u, v, E, d)
     ]  # below the line u + v = 1 lie the same mechanisms with the reports' names exchanged
     # on the boundary too: p00 as large as p11 allows, and the reverse
     edge = [(min(Fraction(1), E * (1 - v) + d), v) for v in grid if v >= least]
-    feasible += [pt for u, v in edge for pt in ((u, v), (v, u)) if u >= least and u + v > 1 and allowed(u, v, E, d)]
+    feasible += [
+        pt
+        for u, v in edge
+        for pt in ((u, v), (v, u))
+        if u >= least and u + v > 1 and allowed(u, v, E, d)
+    ]
     for share in (2, 20, 50, 90):
         claim = Claim("dp", level_for(Fraction(epsilon)), delta=d.as_integer_ratio())
         point = best_point(claim, Prior.from_rows([[100 - share, share]]), region)
@@ -123,7 +139,11 @@ def test_the_two_regions_of_a_rare_answer() -> None:
 
 
 def test_the_optimum_under_dp_is_certified_for_two_answers_and_any_targets() -> None:
-    for given in ({}, {"targets": [[1, -1]]}, {"targets": [[0, 1], [2, 0.5]], "criterion": "worst"}):
+    for given in (
+        {},
+        {"targets": [[1, -1]]},
+        {"targets": [[0, 1], [2, 0.5]], "criterion": "worst"},
+    ):
         for region in ("honest", "whole"):
             asked = {"notion": "dp", "epsilon": "0.5", "delta": "0.2", "region": region, **given}
             found = ask("optimal", [[97, 3]], **asked)
@@ -136,7 +156,10 @@ def test_the_optimum_under_dp_is_certified_for_two_answers_and_any_targets() -> 
 
 def test_explicit_chances_are_taken_as_they_are() -> None:
     found = ask("binary", [[7, 3]], p00="0.75", p11=0.625)
-    assert exact(mechanism_of(found)) == [[Fraction(3, 4), Fraction(1, 4)], [Fraction(3, 8), Fraction(5, 8)]]
+    assert exact(mechanism_of(found)) == [
+        [Fraction(3, 4), Fraction(1, 4)],
+        [Fraction(3, 8), Fraction(5, 8)],
+    ]
     assert found["parameters"]["claims"] == [{"notion": "ldp", "level": [5 << 47, 1 << 48]}]
 
 
@@ -150,7 +173,9 @@ def test_product_sanitisation_has_the_least_error(m: int, delta: str) -> None:
     assert figures["hamming_error"] == pytest.approx((m - 1) * (1 - d) / (m - 1 + E), abs=1e-11)
     assert figures["error_bound"] == pytest.approx(figures["hamming_error"], abs=1e-11)
     assert figures["error_range"][0] == pytest.approx(figures["hamming_error"], abs=1e-11)
-    assert figures["error_range"][1] == pytest.approx(min(1, (E + d) / (E + 1 / (m - 1))), abs=1e-12)
+    assert figures["error_range"][1] == pytest.approx(
+        min(1, (E + d) / (E + 1 / (m - 1))), abs=1e-12
+    )
     assert np.exp(figures["k"]) == pytest.approx((E + (m - 1) * d) / (1 - d), rel=1e-11)
     assert figures["k_range"][1] == pytest.approx(figures["k"], abs=1e-11)
     rows = exact(mechanism_of(found))
@@ -172,7 +197,9 @@ def test_the_exponent_and_the_chance_are_one_another_inverse_and_their_ranges_ag
             assert theory.exponent_of(most, m) == low
             assert theory.wrong_of(high, m) == least
             assert theory.error_range(E, d, m) == (least * (m - 1), most * (m - 1))
-            assert theory.error_bound(E, d) <= theory.error_bound_discrete(E, d, m) == least * (m - 1)
+            assert (
+                theory.error_bound(E, d) <= theory.error_bound_discrete(E, d, m) == least * (m - 1)
+            )
 
 
 def test_the_ranges_are_where_the_verifier_says() -> None:
@@ -188,10 +215,14 @@ def test_the_ranges_are_where_the_verifier_says() -> None:
         assert (theory.delta_needed(symmetric_response(m, off), E) <= d) is kept
 
 
-def test_a_discrete_exponential_mechanism_of_two_parts_is_the_exponential_of_hamming_distance() -> None:
+def test_a_discrete_exponential_mechanism_of_two_parts_is_the_exponential_of_hamming_distance() -> (
+    None
+):
     found = ask("discrete-exponential", notion="srlip", attributes=[2, 2], alpha="0.5")
     Q = floats(mechanism_of(found))
     distance = np.array([[(x ^ y).bit_count() for y in range(4)] for x in range(4)])
     expected = np.exp(-0.5 * distance)
-    assert pytest.approx(expected / expected.sum(axis=1, keepdims=True), abs=1e-12) == Q  # Def 4.2, Theorem 4.5
+    assert (
+        pytest.approx(expected / expected.sum(axis=1, keepdims=True), abs=1e-12) == Q
+    )  # Def 4.2, Theorem 4.5
     assert found["parameters"]["hamming_error"] == pytest.approx(2 / (exp(0.5) + 1), abs=1e-12)

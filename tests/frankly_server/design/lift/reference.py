@@ -16,7 +16,10 @@ def random_counts(seed: int, secrets: int, answers: int, *, zeros: float = 0.0) 
     rng = random.Random(seed)
     top = rng.choice([9, 1000, 10**9])
     while True:
-        joint = [[0 if rng.random() < zeros else rng.randint(1, top) for _ in range(answers)] for _ in range(secrets)]
+        joint = [
+            [0 if rng.random() < zeros else rng.randint(1, top) for _ in range(answers)]
+            for _ in range(secrets)
+        ]
         if all(map(any, joint)) and all(map(any, zip(*joint, strict=True))):
             return Prior.from_rows(joint)
 
@@ -25,10 +28,20 @@ def lifts(column: Sequence[int], prior: Prior) -> list[Fraction]:
     """P(s|y)/P(s) for the report sent with weights `column`: Bayes' rule, cell by cell."""
     weighted = [[Fraction(n * w) for n, w in zip(row, column, strict=True)] for row in prior.joint]
     whole = sum(map(sum, weighted))
-    return [sum(row) / whole / Fraction(sum(own), prior.total) for row, own in zip(weighted, prior.joint, strict=True)]
+    return [
+        sum(row) / whole / Fraction(sum(own), prior.total)
+        for row, own in zip(weighted, prior.joint, strict=True)
+    ]
 
 
-def keeps(column: Sequence[int], prior: Prior, low: Level | None, high: Level | None, measure: str, order: int) -> bool:
+def keeps(
+    column: Sequence[int],
+    prior: Prior,
+    low: Level | None,
+    high: Level | None,
+    measure: str,
+    order: int,
+) -> bool:
     """Whether one report keeps its levels  [Lift Defs 1-3, 5, 6, §6.2]."""
     told, p = lifts(column, prior), [Fraction(sum(row), prior.total) for row in prior.joint]
     M, m = (Fraction(*level) if level else None for level in (high, low))
@@ -44,11 +57,14 @@ def keeps(column: Sequence[int], prior: Prior, low: Level | None, high: Level | 
         bound, term = (lambda e: (e - 1) ** 2), (lambda v: (v - 1) ** 2)
     above = M is None or sum(w * term(v) for w, v in zip(p, told, strict=True)) <= bound(M)
     return above and (
-        m is None or (all(told) and sum(w * term(1 / v) for w, v in zip(p, told, strict=True)) <= bound(m))
+        m is None
+        or (all(told) and sum(w * term(1 / v) for w, v in zip(p, told, strict=True)) <= bound(m))
     )
 
 
-def asked(epsilon: Fraction, share: Fraction = Fraction(1, 2)) -> Iterator[tuple[Level | None, Level | None, str, int]]:
+def asked(
+    epsilon: Fraction, share: Fraction = Fraction(1, 2)
+) -> Iterator[tuple[Level | None, Level | None, str, int]]:
     """Every measure at a level, both sides promised, and lift with one side only."""
     low, high = level_for(share * epsilon), level_for((1 - share) * epsilon)
     yield low, high, "lift", 2

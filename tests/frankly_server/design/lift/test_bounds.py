@@ -11,14 +11,22 @@ import pytest
 from frankly_server.design.lift.bounds import breach_levels, max_lift_from, min_lift_from, of_alip
 
 
-def random_lifts(rng: np.random.Generator, m: float, M: float, secrets: int) -> tuple[np.ndarray, np.ndarray]:
+def random_lifts(
+    rng: np.random.Generator, m: float, M: float, secrets: int
+) -> tuple[np.ndarray, np.ndarray]:
     """P(s) and lifts in [m, M] with mean 1, many of them at the ends."""
     while True:
         p = rng.dirichlet(np.ones(secrets))
-        lift = np.where(rng.random(secrets) < 0.6, rng.choice([m, M], secrets), rng.uniform(m, M, secrets))
+        lift = np.where(
+            rng.random(secrets) < 0.6, rng.choice([m, M], secrets), rng.uniform(m, M, secrets)
+        )
         mean = p @ lift
         # moved towards the far end until the mean is 1, which keeps the range
-        lift = lift + (1 - mean) / (M - mean) * (M - lift) if mean < 1 else lift + (1 - mean) / (m - mean) * (m - lift)
+        lift = (
+            lift + (1 - mean) / (M - mean) * (M - lift)
+            if mean < 1
+            else lift + (1 - mean) / (m - mean) * (m - lift)
+        )
         if abs(p @ lift - 1) < 1e-12:
             return p, lift
 
@@ -26,7 +34,10 @@ def random_lifts(rng: np.random.Generator, m: float, M: float, secrets: int) -> 
 def test_no_lifts_exceed_the_bounds(full: bool) -> None:
     rng = np.random.default_rng(1)
     for _ in range(20000 if full else 2000):
-        low, high = Fraction(rng.integers(1001, 6000), 1000), Fraction(rng.integers(1001, 6000), 1000)
+        low, high = (
+            Fraction(rng.integers(1001, 6000), 1000),
+            Fraction(rng.integers(1001, 6000), 1000),
+        )
         p, lift = random_lifts(rng, float(1 / low), float(high), int(rng.integers(2, 5)))
         found = of_alip(low.as_integer_ratio(), high.as_integer_ratio())
         for bound, value in (
@@ -58,14 +69,24 @@ def test_the_bounds_of_both_sides_are_attained_by_two_lifts() -> None:
     assert found.l1 == rare * (M - 1) + (1 - rare) * (1 - m)
     assert found.total_variation == found.l1 / 2
     assert found.chi2 == rare * (M - 1) ** 2 + (1 - rare) * (1 - m) ** 2
-    assert (found.alpha, found.alpha_inverse, found.secret_ldp) == (3, Fraction(5, 2), Fraction(15, 2))
+    assert (found.alpha, found.alpha_inverse, found.secret_ldp) == (
+        3,
+        Fraction(5, 2),
+        Fraction(15, 2),
+    )
     assert found.information == math.log(3)
 
 
 def test_one_side_alone() -> None:
     upper, lower = of_alip(None, (3, 1)), of_alip((5, 2), None)
     assert (upper.l1, upper.chi2) == (Fraction(4, 3), 2)  # lifts 0 and 3
-    assert upper.l1_inverse == upper.chi2_inverse == upper.alpha_inverse == upper.secret_ldp == math.inf
+    assert (
+        upper.l1_inverse
+        == upper.chi2_inverse
+        == upper.alpha_inverse
+        == upper.secret_ldp
+        == math.inf
+    )
     assert lower.l1 == Fraction(6, 5)  # lifts 2/5 and one that grows, ever rarer
     assert lower.chi2 == lower.alpha == lower.information == lower.secret_ldp == math.inf
     assert (lower.l1_inverse, lower.chi2_inverse) == (Fraction(3, 2), Fraction(9, 4))
@@ -101,11 +122,15 @@ def test_no_breach_in_either_direction_within_the_levels(full: bool) -> None:
                 before, after = sum(p[s] for s in event), sum(p[s] * lift[s] for s in event)
                 assert not (before <= rho_1 and after > rho_2)
                 assert not (before >= rho_2 and after < rho_1)
-                near += (before <= rho_1 and after > rho_2 * Fraction(9, 10)) or (before >= rho_2 and after < rho_1 * 2)
+                near += (before <= rho_1 and after > rho_2 * Fraction(9, 10)) or (
+                    before >= rho_2 and after < rho_1 * 2
+                )
     assert near > 10
 
 
-@pytest.mark.parametrize("levels", [(0, Fraction(1, 2)), (Fraction(1, 2), Fraction(1, 2)), (Fraction(1, 2), 1)])
+@pytest.mark.parametrize(
+    "levels", [(0, Fraction(1, 2)), (Fraction(1, 2), Fraction(1, 2)), (Fraction(1, 2), 1)]
+)
 def test_breach_levels_need_two_probabilities(levels: tuple[Fraction, Fraction]) -> None:
     with pytest.raises(ValueError, match="ρ₁"):
         breach_levels(*levels)

@@ -17,7 +17,9 @@ def test_every_criterion_is_its_definition(full: bool) -> None:
     agreed = {True: 0, False: 0}
     for seed in range(300 if full else 60):
         rng = random.Random(seed)
-        prior = random_counts(seed, rng.randint(2, 4), rng.randint(2, 5), zeros=rng.choice([0, 0.3]))
+        prior = random_counts(
+            seed, rng.randint(2, 4), rng.randint(2, 5), zeros=rng.choice([0, 0.3])
+        )
         epsilon = Fraction(rng.randint(1, 80), 10)
         for low, high, measure, order in asked(epsilon, Fraction(rng.randint(1, 9), 10)):
             one = criterion(prior.masses, low, high, measure, order)
@@ -46,7 +48,11 @@ def test_every_criterion_is_its_definition(full: bool) -> None:
     ],
 )
 def test_the_line_itself_is_kept(
-    measure: str, low: tuple[int, int] | None, high: tuple[int, int] | None, inside: tuple, outside: tuple
+    measure: str,
+    low: tuple[int, int] | None,
+    high: tuple[int, int] | None,
+    inside: tuple,
+    outside: tuple,
 ) -> None:
     one = criterion((1, 1), low, high, measure)
     assert one.holds(inside)

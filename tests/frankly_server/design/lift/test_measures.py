@@ -31,13 +31,17 @@ def sibson(channel: np.ndarray, weighting: np.ndarray, order: float) -> float:
             return float(np.nansum(weighting[:, None] * channel * np.log(channel / expected)))
     if math.isinf(order):
         return math.log(channel.max(axis=0).sum())
-    return order / (order - 1) * math.log(float(((weighting @ channel**order) ** (1 / order)).sum()))
+    return (
+        order / (order - 1) * math.log(float(((weighting @ channel**order) ** (1 / order)).sum()))
+    )
 
 
 def test_every_measure_is_its_definition(full: bool) -> None:
     for seed in range(200 if full else 40):
         rng = random.Random(seed)
-        prior = random_counts(seed, rng.randint(2, 4), rng.randint(2, 5), zeros=rng.choice([0, 0.3]))
+        prior = random_counts(
+            seed, rng.randint(2, 4), rng.randint(2, 5), zeros=rng.choice([0, 0.3])
+        )
         weights = random_mechanism(rng, prior.answers, rng.randint(1, 5)).weights
         P = joint_of(weights, prior)
         p, r = P.sum(axis=1), P.sum(axis=0)
@@ -59,14 +63,22 @@ def test_every_measure_is_its_definition(full: bool) -> None:
         assert found["chi2"] == pytest.approx((P**2 / np.outer(p, r)).sum() - 1, abs=1e-12)
         for order in ORDERS[:-2]:
             tilted = p**order / (p**order).sum()
-            assert found["sibson"][f"{order:g}"] == pytest.approx(max(0, sibson(P / p[:, None], p, order)), abs=1e-9)
+            assert found["sibson"][f"{order:g}"] == pytest.approx(
+                max(0, sibson(P / p[:, None], p, order)), abs=1e-9
+            )
             if order != 1:
                 direct = max(0, sibson(P / p[:, None], tilted, order))
                 assert found["arimoto"][f"{order:g}"] == pytest.approx(direct, abs=1e-9)
-        assert found["sibson"]["inf"] == pytest.approx(max(0, sibson(P / p[:, None], p, math.inf)), abs=1e-9)
-        assert found["arimoto"]["inf"] == pytest.approx(math.log(P.max(axis=0).sum() / p.max()), abs=1e-9)
+        assert found["sibson"]["inf"] == pytest.approx(
+            max(0, sibson(P / p[:, None], p, math.inf)), abs=1e-9
+        )
+        assert found["arimoto"]["inf"] == pytest.approx(
+            math.log(P.max(axis=0).sum() / p.max()), abs=1e-9
+        )
         assert found["sibson"]["1"] == found["arimoto"]["1"]
-        assert found["sibson"]["1"] == pytest.approx(measures.measure(weights, prior)["information_secret"], abs=1e-9)
+        assert found["sibson"]["1"] == pytest.approx(
+            measures.measure(weights, prior)["information_secret"], abs=1e-9
+        )
 
 
 def test_the_lift_table_is_exact() -> None:
@@ -99,10 +111,20 @@ def test_answers_sent_as_they_are_and_answers_not_sent_at_all() -> None:
     prior = Prior.from_rows([[2, 0, 1], [1, 3, 1]])
     told = measure_lift(((16, 0, 0), (0, 16, 0), (0, 0, 16)), prior)
     assert told["min_lift"][1] == 0
-    assert told["l1_lift_inverse"] == told["chi2_lift_inverse"] == told["alpha_lift_inverse"]["2"] == math.inf
+    assert (
+        told["l1_lift_inverse"]
+        == told["chi2_lift_inverse"]
+        == told["alpha_lift_inverse"]["2"]
+        == math.inf
+    )
     nothing = measure_lift(((16,),) * 3, prior, [2, math.inf])
     assert nothing["lift"] == [[1.0], [1.0]]
-    assert (nothing["total_variation"], nothing["chi2"], nothing["sibson"]["2"], nothing["arimoto"]["inf"]) == (
+    assert (
+        nothing["total_variation"],
+        nothing["chi2"],
+        nothing["sibson"]["2"],
+        nothing["arimoto"]["inf"],
+    ) == (
         0,
         0,
         0,
@@ -116,8 +138,18 @@ def test_a_report_that_never_occurs_and_a_secret_without_mass_tell_nothing() -> 
     assert all(row[2] == 1 for row in lift_table(weights, prior))
     assert lift_table(weights, prior)[2] == (1, 1, 1)
     less = Prior(((1, 2), (3, 1)))
-    found, same = (measure_lift(w, p, [2, 3]) for w, p in ((weights, prior), (((8, 8), (4, 12)), less)))
-    for name in ("l1_lift", "chi2_lift_inverse", "alpha_lift", "total_variation", "chi2", "sibson", "arimoto"):
+    found, same = (
+        measure_lift(w, p, [2, 3]) for w, p in ((weights, prior), (((8, 8), (4, 12)), less))
+    )
+    for name in (
+        "l1_lift",
+        "chi2_lift_inverse",
+        "alpha_lift",
+        "total_variation",
+        "chi2",
+        "sibson",
+        "arimoto",
+    ):
         assert found[name] == same[name]
     assert Lifts.of(weights, prior).table.shape == (2, 2)
 

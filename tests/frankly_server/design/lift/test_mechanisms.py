@@ -44,7 +44,9 @@ def test_no_report_tells_more_than_is_promised(family: Callable[..., Table], ful
     changed = 0
     for seed in range(200 if full else 12):
         rng = random.Random(seed)
-        prior = random_counts(seed, rng.randint(2, 5), rng.randint(2, 12), zeros=rng.choice([0, 0, 0.25]))
+        prior = random_counts(
+            seed, rng.randint(2, 5), rng.randint(2, 12), zeros=rng.choice([0, 0, 0.25])
+        )
         for low, high, measure, order in asked(
             Fraction(rng.choice([1, 3, 10, 40]), 10), Fraction(rng.randint(2, 8), 10)
         ):
@@ -80,7 +82,10 @@ def test_each_tells_at_least_as_much_as_the_one_before(full: bool) -> None:
         for epsilon in ("0.8", "1.5", "3"):
             for low, high, measure, order in asked(Fraction(epsilon)):
                 watched = Watched.of(prior.joint, low, high, measure, order)
-                one, some, best = (family(prior.joint, low, high, measure=measure, order=order) for family in FAMILY)
+                one, some, best = (
+                    family(prior.joint, low, high, measure=measure, order=order)
+                    for family in FAMILY
+                )
                 assert mutual(some, prior) <= mutual(best, prior) + 1e-6
                 if watched.keeps(watched.split()[1] or range(9)):
                     assert mutual(one, prior) <= mutual(some, prior) + 1e-9
@@ -111,7 +116,11 @@ def test_a_single_answer_of_high_risk_takes_others_in() -> None:
     joint = [[30, 10, 10, 10, 10], [10, 11, 10, 9, 10]]
     level = level_for(Fraction("0.3"))
     prior = Prior.from_rows(joint)
-    assert [x for x in range(5) if not keeps([int(i == x) for i in range(5)], prior, level, level, "lift", 2)] == [0]
+    assert [
+        x
+        for x in range(5)
+        if not keeps([int(i == x) for i in range(5)], prior, level, level, "lift", 2)
+    ] == [0]
     for family in (watchdog, subset_merging):
         columns = list(zip(*family(joint, level, level), strict=True))
         (merged,) = [column for column in columns if column[0]]
@@ -209,7 +218,12 @@ def test_two_hundred_answers_and_fifteen_secrets() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(
-    family: Callable[..., Table], joint: list[list[int]], low: object, high: object, problem: Problem, field: str
+    family: Callable[..., Table],
+    joint: list[list[int]],
+    low: object,
+    high: object,
+    problem: Problem,
+    field: str,
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
         family(joint, low, high)

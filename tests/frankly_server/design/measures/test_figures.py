@@ -20,7 +20,9 @@ Table = list[list[Fraction]]
 ORDERS = (1e-6, 1e-3, 0.3, 0.5, 1 - 1e-12, 1.0, 1 + 1e-9, 1.4, 2.0, 3.0, 1e3, math.inf)
 
 
-def told(weights: tuple[tuple[int, ...], ...], prior: Prior) -> tuple[Table, list[Fraction], list[Fraction]]:
+def told(
+    weights: tuple[tuple[int, ...], ...], prior: Prior
+) -> tuple[Table, list[Fraction], list[Fraction]]:
     """P(s|y)/P(s), P(s) and P(y), by Bayes' rule in fractions."""
     columns, unit = list(zip(*weights, strict=True)), prior.total * sum(weights[0])
     both = [
@@ -28,7 +30,11 @@ def told(weights: tuple[tuple[int, ...], ...], prior: Prior) -> tuple[Table, lis
         for row in prior.joint
     ]
     p, q = [sum(row) for row in both], [sum(column) for column in zip(*both, strict=True)]
-    return [[v / u / r for v, r in zip(row, q, strict=True)] for row, u in zip(both, p, strict=True)], p, q
+    return (
+        [[v / u / r for v, r in zip(row, q, strict=True)] for row, u in zip(both, p, strict=True)],
+        p,
+        q,
+    )
 
 
 def in_sixty_digits(value: Fraction) -> Decimal:
@@ -48,7 +54,9 @@ def sibson(lift: Table, w: list[Fraction], q: list[Fraction], order: float) -> f
             )
             for column in zip(*lift, strict=True)
         ]
-        total = sum(in_sixty_digits(r) * (m.ln() / alpha).exp() for r, m in zip(q, means, strict=True) if m)
+        total = sum(
+            in_sixty_digits(r) * (m.ln() / alpha).exp() for r, m in zip(q, means, strict=True) if m
+        )
         return float(alpha / (alpha - 1) * total.ln())
 
 
@@ -67,8 +75,12 @@ def test_sibson_and_arimoto_at_every_order_in_sixty_digits(order: float) -> None
         lift, p, q = told(mechanism.weights, prior)
         found = Lifts.of(mechanism.weights, prior)
         assert found.sibson(order) == pytest.approx(sibson(lift, p, q, order), rel=1e-9, abs=1e-15)
-        expected = sibson(lift, tilted(p, order), q, order) if order < 1000 else found.arimoto(math.inf)
-        assert found.arimoto(order) == pytest.approx(expected, rel=1e-9 if order < 1000 else 0.01, abs=1e-14)
+        expected = (
+            sibson(lift, tilted(p, order), q, order) if order < 1000 else found.arimoto(math.inf)
+        )
+        assert found.arimoto(order) == pytest.approx(
+            expected, rel=1e-9 if order < 1000 else 0.01, abs=1e-14
+        )
 
 
 def test_the_limits_of_the_orders() -> None:
@@ -85,7 +97,9 @@ def test_the_limits_of_the_orders() -> None:
             slope = (value(1 + 1e-4) - value(1 - 1e-4)) / 2e-4
             for h in (1e-5, 1e-8, 1e-11):
                 assert value(1 + h) - mutual == pytest.approx(slope * h, rel=0.01, abs=1e-15)
-        means = [math.exp(sum(float(p[s]) * math.log(lift[s][y]) for s in range(3))) for y in range(3)]
+        means = [
+            math.exp(sum(float(p[s]) * math.log(lift[s][y]) for s in range(3))) for y in range(3)
+        ]
         assert found.alpha(1e-6) == pytest.approx(means, rel=1e-5)
         log_mean = math.log(sum(float(r) * m for r, m in zip(q, means, strict=True)))
         assert found.sibson(1e-6) == pytest.approx(-1e-6 * log_mean, rel=1e-4)
@@ -157,14 +171,18 @@ def test_side_channels_and_violations_by_definition() -> None:
         for one, other, y in product((None, 0, 1), (None, 0, 1, 2), range(3)):
             cells = [x for x in range(6) if one in (None, x // 3) and other in (None, x % 3)]
             given = [
-                Fraction(sum(row[x] * mechanism.weights[x][y] for x in cells), sum(row[x] for x in cells))
+                Fraction(
+                    sum(row[x] * mechanism.weights[x][y] for x in cells), sum(row[x] for x in cells)
+                )
                 for row in prior.joint
             ]
             average = Fraction(
                 sum(row[x] * mechanism.weights[x][y] for row in prior.joint for x in cells),
                 sum(row[x] for row in prior.joint for x in cells),
             )
-            levels += [abs(math.log(g / average)) for g in given if g] + [math.inf for g in given if average and not g]
+            levels += [abs(math.log(g / average)) for g in given if g] + [
+                math.inf for g in given if average and not g
+            ]
         assert found["srlip"] == pytest.approx(max(levels), rel=1e-12)
         lift, p, _ = told(mechanism.weights, prior)
         assert Fraction(found["dpv"]) >= max(lift[1]) * p[1]  # rounded up
@@ -212,7 +230,9 @@ def test_guessing_the_answer_by_enumeration() -> None:
             )
             for guess in product(range(3), repeat=3)
         )  # fmt: skip
-        assert measure(mechanism.weights, prior)["hamming"] == pytest.approx(float(1 - right), rel=1e-12)
+        assert measure(mechanism.weights, prior)["hamming"] == pytest.approx(
+            float(1 - right), rel=1e-12
+        )
 
 
 def test_the_variance_of_shares_and_targets_is_that_of_the_best_unbiased_estimate() -> None:
@@ -246,7 +266,8 @@ def test_of_a_deficient_mechanism_single_shares_may_still_be_estimable() -> None
 def test_one_row_means_the_answer_is_the_secret() -> None:
     weights = ((5, 2, 1), (1, 6, 1), (2, 2, 4))
     one, diagonal = (
-        measure(weights, Prior.from_rows(rows)) for rows in ([[3, 1, 2]], [[3, 0, 0], [0, 1, 0], [0, 0, 2]])
+        measure(weights, Prior.from_rows(rows))
+        for rows in ([[3, 1, 2]], [[3, 0, 0], [0, 1, 0], [0, 0, 2]])
     )
     assert one == diagonal
     assert one["secret_ldp"] == one["answer_ldp"]

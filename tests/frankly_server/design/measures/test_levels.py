@@ -23,7 +23,9 @@ def test_levels_are_those_the_verifier_finds_rounded_up() -> None:
         prior, mechanism = random_prior(rng, 4, 3), random_mechanism(rng, 4, 5)
         found = measure(mechanism.weights, prior)
         for name, notion in (("answer_ldp", "ldp"), ("secret_ldp", "secret-ldp"), ("lip", "lip")):
-            ratio = worst(mechanism, Claim(notion, (1, 1), None if notion == "ldp" else prior.joint)).ratio
+            ratio = worst(
+                mechanism, Claim(notion, (1, 1), None if notion == "ldp" else prior.joint)
+            ).ratio
             assert found[name] == nats(ratio)
         assert found["lip"] == max(found["alip_low"], found["alip_high"])
 
@@ -42,7 +44,14 @@ def test_the_identity_under_a_prior() -> None:
 
 def test_a_constant_reveals_nothing_and_estimates_nothing() -> None:
     found = measure([[3, 5], [3, 5], [3, 5]], PRIOR)
-    for name in ("lip", "secret_ldp", "answer_ldp", "information", "information_secret", "normalised_information"):
+    for name in (
+        "lip",
+        "secret_ldp",
+        "answer_ldp",
+        "information",
+        "information_secret",
+        "normalised_information",
+    ):
         assert found[name] == 0
     assert found["ceiling"] == 1
     assert found["variance"] == math.inf
@@ -56,7 +65,10 @@ def test_informations_against_their_definition() -> None:
         found = measure(mechanism.weights, prior)
         joint = np.array(prior.joint) / prior.total
         Q = np.array(mechanism.weights) / 2.0**48
-        for name, both in (("information", joint.sum(axis=0)[:, None] * Q), ("information_secret", joint @ Q)):
+        for name, both in (
+            ("information", joint.sum(axis=0)[:, None] * Q),
+            ("information_secret", joint @ Q),
+        ):
             independent = both.sum(axis=1, keepdims=True) * both.sum(axis=0, keepdims=True)
             expected = np.sum(both * np.log(np.where(both > 0, both / independent, 1)))
             assert found[name] == pytest.approx(expected, rel=1e-9, abs=1e-14)
@@ -74,7 +86,9 @@ def test_secrets_without_mass_and_impossible_reports_are_left_out() -> None:
 def test_where_the_prior_is_zero_the_variance_is_the_limit() -> None:
     # The identity at p = (1, 0): nothing varies. Warner at p = (1, 0): that of its report.
     assert objectives.variance([[1, 0], [0, 1]], [5, 0]) == pytest.approx(0, abs=1e-15)
-    assert objectives.variance([[3, 1], [1, 3]], [5, 0]) == pytest.approx(2 * (3 / 16) / (1 / 4), rel=1e-12)
+    assert objectives.variance([[3, 1], [1, 3]], [5, 0]) == pytest.approx(
+        2 * (3 / 16) / (1 / 4), rel=1e-12
+    )
     near = objectives.variance([[2, 2, 0], [0, 2, 2]], [10**9, 1])
     assert objectives.variance([[2, 2, 0], [0, 2, 2]], [1, 0]) == pytest.approx(near, abs=1e-8)
 

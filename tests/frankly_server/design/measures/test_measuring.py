@@ -35,7 +35,9 @@ def ask(**more: Any) -> dict[str, Any]:
 
 def test_the_names_are_those_of_the_interface() -> None:
     assert set(ask()) == ALWAYS
-    everything = ask(attributes=[2, 2], sensitive=1, breaches=["0.1", 0.5], orders=[0.5, 2, 10, "inf"])
+    everything = ask(
+        attributes=[2, 2], sensitive=1, breaches=["0.1", 0.5], orders=[0.5, 2, 10, "inf"]
+    )
     assert set(everything) == ALWAYS | {"srlip", "dpv", "breaches"}
     for name in ("alpha_lift", "alpha_lift_inverse", "sibson", "arimoto"):
         assert set(everything[name]) == {"0.5", "2", "10", "inf"}
@@ -44,7 +46,9 @@ def test_the_names_are_those_of_the_interface() -> None:
 
 def test_what_is_written_is_json_without_a_bare_infinity() -> None:
     found = ask(orders=["inf"], prior={"joint": [[1, 2, 1, 0], [3, 1, 2, 2]]})
-    assert found["ceiling"] == found["alpha_lift_inverse"]["inf"] == found["l1_lift_inverse"] == "inf"
+    assert (
+        found["ceiling"] == found["alpha_lift_inverse"]["inf"] == found["l1_lift_inverse"] == "inf"
+    )
     assert found["lift"][0][2] == 0
     assert found["variance"] == "inf"
     json.dumps(found, allow_nan=False)
@@ -61,15 +65,24 @@ def test_orders_are_named_as_they_were_asked() -> None:
 
 def test_answers_that_are_pairs_have_a_realised_level() -> None:
     joint, mechanism = [[10, 10], [20, 60]], secret_rr(2, 2, level_for(Fraction(1)))
-    found = measure_json({"prior": {"joint": joint}, "weights": [list(row) for row in mechanism.weights]})
+    found = measure_json(
+        {"prior": {"joint": joint}, "weights": [list(row) for row in mechanism.weights]}
+    )
     pairs = Prior(((10, 10, 0, 0), (0, 0, 20, 60)))
-    assert found["realised_epsilon"] == found["secret_ldp"] == realised_epsilon(mechanism.weights, joint)
+    assert (
+        found["realised_epsilon"]
+        == found["secret_ldp"]
+        == realised_epsilon(mechanism.weights, joint)
+    )
     assert {key: value for key, value in found.items() if key != "realised_epsilon"} == measure(
         mechanism.weights, pairs
     )
     # By the definition: ln max P(y|s)/P(y|t) under P*.
     given = [
-        [sum(n * row[y] for n, row in zip(counts, rows, strict=True)) / sum(counts) for y in range(4)]
+        [
+            sum(n * row[y] for n, row in zip(counts, rows, strict=True)) / sum(counts)
+            for y in range(4)
+        ]
         for counts, rows in zip(joint, (mechanism.weights[:2], mechanism.weights[2:]), strict=True)
     ]
     level = max(abs(math.log(u / v)) for u, v in zip(*given, strict=True))
@@ -78,7 +91,9 @@ def test_answers_that_are_pairs_have_a_realised_level() -> None:
 
 def test_targets_have_variances_of_their_own() -> None:
     joint, weights = [[2, 1, 1]], [[6, 1, 1], [1, 6, 1], [1, 1, 6]]
-    found = measure_json({"prior": {"joint": joint}, "weights": weights, "targets": [[1, 0, 0], [1, 1, 1]]})
+    found = measure_json(
+        {"prior": {"joint": joint}, "weights": weights, "targets": [[1, 0, 0], [1, 1, 1]]}
+    )
     shares = measure_json({"prior": {"joint": joint}, "weights": weights, "targets": "shares"})
     assert found["target_variances"] == pytest.approx([shares["target_variances"][0], 0], abs=1e-12)
     assert sum(shares["target_variances"]) == pytest.approx(shares["variance"])
@@ -109,13 +124,20 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("an empty target", {"targets": [[0, 0, 0, 0]]}, "targets_invalid", "targets[0]"),
     ("a target beyond size", {"targets": [[1e30, 0, 0, 0]]}, "targets_invalid", "targets[0][0]"),
     ("pairs of one row", {"prior": {"joint": [[1, 2]]}}, "prior_shape", "prior.joint"),
-    ("another number of answers", {"prior": {"joint": [[1, 2, 3], [1, 2, 3]]}}, "prior_shape", "prior.joint"),
+    (
+        "another number of answers",
+        {"prior": {"joint": [[1, 2, 3], [1, 2, 3]]}},
+        "prior_shape",
+        "prior.joint",
+    ),
     ("weights of no width", {"weights": [[], [], [], []]}, "field_type", "weights"),
     ("a level", {"epsilon": "1"}, "field_unknown", "epsilon"),
 ]
 
 
-@pytest.mark.parametrize(("more", "code", "field"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+@pytest.mark.parametrize(
+    ("more", "code", "field"), [case[1:] for case in BAD], ids=[case[0] for case in BAD]
+)
 def test_bad_requests(more: dict[str, Any], code: str, field: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         ask(**more)

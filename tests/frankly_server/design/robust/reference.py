@@ -23,7 +23,12 @@ def renyi(p: Vector, q: Vector, order: float) -> float:
 
 
 def minimum_over_ball(
-    p: Vector, radius: float, order: float, f: Callable[[Vector], float], seed: int = 0, starts: int = 4
+    p: Vector,
+    radius: float,
+    order: float,
+    f: Callable[[Vector], float],
+    seed: int = 0,
+    starts: int = 4,
 ) -> tuple[float, Vector]:
     """The least f(P) over {P : D(p‖P) ≤ radius} that SLSQP finds from several starts, at a point inside the ball."""
     rng = np.random.default_rng(seed)
@@ -57,7 +62,9 @@ def boundary_point(p: Vector, radius: float, order: float, direction: Vector) ->
     """The last point of the ball on the way from p in this direction, a hair inside."""
     low, high = 0.0, 1.0
     with np.errstate(divide="ignore", over="ignore"):
-        while np.all(p + 2 * high * direction > 0) and renyi(p, p + high * direction, order) < radius:
+        while (
+            np.all(p + 2 * high * direction > 0) and renyi(p, p + high * direction, order) < radius
+        ):
             high *= 2
         for _ in range(80):
             middle = (low + high) / 2
@@ -67,5 +74,7 @@ def boundary_point(p: Vector, radius: float, order: float, direction: Vector) ->
     return p + low * direction
 
 
-def random_counts(rng: np.random.Generator, secrets: int, values: int, top: int = 60) -> list[list[int]]:
+def random_counts(
+    rng: np.random.Generator, secrets: int, values: int, top: int = 60
+) -> list[list[int]]:
     return [[int(n) for n in row] for row in rng.integers(1, top, size=(secrets, values))]

@@ -39,8 +39,12 @@ def test_least_and_spread_are_attained_and_never_exceeded(order: float) -> None:
     P = np.array(counts) / np.sum(counts)
     s = 1
     for u in range(3):
-        low, _ = minimum_over_ball(P, found.radius, order, lambda Q, u=u: float(Q[s, u] / Q[s].sum()))
-        high, _ = minimum_over_ball(P, found.radius, order, lambda Q, u=u: -float(Q[s, u] / Q[s].sum()))
+        low, _ = minimum_over_ball(
+            P, found.radius, order, lambda Q, u=u: float(Q[s, u] / Q[s].sum())
+        )
+        high, _ = minimum_over_ball(
+            P, found.radius, order, lambda Q, u=u: -float(Q[s, u] / Q[s].sum())
+        )
         assert low == pytest.approx(found.least(s)[u], rel=1e-4, abs=1e-9)
         assert low >= found.least(s)[u] * (1 - 1e-9)
         assert -high == pytest.approx(found.greatest(s)[u], rel=1e-4)
@@ -48,7 +52,9 @@ def test_least_and_spread_are_attained_and_never_exceeded(order: float) -> None:
     center = P[s] / P[s].sum()
     # The ℓ1 norm is the largest of its linear pieces, one for each choice of signs.
     widest = max(
-        -minimum_over_ball(P, found.radius, order, lambda Q, v=v: -float(np.dot(v, Q[s] / Q[s].sum() - center)))[0]
+        -minimum_over_ball(
+            P, found.radius, order, lambda Q, v=v: -float(np.dot(v, Q[s] / Q[s].sum() - center))
+        )[0]
         for v in product((-1, 1), repeat=3)
     )
     assert widest == pytest.approx(found.spread(s), rel=1e-4)
@@ -109,12 +115,20 @@ def test_the_spread_is_the_best_of_all_sets(order: float) -> None:
     for _ in range(12):
         row = [int(n) for n in rng.integers(0, 30, size=rng.integers(2, 7))]
         row[0] += 1
-        found = Ball((tuple(row), (1,) * len(row)), Fraction(order), Fraction(int(rng.integers(1, 40)), 100))
+        found = Ball(
+            (tuple(row), (1,) * len(row)), Fraction(order), Fraction(int(rng.integers(1, 40)), 100)
+        )
         p, radius = found.conditional(0), found.conditional_radius(0)
         if radius == math.inf:
             continue
-        picks = [np.array(pick, dtype=bool) for pick in product((0, 1), repeat=len(row)) if 0 < sum(pick) < len(row)]
-        gains = [(sigma := p[pick].sum()) - least(np.array([sigma]), radius, order)[0] for pick in picks]
+        picks = [
+            np.array(pick, dtype=bool)
+            for pick in product((0, 1), repeat=len(row))
+            if 0 < sum(pick) < len(row)
+        ]
+        gains = [
+            (sigma := p[pick].sum()) - least(np.array([sigma]), radius, order)[0] for pick in picks
+        ]
         assert found.spread(0) == pytest.approx(2 * max(gains), rel=1e-9, abs=1e-12)
 
 
@@ -124,12 +138,17 @@ def test_closed_forms_and_bisection_agree(order: float) -> None:
 
     p = np.linspace(0.01, 0.99, 60)
     for radius in (1e-4, 0.05, 0.4, 3.0):
-        assert _bracketed(p, radius, order) == pytest.approx(least(p, radius, order), rel=1e-9, abs=1e-12)
+        assert _bracketed(p, radius, order) == pytest.approx(
+            least(p, radius, order), rel=1e-9, abs=1e-12
+        )
 
 
 def test_subset_sums_are_all_of_them() -> None:
     row = [3, 0, 5, 9]
-    expected = {sum(n for n, take in zip(row, pick, strict=True) if take) for pick in product((0, 1), repeat=4)}
+    expected = {
+        sum(n for n, take in zip(row, pick, strict=True) if take)
+        for pick in product((0, 1), repeat=4)
+    }
     found = subset_sums(row)
     assert found is not None
     # The whole is a set of its own here, for the value nobody gave may be all that gains.

@@ -22,7 +22,11 @@ def truth_holds(ball: Ball, s: int, u: int, L: Fraction) -> bool:
         total = sum(map(sum, ball.counts))
         number = lambda v: Decimal(v.numerator) / Decimal(v.denominator)  # noqa: E731
         mass, alpha = number(Fraction(sum(ball.counts[s]), total)), number(ball.order)
-        rho, r, c = number(Fraction(ball.counts[s][u], sum(ball.counts[s]))), number(L), number(ball.threshold)
+        rho, r, c = (
+            number(Fraction(ball.counts[s][u], sum(ball.counts[s]))),
+            number(L),
+            number(ball.threshold),
+        )
         if alpha == 1:
             divergence = rho * (rho / r).ln() + (1 - rho) * ((1 - rho) / (1 - r)).ln()
             return divergence >= c / 2 / mass

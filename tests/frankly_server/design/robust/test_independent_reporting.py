@@ -29,7 +29,14 @@ SIZES = [(2, 2), (2, 5), (5, 2), (3, 4)]
 def direct_information(counts: list[list[int]], Q: np.ndarray) -> float:
     p = np.ravel(counts) / np.sum(counts)
     y = p @ Q
-    return float(sum(p[x] * q * math.log(q / y[j]) for x, row in enumerate(Q) for j, q in enumerate(row) if q and p[x]))
+    return float(
+        sum(
+            p[x] * q * math.log(q / y[j])
+            for x, row in enumerate(Q)
+            for j, q in enumerate(row)
+            if q and p[x]
+        )
+    )
 
 
 def whole(Q: np.ndarray) -> list[list[int]]:
@@ -45,7 +52,9 @@ def test_the_verifier_accepts_the_best_split_of_a_claim(secrets: int, values: in
     rng = np.random.default_rng(secrets * 10 + values)
     for epsilon in (Fraction(1, 10), Fraction(1), Fraction(4)):
         counts = random_counts(rng, secrets, values)
-        claim = Claim("rldp", level_for(epsilon), lower_bounds=lower_bounds(counts, 2, 2000, "0.05"))
+        claim = Claim(
+            "rldp", level_for(epsilon), lower_bounds=lower_bounds(counts, 2, 2000, "0.05")
+        )
         split, found = independent_reporting(counts, claim)
         require_private(found.mechanism, claim)
         assert found.eta <= Fraction(1, 2**30)
@@ -54,8 +63,12 @@ def test_the_verifier_accepts_the_best_split_of_a_claim(secrets: int, values: in
         leaked = worst_case_epsilon(found.mechanism.weights, claim.lower_bounds or ())
         assert leaked == pytest.approx(float(epsilon), rel=1e-6)
         made = np.array(found.mechanism.weights) / 2**48
-        assert direct_information(counts, made) == pytest.approx(split.information, rel=1e-6, abs=1e-9)
-        assert direct_information(counts, split.table()) == pytest.approx(split.information, rel=1e-9, abs=1e-12)
+        assert direct_information(counts, made) == pytest.approx(
+            split.information, rel=1e-6, abs=1e-9
+        )
+        assert direct_information(counts, split.table()) == pytest.approx(
+            split.information, rel=1e-9, abs=1e-12
+        )
 
 
 @pytest.mark.slow
@@ -65,10 +78,15 @@ def test_no_split_on_a_finer_grid_is_better(secrets: int, values: int) -> None:
     for epsilon in (0.3, 1.5, 9.0):
         counts = random_counts(rng, secrets, values)
         ball = confidence_ball(counts, 2, 500, "0.05")
-        for leak in (ValueLeak.of_distance(distance_bound(ball)), ValueLeak.of_bounds(ball_bounds(ball))):
+        for leak in (
+            ValueLeak.of_distance(distance_bound(ball)),
+            ValueLeak.of_bounds(ball_bounds(ball)),
+        ):
             found = best_split(counts, epsilon, leak)
             for eps2 in np.linspace(0, epsilon, 1337):
-                Q = np.kron(grr_rows(secrets, epsilon - eps2), grr_rows(values, leak.delta2(float(eps2))))
+                Q = np.kron(
+                    grr_rows(secrets, epsilon - eps2), grr_rows(values, leak.delta2(float(eps2)))
+                )
                 assert direct_information(counts, Q) <= found.information + 1e-9
 
 

@@ -19,7 +19,12 @@ from frankly_server.design.robust import (
 )
 from frankly_server.design.robust.leakage import support
 
-from tests.frankly_server.design.robust.reference import Vector, minimum_over_ball, random_counts, renyi
+from tests.frankly_server.design.robust.reference import (
+    Vector,
+    minimum_over_ball,
+    random_counts,
+    renyi,
+)
 from tests.frankly_server.maths import random_mechanism
 
 Weights = tuple[tuple[int, ...], ...]
@@ -42,7 +47,10 @@ def test_realised_epsilon_is_its_definition() -> None:
         weights, joint = smooth_mechanism(rng, 6, 4), random_counts(draw, 2, 3)
         ratios = []
         for y, (s, t) in product(range(4), permutations(range(2))):
-            given = [sum(Fraction(n * weights[3 * i + u][y]) for u, n in enumerate(joint[i])) for i in (s, t)]
+            given = [
+                sum(Fraction(n * weights[3 * i + u][y]) for u, n in enumerate(joint[i]))
+                for i in (s, t)
+            ]
             ratios.append(given[0] / sum(joint[s]) / (given[1] / sum(joint[t])))
         found = realised_epsilon(weights, joint)
         assert found == pytest.approx(math.log(max(ratios)), rel=1e-13)
@@ -51,7 +59,9 @@ def test_realised_epsilon_is_its_definition() -> None:
 
 def test_realised_epsilon_takes_decimals_and_may_be_infinite() -> None:
     identity = ((2, 0), (0, 2), (2, 0), (0, 2))
-    assert realised_epsilon(identity, [[0.1, 0.3], [0.2, 0.4]]) == pytest.approx(math.log(4 / 3), rel=1e-13)
+    assert realised_epsilon(identity, [[0.1, 0.3], [0.2, 0.4]]) == pytest.approx(
+        math.log(4 / 3), rel=1e-13
+    )
     assert realised_epsilon(identity, [[5, 5], [10, 0]]) == math.inf
 
 
@@ -63,7 +73,9 @@ def test_the_worst_case_over_the_polytopes_is_at_their_corners() -> None:
         corners = []
         for row in bounds:
             L = [Fraction(*bound) for bound in row]
-            corners.append([[v + (1 - sum(L)) * (u == top) for u, v in enumerate(L)] for top in range(2)])
+            corners.append(
+                [[v + (1 - sum(L)) * (u == top) for u, v in enumerate(L)] for top in range(2)]
+            )
         worst = max(
             sum(r * weights[2 * s + u][y] for u, r in enumerate(R))
             / sum(r * weights[2 * t + u][y] for u, r in enumerate(V))
@@ -103,11 +115,16 @@ def test_support_moves_probability_to_a_value_nobody_gave() -> None:
             moment = (
                 0.4 * np.log(0.4 / rest) + 0.6 * np.log(0.6 / (1 - m - rest))
                 if order == 1
-                else np.log(0.4**order * rest ** (1 - order) + 0.6**order * (1 - m - rest) ** (1 - order)) / (order - 1)
+                else np.log(
+                    0.4**order * rest ** (1 - order) + 0.6**order * (1 - m - rest) ** (1 - order)
+                )
+                / (order - 1)
             )
             inside = moment <= 0.2
             if inside.any():
-                best = max(best, float(np.max(m + 0.3 * rest[inside] + 0.2 * (1 - m - rest[inside]))))
+                best = max(
+                    best, float(np.max(m + 0.3 * rest[inside] + 0.2 * (1 - m - rest[inside])))
+                )
         assert best <= found + 1e-9
         assert found == pytest.approx(best, abs=1e-3)
 
@@ -146,7 +163,11 @@ def test_the_worst_case_over_the_ball_is_the_optimisers(order: float) -> None:
         assert best <= found.epsilon + 1e-8
         assert best == pytest.approx(found.epsilon, rel=1e-4)
         # The ball lies inside the polytopes; P̂ lies inside the ball.
-        assert realised_epsilon(weights, counts) <= found.epsilon <= worst_case_epsilon(weights, ball_bounds(ball))
+        assert (
+            realised_epsilon(weights, counts)
+            <= found.epsilon
+            <= worst_case_epsilon(weights, ball_bounds(ball))
+        )
 
 
 def test_below_order_one_the_worst_case_is_a_bound() -> None:

@@ -28,7 +28,10 @@ def test_upper_bounds_hold_over_the_ball_and_are_tight() -> None:
         for s, row in enumerate(upper_bounds(ball)):
             exact, floats = [n / d for n, d in row], ball.greatest(s)
             assert exact == pytest.approx(floats, abs=1e-9)
-            assert all(Fraction(*bound) >= Fraction(n, sum(JOINT[s])) for bound, n in zip(row, JOINT[s], strict=True))
+            assert all(
+                Fraction(*bound) >= Fraction(n, sum(JOINT[s]))
+                for bound, n in zip(row, JOINT[s], strict=True)
+            )
 
 
 def test_corners_give_the_optimum_of_every_linear_programme() -> None:
@@ -42,7 +45,9 @@ def test_corners_give_the_optimum_of_every_linear_programme() -> None:
             w = np.array([rng.gauss(0, 1) for _ in range(3)])
             sides = [(n / d, m / e) for (n, d), (m, e) in zip(low[s], high[s], strict=True)]
             best = linprog(-w, A_eq=[[1, 1, 1]], b_eq=[1], bounds=sides).fun
-            assert max(float(w @ np.array(point, dtype=float)) for point in found) == pytest.approx(-best, abs=1e-9)
+            assert max(float(w @ np.array(point, dtype=float)) for point in found) == pytest.approx(
+                -best, abs=1e-9
+            )
 
 
 def test_the_claims_together_are_rldp_over_the_boxes() -> None:
@@ -50,14 +55,22 @@ def test_the_claims_together_are_rldp_over_the_boxes() -> None:
     rng = random.Random(4)
     joint = [[30, 50], [20, 60], [45, 15]]
     ball = confidence_ball(joint, 2, 220, "0.1")
-    corners = [vertices(*sides) for sides in zip(ball_bounds(ball), upper_bounds(ball), strict=True)]
-    claims, simplices = box_claims(ball, Fraction(1)), Claim("rldp", (1, 1), lower_bounds=ball_bounds(ball))
+    corners = [
+        vertices(*sides) for sides in zip(ball_bounds(ball), upper_bounds(ball), strict=True)
+    ]
+    claims, simplices = (
+        box_claims(ball, Fraction(1)),
+        Claim("rldp", (1, 1), lower_bounds=ball_bounds(ball)),
+    )
     for _ in range(10):
         mechanism = random_mechanism(rng, 6, 4, bits=8)
         needed = Fraction(0)
         for column in zip(*mechanism.weights, strict=True):
             values = [
-                [sum(v * w for v, w in zip(point, column[2 * s : 2 * s + 2], strict=True)) for point in points]
+                [
+                    sum(v * w for v, w in zip(point, column[2 * s : 2 * s + 2], strict=True))
+                    for point in points
+                ]
                 for s, points in enumerate(corners)
             ]
             ratios = [max(values[s]) / min(values[t]) for s in range(3) for t in range(3) if s != t]
@@ -73,7 +86,8 @@ def test_polyopt_over_boxes_tells_more_and_still_keeps_the_ball() -> None:
     simplices = (robust(ball_bounds(ball), Fraction(1, 2), diagonal=False),)
     boxes = box_claims(ball, Fraction(1, 2))
     found = [
-        design(DesignRequest(prior, c, objective="information", accept_unidentifiable=True)) for c in (simplices, boxes)
+        design(DesignRequest(prior, c, objective="information", accept_unidentifiable=True))
+        for c in (simplices, boxes)
     ]
     for one, claims in zip(found, (simplices, boxes), strict=True):
         require_private(one.mechanism, *claims)
@@ -84,7 +98,11 @@ def test_polyopt_over_boxes_tells_more_and_still_keeps_the_ball() -> None:
 
 
 def test_boxes_are_asked_for_by_name_and_the_answer_holds_their_priors() -> None:
-    asked = {"notion": "rldp", "epsilon": "0.5", "robust": {"order": 2, "n": 320, "beta": "0.05", "polyhedra": "box"}}
+    asked = {
+        "notion": "rldp",
+        "epsilon": "0.5",
+        "robust": {"order": 2, "n": 320, "beta": "0.05", "polyhedra": "box"},
+    }
     found = ask("polyopt", [[60, 150], [90, 20]], **asked, objective="information")
     told = found["parameters"]["claims"]
     assert len(told) == 4  # two corners for each of two secrets
@@ -95,7 +113,11 @@ def test_boxes_are_asked_for_by_name_and_the_answer_holds_their_priors() -> None
         ({"polytopes": "box"}, "field_unknown", "robust.polytopes"),
     ):
         with pytest.raises(InvalidInput) as caught:
-            ask("grr", [[6, 2], [3, 4]], **{**asked, "robust": {"order": 2, "n": 15, "beta": "0.05", **change}})
+            ask(
+                "grr",
+                [[6, 2], [3, 4]],
+                **{**asked, "robust": {"order": 2, "n": 15, "beta": "0.05", **change}},
+            )
         assert (caught.value.code, caught.value.field) == (code, field)
     with pytest.raises(InvalidInput) as caught:
         ask("grr", [[6, 2], [3, 4]], **asked, diagonal=True)

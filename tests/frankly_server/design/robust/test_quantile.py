@@ -24,4 +24,6 @@ def test_two_degrees_have_a_logarithm_as_quantile() -> None:
 
 
 def test_a_risk_of_1e_30_is_still_reached() -> None:
-    assert float(chi_square_quantile(2, Fraction(1, 10**30))) == pytest.approx(138.15510557964274, rel=1e-12)
+    assert float(chi_square_quantile(2, Fraction(1, 10**30))) == pytest.approx(
+        138.15510557964274, rel=1e-12
+    )

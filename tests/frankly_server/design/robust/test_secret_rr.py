@@ -11,7 +11,9 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_server.design.robust import no_bounds, secret_rr
 
 
-@pytest.mark.parametrize(("secrets", "values"), [(2, 2), (2, 5), (5, 2), (3, 1), (42, 6), (15, 16), (2, 128)])
+@pytest.mark.parametrize(
+    ("secrets", "values"), [(2, 2), (2, 5), (5, 2), (3, 1), (42, 6), (15, 16), (2, 128)]
+)
 def test_it_keeps_the_level_whatever_the_distribution(secrets: int, values: int) -> None:
     rng = random.Random(secrets)
     for _ in range(3):
@@ -42,7 +44,9 @@ def test_it_is_the_papers_table() -> None:
 def test_few_bits_are_enough_or_refused() -> None:
     level = level_for(Fraction(1))
     for bits in range(6, 13):
-        require_private(secret_rr(2, 2, level, bits), Claim("rldp", level, lower_bounds=no_bounds(2, 2)))
+        require_private(
+            secret_rr(2, 2, level, bits), Claim("rldp", level, lower_bounds=no_bounds(2, 2))
+        )
     with pytest.raises(InvalidInput):
         secret_rr(2, 128, level, 4)
 

@@ -33,7 +33,11 @@ class ByRows:
 
     def maximise(self, c: Floats) -> Floats:
         found = linprog(
-            -c / np.abs(c).max(), A_ub=-self.rows, b_ub=np.zeros(len(self.rows)), A_eq=self.prior[None], b_eq=[1.0]
+            -c / np.abs(c).max(),
+            A_ub=-self.rows,
+            b_ub=np.zeros(len(self.rows)),
+            A_eq=self.prior[None],
+            b_eq=[1.0],
         )
         assert found.status == 0
         return np.asarray(found.x, dtype=np.float64)
@@ -63,7 +67,9 @@ def listed(seed: int, count: int, most: int = 6) -> list[Listed]:
     found: list[Listed] = []
     while len(found) < count:
         prior = random_prior(rng, rng.randint(2, most), rng.randint(1, 4))
-        cone = cone_of(prior, rng.choice(["ldp", "lip", "secret-ldp"]), random_epsilon(rng, 0.1, 3.0))
+        cone = cone_of(
+            prior, rng.choice(["ldp", "lip", "secret-ldp"]), random_epsilon(rng, 0.1, 3.0)
+        )
         if not cone.admits_identity():
             rays = np.array(cone.rays(), dtype=np.float64)
             p = prior.probabilities()

@@ -49,7 +49,11 @@ def by_slsqp(base: Listed, cap: float, least: Floats) -> float:
         bounds=[(0, None)] * len(V),
         constraints=[
             {"type": "eq", "fun": lambda x: x @ V - 1, "jac": lambda x: V.T},
-            {"type": "ineq", "fun": room, "jac": lambda x: np.sum((V @ np.linalg.inv((V.T * x) @ V)) ** 2, axis=1)},
+            {
+                "type": "ineq",
+                "fun": room,
+                "jac": lambda x: np.sum((V @ np.linalg.inv((V.T * x) @ V)) ** 2, axis=1),
+            },
         ],
         method="SLSQP",
         options={"maxiter": 500, "ftol": 1e-11},
@@ -67,8 +71,12 @@ def test_the_information_under_a_cap_is_that_of_another_solver(base: Listed, fac
     found = information_under_cap(base, np.eye(a), cap)
     assert found.exact
     assert found.variance <= cap * (1 + 1e-12)
-    assert found.variance == pytest.approx(variances(found.columns, found.theta, np.eye(a), base.prior).sum(), rel=1e-9)
-    assert found.information == pytest.approx(information(found.columns, found.theta, base.prior), rel=1e-7, abs=1e-9)
+    assert found.variance == pytest.approx(
+        variances(found.columns, found.theta, np.eye(a), base.prior).sum(), rel=1e-9
+    )
+    assert found.information == pytest.approx(
+        information(found.columns, found.theta, base.prior), rel=1e-7, abs=1e-9
+    )
     assert found.information <= found.information_bound * (1 + 1e-12)
     assert found.information >= found.information_bound * (1 - 2e-6) - 1e-7
     centre = minimise_trace(V, V.T.copy(), np.ones(a), np.eye(a), tolerance=1e-4).x
@@ -119,7 +127,10 @@ def test_no_random_mechanism_lies_beyond_the_frontier() -> None:
 
 def test_equally_likely_answers_give_the_same_frontier_by_counting_and_in_general() -> None:
     p, E = np.full(6, 1 / 6), level("1.5")
-    counted, general = frontier(AnswerLdp(E, p), np.eye(6), 5), frontier(Listed(patterns(E, p), p), np.eye(6), 5)
+    counted, general = (
+        frontier(AnswerLdp(E, p), np.eye(6), 5),
+        frontier(Listed(patterns(E, p), p), np.eye(6), 5),
+    )
     for one, other in zip(counted, general, strict=True):
         assert one.information == pytest.approx(other.information, rel=1e-4)
         assert one.variance == pytest.approx(other.variance, rel=1e-3)
@@ -148,5 +159,9 @@ def test_bounds_are_true_when_time_is_up() -> None:
     early = frontier(base, np.eye(5), 5, limits=Limits(out_of_time=lambda: next(calls) > 20))
     for point in early:
         for true in full:
-            assert true.variance > point.variance or true.information <= point.information_bound + 1e-9
-            assert true.information < point.information or true.variance >= point.variance_bound - 1e-9
+            assert (
+                true.variance > point.variance or true.information <= point.information_bound + 1e-9
+            )
+            assert (
+                true.information < point.information or true.variance >= point.variance_bound - 1e-9
+            )

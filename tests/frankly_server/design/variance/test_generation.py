@@ -55,8 +55,12 @@ def test_the_optimum_is_that_of_another_solver(base: Listed) -> None:
         assert oracle.fun == pytest.approx(found.value, rel=1e-3)
 
 
-@pytest.mark.parametrize(("answers", "secrets", "epsilon"), [(5, 3, 0.5), (7, 5, 0.25), (9, 4, 1.0)])
-def test_columns_are_generated_where_only_the_rows_are_known(answers: int, secrets: int, epsilon: float) -> None:
+@pytest.mark.parametrize(
+    ("answers", "secrets", "epsilon"), [(5, 3, 0.5), (7, 5, 0.25), (9, 4, 1.0)]
+)
+def test_columns_are_generated_where_only_the_rows_are_known(
+    answers: int, secrets: int, epsilon: float
+) -> None:
     base = lip_base(answers, answers, secrets, epsilon)
     found = least_variance(base, np.eye(answers))
     assert found.certificate.exact
@@ -70,7 +74,9 @@ def test_columns_are_generated_where_only_the_rows_are_known(answers: int, secre
 
 @pytest.mark.parametrize("answers", [3, 5, 8, 12])
 @pytest.mark.parametrize("epsilon", ["0.25", "1", "3"])
-def test_random_priors_do_no_worse_than_grr_and_subset_selection(answers: int, epsilon: str) -> None:
+def test_random_priors_do_no_worse_than_grr_and_subset_selection(
+    answers: int, epsilon: str
+) -> None:
     rng, E = random.Random(answers), level(epsilon)
     p = np.array([rng.expovariate(1.0) for _ in range(answers)])
     p /= p.sum()
@@ -86,15 +92,21 @@ def test_random_priors_do_no_worse_than_grr_and_subset_selection(answers: int, e
         assert found.bound <= other
 
 
-@pytest.mark.parametrize("W", [np.eye(4)[:2], np.array([[1.0, -1, 0, 0], [0, 1, -1, 0]]), np.array([[0, 1.0, 2, 3]])])
+@pytest.mark.parametrize(
+    "W", [np.eye(4)[:2], np.array([[1.0, -1, 0, 0], [0, 1, -1, 0]]), np.array([[0, 1.0, 2, 3]])]
+)
 def test_targets_that_leave_something_open(W: Floats) -> None:
     # Fewer targets than answers: A may be all but singular, the certificate is not.
     base = lip_base(3, 4, 3, 0.5)
     found = least_variance(base, W)
     assert found.value * (1 - 3e-6) <= found.bound <= found.value
     everything = least_variance(base, np.eye(4))
-    assert found.value <= variances(everything.columns, everything.theta, W, base.prior).sum() * (1 + 3e-6)
-    assert found.value == pytest.approx(variances(found.columns, found.theta, W, base.prior).sum(), rel=1e-6)
+    assert found.value <= variances(everything.columns, everything.theta, W, base.prior).sum() * (
+        1 + 3e-6
+    )
+    assert found.value == pytest.approx(
+        variances(found.columns, found.theta, W, base.prior).sum(), rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "2"])
@@ -104,7 +116,9 @@ def test_one_contrast_is_that_of_another_solver(epsilon: str) -> None:
     U = np.array([[E if mask >> x & 1 else 1.0 for x in range(3)] for mask in range(1, 7)])
     V = U / (U @ p)[:, None]
     oracle = minimize(
-        lambda x: float(np.array([1, -1, 0]) @ np.linalg.inv((V.T * x) @ V) @ np.array([1, -1, 0])) - 0.04,
+        lambda x: (
+            float(np.array([1, -1, 0]) @ np.linalg.inv((V.T * x) @ V) @ np.array([1, -1, 0])) - 0.04
+        ),
         minimise_trace(V, V.T.copy(), np.ones(3), np.eye(3), tolerance=0.1).x,
         bounds=[(1e-9, None)] * 6,
         constraints={"type": "eq", "fun": lambda x: x @ V - 1},
@@ -162,7 +176,10 @@ def test_both_forms_of_the_newton_system_end_at_the_same_point() -> None:
     V /= V.mean(axis=1, keepdims=True)
     cost = np.array([rng.uniform(0, 1) for _ in V])
     values = []
-    for W in (np.eye(6), np.vstack([np.eye(6)] * 12) / math.sqrt(12)):  # the same objective by 42 and by 438 rows
+    for W in (
+        np.eye(6),
+        np.vstack([np.eye(6)] * 12) / math.sqrt(12),
+    ):  # the same objective by 42 and by 438 rows
         found = minimise_trace(V, V.T.copy(), np.ones(6), W, cost=cost)
         assert found.converged
         values.append(float(cost @ found.x + np.trace(np.linalg.inv((V.T * found.x) @ V))))

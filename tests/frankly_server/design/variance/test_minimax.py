@@ -12,7 +12,13 @@ from frankly_server.design.variance.minimax import Minimax, least_variance_over
 from frankly_server.design.variance.truths import Truths, WorstTruth
 from scipy.optimize import minimize
 
-from tests.frankly_server.design.variance.cases import Floats, level, lip_base, listed, random_mechanisms
+from tests.frankly_server.design.variance.cases import (
+    Floats,
+    level,
+    lip_base,
+    listed,
+    random_mechanisms,
+)
 
 SMALL = [b for b in listed(61, 40, 4) if b.answers > 2 and len(b.rays) <= 12][:5]
 
@@ -147,7 +153,9 @@ def test_no_random_mechanism_and_decoder_is_below_the_bound(base: Listed, seed: 
 
 
 @pytest.mark.parametrize(("base", "seed"), [(b, s) for s, b in enumerate(listed(64, 12))])
-def test_never_worse_at_its_worst_truth_than_the_optimum_for_the_prior(base: Listed, seed: int) -> None:
+def test_never_worse_at_its_worst_truth_than_the_optimum_for_the_prior(
+    base: Listed, seed: int
+) -> None:
     W, p = np.eye(base.answers), base.prior
     points = np.vstack([p, some_truths(base.answers, 3, seed + 130)])
     robust = least_variance_over(lambda q: scaled_to(base, q), W, Truths(points))
@@ -178,7 +186,9 @@ def test_the_least_favourable_truth_of_a_ball_needs_as_much_as_the_ball() -> Non
 
 def test_everything_plausible_makes_equal_shares_least_favourable() -> None:
     E, a = level("1"), 6
-    robust = least_variance_over(lambda q: AnswerLdp(E, q), np.eye(a), Truths(np.eye(a), mixed=True))
+    robust = least_variance_over(
+        lambda q: AnswerLdp(E, q), np.eye(a), Truths(np.eye(a), mixed=True)
+    )
     assert robust.decoder_prior == pytest.approx(np.full(a, 1 / a), abs=1e-4)
     even = least_variance(AnswerLdp(E, np.full(a, 1 / a)), np.eye(a))
     assert robust.optimum.value == pytest.approx(even.value, rel=1e-6)
@@ -212,7 +222,10 @@ def test_the_bound_is_true_when_time_is_up() -> None:
     E, points = level("1"), np.vstack([some_truths(7, 3, 8)])
     best = least_variance_over(lambda q: AnswerLdp(E, q), np.eye(7), Truths(points))
     early = least_variance_over(
-        lambda q: AnswerLdp(E, q), np.eye(7), Truths(points), limits=Limits(out_of_time=lambda: True)
+        lambda q: AnswerLdp(E, q),
+        np.eye(7),
+        Truths(points),
+        limits=Limits(out_of_time=lambda: True),
     )
     assert early.optimum.bound <= best.optimum.value
     assert early.optimum.value >= best.optimum.bound

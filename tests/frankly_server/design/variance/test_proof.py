@@ -28,7 +28,9 @@ from tests.frankly_server.design.variance.cases import (
 
 def patterns(E: float, p: Floats) -> Floats:
     """All columns of LDP of the answer, one by one."""
-    U = np.array([[E if mask >> x & 1 else 1.0 for x in range(len(p))] for mask in range(1, 2 ** len(p) - 1)])
+    U = np.array(
+        [[E if mask >> x & 1 else 1.0 for x in range(len(p))] for mask in range(1, 2 ** len(p) - 1)]
+    )
     return np.asarray(U / (U @ p)[:, None])
 
 
@@ -49,7 +51,9 @@ def test_no_random_mechanism_is_below_the_bound(base: Listed) -> None:
         assert variances(base.rays, theta, W, base.prior).sum() >= bound
 
 
-@pytest.mark.parametrize(("answers", "secrets", "epsilon"), [(4, 2, 0.3), (5, 4, 0.5), (6, 6, 1.0), (7, 3, 0.2)])
+@pytest.mark.parametrize(
+    ("answers", "secrets", "epsilon"), [(4, 2, 0.3), (5, 4, 0.5), (6, 6, 1.0), (7, 3, 0.2)]
+)
 @pytest.mark.parametrize("informative", [False, True])
 def test_the_products_prove_a_bound_that_no_mechanism_exceeds(
     answers: int, secrets: int, epsilon: float, informative: bool
@@ -62,7 +66,9 @@ def test_the_products_prove_a_bound_that_no_mechanism_exceeds(
     optimum = least_variance(base, W)
     objective = Objective(W, base.prior, informative)
     A = (optimum.columns.T * optimum.theta) @ optimum.columns
-    prices = Prices(objective, np.asarray(np.linalg.solve(A, W.T), dtype=np.float64), np.zeros(answers))
+    prices = Prices(
+        objective, np.asarray(np.linalg.solve(A, W.T), dtype=np.float64), np.zeros(answers)
+    )
     found = relaxed_certificate(base, prices, A, Limits())
     assert not found.exact
     assert found.route == "products"
@@ -130,7 +136,9 @@ def test_every_pattern_is_priced(informative: bool) -> None:
     p = np.array([rng.expovariate(1.0) for _ in range(13)])
     p /= p.sum()
     Z = np.array([[rng.gauss(0, 1) for _ in range(4)] for _ in range(13)])
-    prices = Prices(Objective(np.eye(4, 13), p, informative), Z, np.array([rng.gauss(0, 1) for _ in range(13)]))
+    prices = Prices(
+        Objective(np.eye(4, 13), p, informative), Z, np.array([rng.gauss(0, 1) for _ in range(13)])
+    )
     expected = worth(patterns(2.5, p), prices)
     found = list(blocks(prices, 2.5))
     best = max(float(w.max()) for w, _ in found)

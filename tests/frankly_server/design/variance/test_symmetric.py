@@ -32,7 +32,10 @@ def best_subset_selection(a: int, E: float) -> float:
 def test_the_optimum_is_the_best_subset_selection(answers: int, epsilon: str) -> None:
     E, p = level(epsilon), np.full(answers, 1 / answers)
     expected = best_subset_selection(answers, E)
-    for base in (AnswerLdp(E, p), Listed(patterns(E, p), p)):  # by counting, and by the general route
+    for base in (
+        AnswerLdp(E, p),
+        Listed(patterns(E, p), p),
+    ):  # by counting, and by the general route
         found = least_variance(base, np.eye(answers))
         assert found.certificate.exact
         assert found.value == pytest.approx(expected, rel=1e-6)
@@ -51,7 +54,9 @@ def test_many_answers(answers: int, epsilon: str) -> None:
     assert found.bound == pytest.approx(expected, rel=1e-9)
     reached = variances(found.columns, found.theta, np.eye(answers), p)
     assert reached.sum() == pytest.approx(expected, rel=1e-6)
-    assert found.columns.max(axis=1) / found.columns.min(axis=1) == pytest.approx(np.full(len(found.theta), E))
+    assert found.columns.max(axis=1) / found.columns.min(axis=1) == pytest.approx(
+        np.full(len(found.theta), E)
+    )
 
 
 @pytest.mark.parametrize("W", [3 * np.eye(5) - 1, np.eye(5) + 0.2, np.array([[1.0, -1, 0, 0, 0]])])

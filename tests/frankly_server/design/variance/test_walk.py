@@ -41,4 +41,12 @@ def test_the_walk_gives_up_where_there_is_too_much_or_no_time() -> None:
 
 def test_the_walk_gives_up_where_the_base_is_unbounded() -> None:
     # The third answer has no mass and nothing holds it.
-    assert vertices(np.array([[2.0, -1.0, 0.0], [-1.0, 2.0, 0.0]]), np.array([0.5, 0.5, 0.0]), np.ones(3), 100) is None
+    assert (
+        vertices(
+            np.array([[2.0, -1.0, 0.0], [-1.0, 2.0, 0.0]]),
+            np.array([0.5, 0.5, 0.0]),
+            np.ones(3),
+            100,
+        )
+        is None
+    )

@@ -43,7 +43,12 @@ class Office:
         """Return a browser in which this caller is signed in."""
         client: FlaskClient = self.app.test_client()
         if caller != "nobody":
-            answer = send(client, "/admin/sign-in", email=f"{caller.replace(' ', '-')}@example.org", password=PASSWORD)
+            answer = send(
+                client,
+                "/admin/sign-in",
+                email=f"{caller.replace(' ', '-')}@example.org",
+                password=PASSWORD,
+            )
             assert answer.status_code == 303
         return client
 
@@ -58,12 +63,16 @@ def token(client: FlaskClient) -> str:
 
 def send(client: FlaskClient, path: str, **fields: Any) -> Any:
     """Send a form as a browser would."""
-    return client.post(path, data={"csrf": token(client), **fields}, content_type="multipart/form-data")
+    return client.post(
+        path, data={"csrf": token(client), **fields}, content_type="multipart/form-data"
+    )
 
 
 def make_office(home: Path, database_url: str | None = None) -> Office:
     """Return an office with its survey published and a job that has ended; on SQLite unless told otherwise."""
-    settings = Settings(home=home, database_url=None if database_url is None else SecretStr(database_url))
+    settings = Settings(
+        home=home, database_url=None if database_url is None else SecretStr(database_url)
+    )
     database = Database(settings.store_url())
     upgrade(database)
     hasher = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
@@ -79,7 +88,9 @@ def make_office(home: Path, database_url: str | None = None) -> Office:
     job = finish_job(services, survey)
     services.access.create("analyst", "x")
     key = services.access.list()[0].prefix
-    return Office(services, create_app(settings, services=services), survey, job, key, people["viewer"].id)
+    return Office(
+        services, create_app(settings, services=services), survey, job, key, people["viewer"].id
+    )
 
 
 def finish_job(services: Services, survey: str) -> str:

@@ -52,7 +52,11 @@ def services(tmp_path: Path) -> Iterator[Services]:
 
 @pytest.mark.parametrize("asked", FILES)
 def test_the_python_of_the_page_runs(
-    asked: str, services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    asked: str,
+    services: Services,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     services.surveys.apply(services.surveys.parse_definition(FILES[asked]))
     published = services.surveys.publish("habits")
@@ -60,9 +64,13 @@ def test_the_python_of_the_page_runs(
     client = create_app(services.settings, services=services).test_client()
     send(client, "/admin/sign-in", email="viewer@example.org", password=PASSWORD)
     page = client.get(f"/admin/surveys/{published.survey_id}/embed").text
-    blocks = [html.unescape(found) for found in re.findall(r"<pre data-copy>(.*?)</pre>", page, re.DOTALL)]
+    blocks = [
+        html.unescape(found) for found in re.findall(r"<pre data-copy>(.*?)</pre>", page, re.DOTALL)
+    ]
     (program,) = [block for block in blocks if block.startswith("from frankly_sdk")]
-    names: dict[str, Any] = {"invite": services.invites.make("habits", 1)[0]} if "token=" in program else {}
+    names: dict[str, Any] = (
+        {"invite": services.invites.make("habits", 1)[0]} if "token=" in program else {}
+    )
     assert bool(names) == ("invitation" in asked)
     device = tmp_path / "device"
     device.mkdir()

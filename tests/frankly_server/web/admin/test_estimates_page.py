@@ -52,7 +52,8 @@ def cells(text: str) -> list[list[str]]:
         if 'data-th="Share"' not in row:
             continue
         values = [
-            re.sub(r"<[^>]*>", "", cell).strip() for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
+            re.sub(r"<[^>]*>", "", cell).strip()
+            for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
         ]
         found.append(values)
     return found
@@ -66,7 +67,9 @@ def test_the_page_shows_the_analysis_own_numbers(answered: Office, analyst: Flas
     answer = answered.services.analysis.estimates(answered.survey)
     rows = [row for question in answer["questions"] for row in question["rows"]]
     found = cells(page(answered, analyst).text)
-    assert [row[:2] for row in found] == [[row["label"]["en"], shown(row["estimate"])] for row in rows]
+    assert [row[:2] for row in found] == [
+        [row["label"]["en"], shown(row["estimate"])] for row in rows
+    ]
     assert [row[2:4] for row in found] == [[shown(row["low"]), shown(row["high"])] for row in rows]
     assert "±" not in page(answered, analyst).text  # the ends are not equally far from the estimate
 
@@ -97,14 +100,18 @@ def test_switches_ask_for_what_they_say(
 ) -> None:
     answer = answered.services.analysis.estimates(answered.survey, **changed)
     wanted = sorted(
-        (shown(row["low"]), shown(row["high"])) for question in answer["questions"] for row in question["rows"]
+        (shown(row["low"]), shown(row["high"]))
+        for question in answer["questions"]
+        for row in question["rows"]
     )
     text = page(answered, analyst, f"?{query}").text
     ends = [re.findall(rf'data-th="{name}">([^<]*)<', text) for name in ("From", "To")]
     assert sorted(zip(*ends, strict=True)) == wanted
 
 
-def test_a_cross_table_has_each_cell_where_its_choices_meet(answered: Office, analyst: FlaskClient) -> None:
+def test_a_cross_table_has_each_cell_where_its_choices_meet(
+    answered: Office, analyst: FlaskClient
+) -> None:
     answer = answered.services.analysis.estimates(answered.survey, targets=["smokes", "drinks"])
     cell = {
         row["choice"]: f"{shown(row['estimate'])} {shown(row['low'])} to {shown(row['high'])}"
@@ -122,19 +129,24 @@ def test_a_cross_table_has_each_cell_where_its_choices_meet(answered: Office, an
             assert rows[label][place] == cell[f"{smokes} × {drinks}"]
 
 
-def test_row_percentages_are_in_the_table_and_in_words(answered: Office, analyst: FlaskClient) -> None:
+def test_row_percentages_are_in_the_table_and_in_words(
+    answered: Office, analyst: FlaskClient
+) -> None:
     query = "?row=smokes&column=drinks&percent=row&population=5000"
     answer = answered.services.analysis.estimates(
         answered.survey, targets=["smokes", "drinks"], percent="row", population=5000
     )
     text = page(answered, analyst, query).text
-    table = re.search(r"<caption>Cross-table: share within its row and interval.*?</table>", text, re.DOTALL)
+    table = re.search(
+        r"<caption>Cross-table: share within its row and interval.*?</table>", text, re.DOTALL
+    )
     assert table
     rows = answer["questions"][0]["rows"]
     found = re.findall(r'<td class="n">([^ ]*) <small class="ends">([^<]*)</small>', table.group(0))
     assert [share for share, _ in found] == [shown(row["estimate"]) for row in rows]
     assert [ends for _, ends in found] == [
-        "unbounded" if row["low"] is None else f"{shown(row['low'])} to {shown(row['high'])}" for row in rows
+        "unbounded" if row["low"] is None else f"{shown(row['low'])} to {shown(row['high'])}"
+        for row in rows
     ]
     assert "of those with the answer after the bar." in text
     assert "Of 5,000 people" not in text
@@ -151,7 +163,12 @@ def test_row_percentages_are_in_the_table_and_in_words(answered: Office, analyst
 @pytest.mark.parametrize(("flag", "words", "end"), [("unbounded", "unbounded", "no end"),
                                                     ("interval_unknown", "interval unknown", "unknown")])  # fmt: skip
 def test_a_cell_without_a_number_keeps_its_place(
-    answered: Office, analyst: FlaskClient, monkeypatch: pytest.MonkeyPatch, flag: str, words: str, end: str
+    answered: Office,
+    analyst: FlaskClient,
+    monkeypatch: pytest.MonkeyPatch,
+    flag: str,
+    words: str,
+    end: str,
 ) -> None:
     plain = Analysis.estimates
 
@@ -169,7 +186,9 @@ def test_a_cell_without_a_number_keeps_its_place(
 
 
 @pytest.mark.parametrize("product", ["projected", "mle"])
-def test_another_product_stands_beside_its_own_interval(answered: Office, analyst: FlaskClient, product: str) -> None:
+def test_another_product_stands_beside_its_own_interval(
+    answered: Office, analyst: FlaskClient, product: str
+) -> None:
     answer = answered.services.analysis.estimates(answered.survey, by="region")
     told = [
         f"{shown(q[product][row['choice']])} {' to '.join(map(shown, q[f'{product}_interval'][row['choice']]))}"
@@ -180,14 +199,22 @@ def test_another_product_stands_beside_its_own_interval(answered: Office, analys
     assert sorted(row[2] for row in cells(text)) == sorted(told)
     plots = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg .*?</svg>", text, re.DOTALL)]
     kinds = [element.get("class") for plot in plots for element in plot.iter()]
-    assert (kinds.count("bar"), kinds.count("whisker")) == (len(told), 3 * len(told))  # a line and its two ends
+    assert (kinds.count("bar"), kinds.count("whisker")) == (
+        len(told),
+        3 * len(told),
+    )  # a line and its two ends
     assert "widened where need be to the share shown" in text
 
 
-def test_groups_that_differ_are_named_and_others_are_not(answered: Office, analyst: FlaskClient) -> None:
+def test_groups_that_differ_are_named_and_others_are_not(
+    answered: Office, analyst: FlaskClient
+) -> None:
     text = page(answered, analyst, "?by=region").text
     # Every report of the north said the second symbol of Warner's mechanism, none of the south.
-    assert re.search(r"“Yes” is more common in “North” than in “South”, by ([\d.]+ to )?[\d.]+ percentage points", text)
+    assert re.search(
+        r"“Yes” is more common in “North” than in “South”, by ([\d.]+ to )?[\d.]+ percentage points",
+        text,
+    )
     assert "“Yes” is more common in “South”" not in text
 
 
@@ -197,7 +224,10 @@ def test_downloads_are_the_api_s_own_bytes(answered: Office, analyst: FlaskClien
     headers = {"Authorization": f"Bearer {key}"}
     for form in ("csv", "json"):
         mine = analyst.get(where + form)
-        api = analyst.get(f"/v1/surveys/{answered.survey}/estimates?level=0.9&by=region&format={form}", headers=headers)
+        api = analyst.get(
+            f"/v1/surveys/{answered.survey}/estimates?level=0.9&by=region&format={form}",
+            headers=headers,
+        )
         assert (mine.status_code, mine.data, mine.mimetype) == (200, api.data, api.mimetype)
         assert mine.headers["Content-Disposition"] == f'attachment; filename="habits.{form}"'
     replay = answered.services.analysis.replay
@@ -207,7 +237,9 @@ def test_downloads_are_the_api_s_own_bytes(answered: Office, analyst: FlaskClien
 
 
 def test_snippets_ask_for_the_same(answered: Office, analyst: FlaskClient) -> None:
-    text = page(answered, analyst, "?level=0.9&by=region&row=smokes&column=drinks").text.replace("&amp;", "&")
+    text = page(answered, analyst, "?level=0.9&by=region&row=smokes&column=drinks").text.replace(
+        "&amp;", "&"
+    )
     address = re.search(r'"http://127.0.0.1:8000(/v1/[^"]*)"', text.replace("&#34;", '"'))
     assert address
     key = answered.services.access.create("analyst", "x")
@@ -219,7 +251,9 @@ def test_snippets_ask_for_the_same(answered: Office, analyst: FlaskClient) -> No
     assert "level=0.9, method=" in text
 
 
-def test_a_population_gives_numbers_of_people_and_narrower_margins(answered: Office, analyst: FlaskClient) -> None:
+def test_a_population_gives_numbers_of_people_and_narrower_margins(
+    answered: Office, analyst: FlaskClient
+) -> None:
     """1,200 people, a third of whom answered: shares of them in people, and every snippet asks for the same."""
     where = "?population=1200&level=0.9&method=kl&product=mle"
     text = page(answered, analyst, where).text
@@ -229,16 +263,22 @@ def test_a_population_gives_numbers_of_people_and_narrower_margins(answered: Off
         for n in (None, 1200)
     )  # fmt: skip
     assert all(b["se"] < a["se"] for a, b in zip(free, drawn, strict=True))
-    kl = answered.services.analysis.estimates(answered.survey, level=0.9, method="kl", population=1200)
+    kl = answered.services.analysis.estimates(
+        answered.survey, level=0.9, method="kl", population=1200
+    )
     rows = [row for question in kl["questions"] for row in question["rows"]]
-    told = re.findall(r'data-th="Of 1,200 people">([−\d,]+) <small class="ends">\(([−\d,]+) to ([−\d,]+)\)<', text)
+    told = re.findall(
+        r'data-th="Of 1,200 people">([−\d,]+) <small class="ends">\(([−\d,]+) to ([−\d,]+)\)<', text
+    )
     assert len(told) == len(rows)
     for texts, row in zip(told, rows, strict=True):
         people, low, high = (float(each.replace("−", "-").replace(",", "")) for each in texts)
         assert abs(people - 1200 * row["estimate"]) <= 0.5
         assert 0 <= 1200 * row["low"] - low < 1
         assert 0 <= high - 1200 * row["high"] < 1
-    assert "population=1200" in text.partition("<h3>The same from a program</h3>")[0]  # the downloads
+    assert (
+        "population=1200" in text.partition("<h3>The same from a program</h3>")[0]
+    )  # the downloads
     api, python = text.partition("<h3>The same from a program</h3>")[2].split("import os")
     assert "population=1200" in api
     assert "population=1200)" in python
@@ -253,16 +293,27 @@ def test_every_switch_at_once_is_not_too_many(answered: Office, analyst: FlaskCl
     assert analyst.get(download).status_code == 200
 
 
-def test_too_few_answers_give_no_number_but_say_how_many_are_missing(answered: Office, analyst: FlaskClient) -> None:
+def test_too_few_answers_give_no_number_but_say_how_many_are_missing(
+    answered: Office, analyst: FlaskClient
+) -> None:
     services = answered.services
-    services.surveys.apply(services.surveys.parse_definition(SURVEY.replace(b"name: habits", b"name: few")))
+    services.surveys.apply(
+        services.surveys.parse_definition(SURVEY.replace(b"name: habits", b"name: few"))
+    )
     few = services.surveys.publish("few")
     where = f"/admin/surveys/{few.survey_id}/estimates"
     text = analyst.get(where).text
     assert "0 are released, 10 are needed" in text
     assert "10 more, and estimates appear here" in text
     assert "<svg" not in text
-    one = {"v": 1, "doc": few.digest, "id": "0" * 32, "y": [1, 2], "strata": {"region": "north"}, "token": None}
+    one = {
+        "v": 1,
+        "doc": few.digest,
+        "id": "0" * 32,
+        "y": [1, 2],
+        "strata": {"region": "north"},
+        "token": None,
+    }
     services.intake.accept_batch(few.survey_id, [one | {"id": f"{i:032x}"} for i in range(3)])
     text = analyst.get(where).text
     assert "0 are released" in text  # watched closely, the number would tell who has just answered
@@ -297,7 +348,9 @@ BAD: dict[str, tuple[int, str]] = {
 
 
 @pytest.mark.parametrize("query", BAD)
-def test_a_bad_address_is_explained_on_the_page(answered: Office, analyst: FlaskClient, query: str) -> None:
+def test_a_bad_address_is_explained_on_the_page(
+    answered: Office, analyst: FlaskClient, query: str
+) -> None:
     status, field = BAD[query]
     answer = page(answered, analyst, f"?{query}")
     assert answer.status_code == status
@@ -313,10 +366,17 @@ def test_viewers_read_and_analysts_download(answered: Office) -> None:
     assert viewer.get(f"/admin/surveys/{answered.survey}/estimates/download").status_code == 403
 
 
-def test_the_page_says_how_many_wait_in_bands_and_until_when(answered: Office, analyst: FlaskClient) -> None:
+def test_the_page_says_how_many_wait_in_bands_and_until_when(
+    answered: Office, analyst: FlaskClient
+) -> None:
     assert "wait for a release" not in page(answered, analyst).text
     digest = answered.services.surveys.versions(answered.survey)[-1].digest
     one = {"v": 1, "doc": digest, "y": [1, 2], "strata": {"region": "north"}, "token": None}
-    answered.services.intake.accept_batch(answered.survey, [one | {"id": f"{N + i:032x}"} for i in range(12)])
+    answered.services.intake.accept_batch(
+        answered.survey, [one | {"id": f"{N + i:032x}"} for i in range(12)]
+    )
     text = page(answered, analyst).text
-    assert f"{N} answers are released, 10 to 19 wait for a release (the next is at 2026-06-02 00:00 UTC)" in text
+    assert (
+        f"{N} answers are released, 10 to 19 wait for a release (the next is at 2026-06-02 00:00 UTC)"
+        in text
+    )

@@ -162,6 +162,7 @@ def test_an_api_key_of_another_organisation_finds_no_survey(office: Office) -> N
         "theirs": office.services.access.create("admin", "x", "other"),
     }
     told = {
-        name: client.get(here, headers={"Authorization": f"Bearer {key}"}).status_code for name, key in keys.items()
+        name: client.get(here, headers={"Authorization": f"Bearer {key}"}).status_code
+        for name, key in keys.items()
     }
     assert told == {"ours": 200, "this survey's": 200, "another survey's": 404, "theirs": 404}

@@ -26,7 +26,9 @@ def office(tmp_path: Path) -> Iterator[Office]:
 
 def _trail(office: Office) -> list[str]:
     """What was done about the survey, oldest first; signing in is not."""
-    events = [event for event in office.services.accounts.trail("main") if event.subject == "habits"]
+    events = [
+        event for event in office.services.accounts.trail("main") if event.subject == "habits"
+    ]
     return [event.action for event in events][::-1]
 
 
@@ -45,7 +47,9 @@ def test_a_paused_survey_says_so_beside_its_link(office: Office) -> None:
 
 
 @pytest.mark.parametrize("moves", [("close",), ("close", "archive")], ids="-".join)
-def test_a_closed_survey_offers_no_publishing_and_refuses_it(office: Office, moves: tuple[str, ...]) -> None:
+def test_a_closed_survey_offers_no_publishing_and_refuses_it(
+    office: Office, moves: tuple[str, ...]
+) -> None:
     path = f"/admin/surveys/{office.survey}/publish"
     assert f'action="{path}"' in page(office)
     for move in moves:
@@ -58,7 +62,9 @@ def test_a_closed_survey_offers_no_publishing_and_refuses_it(office: Office, mov
 
 def test_a_job_tells_a_new_version_from_one_that_was_out_already(office: Office) -> None:
     surveys = office.services.surveys
-    assert "Unchanged" in page(office, f"/jobs/{office.job}")  # the office's own job published nothing
+    assert "Unchanged" in page(
+        office, f"/jobs/{office.job}"
+    )  # the office's own job published nothing
     surveys.apply(surveys.draft("habits").model_copy(update={"min_reports": 60}))
     text = page(office, f"/jobs/{finish_job(office.services, office.survey)}")
     digests = [document.digest for document in surveys.versions("habits")]
@@ -78,21 +84,34 @@ def test_stopping_a_job_that_has_ended_leaves_no_trace(office: Office) -> None:
     with office.services.database.transaction("a job of another process") as tx:
         tx.jobs.add(running)
     for _ in range(2):
-        assert send(client, f"/admin/surveys/{office.survey}/jobs/{running.id}/cancel").status_code == 303
+        assert (
+            send(client, f"/admin/surveys/{office.survey}/jobs/{running.id}/cancel").status_code
+            == 303
+        )
     assert office.services.jobs.get(office.survey, running.id).state == "cancelling"
     assert _trail(office) == [*trail, "publishing told to stop"]
 
 
 def _seen(client: FlaskClient, address: str) -> str:
-    (found,) = set(re.findall(r'name="seen" value="(sha256:[0-9a-f]{64})"', client.get(address).text))
+    (found,) = set(
+        re.findall(r'name="seen" value="(sha256:[0-9a-f]{64})"', client.get(address).text)
+    )
     return str(found)
 
 
 FORMS = {
     # the page of an older tab -> what it sends, and what of that must still be there when it is refused
-    "file": (lambda office: {"file": files.to_yaml(office.services.surveys.draft("habits")).decode()}, "name: habits"),
+    "file": (
+        lambda office: {"file": files.to_yaml(office.services.surveys.draft("habits")).decode()},
+        "name: habits",
+    ),
     "text": (
-        lambda office: {"title": "Of the first tab", "min_reports": "70", "consent": "Typed", "closes": ""},
+        lambda office: {
+            "title": "Of the first tab",
+            "min_reports": "70",
+            "consent": "Typed",
+            "closes": "",
+        },
         "Typed",
     ),
 }

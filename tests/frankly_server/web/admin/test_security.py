@@ -6,7 +6,9 @@ import pytest
 from tests.frankly_server.web.admin.office import PASSWORD, Office, send, token
 
 
-def test_signing_in_changes_the_token_and_hides_it_from_scripts_and_other_sites(office: Office) -> None:
+def test_signing_in_changes_the_token_and_hides_it_from_scripts_and_other_sites(
+    office: Office,
+) -> None:
     client = office.app.test_client()
     before = client.get("/admin/sign-in").headers["Set-Cookie"]
     answer = send(client, "/admin/sign-in", email="viewer@example.org", password=PASSWORD)
@@ -44,7 +46,9 @@ def test_signing_out_ends_the_session(office: Office) -> None:
     assert client.get("/admin/surveys").status_code == 303
 
 
-@pytest.mark.parametrize("page", ["sign-in", "surveys", "surveys/S", "surveys/S/intake", "nothing", "surveys/x"])
+@pytest.mark.parametrize(
+    "page", ["sign-in", "surveys", "surveys/S", "surveys/S/intake", "nothing", "surveys/x"]
+)
 def test_every_page_keeps_the_policy(office: Office, page: str) -> None:
     answer = office.client("owner").get("/admin/" + page.replace("S", office.survey))
     policy = answer.headers["Content-Security-Policy"]
@@ -66,7 +70,13 @@ def test_text_of_people_is_shown_as_text(office: Office) -> None:
     client = office.client("admin")
     evil = "<script>alert(1)</script>{{7*7}}"
     answer = send(
-        client, "/admin/surveys/new", how="question", title=evil, language="en", question=evil, choices="a\nb"
+        client,
+        "/admin/surveys/new",
+        how="question",
+        title=evil,
+        language="en",
+        question=evil,
+        choices="a\nb",
     )
     text = client.get(answer.headers["Location"]).text
     assert "<script>alert" not in text

@@ -7,7 +7,13 @@ from statistics import NormalDist
 from typing import Any
 
 import pytest
-from frankly_server.web.admin.estimates_sentences import flag_words, interval_words, said_of, said_of_groups, widened
+from frankly_server.web.admin.estimates_sentences import (
+    flag_words,
+    interval_words,
+    said_of,
+    said_of_groups,
+    widened,
+)
 
 Z = NormalDist().inv_cdf(0.975)
 
@@ -23,7 +29,10 @@ def question(values: dict[str, float], se: float, **changes: Any) -> dict[str, A
     """Independent estimates, each with the same standard error."""
     size = len(values)
     covariance = [[se * se if i == j else 0.0 for j in range(size)] for i in range(size)]
-    return {"rows": [row(name, share, se) for name, share in values.items()], "covariance": covariance} | changes
+    return {
+        "rows": [row(name, share, se) for name, share in values.items()],
+        "covariance": covariance,
+    } | changes
 
 
 @pytest.mark.parametrize("seed", range(80))
@@ -47,9 +56,21 @@ def z(level: float, comparisons: int) -> float:
 # shares, standard error -> a part of what is said of the ranking
 RANKED: dict[str, tuple[dict[str, float], float, str]] = {
     "clear": ({"no": 0.7, "yes": 0.3}, 0.02, "“no” is the most common answer"),
-    "unclear": ({"no": 0.52, "yes": 0.48}, 0.05, "Which of “no” and “yes” is more common cannot be told"),
-    "two lead": ({"a": 0.42, "b": 0.40, "c": 0.18}, 0.02, "Which of “a” and “b” is more common cannot be told"),
-    "none": ({"a": 0.34, "b": 0.33, "c": 0.33}, 0.05, "Which answer is the most common cannot be told"),
+    "unclear": (
+        {"no": 0.52, "yes": 0.48},
+        0.05,
+        "Which of “no” and “yes” is more common cannot be told",
+    ),
+    "two lead": (
+        {"a": 0.42, "b": 0.40, "c": 0.18},
+        0.02,
+        "Which of “a” and “b” is more common cannot be told",
+    ),
+    "none": (
+        {"a": 0.34, "b": 0.33, "c": 0.33},
+        0.05,
+        "Which answer is the most common cannot be told",
+    ),
 }
 
 
@@ -72,7 +93,10 @@ def test_a_lead_is_told_exactly_where_all_comparisons_hold_together(seed: int) -
 
 @pytest.mark.parametrize("apart", [0.05, 0.2, 0.4])
 def test_groups_are_told_apart_only_beyond_all_comparisons(apart: float) -> None:
-    here, there = question({"no": 0.5 - apart, "yes": 0.5 + apart}, 0.05), question({"no": 0.5, "yes": 0.5}, 0.05)
+    here, there = (
+        question({"no": 0.5 - apart, "yes": 0.5 + apart}, 0.05),
+        question({"no": 0.5, "yes": 0.5}, 0.05),
+    )
     said = said_of_groups([("North", here), ("South", there)], 0.95, "en")
     clear = apart > z(0.95, 1) * 0.05 * 2**0.5
     assert ("“yes” is more common in “North” than in “South”" in said[0]) == clear
@@ -100,9 +124,13 @@ def test_an_estimate_beyond_what_is_possible_is_read_as_the_end() -> None:
 @pytest.mark.parametrize(("p", "words"), [(0.0004, "(p < 0.001)"), (0.0321, "(p = 0.032)")])
 def test_versions_that_differ_are_said_to(p: float, words: str) -> None:
     found = question({"no": 0.7, "yes": 0.3}, 0.02)
-    found["rows"] = [each | {"versions_p": p, "flags": ["pooled", "versions_differ"]} for each in found["rows"]]
+    found["rows"] = [
+        each | {"versions_p": p, "flags": ["pooled", "versions_differ"]} for each in found["rows"]
+    ]
     said = said_of(found, 0.95, "en").findings[-1]
-    assert said.startswith(f"The versions of the survey differ by more than chance usually does {words}")
+    assert said.startswith(
+        f"The versions of the survey differ by more than chance usually does {words}"
+    )
     assert "look at each version apart" in said
 
 
@@ -116,7 +144,10 @@ def test_versions_that_do_not_differ_are_not_said_to_be_the_same() -> None:
 def test_a_share_of_what_may_be_nobody_has_no_number() -> None:
     rows = [row("yes | often", 3.2, 9.0, low=None, high=None), row("no | often", -2.2, 9.0)]
     said = said_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings
-    assert said[0] == "“yes | often”: nothing can be said, for those with the answer after the bar may be none."
+    assert (
+        said[0]
+        == "“yes | often”: nothing can be said, for those with the answer after the bar may be none."
+    )
     rows = [row("yes | often", 0.5, 0.05)]
     said = said_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings
     assert said == ("“yes | often”: between 40% and 60% of those with the answer after the bar.",)
@@ -130,8 +161,15 @@ def test_an_estimate_of_zero_people_comes_last_and_one_without_an_error_is_said(
         "high": None,
         "flags": ["unbounded"],
     }
-    unknown = row("a", 0.3, 0.1) | {"se": None, "low": None, "high": None, "flags": ["interval_unknown"]}
-    said = said_of({"rows": [nothing, unknown, row("b", 0.5, 0.05)], "covariance": None}, 0.95, "en", "row")
+    unknown = row("a", 0.3, 0.1) | {
+        "se": None,
+        "low": None,
+        "high": None,
+        "flags": ["interval_unknown"],
+    }
+    said = said_of(
+        {"rows": [nothing, unknown, row("b", 0.5, 0.05)], "covariance": None}, 0.95, "en", "row"
+    )
     assert said.findings[1:] == (
         "“a”: there is an estimate, but how far it may be off cannot be told.",
         "“yes | often”: nothing can be said, for those with the answer after the bar may be none.",
@@ -158,18 +196,25 @@ def test_a_text_in_another_language_is_shown_rather_than_none() -> None:
 
 
 def wilson(share: float, n: int, quantile: float) -> tuple[float, float]:
-    middle, half = share + quantile**2 / (2 * n), quantile * (share * (1 - share) / n + quantile**2 / 4 / n**2) ** 0.5
+    middle, half = (
+        share + quantile**2 / (2 * n),
+        quantile * (share * (1 - share) / n + quantile**2 / 4 / n**2) ** 0.5,
+    )
     return (middle - half) / (1 + quantile**2 / n), (middle + half) / (1 + quantile**2 / n)
 
 
 @pytest.mark.parametrize("n", [12, 100, 2000])
 @pytest.mark.parametrize("comparisons", [2, 6, 66])
-def test_a_score_interval_is_widened_to_the_level_of_all_comparisons(n: int, comparisons: int) -> None:
+def test_a_score_interval_is_widened_to_the_level_of_all_comparisons(
+    n: int, comparisons: int
+) -> None:
     """Against Wilson's own interval at that level, also where no error is seen."""
     wider = z(0.95, comparisons)
     for share in [k / n for k in (0, 1, 2, n // 4, n // 2, n - 1, n)]:
         low, high = wilson(share, n, Z)
-        found = widened(row("a", share, (share * (1 - share) / n) ** 0.5, low=low, high=high), Z, wider)
+        found = widened(
+            row("a", share, (share * (1 - share) / n) ** 0.5, low=low, high=high), Z, wider
+        )
         least, most = wilson(share, n, wider)
         assert found[0] >= share - least - 1e-12
         assert found[1] >= most - share - 1e-12
@@ -178,6 +223,9 @@ def test_a_score_interval_is_widened_to_the_level_of_all_comparisons(n: int, com
 
 def test_no_lead_is_certain_because_all_reports_are_equal() -> None:
     """GRR of two choices at ε = 4, 100 equal reports: the error is estimated as 0, the truth may be as low as 98%."""
-    rows = [row("yes", 1.0187, 0.0, low=0.9803, high=1.0187), row("no", -0.0187, 0.0, low=-0.0187, high=0.0197)]
+    rows = [
+        row("yes", 1.0187, 0.0, low=0.9803, high=1.0187),
+        row("no", -0.0187, 0.0, low=-0.0187, high=0.0197),
+    ]
     said = said_of({"rows": rows, "covariance": [[0.0, 0.0], [0.0, 0.0]]}, 0.95, "en").findings
     assert said[-1] == "“yes” is the most common answer: 96 to 100 percentage points ahead of “no”."

@@ -20,7 +20,13 @@ COUNTS = b",no,yes\r\nlow,120,30\r\nhigh,40,60\r\n"
 
 
 def begin(client: FlaskClient, **changes: str) -> Any:
-    form = {"how": "question", "title": "Work", "language": "en", "question": "Tired?", "choices": "No\nYes"}
+    form = {
+        "how": "question",
+        "title": "Work",
+        "language": "en",
+        "question": "Tired?",
+        "choices": "No\nYes",
+    }
     return send(client, "/admin/surveys/new", **(form | changes))
 
 
@@ -31,7 +37,9 @@ def desk(office: Office) -> tuple[FlaskClient, str]:
     return client, begin(client).headers["Location"].removesuffix("/questions")
 
 
-def test_a_prior_is_uploaded_and_its_margins_follow(office: Office, desk: tuple[FlaskClient, str]) -> None:
+def test_a_prior_is_uploaded_and_its_margins_follow(
+    office: Office, desk: tuple[FlaskClient, str]
+) -> None:
     client, survey = desk
     form = {
         "block": "tired",
@@ -44,7 +52,10 @@ def test_a_prior_is_uploaded_and_its_margins_follow(office: Office, desk: tuple[
         "backstop": "yes",
     }
     answer = send(client, f"{survey}/protection", **form)
-    assert (answer.status_code, answer.headers["Location"]) == (303, f"{survey}/margins?block=tired")
+    assert (answer.status_code, answer.headers["Location"]) == (
+        303,
+        f"{survey}/margins?block=tired",
+    )
     block = office.services.surveys.draft(survey.rsplit("/", 1)[1]).blocks[0]
     assert block.prior is not None
     assert (block.notion, block.prior.joint) == ("lip", (("120", "30"), ("40", "60")))
@@ -62,7 +73,9 @@ def test_small_cells_need_a_word(desk: tuple[FlaskClient, str]) -> None:
     assert send(client, f"{survey}/protection", **(form | {"public": "yes"})).status_code == 303
 
 
-def test_answers_sent_unchanged_are_said_aloud_and_not_published(office: Office, desk: tuple[FlaskClient, str]) -> None:
+def test_answers_sent_unchanged_are_said_aloud_and_not_published(
+    office: Office, desk: tuple[FlaskClient, str]
+) -> None:
     client, _ = desk
     survey = begin(client, title="Unchanged").headers["Location"].removesuffix("/questions")
     form = {"block": "tired", "secret": "attribute", "unit": "epsilon", "epsilon": "1", "name": "Colour",
@@ -92,7 +105,9 @@ def test_templates_and_files_begin_a_survey_too(office: Office) -> None:
         answer = send(client, "/admin/surveys/new", **form)
         assert answer.status_code == 303
         for page in ("questions", "protection", "margins", "try", "intake", "embed"):
-            assert client.get(answer.headers["Location"].replace("questions", page)).status_code == 200
+            assert (
+                client.get(answer.headers["Location"].replace("questions", page)).status_code == 200
+            )
 
 
 def test_what_a_skewed_prior_costs_is_said_before_and_after_publishing(office: Office) -> None:
@@ -113,8 +128,12 @@ blocks:
         choices: [CHOICES]
 """.replace(b"CHOICES", b", ".join(b'{id: c%d, label: {en: "c%d"}}' % (x, x) for x in range(6)))
     start = send(client, "/admin/surveys/new", how="file", file=skewed.decode()).headers["Location"]
-    line = re.compile(r"if all choices are equally common, this needs \d+% more reports than subset-selection")
-    assert re.search("optimal: " + line.pattern, client.get(start.replace("questions", "margins")).text)
+    line = re.compile(
+        r"if all choices are equally common, this needs \d+% more reports than subset-selection"
+    )
+    assert re.search(
+        "optimal: " + line.pattern, client.get(start.replace("questions", "margins")).text
+    )
     office.services.surveys.publish("skewed")
     page = client.get(start.removesuffix("/questions")).text
     assert re.search("use: " + line.pattern, page)
@@ -138,7 +157,10 @@ PROMISES: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
 def three_questions(client: FlaskClient) -> str:
     survey: str = begin(client, title="Three").headers["Location"].removesuffix("/questions")
     for question, choices in (("Pay?", "Low\nHigh"), ("Home?", "Own\nRent")):
-        assert send(client, f"{survey}/questions", question=question, choices=choices).status_code == 303
+        assert (
+            send(client, f"{survey}/questions", question=question, choices=choices).status_code
+            == 303
+        )
     return survey
 
 
@@ -170,10 +192,14 @@ def test_every_promise_of_the_form_is_kept_in_the_draft(
     shown = client.get(f"{three}/protection?block=tired").text
     assert f'value="{notion}" checked' in shown
     assert client.get(answer.headers["Location"]).status_code == 200
-    assert send(client, f"{three}/protection", block="tired", epsilon="1").status_code == 303  # and back again
+    assert (
+        send(client, f"{three}/protection", block="tired", epsilon="1").status_code == 303
+    )  # and back again
 
 
-def test_what_the_form_cannot_say_is_written_in_the_file(office: Office, desk: tuple[FlaskClient, str]) -> None:
+def test_what_the_form_cannot_say_is_written_in_the_file(
+    office: Office, desk: tuple[FlaskClient, str]
+) -> None:
     client = desk[0]
     survey = begin(client, title="In a file").headers["Location"].removesuffix("/questions")
     page = client.get(f"{survey}/file").text
@@ -187,13 +213,18 @@ def test_what_the_form_cannot_say_is_written_in_the_file(office: Office, desk: t
     refused = send(client, f"{survey}/file", file=text.replace("name: in-a-file", "name: other"))
     assert (refused.status_code, "keep the name" in refused.text) == (422, True)
     refused = send(client, f"{survey}/file", file="a: [b")
-    assert (refused.status_code, "a: [b" in refused.text) == (422, True)  # what was typed is still there
+    assert (refused.status_code, "a: [b" in refused.text) == (
+        422,
+        True,
+    )  # what was typed is still there
 
 
 def test_a_rehearsal_shows_the_very_report(office: Office, desk: tuple[FlaskClient, str]) -> None:
     client = desk[0]
     where = f"/admin/surveys/{office.survey}/try"
-    page = send(client, where, what="form", **{"q-smokes": "yes", "q-drinks": "never", "q-region": "south"}).text
+    page = send(
+        client, where, what="form", **{"q-smokes": "yes", "q-drinks": "never", "q-region": "south"}
+    ).text
     found = re.search(r"<pre>(.*?)</pre>", page, re.DOTALL)
     assert found
     report = Report.from_bytes(html.unescape(found.group(1)).encode())
@@ -204,20 +235,31 @@ def test_a_rehearsal_shows_the_very_report(office: Office, desk: tuple[FlaskClie
     assert (refused.status_code, "(drinks)" in refused.text) == (422, True)
 
 
-def test_a_block_that_cannot_be_drafted_hides_no_other_blocks_chances(desk: tuple[FlaskClient, str]) -> None:
+def test_a_block_that_cannot_be_drafted_hides_no_other_blocks_chances(
+    desk: tuple[FlaskClient, str],
+) -> None:
     client, _ = desk
     survey = begin(client, title="Two blocks").headers["Location"].removesuffix("/questions")
-    assert send(client, f"{survey}/questions", question="Hungry?", choices="No\nYes").status_code == 303
+    assert (
+        send(client, f"{survey}/questions", question="Hungry?", choices="No\nYes").status_code
+        == 303
+    )
     form = {"block": "tired", "secret": "attribute", "unit": "epsilon", "epsilon": "1", "name": "Colour",
             "counts": ",no,yes\nred,100,100\nblue,100,100", "source": "none"}  # fmt: skip
     assert send(client, f"{survey}/protection", **form).status_code == 303
     answers = {"q-tired": "no", "q-hungry": "no"}
     tried = send(client, f"{survey}/try", what="form", block="hungry", **answers)
-    assert (tried.status_code, "unchanged" in tried.text, "This would leave" in tried.text) == (422, True, False)
+    assert (tried.status_code, "unchanged" in tried.text, "This would leave" in tried.text) == (
+        422,
+        True,
+        False,
+    )
     assert "How likely each report is" in tried.text
 
 
-def test_a_webhook_is_set_on_an_allowed_host_only(office: Office, desk: tuple[FlaskClient, str]) -> None:
+def test_a_webhook_is_set_on_an_allowed_host_only(
+    office: Office, desk: tuple[FlaskClient, str]
+) -> None:
     client, where = desk[0], f"/admin/surveys/{office.survey}/webhook"
     assert "FRANKLY_WEBHOOK_HOSTS" in client.get(where).text
     refused = send(client, where, url="https://hooks.example.org/x")
@@ -229,7 +271,11 @@ def test_a_webhook_is_set_on_an_allowed_host_only(office: Office, desk: tuple[Fl
     assert secret
     assert secret.group(1) not in client.get(where).text  # shown once
     assert "https://hooks.example.org/x" in client.get(where).text
-    for url in ("https://10.0.0.1/", "http://hooks.example.org/", "https://hooks.example.org@evil.example/"):
+    for url in (
+        "https://10.0.0.1/",
+        "http://hooks.example.org/",
+        "https://hooks.example.org@evil.example/",
+    ):
         assert send(client, where, url=url).status_code == 422
     assert services.webhooks.of(office.survey).url == "https://hooks.example.org/x"
     assert send(client, f"{where}/remove").status_code == 303
@@ -303,7 +349,15 @@ def test_a_bad_form_is_explained(office: Office, desk: tuple[FlaskClient, str], 
 
 
 @pytest.mark.parametrize(
-    "path", ["intake?target=x", "intake?target=0", "margins?block=x", "jobs/x", "versions/9", "/admin/audit?before=x"]
+    "path",
+    [
+        "intake?target=x",
+        "intake?target=0",
+        "margins?block=x",
+        "jobs/x",
+        "versions/9",
+        "/admin/audit?before=x",
+    ],
 )
 def test_a_bad_address_is_explained(office: Office, path: str) -> None:
     client = office.client("owner")
@@ -328,7 +382,9 @@ def test_margins_are_told_for_so_many_people(office: Office, desk: tuple[FlaskCl
 
 
 @pytest.mark.parametrize("people", ["many", "-3", "1", "1.5", "9" * 17])
-def test_so_many_people_cannot_be(office: Office, desk: tuple[FlaskClient, str], people: str) -> None:
+def test_so_many_people_cannot_be(
+    office: Office, desk: tuple[FlaskClient, str], people: str
+) -> None:
     client, survey = desk
     answer = client.get(f"{survey}/margins?population={people}")
     assert answer.status_code == 422
