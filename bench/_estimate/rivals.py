@@ -81,8 +81,9 @@ def _ours(folder: Path) -> tuple[Figures, dict[str, float]]:
         counts = count(data)
         seconds[f"{kind}_counts"] = _least(lambda told=told, counts=counts: told(counts), 20)  # type: ignore[misc]
         seconds[f"{kind}_reports"] = _least(
-            lambda told=told, count=count, data=data: told(count(data)), 3
-        )  # type: ignore[misc]
+            lambda told=told, count=count, data=data: told(count(data)),  # type: ignore[misc]
+            3,
+        )
         found = [told(count(part)) for part in np.array_split(data, reports.BATCHES)]
         shares = {
             name: np.array([getattr(each, name) for each in found], dtype=float)

@@ -146,9 +146,9 @@ def _judged(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
 
 def _place(mechanism: Mechanism, worst_case: Worst) -> dict[str, Any]:
     place: dict[str, Any] = {
-        "report": mechanism.symbol_json(worst_case.report),
+        "report": mechanism.symbol_json(worst_case.report),  # type: ignore[arg-type]
         "pair": list(worst_case.pair),
-    }  # type: ignore[arg-type]
+    }
     if worst_case.condition is not None:
         place["condition"] = list(worst_case.condition)
     return place

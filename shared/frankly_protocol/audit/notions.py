@@ -190,9 +190,9 @@ def _candidates(mechanism: Mechanism, claim: Claim) -> Iterator[Candidate]:
         return products.excesses(mechanism, *_level(claim))
     symbols = list(mechanism.symbols())
     return (
-        c._replace(report=symbols[int(c.report)])
+        c._replace(report=symbols[int(c.report)])  # type: ignore[arg-type]
         for c in _of_columns(products.columns(mechanism), claim)
-    )  # type: ignore[arg-type]
+    )
 
 
 def _of_columns(columns: ratios.Columns, claim: Claim) -> Iterator[Candidate]:

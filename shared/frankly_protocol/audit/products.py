@@ -46,9 +46,8 @@ def answer_ratios(mechanism: ProductMechanism) -> Iterator[Candidate]:
         index(mechanism, [w.pair[0] for w in worst]),
         index(mechanism, [w.pair[1] for w in worst]),
     )
-    yield Candidate(
-        prod(w.n for w in worst), prod(w.d for w in worst), tuple(w.report for w in worst), pair
-    )  # type: ignore[misc]
+    report = tuple(w.report for w in worst)
+    yield Candidate(prod(w.n for w in worst), prod(w.d for w in worst), report, pair)  # type: ignore[arg-type]
 
 
 def excesses(mechanism: ProductMechanism, p: int, q: int) -> Iterator[Candidate]:
