@@ -12,9 +12,12 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 from _design.adult import DataMissingError
 from _design.row import Row
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `papers` is no installed package
 
 ITEMS = tuple(range(1, 9))
 _COLUMNS = ("item", "case", "value", "bound", "gap", "s", "baseline", "its value", "its s", "ratio", "limit", "holds")
