@@ -177,10 +177,12 @@ def relax(
     curves = None if low is None else _Curves(np.clip(low, 0.0, 0.999))
     moments = _MomentProgramme(rows, p, W, curves)
     # The constant mechanism has A = 1 everywhere and satisfies every product strictly.
+    # Mixing it in makes A positive definite and every product strict, which the barrier needs.
     A = 0.9 * start + 0.1
     x = A[moments.i, moments.j]
     s = moments.H @ x
     size = abs(moments.value(x))
+    # Products s∘y start at a tenth of the objective: close enough for the first Newton steps.
     kappa = 0.1 * size / len(s)
     y, dual = kappa / s, np.zeros(len(p))
     best = moments.proof(x, y, high)
@@ -193,8 +195,11 @@ def relax(
         proof = moments.proof(x, y, high)
         best = proof if proof.bound > best.bound else best
         value = moments.value(x)
+        # The information can make the value vanish: then the gap is relative to the start's size.
         if value - best.bound <= _RELATIVE_GAP * max(abs(value), 1e-3 * size) or out_of_time():
             break
+        # A long step shows that the path is followed well: the target may fall tenfold; after a
+        # short one it is halved, so that the iterate can catch up.
         kappa = (0.1 if length > 0.7 else 0.5) * float(s @ y) / len(s)
     return best
 
@@ -231,6 +236,7 @@ def _step(
     downhill = float((gradient - H.T @ (kappa / s)) @ dx)
     while length > 1e-8:
         after = moments.value(x + length * dx) - kappa * float(np.sum(np.log(s + length * ds)))
+        # Armijo's rule; the last term allows for rounding once the gain is below float precision.
         if after <= before + 1e-4 * length * downhill + 1e-12 * abs(before):
             up = min(1.0, _TO_BOUNDARY * _longest(y, dy))
             return x + length * dx, y + up * dy, dual + up * d_dual, min(length, up)
