@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every bench shares: trials that take turns, and one result as a table for people or JSON for tools."""
+"""Bench runner: interleaved trials, and one result as a table for people or JSON for tools."""
 
 import argparse
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the work grows: designs, verifications, estimates by size, and intake by server processes.
+"""Growth of the work: designs, verifications, estimates by size, and intake by server processes.
 
 CPU time of designs against answers a and secrets c, of exact verification against size, of estimates against n and k;
 reports a second against server processes on one PostgreSQL. `bench/_performance.py` draws what --json writes.

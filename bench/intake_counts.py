@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What keeping counts of pairs costs a report, and what it saves an estimate: ratios within one run.
+"""Cost of pair counts per report, and their saving per estimate: ratios within one run.
 
 Before: only a table's symbols were counted, and how many sets or products there were; estimates of sets and two-way
 tables read every report. Both ways run on the same code and database, told apart by the layout alone.

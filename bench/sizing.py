@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one stored report takes on disk, and how fast batches of 1,000 are stored: figures of docs/operations.md."""
+"""Disk space of a stored report, and the rate of batches of 1,000: figures of docs/operations.md."""
 
 import argparse
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What exact verification costs a device, beside a plain verifier in Fractions; the worst documents that are accepted.
+"""Cost of exact verification on a device, beside a plain verifier in Fractions; the worst accepted documents.
 
 worst_accepted: CPU seconds of verifying and of the report's level, for the slowest of documents that fill the work
 budget or 4 MiB, one for each kind and notion in several shapes; too_large: of documents that must be refused or quick.

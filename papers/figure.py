@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a figure of a paper is made of: panels, rows of numbers, and what the paper's text says they should be."""
+"""Figures of the papers: panels, rows of numbers, and the values that the paper's text states."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

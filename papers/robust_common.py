@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Robust's figures share: an estimate with its ball, and every mechanism that is made from it."""
+"""Shared parts of Robust's figures: an estimate with its ball, and every mechanism made from it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every notion asks of a report's column, written down once more from the definitions and in floats.
+"""Definitions of every notion, written down a second time, in floats.
 
 It shares nothing with the engine or the verifier, so that both can be held against it.
 """

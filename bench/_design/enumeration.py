@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the papers find an optimum: list the vertices of a polytope in floats, then look at each or solve one programme.
+"""The papers' way to an optimum: list the vertices of a polytope in floats, then evaluate each or solve one programme.
 
 As a process of its own (`capped`) it can be stopped after so many seconds. Priors are P(s, x) as floats, shape (c, a).
 """

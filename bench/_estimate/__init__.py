@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench/estimate.py measures, and what the tests of coverage run at smaller counts."""
+"""Parts of bench/estimate.py; the coverage tests run them at smaller counts."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often margins hold the truth, and whether variances are what they say, in simulated surveys."""
+"""Coverage of margins and accuracy of variances in simulated surveys."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of the cells of the grid, and the cells that miss it."""
+"""Limits for the cells of the coverage grid, and the cells that miss them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

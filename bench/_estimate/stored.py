@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the analysts' service takes for surveys of few and of many stored reports, in SQLite.
+"""Response times of the estimates service for few and for many stored reports, in SQLite.
 
 Reports are put in by SQL, in the rows that intake writes; whether the counts are intake's is checked at the small size.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What judging documents at the limit of the work budget costs: in Python, in Node, and a page in Chromium."""
+"""Cost of verifying documents at the limit of the work budget: Python, Node, and a page in Chromium."""
 
 import json
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the analyst got, beside what the respondents really answered."""
+"""The analyst's results beside the respondents' true answers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

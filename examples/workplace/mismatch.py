@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a promise under a prior is worth if the prior is only a sample: with and without robustness.
+"""Promises under a prior that is only a sample: with and without robustness.
 
 python -m examples.workplace.mismatch [--pilots 40] [--people 1000] [--from everybody|clinic] [--json]
 

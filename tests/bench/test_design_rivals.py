@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What items 5 to 8 hold the engine against is right where one can check: by definitions, brute force and grids."""
+"""Rival designs of bench items 5 to 8, checked by definitions, brute force and grids."""
 
 import importlib
 import itertools
@@ -173,12 +173,12 @@ def test_complete_columns_make_mechanisms(load: Load) -> None:
 
 def test_theorem_4_promises_next_to_nothing_of_two_copies_of_two_bits(load: Load) -> None:
     """DESIGN §9.15: neither report says anything of the parity beside what is known; both together tell it."""
-    item5 = load("item5")
-    row = item5._counterexample()
+    side_channels = load("side_channels")
+    row = side_channels._counterexample()
     assert row.value < 0.05
     assert row.baseline_value > 2.5
     # The true level by the exact verifier, of the same two mechanisms in whole numbers.
-    prior = item5.parity(noise=1000, slip=1, total=10**5)
+    prior = side_channels.parity(noise=1000, slip=1, total=10**5)
     first, second = (
         [99 if (x >> k) & 1 == b else 1 for x in range(4) for b in (0, 1)] for k in range(2)
     )
@@ -203,7 +203,7 @@ def test_realised_level_is_that_of_the_estimate(load: Load) -> None:
     expected = max(
         abs(math.log(first[0] / first[1])), abs(math.log((1 - first[0]) / (1 - first[1])))
     )
-    assert load("item6").realised_level(mechanism, joint) == pytest.approx(expected)
+    assert load("uncertain_priors").realised_level(mechanism, joint) == pytest.approx(expected)
 
 
 def test_redbook_prior_is_the_survey_of_the_demo(load: Load) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the work grows is measured at a few small sizes, and drawn with every point that was measured."""
+"""Growth bench: measured at a few small sizes, every measured point drawn."""
 
 import importlib
 import json

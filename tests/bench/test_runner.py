@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What benches share: medians, spread and what is asked of a figure; and benches that have no test of their own."""
+"""Parts shared by benches (medians, spread, limits of figures), and benches without a test of their own."""
 
 import importlib
 import json

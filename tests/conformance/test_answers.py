@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What leaves an SDK: exactly the published draw, once, the same bytes until somebody says that they are stored."""
+"""Reports of an SDK: exactly the published draw, once, and the same bytes until the server has stored them."""
 
 import base64
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an SDK accepts before it asks anything: steps 1 to 10, rollback, equivocation, expiry, pins, keys, log."""
+"""Acceptance by an SDK: steps 1 to 10, rollback, equivocation, expiry, pins, keys, log."""
 
 import json
 from collections.abc import Callable

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the SDK sends is what the server takes, once, on both databases."""
+"""Collection from SDK to server: each report stored once, on both databases."""
 
 import json
 from collections import Counter

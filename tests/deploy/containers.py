@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Dockerfile and the compose file say, and their servers started by hand."""
+"""Dockerfile and compose file, with their servers started by hand."""
 
 import shlex
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an install brings: the SDK only its few dependencies, the server its migrations too."""
+"""Installed packages: the SDK with its few dependencies, the server with its migrations."""
 
 import json
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of every fenced block of the documentation: run, compared with what is made again, or only shown.
+"""Treatment of every fenced block of the documentation: run, compared with fresh output, or only shown.
 
 Pages in FOLLOWED are run whole: their reader stops at a block that is neither a command, a file nor an output. Blocks
 of the other pages are named one by one, by page and first line; test_every_block.py finds what is missing here.

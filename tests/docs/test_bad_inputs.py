@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which test shows what becomes of each kind of bad input; a kind without one, or with one that is gone, fails here."""
+"""Tests of each kind of bad input; a kind without a test, or with one that is gone, fails here."""
 
 import ast
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an app can switch: events, the log, off altogether, a relay, and the moment of sending."""
+"""Options of an app: events, the log, everything off, a relay, and the moment of sending."""
 
 import json
 import logging

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which claim of which paper is shown by which test: a decorator and a table.
+"""Claims of the papers and the tests that show them: a decorator and a table.
 
 What each claim says and what became of it is in `claims`; `python -m tests.papers` prints both as a page.
 """

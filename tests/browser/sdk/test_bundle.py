@@ -51,7 +51,9 @@ def test_the_bundle_was_made_of_these_sources() -> None:
         path.name: integrity(path.read_bytes()) for path in BUNDLE.glob("*.js")
     }, REMAKE
     versions = json.loads((BUNDLE.parent / "package.json").read_text("utf-8"))["devDependencies"]
-    makers_of_code = {tool: versions[tool] for tool in ("rollup", "terser")}  # typescript checks only
+    makers_of_code = {
+        tool: versions[tool] for tool in ("rollup", "terser")
+    }  # typescript checks only
     assert manifest["made_by"] == makers_of_code, REMAKE
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who a respondent is, what the browser is asked to keep, and which hosts take reports."""
+"""Device rules of the browser SDK: respondents, persistent storage, and hosts that take reports."""
 
 from dataclasses import replace
 from typing import Any

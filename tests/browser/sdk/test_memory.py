@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a browser remembers belongs to the chain of keys it came from: another server changes nothing of it."""
+"""Memory of a browser: it belongs to a chain of keys, and another server changes nothing of it."""
 
 from collections.abc import Iterator
 from dataclasses import replace

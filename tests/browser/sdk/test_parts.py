@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a page loads: the core alone for most surveys, a part more for some; nothing passes while a part is missing."""
+"""Parts of the bundle: the core alone for most surveys; nothing passes while a part is missing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

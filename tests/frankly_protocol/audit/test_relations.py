@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the papers and arithmetic say of the notions, and how they relate to each other."""
+"""Relations between the notions, from the papers and by arithmetic."""
 
 from dataclasses import replace
 from fractions import Fraction

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report is worth: its value, slope and secants against formulas written out and finite differences."""
+"""Gains of a report: value, slope and secants against written-out formulas and finite differences."""
 
 import math
 import random

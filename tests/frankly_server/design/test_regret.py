@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a design prior costs where all answers turn out equally common."""
+"""Regret of a design prior when all answers turn out equally common."""
 
 from fractions import Fraction
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which route an optimum takes, and that every route ends at the same one."""
+"""Routes of the solver: which one is taken, and that all end at the same optimum."""
 
 import random
 from fractions import Fraction

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be told from sets, against the rank of the whole law."""
+"""Identifiable combinations of sets, against the rank of the whole law."""
 
 import numpy as np
 import pytest

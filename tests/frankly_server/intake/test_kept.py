@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the database holds after random traffic: reports, their counts, nothing of their senders (THREATS A6)."""
+"""Stored data after random traffic: reports and counts, nothing about senders (THREATS A6)."""
 
 import json
 from collections import Counter

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the log shows holds for every entry and size, on both databases, and says why when it cannot."""
+"""The log service at every entry and size, on both databases, and its refusals."""
 
 import hashlib
 from collections.abc import Iterator

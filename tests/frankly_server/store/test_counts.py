@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is counted equals brute force over the reports, whoever writes and however often; and it can be made again."""
+"""Stored counts against brute force over the reports, with concurrent writers, and after a recount."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

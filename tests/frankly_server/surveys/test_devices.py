@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the usual devices make of a survey is told before they are asked; held against the SDK itself."""
+"""Acceptance by default devices, predicted before publication; compared with the SDK itself."""
 
 import json
 from collections.abc import Iterator

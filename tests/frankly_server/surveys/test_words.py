@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What reports cannot tell is told when a survey is published, in the words of its choices."""
+"""Warnings at publication about combinations that reports cannot identify, in the survey's own texts."""
 
 import json
 from pathlib import Path

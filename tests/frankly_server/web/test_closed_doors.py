@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nobody may do: change what is published (BAD_INPUTS 43), or reach another's surveys (BAD_INPUTS 44)."""
+"""Forbidden requests: changing what is published (BAD_INPUTS 43), reaching another's surveys (BAD_INPUTS 44)."""
 
 import threading
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the OpenAPI document says of reports: a report is stored only if it has the declared shape, and each refusal
+"""Reports against the OpenAPI document: a report is stored only if it has the declared shape, and each refusal
 has a declared code; with mechanisms of every kind and with invitations."""
 
 import json

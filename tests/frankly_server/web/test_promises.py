@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the API promises of every address: versions, closed objects, pages of bounded length, one time for every key."""
+"""Promises of every route: versions, closed objects, pages of bounded length, one response time for every key."""
 
 import hmac
 import json

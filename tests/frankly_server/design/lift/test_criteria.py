@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a report tells too much: on the line, one unit beside it, and against the definitions."""
+"""Criteria of lift: on the boundary, one unit beside it, and against the definitions."""
 
 import random
 from fractions import Fraction

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may open what: every route of the pages, made from the application's own map, for six kinds of callers."""
+"""Access matrix: every route of the pages, from the application's own map, for six kinds of callers."""
 
 from typing import Any
 
