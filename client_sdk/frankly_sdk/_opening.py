@@ -150,6 +150,7 @@ class Opening:
 
     def _is_cached(self, remembered: Remembered | None, trusted: _Trusted) -> bool:
         """Return True if the pinned document is stored and its signers are still trusted."""
+        # Only a pin makes the network unnecessary: without one a newer version may be out.
         if remembered is None or remembered.digest != self.link.digest:
             return False
         return stands(remembered, trusted.keys.publisher)
@@ -171,6 +172,7 @@ class Opening:
         except Equivocation:
             self._keep_evidence(trusted.chain, remembered, data)
             raise
+        # Written only after every check: a refused document leaves no trace in the memory.
         document = Remembered(accepted.document.version, accepted.document.digest, data)
         if accepted.withdrawn is not None and accepted.withdrawn != document.digest:
             self._keep_evidence(trusted.chain, remembered, data)
@@ -212,6 +214,7 @@ class Opening:
             unknown = _UNKNOWN if self.link.digest is None else _UNPUBLISHED
             return self._fetch(self.link.document_url, MAX_ENVELOPE_BYTES, unknown=unknown)
         except NetworkError:
+            # A pinned document that is not the stored one cannot be replaced by the stored one.
             if remembered is None or self.link.digest is not None:
                 raise
             return remembered.envelope
@@ -240,6 +243,7 @@ class Opening:
                 f"the server answered with status {reply.status}; try again later",
                 "status",
             )
+        # A captive portal answers 200 with a page of its own.
         if reply.content_type != kind:
             raise NetworkError(
                 "what answered was not the survey's server: check the network's log-in page",

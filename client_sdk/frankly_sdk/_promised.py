@@ -22,6 +22,7 @@ def block_promises(block: Block, has_strata: bool) -> Iterator[str]:
         yield _block_promise(promise, has_strata)
     if not block.rests_on_prior:
         return
+    # Beyond 2^24 a ceiling is as good as none, so its exact size is not shown as a promise.
     if is_endless(block.ceiling):
         has_delta = any(promise.claim.delta is not None for promise in block.promises)
         answer = "" if has_delta else " The answer itself is not protected."
@@ -50,6 +51,7 @@ def whole_report(document: SurveyDocument, level: ReportLevel) -> Iterator[str]:
         if document.strata:
             yield _public_answers(name, secret)
     for promise, posterior in zip(_posterior_promises(document), level.posteriors, strict=True):
+        # A bound of 1 says nothing, so no sentence is made of it.
         if promise.prior is not None and posterior.bound < 1:
             value = promise.prior.secrets[posterior.sensitive]
             sure = f"nobody can be surer than {percent_up(posterior.bound)} that your “{posterior.secret}” is “{value}”"
@@ -98,6 +100,7 @@ def _block_promise(promise: Promise, has_strata: bool) -> str:
     alone, beside = "By this alone", ""
     if promise.is_stratified:
         alone = "By this alone, given your public answers"
+    # The prior is of everybody; somebody who sees the public answers knows a different one.
     elif has_strata:
         alone = "By this alone, for whoever does not look at your public answers"
         beside = " Together with your public answers this promise does not count, only what holds without it."
@@ -129,6 +132,7 @@ def _about(promise: Promise) -> str:
 def _secret(name: str, secret: SecretLevel, level: ReportLevel) -> str:
     if secret.odds is None or secret.level is None:
         return f"no limit is promised on what can be told about your “{name}”."
+    # A secret bounded as the answers themselves are needs no table to be true.
     is_prior_free = (secret.level, secret.odds) == (level.answers.level, level.answers.odds)
     provided = "whatever they know" if is_prior_free else _IF_TRUE
     counted = ""

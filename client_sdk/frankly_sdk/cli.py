@@ -49,6 +49,7 @@ def main(arguments: Sequence[str] | None = None, opener: Opener | None = None) -
     options = _parser().parse_args(arguments)
     commands = {"randomise": _randomise, "flush": _flush, "explain": _explain, "budget": _budget}
     try:
+        # Before the store opens: nothing may be sealed for an output that cannot be written.
         if options.command == "randomise":
             _require_free(options)
         with (opener or _open)(options) as client:
@@ -194,6 +195,7 @@ def _randomise(options: argparse.Namespace, client: Client) -> int:
 def _flush(options: argparse.Namespace, client: Client) -> int:
     counts = Counter(receipt.status for receipt in client.flush(options.seconds))
     _say(f"sent {counts['sent']}, queued {counts['queued']}, refused for good {counts['refused']}")
+    # A script that sees this code runs the command again later.
     return NETWORK if counts["queued"] else 0
 
 
@@ -209,6 +211,7 @@ def _budget(options: argparse.Namespace, client: Client) -> int:
 
 def _summarise(results: Sequence[Randomised]) -> None:
     counts = Counter(row.status for row in results)
+    # Counts only: a line for each row would show who was over the budget.
     _say(
         f"sealed {counts['sealed']}, sent before {counts['done']}, over the budget {counts['over_budget']}"
     )

@@ -300,6 +300,7 @@ class Client:
         another shape, a blank key or a token that does not open the survey, SurveyClosed,
         PolicyRefused other than BudgetExceeded, StoreError, RandomnessError.
         """
+        # Checked at the call, not at the first `next` of the iterator that is returned.
         source = each(rows)
         if self._parts is None:
             self._announce(Event("disabled", self._link.survey))
@@ -325,6 +326,7 @@ class Client:
         sealed = parts.sealing.answered(respondent)
         if sealed is not None and sealed.state == "sealed":
             return parts.delivery.deliver(sealed, patience_s)
+        # A refusal for good is no reason to draw again: two draws would cost twice.
         if sealed is not None and sealed.state == "refused":
             return Receipt("refused", sealed.code, "the server refused the first answer for good")
         return Receipt(

@@ -95,8 +95,10 @@ def _init(request: Mapping[str, Any]) -> Mapping[str, Any]:
     policy = request.get("policy") or {}
     if not isinstance(policy, dict) or not set(policy) <= _POLICY:
         raise _bad("policy", f"a policy has the fields {', '.join(sorted(_POLICY))}")
+    # Checked before `Policy` does: what is refused here leaves no folder behind.
     if not all(type(policy.get(name, False)) is bool for name in ("allow_unpinned", "require_log")):
         raise _bad("policy", "allow_unpinned and require_log are true or false")
+    # Constructed for its checks: a bad limit is refused now, not at the first answer.
     Policy(**policy)
     if request.get("keys") is not None:
         SignedKeys.read(_keys(request["keys"]))
@@ -184,6 +186,7 @@ class _Install:
             keys=self.keys,
             clock=self.clock,
             sleep=time.sleep,
+            # The suite compares what is sent; a random delay would only make it slower.
             spread_s=0,
             **options,
         )
@@ -205,6 +208,7 @@ class _Bits:
         self._left = [(bits, int(value, 16)) for bits, value in pairs]
 
     def __call__(self, bits: int) -> int:
+        # OSError is what the operating system's source raises; the client turns it into its own.
         if not self._left or self._left[0][0] != bits:
             raise OSError
         return self._left.pop(0)[1]
@@ -212,6 +216,7 @@ class _Bits:
 
 def _read_request(name: str, text: str) -> Mapping[str, Any]:
     needs, takes = _FIELDS[name]
+    # Lone surrogates reach the parser, which refuses them as it does in a document.
     request = parse_json(text.encode("utf-8", "surrogatepass"), max_bytes=_MAX_INPUT)
     if not isinstance(request, dict):
         raise InvalidInput(Problem.JSON_INVALID, "expected one JSON object")

@@ -181,6 +181,7 @@ def _same(mechanism: Mechanism) -> tuple[Fraction, Fraction] | None:
 def _chances(block: Block, same: tuple[Fraction, Fraction] | None, language: str) -> Iterator[str]:
     """Yield the chance that the report names the truth, or the chances of every symbol."""
     mechanism = block.mechanism
+    # First, because the sentences below would call such a block randomised.
     if mechanism.sends_unchanged:
         yield "Your answer to this is sent unchanged: every symbol that can leave stands for one answer."
     elif same is not None:
@@ -201,6 +202,7 @@ def _chances(block: Block, same: tuple[Fraction, Fraction] | None, language: str
             f"What leaves is a random set of {mechanism.size} of the {mechanism.answers} answers; the true one is "
             f"among them with a chance of {percent(inside)}."
         )
+    # A longer table would bury the sentences about the promises.
     elif mechanism.answers * mechanism.reports > _MAX_TABLE:
         yield (
             f"What leaves is one of {mechanism.reports} symbols; their chances for every answer are listed in the "
@@ -246,6 +248,7 @@ def _public(document: SurveyDocument, language: str) -> str:
 
 def _example(document: SurveyDocument) -> bytes:
     strata = {question.id: question.choices[0].id for question in document.strata}
+    # The longest symbols show that every report fits the padded length.
     symbols = tuple(block.mechanism.longest_symbol_json() for block in document.blocks)
     return Report(document.digest, "0" * 32, symbols, strata).to_bytes(document.report_length)
 
@@ -255,6 +258,7 @@ def _leaves(document: SurveyDocument) -> str:
     strata = {question.id: "your public answer" for question in document.strata}
     token = "your token" if document.token else None
     report = Report(document.digest, "0" * 32, tuple(0 for _ in document.blocks), strata, token)
+    # Real reports are written by the same code, so the two cannot drift apart.
     sample = report.to_bytes(0).decode("ascii")
     symbols = ",".join(_shape(block.mechanism) for block in document.blocks)
     return sample.replace('"' + "0" * 32 + '"', "<32 random hex digits>").replace(

@@ -119,6 +119,7 @@ class Policy:
         """
         # Refusals by the document alone come first; those by the ledger change from day to day.
         self._check_ceilings(document, pinned)
+        # Demanded even of pinned links: a pin shows one document, a log that all see the same one.
         if self.require_log and not logged:
             raise PolicyRefused(
                 "unlogged",
@@ -148,6 +149,7 @@ class Policy:
         `spent` holds it if it is answered.
         """
         before = total_charge(spent)
+        # An answered survey is in `spent` already; charging it again would show too little left.
         charge = _NOTHING if is_answered else self._charge(level, before)
         can_answer = not is_answered and self._has_room(document.survey, charge, before)
         return Budget(
@@ -211,6 +213,7 @@ class Policy:
             )
 
     def _over_budget(self, document: SurveyDocument, charge: Charge, before: Charge) -> str:
+        # Possible after an app has lowered its cap on δ.
         if before.delta > Fraction(self.delta_cap):
             return (
                 f"what was answered before has used up a δ of {chance_up(before.delta)}, this app allows "
@@ -235,6 +238,7 @@ class Policy:
         )
 
     def _check_ceilings(self, document: SurveyDocument, pinned: bool) -> None:
+        # A pin vouches for the prior: whoever made the link has read the document.
         limit = self._ceiling_limit
         for i, block in enumerate(document.blocks):
             if not block.rests_on_prior or (pinned and limit is None):

@@ -76,6 +76,7 @@ class Block:
             )
         if not 1 <= len(self.promises) <= MAX_PROMISES:
             raise schema.reject(f"a block promises 1 to {MAX_PROMISES} things", "claims")
+        # Zeros would leave the decoder undefined for answers that the pilot did not see.
         if len(self.design_prior) != answers or not all(self.design_prior):
             raise schema.reject(f"expected {answers} positive counts", "design_prior")
         # The ceiling is recomputed, since no figure of the publisher is trusted for privacy.

@@ -318,6 +318,7 @@ def _secret(
         for i, block in enumerate(blocks)
     }
     about = {i: promises for i, promises in about.items() if promises}
+    # Chosen apart: the block that helps most for lift need not be the one that helps most for odds.
     level, level_delta, _ = _least(lines, _bounds(about, lift_bound, has_strata))
     odds, delta, counted = _least(lines, _bounds(about, odds_bound, has_strata))
     promises = [promise for block_promises in about.values() for promise in block_promises]
@@ -428,6 +429,7 @@ def _posteriors(blocks: Sequence[LevelBlock], has_strata: bool) -> Iterable[Post
         other_ceilings = product(
             other_block.ceiling for j, other_block in enumerate(blocks) if j != i
         )
+        # The ceilings of the other blocks bound how far their symbols can move the posterior.
         for promise in block.promises:
             claim = promise.claim
             if (

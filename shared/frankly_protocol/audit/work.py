@@ -91,6 +91,7 @@ def require_verifiable(mechanism: Mechanism, *claims: Claim) -> None:
     """
     for claim in claims:
         listed = isinstance(mechanism, ProductMechanism) and claim.notion not in ("ldp", "dp")
+        # Every other notion averages over secrets, so the product's reports must be listed one by one.
         if listed and mechanism.reports > MAX_REPORTS:
             detail = (
                 f"a product of more than {MAX_REPORTS} reports can be verified for ldp and dp only"

@@ -113,6 +113,7 @@ class ProductMechanism:
             self._rows.append(
                 tuple(product(*([(table, row) for row in table.rows] for table in tables)))
             )
+        # A list, not a generator: its steps take the same time for every answer.
         bits = self.bits
         return tuple(
             [
