@@ -91,18 +91,18 @@ def _block_promise(promise: Promise, has_strata: bool) -> str:
     level = Fraction(*claim.level) if claim.level else None
     if promise.secret is None and claim.delta is None:
         return (
-            f"By this alone, nobody’s odds between two answers to it change by more than ×{times(level)}, whatever "
-            "they know."
+            f"By this alone, odds between two answers to it change by at most ×{times(level)}, whatever "
+            "else is known."
         )
     if promise.secret is None and claim.delta is not None:
         bound = _with_delta(times(level), "answer to it", Fraction(*claim.delta))
-        return f"By this alone, {bound}, whatever they know."
+        return f"By this alone, {bound}, whatever else is known."
     alone, beside = "By this alone", ""
     if promise.is_stratified:
         alone = "By this alone, given your public answers"
     # The prior is of everybody; somebody who sees the public answers knows a different one.
     elif has_strata:
-        alone = "By this alone, for whoever does not look at your public answers"
+        alone = "By this alone, for readers who ignore your public answers"
         beside = " Together with your public answers this promise does not count, only what holds without it."
     return f"{alone}, {_about(promise)}, as long as this published table is true: {promise.source}.{beside}"
 
@@ -116,17 +116,17 @@ def _about(promise: Promise) -> str:
         return f"nobody can be surer than {percent_up(Fraction(*claim.level))} that your “{secret}” is “{value}”"
     if claim.notion == "alip":
         low = times(Fraction(*claim.low_level)) if claim.low_level else "∞"
-        return f"nobody’s belief about your “{secret}” grows by more than ×{bound} or shrinks by more than ÷{low}"
+        return (
+            f"belief about your “{secret}” grows by at most ×{bound} and shrinks by at most ÷{low}"
+        )
     if claim.notion in ("lip", "srlip"):
         beside_answers = (
             ", even for those who know some of your answers to it"
             if claim.notion == "srlip"
             else ""
         )
-        return (
-            f"nobody’s belief about your “{secret}” changes by more than ×{bound}{beside_answers}"
-        )
-    return f"nobody’s odds about your “{secret}” change by more than ×{bound}"
+        return f"belief about your “{secret}” changes by at most ×{bound}{beside_answers}"
+    return f"odds about your “{secret}” change by at most ×{bound}"
 
 
 def _secret(name: str, secret: SecretLevel, level: ReportLevel) -> str:
@@ -134,7 +134,7 @@ def _secret(name: str, secret: SecretLevel, level: ReportLevel) -> str:
         return f"no limit is promised on what can be told about your “{name}”."
     # A secret bounded as the answers themselves are needs no table to be true.
     is_prior_free = (secret.level, secret.odds) == (level.answers.level, level.answers.odds)
-    provided = "whatever they know" if is_prior_free else _IF_TRUE
+    provided = "whatever else is known" if is_prior_free else _IF_TRUE
     counted = ""
     if secret.counted is not None and len(level.lines) > 1:
         counted = f" (for the odds, “{secret.counted}” counts its promise and every other block its limit)"
@@ -152,10 +152,10 @@ def _bound_of(name: str, secret: SecretLevel) -> str:
             lift if secret.unit == "lift" else None,
         )
     if secret.unit == "odds":
-        return f"nobody’s odds about your “{name}” change by more than ×{odds}"
+        return f"odds about your “{name}” change by at most ×{odds}"
     return (
-        f"nobody’s belief about your “{name}” changes by more than ×{lift}, and nobody’s odds between two of its "
-        f"values by more than ×{odds}"
+        f"belief about your “{name}” changes by at most ×{lift}, and odds between two of its "
+        f"values by at most ×{odds}"
     )
 
 
@@ -175,11 +175,11 @@ def _answers(subject: str, level: ReportLevel) -> str:
     if level.answers.delta:
         return (
             f"{subject}, {_with_delta(times(level.answers.odds), 'set of answers', level.answers.delta)}, whatever "
-            "they know."
+            "else is known."
         )
     return (
-        f"{subject}, nobody’s odds about your answers themselves change by more than ×{times(level.answers.odds)}, "
-        "whatever they know."
+        f"{subject}, odds about your answers themselves change by at most ×{times(level.answers.odds)}, "
+        "whatever else is known."
     )
 
 

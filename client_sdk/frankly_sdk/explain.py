@@ -147,7 +147,7 @@ def _block(block: Block, language: str, has_strata: bool) -> BlockExplanation:
             for question in block.questions
         ),
         *_chances(block, same, language),
-        f"Whoever guesses from this alone is right {percent(guess)} of the time; by guessing blindly, "
+        f"A guess from this alone is right {percent(guess)} of the time; a blind guess, "
         f"{percent(blind)}, if all answers are equally common.",
         *block_promises(block, has_strata),
     ]

@@ -46,7 +46,7 @@ def test_the_page_explains_asks_and_sends(server: FakeServer, tmp_path: Path) ->
     http = browser(server, tmp_path)
     asked = http.get("/").get_data(as_text=True)
     assert "What leaves this device" in asked
-    assert "change by more than" in asked
+    assert "change by at most" in asked
     assert "Once sent, your answer cannot be withdrawn.</p><button>" in asked
     assert asked.count('type="radio"') == 6
     done = http.post("/", data=FORM)

@@ -129,15 +129,15 @@ def test_the_ledger_says_which_block_counts_how() -> None:
         "costs 2.0987 nats of what this app allows you in all (affair by its ceiling, 1.0000, marriage by"
         in told
     )
-    assert "belief about your “affair” changes by more than ×4.49, and nobody’s odds" in told
+    assert "belief about your “affair” changes by at most ×4.49, and odds" in told
     assert (
-        "between two of its values by more than ×7.39, as long as the published tables" in told
+        "between two of its values by at most ×7.39, as long as the published tables" in told
     )  # e^(1 + 2 · 0.5)
     assert "(for the odds, “marriage” counts its promise and every other block its limit)" in told
-    assert "your answers themselves change by more than ×8.16, whatever they know." in told  # 3e
+    assert "your answers themselves change by at most ×8.16, whatever else is known." in told  # 3e
     alone = str(explain(survey(ldp_block())))
     assert (
-        "nobody’s odds about your answers themselves change by more than ×2.72, whatever they know."
+        "odds about your answers themselves change by at most ×2.72, whatever else is known."
         in alone
     )
 

@@ -121,9 +121,9 @@ CASES: dict[str, Callable[[], Case]] = {
 }
 REFUSED = "strata, not stratified, no ceiling"
 HEAD = r"(?:By everything that leaves together|Given your public answers, by everything else that leaves)"
-PROVIDED = r"(whatever they know|as long as the published tables about it are true)(?: \(for the odds, .*\))?\."
+PROVIDED = r"(whatever else is known|as long as the published tables about it are true)(?: \(for the odds, .*\))?\."
 ALONE = (
-    r"By this alone(, given your public answers|, for whoever does not look at your public answers|), nobody’s {}, as "
+    r"By this alone(, given your public answers|, for readers who ignore your public answers|), {}, as "
     r"long as this published table is true: a census\.(?: Together with your public answers this promise does not "
     r"count, only what holds without it\.)?"
 )
@@ -137,7 +137,7 @@ def secret_bounds(case: Case, name: str, lift: str | None, odds: str, provided: 
     ]
     assert lift is None or max(lift for lift, _ in found) <= Fraction(lift)
     assert max(odds for _, odds in found) <= Fraction(odds)
-    if provided == "whatever they know":
+    if provided == "whatever else is known":
         free = worlds.answer_odds(case.mechanisms)
         assert free is not None
         assert free <= Fraction(odds)
@@ -192,12 +192,12 @@ def answers_chance(case: Case, odds: str, percent: str) -> None:
 
 FORM: list[tuple[str, Callable[..., None]]] = [
     (
-        rf"{HEAD}, nobody’s belief about your “(.)” changes by more than {X}, and nobody’s odds between two of its "
-        rf"values by more than {X}, {PROVIDED}",
+        rf"{HEAD}, belief about your “(.)” changes by at most {X}, and odds between two of its "
+        rf"values by at most {X}, {PROVIDED}",
         secret_bounds,
     ),
     (
-        rf"{HEAD}, nobody’s odds about your “(.)” change by more than {X}, {PROVIDED}",
+        rf"{HEAD}, odds about your “(.)” change by at most {X}, {PROVIDED}",
         lambda case, name, odds, provided: secret_bounds(case, name, None, odds, provided),
     ),
     (
@@ -206,7 +206,7 @@ FORM: list[tuple[str, Callable[..., None]]] = [
         public_bounds,
     ),
     (
-        rf"{HEAD}, nobody’s odds about your answers themselves change by more than {X}, whatever they know\.",
+        rf"{HEAD}, odds about your answers themselves change by at most {X}, whatever else is known\.",
         answers_bound,
     ),
     (r"The answers themselves are not all protected: no limit counts for (.*)\.", answers_open),
@@ -222,7 +222,7 @@ FORM: list[tuple[str, Callable[..., None]]] = [
     ),
     (
         rf"{HEAD}, no result is more than {X} as likely with one set of answers as with another, plus a chance of at "
-        r"most ([\d.]+)%, whatever they know\.",
+        r"most ([\d.]+)%, whatever else is known\.",
         answers_chance,
     ),
 ]
@@ -314,7 +314,7 @@ def block_chance(case: Case, i: int, bound: str, percent: str) -> None:
 
 
 def _given(case: Case, given: str) -> list[World]:
-    if "does not look" not in given:
+    if "ignore" not in given:
         return case.groups()
     assert case.document.strata
     return [case.world]
@@ -325,28 +325,26 @@ def _alone(case: Case, i: int, given: str, name: str) -> list[tuple[Fraction, Fr
 
 
 BLOCK: list[tuple[str, Callable[..., None]]] = [
-    (ALONE.format(rf"belief about your “(.)” changes by more than {X}"), block_lift),
+    (ALONE.format(rf"belief about your “(.)” changes by at most {X}"), block_lift),
     (
         ALONE.format(
-            rf"belief about your “(.)” changes by more than {X}, even for those who know some of your answers to it"
+            rf"belief about your “(.)” changes by at most {X}, even for those who know some of your answers to it"
         ),
         block_known,
     ),
-    (ALONE.format(rf"odds about your “(.)” change by more than {X}"), block_odds),
+    (ALONE.format(rf"odds about your “(.)” change by at most {X}"), block_odds),
     (
         ALONE.format(
-            rf"belief about your “(.)” grows by more than {X} or shrinks by more than ÷([\d.]+)"
+            rf"belief about your “(.)” grows by at most {X} and shrinks by at most ÷([\d.]+)"
         ),
         block_sides,
     ),
     (
-        ALONE.replace("nobody’s", "nobody").format(
-            r"can be surer than ([\d.]+)% that your “(.)” is “s(.)”"
-        ),
+        ALONE.format(r"nobody can be surer than ([\d.]+)% that your “(.)” is “s(.)”"),
         block_sure,
     ),
     (
-        rf"By this alone, nobody’s odds between two answers to it change by more than {X}, whatever they know\.",
+        rf"By this alone, odds between two answers to it change by at most {X}, whatever else is known\.",
         block_free,
     ),
     (
@@ -360,7 +358,7 @@ BLOCK: list[tuple[str, Callable[..., None]]] = [
     ),
     (
         rf"By this alone, no result is more than {X} as likely with one answer to it as with another, plus a chance of "
-        r"at most ([\d.]+)%, whatever they know\.",
+        r"at most ([\d.]+)%, whatever else is known\.",
         block_chance,
     ),
 ]

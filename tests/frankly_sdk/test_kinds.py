@@ -15,11 +15,11 @@ from tests.frankly_protocol.samples import survey
 from tests.frankly_sdk.fakes import FakeServer
 
 SAID = {
-    "ldp": "nobody’s odds between two answers to it change by more than ×",
+    "ldp": "odds between two answers to it change by at most ×",
     "dp": "as likely with one answer to it as with another, plus a chance of at most ",
-    "secret-ldp": "nobody’s odds about your “secret” change by more than ×",
-    "lip": "nobody’s belief about your “secret” changes by more than ×",
-    "alip": "nobody’s belief about your “secret” grows by more than ×",
+    "secret-ldp": "odds about your “secret” change by at most ×",
+    "lip": "belief about your “secret” changes by at most ×",
+    "alip": "belief about your “secret” grows by at most ×",
     "srlip": "even for those who know some of your answers to it",
     "rldp": "as long as this published table is true: counts of 100 people.",
     "dpv": "% that your “secret” is “mid”, as long as this published table is true: a made-up table.",

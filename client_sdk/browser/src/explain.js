@@ -49,7 +49,7 @@ function explainBlock(/** @type {Block} */ block, /** @type {string} */ language
   const words = [
     ...questions.map((q) => `${q.text[language]} (${q.choices.map((c) => c.label[language]).join(" / ")})`),
     ...chances(block, same, language),
-    `Whoever guesses from this alone is right ${percent(guess)} of the time; by guessing blindly, ${percent(blind)}, if all answers are equally common.`,
+    `A guess from this alone is right ${percent(guess)} of the time; a blind guess, ${percent(blind)}, if all answers are equally common.`,
     ...blockPromises(block, hasStrata),
   ];
   return { block: block.id, questions: questions.map((q) => q.text[language]), same, guess, blind, ceiling: block.ceiling, unchanged: isUnchanged(m), words: words.join("\n  ") };

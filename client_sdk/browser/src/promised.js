@@ -58,9 +58,9 @@ export function cost(/** @type {ReportLevel} */ { lines, cost: { odds, delta }, 
 function blockPromise(/** @type {Promised} */ promise, /** @type {boolean} */ hasStrata) {
   const { claim: { level, delta }, secret, source } = promise, by = levelOf(level);
   if (secret === null)
-    return `By this alone, ${delta ? withDelta(by, "answer to it", delta) : `nobody’s odds between two answers to it change by more than ×${by}`}, whatever they know.`;
+    return `By this alone, ${delta ? withDelta(by, "answer to it", delta) : `odds between two answers to it change by at most ×${by}`}, whatever else is known.`;
   const isWithin = isStratified(promise), isVoid = hasStrata && !isWithin;
-  const alone = isWithin ? ", given your public answers" : isVoid ? ", for whoever does not look at your public answers" : "";
+  const alone = isWithin ? ", given your public answers" : isVoid ? ", for readers who ignore your public answers" : "";
   const beside = isVoid ? " Together with your public answers this promise does not count, only what holds without it." : "";
   return `By this alone${alone}, ${about(promise, by)}, as long as this published table is true: ${source}.${beside}`;
 }
@@ -68,17 +68,17 @@ function blockPromise(/** @type {Promised} */ promise, /** @type {boolean} */ ha
 function about(/** @type {Promised} */ { claim, secret, prior }, /** @type {string} */ by) {
   const { notion, level, low_level: low, sensitive } = claim;
   if (prior && level && sensitive !== undefined) return `nobody can be surer than ${percentUp(level)} that your “${secret}” is “${prior.secrets[sensitive]}”`;
-  if (notion === "alip") return `nobody’s belief about your “${secret}” grows by more than ×${by} or shrinks by more than ÷${levelOf(low)}`;
+  if (notion === "alip") return `belief about your “${secret}” grows by at most ×${by} and shrinks by at most ÷${levelOf(low)}`;
   if (notion === "lip" || notion === "srlip")
-    return `nobody’s belief about your “${secret}” changes by more than ×${by}${notion === "srlip" ? ", even for those who know some of your answers to it" : ""}`;
-  return `nobody’s odds about your “${secret}” change by more than ×${by}`;
+    return `belief about your “${secret}” changes by at most ×${by}${notion === "srlip" ? ", even for those who know some of your answers to it" : ""}`;
+  return `odds about your “${secret}” change by at most ×${by}`;
 }
 
 function secretWords(/** @type {string} */ name, /** @type {SecretLevel} */ secret, /** @type {ReportLevel} */ { answers, lines }) {
   const { level, odds, counted } = secret;
   if (!odds || !level) return `no limit is promised on what can be told about your “${name}”.`;
   // Where no promise counts, these are the very ratios of the answers; comparing them by value takes longer than all else.
-  const provided = level === answers.level && odds === answers.odds ? "whatever they know" : IF_TRUE;
+  const provided = level === answers.level && odds === answers.odds ? "whatever else is known" : IF_TRUE;
   const which = counted !== null && lines.length > 1 ? ` (for the odds, “${counted}” counts its promise and every other block its limit)` : "";
   return `${boundOf(name, secret)}, ${provided}${which}.`;
 }
@@ -87,8 +87,8 @@ function secretWords(/** @type {string} */ name, /** @type {SecretLevel} */ secr
 function boundOf(/** @type {string} */ name, /** @type {SecretLevel} */ { level, odds, unit, delta }) {
   const isLift = unit === "lift", lift = times(level), by = times(odds);
   if (delta[0]) return withDelta(by, `value of your “${name}”`, delta, isLift ? ` or more than ×${lift} as likely as on average` : "");
-  if (!isLift) return `nobody’s odds about your “${name}” change by more than ×${by}`;
-  return `nobody’s belief about your “${name}” changes by more than ×${lift}, and nobody’s odds between two of its values by more than ×${by}`;
+  if (!isLift) return `odds about your “${name}” change by at most ×${by}`;
+  return `belief about your “${name}” changes by at most ×${lift}, and odds between two of its values by at most ×${by}`;
 }
 
 function publicAnswers(/** @type {string} */ name, /** @type {SecretLevel} */ { strataLift: lift, strataOdds: odds }) {
@@ -100,5 +100,5 @@ function answersWords(/** @type {string} */ everything, /** @type {ReportLevel} 
   if (!odds)
     return `The answers themselves are not all protected: no limit counts for ${lines.flatMap((line) => (line.odds ? [] : [`“${line.block}”`])).join(", ")}.`;
   const by = times(odds);
-  return `${everything}, ${delta[0] ? withDelta(by, "set of answers", delta) : `nobody’s odds about your answers themselves change by more than ×${by}`}, whatever they know.`;
+  return `${everything}, ${delta[0] ? withDelta(by, "set of answers", delta) : `odds about your answers themselves change by at most ×${by}`}, whatever else is known.`;
 }
