@@ -8,8 +8,8 @@ from statistics import fmean
 
 import numpy as np
 from frankly_server.design import Prior
-from frankly_server.design.promises import promise, side_channels
-from frankly_server.design.sequential import best_product
+from frankly_server.design.notions.promises import promise, side_channels
+from frankly_server.design.optimum.sequential import best_product
 
 from papers import channel
 from papers.draws import normalised

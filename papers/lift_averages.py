@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 from frankly_server.design import Prior
-from frankly_server.design.lift.criteria import Measure
-from frankly_server.design.lift.merging import subsets
+from frankly_server.design.families.lift.merging import subsets
+from frankly_server.design.notions.lift_criteria import Measure
 
 from papers import lift_common as common
 from papers.figure import Check, Figure, Row, Rows, Run

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from frankly_protocol.audit import level_for
-from frankly_server.design import Prior, objectives
-from frankly_server.design.lift.criteria import Measure, criterion
-from frankly_server.design.lift.groups import Watched
-from frankly_server.design.lift.measures import Lifts
+from frankly_server.design import Prior
+from frankly_server.design.families.lift.groups import Watched
+from frankly_server.design.measures.lift import Lifts
+from frankly_server.design.notions.lift_criteria import Measure, criterion
+from frankly_server.design.tables import objectives
 
 from papers.draws import normalised
 from papers.figure import Panel, Row, Run, average

@@ -7,9 +7,9 @@ from statistics import fmean
 
 from frankly_protocol.audit import level_for
 from frankly_server.design import Prior
-from frankly_server.design.lift.merging import subset_merging
-from frankly_server.design.lift.subset_rr import subset_random_response
-from frankly_server.design.promises import two_sided
+from frankly_server.design.families.lift.merging import subset_merging
+from frankly_server.design.families.lift.subset_rr import subset_random_response
+from frankly_server.design.notions.promises import two_sided
 
 from papers import lift_common as common
 from papers.figure import SECONDS, Check, Figure, Row, Rows, Run

@@ -8,7 +8,7 @@ import numpy as np
 from frankly_protocol.audit import Claim
 from frankly_protocol.mechanisms.expansion import Mechanism, as_dense
 from frankly_server.design import Design, DesignRequest, Prior, design
-from frankly_server.design.limits import Limits
+from frankly_server.design.tables.limits import Limits
 
 from papers.channel import FloatArray
 

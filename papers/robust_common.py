@@ -8,18 +8,17 @@ from functools import cache, cached_property
 
 import numpy as np
 from frankly_protocol.audit import level_for
-from frankly_server.design import Prior, promises
-from frankly_server.design.robust import (
-    Ball,
-    Bounds,
+from frankly_server.design import Prior
+from frankly_server.design.families.robust.independent_reporting import (
     ValueLeak,
-    ball_bounds,
     best_split,
-    confidence_ball,
     distance_bound,
-    secret_rr,
+    grr_rows,
 )
-from frankly_server.design.robust.independent_reporting import grr_rows
+from frankly_server.design.families.robust.secret_rr import secret_rr
+from frankly_server.design.notions import promises
+from frankly_server.design.notions.ball_bounds import Bounds, ball_bounds
+from frankly_server.design.notions.balls import Ball, confidence_ball
 
 from papers import channel
 from papers.channel import FloatArray

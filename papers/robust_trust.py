@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
-from frankly_server.design.robust import realised_epsilon
+from frankly_server.design.measures.ball_leakage import realised_epsilon
 
 from papers import channel
 from papers import robust_common as common

@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 from fractions import Fraction
 
-from frankly_server.design import promises
+from frankly_server.design.notions import promises
 
 from _design import adult, enumeration
 from _design.enumeration import Timed

@@ -9,7 +9,7 @@ import numpy as np
 from frankly_protocol.audit import Claim
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import DesignRequest, Prior, design
-from frankly_server.design.limits import Limits
+from frankly_server.design.tables.limits import Limits
 
 from _design.enumeration import FloatArray
 from _design.measured import GAP, Measured

@@ -8,8 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 from frankly_protocol.audit import Claim
-from frankly_server.design import DesignRequest, Prior, promises
-from frankly_server.design.robust import lower_bounds
+from frankly_server.design import DesignRequest, Prior
+from frankly_server.design.notions import promises
+from frankly_server.design.notions.ball_bounds import lower_bounds
 
 from _design.designs import request
 

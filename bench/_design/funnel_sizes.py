@@ -7,7 +7,8 @@ from fractions import Fraction
 from itertools import islice
 from statistics import fmean
 
-from frankly_server.design import Prior, promises
+from frankly_server.design import Prior
+from frankly_server.design.notions import promises
 
 from _design import enumeration, priors
 from _design.enumeration import EnumerationError, Timed

@@ -5,7 +5,8 @@ import time
 from collections.abc import Iterator
 from fractions import Fraction
 
-from frankly_server.design import Prior, promises
+from frankly_server.design import Prior
+from frankly_server.design.notions import promises
 
 from _design import enumeration, priors, subset_rr
 from _design.enumeration import EnumerationError

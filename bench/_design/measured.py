@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from frankly_protocol.audit import Claim
 from frankly_server.design import Design, DesignRequest, Prior, design
-from frankly_server.design.limits import Limits
+from frankly_server.design.tables.limits import Limits
 
 GAP = 1e-6
 

@@ -13,9 +13,10 @@ import numpy as np
 from baselines import funnel_theorem4
 from frankly_protocol.audit import Claim
 from frankly_protocol.errors import InvalidInput
-from frankly_server.design import Prior, promises
-from frankly_server.design.quantise import quantise
-from frankly_server.design.sequential import Product, best_product
+from frankly_server.design import Prior
+from frankly_server.design.notions import promises
+from frankly_server.design.optimum.sequential import Product, best_product
+from frankly_server.design.tables.quantise import quantise
 
 from _design import priors
 from _design.enumeration import FloatArray

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import islice
 
-from frankly_server.design import Prior, promises
+from frankly_server.design import Prior
+from frankly_server.design.notions import promises
 
 from _design import priors
 from _design.measured import Measured, Summary, most_informative

@@ -10,14 +10,15 @@ from fractions import Fraction
 from frankly_protocol.audit import Claim, require_private
 from frankly_protocol.errors import DocumentRejected, FranklyError
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.design import Prior, promises
-from frankly_server.design.robust import (
+from frankly_server.design import Prior
+from frankly_server.design.families.robust.independent_reporting import (
     ValueLeak,
     best_split,
-    confidence_ball,
     distance_bound,
-    lower_bounds,
 )
+from frankly_server.design.notions import promises
+from frankly_server.design.notions.ball_bounds import lower_bounds
+from frankly_server.design.notions.balls import confidence_ball
 
 from _design import adult, enumeration
 from _design.measured import GAP, most_informative

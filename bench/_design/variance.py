@@ -11,9 +11,10 @@ from statistics import fmean
 
 from frankly_protocol.audit import Claim, require_private
 from frankly_protocol.errors import DocumentRejected
-from frankly_server.design import Prior, promises
-from frankly_server.design.engine import DesignRequest, FrontierPoint, frontier
-from frankly_server.design.limits import Limits
+from frankly_server.design import Prior
+from frankly_server.design.api.engine import DesignRequest, FrontierPoint, frontier
+from frankly_server.design.notions import promises
+from frankly_server.design.tables.limits import Limits
 
 from _design import adult, families, priors, redbook
 from _design.designs import designed, request, table

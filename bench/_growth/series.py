@@ -23,7 +23,7 @@ from _intake import load
 from _intake.served import Served, ours, twin
 from frankly_protocol.audit import Claim, worst
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
-from frankly_server.design import promises
+from frankly_server.design.notions import promises
 from frankly_server.estimate import estimate
 
 D = 1 << 48

@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 from frankly_protocol.audit import level_for
 from frankly_server.design import Prior
-from frankly_server.design.lift.criteria import criterion
-from frankly_server.design.lift.groups import Partition, Watched
+from frankly_server.design.families.lift.groups import Partition, Watched
+from frankly_server.design.notions.lift_criteria import criterion
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]

@@ -14,8 +14,8 @@ from itertools import combinations
 import numpy as np
 from frankly_protocol.audit import level_for
 from frankly_server.design import Prior
-from frankly_server.design.lift.inside import Table
-from frankly_server.design.sequential import Conditions, most_informative
+from frankly_server.design.families.lift.mixture import Table
+from frankly_server.design.optimum.sequential import Conditions, most_informative
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]

@@ -14,7 +14,8 @@ import pytest
 from frankly_protocol.audit import require_private, worst
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.design import Prior, promises
+from frankly_server.design import Prior
+from frankly_server.design.notions import promises
 
 Load = Callable[[str], ModuleType]
 

@@ -17,7 +17,7 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms import Mechanism, columns
 from frankly_sdk import Client, Policy
 from frankly_server.app import create_app
-from frankly_server.design.request import MECHANISMS
+from frankly_server.design.api.request import MECHANISMS
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade

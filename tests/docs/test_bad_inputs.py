@@ -14,9 +14,9 @@ from frankly_server.estimate.interface import estimate_json
 
 DEFINITION = "frankly_server/surveys/test_definition.py"
 SURVEYS = "frankly_server/surveys/test_surveys.py"
-PRIOR = "frankly_server/design/test_prior.py"
-ASKED = "frankly_server/design/test_asked.py"
-ENGINE = "frankly_server/design/test_engine.py"
+PRIOR = "frankly_server/design/notions/test_prior.py"
+ASKED = "frankly_server/design/api/test_read_request.py"
+ENGINE = "frankly_server/design/api/test_engine.py"
 REPORTS = "frankly_server/web/test_reports.py"
 ROUTES = "frankly_server/web/test_routes.py"
 INTAKE = "frankly_server/intake/test_intake.py"
@@ -59,10 +59,10 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         "frankly_protocol/test_schema.py::test_invisible_and_control_characters_are_named",
         f"{DEFINITION}::test_every_script_and_emoji_are_accepted")),
     "13": ("a programme that cannot be solved", (
-        "frankly_server/design/test_linear.py::test_what_cannot_be_solved_names_another_mechanism",
+        "frankly_server/design/tables/test_linear.py::test_what_cannot_be_solved_names_another_mechanism",
         f"{ASKED}::test_bad_requests_are_refused_by_field")),
     "14": ("rounding that cannot keep the promise", (
-        "frankly_server/design/test_quantise.py::test_rows_outside_the_notion_are_refused_and_nothing_is_made",
+        "frankly_server/design/tables/test_quantise.py::test_rows_outside_the_notion_are_refused_and_nothing_is_made",
         f"{SURVEYS}::test_a_mechanism_that_breaks_its_promise_is_never_signed")),
     "15": ("a mechanism that cannot tell choices apart", (
         f"{SURVEYS}::test_what_cannot_be_promised_is_not_published",

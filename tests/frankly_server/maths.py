@@ -10,10 +10,10 @@ import numpy as np
 from frankly_protocol.audit import Claim, level_for
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import DesignRequest
-from frankly_server.design.cones import Cone
-from frankly_server.design.prior import Prior
-from frankly_server.design.promises import no_violation, pairs, promise
-from frankly_server.design.vertices import Ray
+from frankly_server.design.notions.cones import Cone
+from frankly_server.design.notions.prior import Prior
+from frankly_server.design.notions.promises import no_violation, pairs, promise
+from frankly_server.design.notions.vertices import Ray
 from numpy.typing import NDArray
 
 EVERY_NOTION = (

@@ -36,61 +36,61 @@ THESIS = _read(
     """
 Thm 3.4 | What is made of a private report is private | estimate/estimator.py |
 Cor 3.1 | Private for every query iff for the identity query | estimate/estimator.py |
-Lemma 3.3 | A private product has a private parent | design/sanitisation.py |
-Thm 3.5 | A product needs the δ of its parent, for databases that differ in one person | design/sanitisation.py |
-Cor 4.3 | A product is (ε, δ)-private iff its parent is | design/sanitisation.py |
-Def 3.6 | Max-mean error | design/sanitisation.py |
-Lemma 3.5 | A private answer errs | design/sanitisation.py |
-Thm 3.6 | Error ≥ diam·(1−δ)/(2(1+E)) | design/sanitisation.py |
-Thm 3.7 | Error ≥ κ(m−1)(1−δ)/(m−1+E) | design/sanitisation.py |
-Example 3.7 | p = (1−δ)/(m−1+E) needs exactly δ | design/sanitisation.py |
-Example 3.8 | Its error is the bound of Thm 3.7 | design/sanitisation.py |
+Lemma 3.3 | A private product has a private parent | papers/sanitisation.py |
+Thm 3.5 | A product needs the δ of its parent, for databases that differ in one person | papers/sanitisation.py |
+Cor 4.3 | A product is (ε, δ)-private iff its parent is | papers/sanitisation.py |
+Def 3.6 | Max-mean error | papers/sanitisation.py |
+Lemma 3.5 | A private answer errs | papers/sanitisation.py |
+Thm 3.6 | Error ≥ diam·(1−δ)/(2(1+E)) | papers/sanitisation.py |
+Thm 3.7 | Error ≥ κ(m−1)(1−δ)/(m−1+E) | papers/sanitisation.py |
+Example 3.7 | p = (1−δ)/(m−1+E) needs exactly δ | papers/sanitisation.py |
+Example 3.8 | Its error is the bound of Thm 3.7 | papers/sanitisation.py |
 Appendix A | δ binds sets of outputs; its code tests single ones | frankly_protocol/audit/notions.py | +
-Thm 4.1 | Sets inside {P(Y_d) > P(Y_d')} decide | design/sanitisation.py |
-Example 4.2 | 924 checks, not 1,092 | design/sanitisation.py | !
+Thm 4.1 | Sets inside {P(Y_d) > P(Y_d')} decide | papers/sanitisation.py |
+Example 4.2 | 924 checks, not 1,092 | papers/sanitisation.py | !
 Example 4.3 | One constant C | |
-Example 4.4 | Its sets S, S̃₁ and S̃₂ | design/sanitisation.py |
-Example 4.5 | p = 1/10 keeps one of five with 6/10 | design/sanitisation.py |
-(4.6) | Classes of equal ratio | design/sanitisation.py |
-Thm 4.2 | A class that holds as a whole holds for its subsets | design/sanitisation.py |
-Cor 4.1 | With δ = 0 the classes decide; with δ > 0 they do not | design/sanitisation.py |
-Prop 4.1 | C = (1 + (m−1)/e^k)^n | design/sanitisation.py |
-Cor 4.2 | For the Hamming distance one set decides | design/sanitisation.py |
-Thm 4.3 | (1−(m−1)δ)/(E+δ) ≤ e^k ≤ (E+(m−1)δ)/(1−δ) | design/sanitisation.py |
-(4.10) | The lower end clamps at 0 | design/sanitisation.py | +
-Thm 4.4 | Bounds of the error, both attained | design/sanitisation.py |
-(4.14) | The same, per person | design/sanitisation.py |
+Example 4.4 | Its sets S, S̃₁ and S̃₂ | papers/sanitisation.py |
+Example 4.5 | p = 1/10 keeps one of five with 6/10 | papers/sanitisation.py |
+(4.6) | Classes of equal ratio | papers/sanitisation.py |
+Thm 4.2 | A class that holds as a whole holds for its subsets | papers/sanitisation.py |
+Cor 4.1 | With δ = 0 the classes decide; with δ > 0 they do not | papers/sanitisation.py |
+Prop 4.1 | C = (1 + (m−1)/e^k)^n | papers/sanitisation.py |
+Cor 4.2 | For the Hamming distance one set decides | papers/sanitisation.py |
+Thm 4.3 | (1−(m−1)δ)/(E+δ) ≤ e^k ≤ (E+(m−1)δ)/(1−δ) | papers/sanitisation.py |
+(4.10) | The lower end clamps at 0 | papers/sanitisation.py | +
+Thm 4.4 | Bounds of the error, both attained | papers/sanitisation.py |
+(4.14) | The same, per person | papers/sanitisation.py |
 Thm 4.5 | The exponential mechanism is the product sanitisation | design/families/sanitisation.py |
-(4.16) | e^k = 1 + 1/p − m | design/sanitisation.py |
-Thm 4.6 | (1−δ)/(E+m−1) ≤ p ≤ min(1/(m−1), (E+δ)/(1+(m−1)E)) | design/sanitisation.py |
-Thm 4.7 | Bounds of the product's error | design/sanitisation.py |
+(4.16) | e^k = 1 + 1/p − m | papers/sanitisation.py |
+Thm 4.6 | (1−δ)/(E+m−1) ≤ p ≤ min(1/(m−1), (E+δ)/(1+(m−1)E)) | papers/sanitisation.py |
+Thm 4.7 | Bounds of the product's error | papers/sanitisation.py |
 Figure 4.1 | Least δ against k; limits 1 and 1/(m−1) | papers/thesis.py |
 Thm 4.8 | p = (1−δ)/(E+m−1) errs least of all | design/families/sanitisation.py |
-Lemma 5.1 | Columns are not negative | design/ldp_polytope.py |
-Lemma 5.2 | A tight pair is the column's least and largest entry | design/ldp_polytope.py |
-Thm 5.1 | Extreme iff the tight constraints have full rank | design/ldp_polytope.py |
-Thm 5.2 | rank = number of columns in use | design/ldp_polytope.py |
-Cor 5.1 | No constant column beside others | design/ldp_polytope.py |
-Thm 5.3 | Permutations of extreme points are extreme | design/ldp_polytope.py |
-Thm 5.4 | Tight rows of a column have rank m iff it is zero | design/ldp_polytope.py |
-Thm 5.5 | At most m − (columns in use) loose entries | design/ldp_polytope.py |
-Lemma 5.3 | At most one loose entry in a row | design/ldp_polytope.py |
-Lemma 5.4 | No row is constant over the columns in use | design/ldp_polytope.py |
-Thm 5.6 | Faces with empty columns have their own extreme points | design/ldp_polytope.py |
-Thm 5.7 | One column: the m constant ones | design/ldp_polytope.py |
-Cor 5.2 | ε = 0: these only | design/ldp_polytope.py |
-Thm 5.8 | Two columns: no loose entry | design/ldp_polytope.py |
-Cor 5.3 | They swap w and E·w | design/ldp_polytope.py |
-Example 5.2 | Loose entries of two matrices | design/ldp_polytope.py |
-Example 5.3 | An extreme point of two columns | design/ldp_polytope.py |
-Thm 5.9 | Full rank and no loose entry: extreme | design/ldp_polytope.py |
-Cor 5.4 | Without loose entries, extreme iff of full rank | design/ldp_polytope.py |
-Cor 5.5 | With all columns in use, extreme iff full rank and no loose entry | design/ldp_polytope.py |
-Thm 5.10 | For m ≤ 3 there are no others | design/ldp_polytope.py |
-§5.5 counts | 4, 33 and 904 extreme points for m = 2, 3, 4 | design/ldp_polytope.py |
-§5.5 m = 5 | An extreme point with a loose entry | design/ldp_polytope.py |
+Lemma 5.1 | Columns are not negative | design/notions/ldp_polytope.py |
+Lemma 5.2 | A tight pair is the column's least and largest entry | design/notions/ldp_polytope.py |
+Thm 5.1 | Extreme iff the tight constraints have full rank | design/notions/ldp_polytope.py |
+Thm 5.2 | rank = number of columns in use | design/notions/ldp_polytope.py |
+Cor 5.1 | No constant column beside others | design/notions/ldp_polytope.py |
+Thm 5.3 | Permutations of extreme points are extreme | design/notions/ldp_polytope.py |
+Thm 5.4 | Tight rows of a column have rank m iff it is zero | design/notions/ldp_polytope.py |
+Thm 5.5 | At most m − (columns in use) loose entries | design/notions/ldp_polytope.py |
+Lemma 5.3 | At most one loose entry in a row | design/notions/ldp_polytope.py |
+Lemma 5.4 | No row is constant over the columns in use | design/notions/ldp_polytope.py |
+Thm 5.6 | Faces with empty columns have their own extreme points | design/notions/ldp_polytope.py |
+Thm 5.7 | One column: the m constant ones | design/notions/ldp_polytope.py |
+Cor 5.2 | ε = 0: these only | design/notions/ldp_polytope.py |
+Thm 5.8 | Two columns: no loose entry | design/notions/ldp_polytope.py |
+Cor 5.3 | They swap w and E·w | design/notions/ldp_polytope.py |
+Example 5.2 | Loose entries of two matrices | design/notions/ldp_polytope.py |
+Example 5.3 | An extreme point of two columns | design/notions/ldp_polytope.py |
+Thm 5.9 | Full rank and no loose entry: extreme | design/notions/ldp_polytope.py |
+Cor 5.4 | Without loose entries, extreme iff of full rank | design/notions/ldp_polytope.py |
+Cor 5.5 | With all columns in use, extreme iff full rank and no loose entry | design/notions/ldp_polytope.py |
+Thm 5.10 | For m ≤ 3 there are no others | design/notions/ldp_polytope.py |
+§5.5 counts | 4, 33 and 904 extreme points for m = 2, 3, 4 | design/notions/ldp_polytope.py |
+§5.5 m = 5 | An extreme point with a loose entry | design/notions/ldp_polytope.py |
 Thm 6.1, (6.4) | The estimator of one share | estimate/decoder.py |
-Cor 6.1, (6.6) | It is unbiased; its variance | design/objectives.py |
+Cor 6.1, (6.6) | It is unbiased; its variance | design/tables/objectives.py |
 (6.7) | The margin's factor at 95% is √20; 4.5 is a rounding | estimate/margins.py | !
 Cor 6.2, (6.8) | Largest variance at π clamped to [0, 1]; 1/(4k²n) is a bound | estimate/worst_case.py | +
 (6.9), (6.10) | Warner's error and its largest | design/families/randomised_response.py |
@@ -103,7 +103,7 @@ Lemma 6.3 | Which side of the boundary is better | design/families/binary.py |
 Thm 6.3 | The optimum on the closure of p00, p11 ≥ ½ | design/families/binary.py |
 Cor 6.3 | The same for π ≥ ½ | design/families/binary.py |
 Thm 6.3 on all of R | There (1, δ) is best where min(π, 1−π) < h | design/families/binary.py | +
-Example 6.1 | All its numbers | design/objectives.py |
+Example 6.1 | All its numbers | design/tables/objectives.py |
 Figure 6.1 | Where (s, s) and (r, ½) err alike | papers/thesis.py |
 (6.24) | Degree of privacy violation | design/measures/levels.py |
 Thm 6.4 | It is P(1 given report 1) where p00 + p11 > 1 | design/measures/levels.py |
@@ -136,11 +136,11 @@ Def 3 | ε-SRLIP | frankly_protocol/audit/ratios.py |
 Lemma 1 | ε-LDP ⇒ ε-LIP ⇒ 2ε-LDP and I(S;Y) ≤ ε | design/measures/levels.py |
 Lemma 1 reversed | ε/2-LIP ⇒ ε-LDP, not the reverse, as the text has it once | | +
 Remark 1 | The answer's own level holds under every prior | design/measures/levels.py |
-Thm 1 | Theorem 3's polytope has a + 2c inequalities, not 2ac | design/cones.py | !
-Thm 2 | The optimum under LDP of a secret; its a(a−1) dimensions are not needed | design/programme.py | +
-Thm 3 | The optimum under LIP | design/programme.py |
+Thm 1 | Theorem 3's polytope has a + 2c inequalities, not 2ac | design/notions/cones.py | !
+Thm 2 | The optimum under LDP of a secret; its a(a−1) dimensions are not needed | design/optimum/programme.py | +
+Thm 3 | The optimum under LIP | design/optimum/programme.py |
 Lemma 2 | SRLIP ⇒ LIP | design/measures/levels.py |
-Thm 4 | False: factors with ε^j do not give Σε^j-SRLIP | design/sequential.py | +
+Thm 4 | False: factors with ε^j do not give Σε^j-SRLIP | design/optimum/sequential.py | +
 Figure 3 | LIP ≥ LDP, little is lost, less at larger ε | papers/funnel_optima.py |
 Figure 4 | LDP ≥ ε/2-LIP, likewise | papers/funnel_optima.py |
 Figure 5 | The information of Theorem 4's product | |
@@ -167,35 +167,35 @@ ROBUST = _read(
     """
 Def 1 | (ε, F)-RLDP | frankly_protocol/audit/ratios.py |
 Def 2 | ε-LDP of the answer | frankly_protocol/audit/ratios.py |
-Def 3 | The polyhedron; its rows s₁ = s₂ are not needed | design/cones.py | +
-Def 4 | Secret randomised response | design/robust/secret_rr.py |
-Def 5 | Independent Reporting | design/robust/independent_reporting.py |
-(9) coverage | 1 − β in the limit only; .92-.93 at 240 cells | design/robust/balls.py | +
-Example 1 | B = .0752, with F⁻¹(.95) where F⁻¹(.05) is printed | design/robust/balls.py | +
-Thm 1 | F_s is the ball of radius B_s | design/robust/balls.py |
-Lemma 1 | ξ₋ and ξ₊ of order 2 | design/robust/balls.py |
-Prop 1 | L and rad by ξ | design/robust/balls.py |
-Prop 1, domain of ξ | ρξ ≤ 1; 1 − e^−B_s as ρ → 0; ξ₋ = 0 for some α < 1 | design/robust/balls.py | +
-Prop 2 | L of order 2 | design/robust/bounds.py |
-Prop 2 (34) corrected | rad of order 2 | design/robust/balls.py | +
-Example 2 | B_s, L, rad: the printed ones are of another, too small formula | design/robust/bounds.py | !
+Def 3 | The polyhedron; its rows s₁ = s₂ are not needed | design/notions/cones.py | +
+Def 4 | Secret randomised response | design/families/robust/secret_rr.py |
+Def 5 | Independent Reporting | design/families/robust/independent_reporting.py |
+(9) coverage | 1 − β in the limit only; .92-.93 at 240 cells | design/notions/balls.py | +
+Example 1 | B = .0752, with F⁻¹(.95) where F⁻¹(.05) is printed | design/notions/balls.py | +
+Thm 1 | F_s is the ball of radius B_s | design/notions/balls.py |
+Lemma 1 | ξ₋ and ξ₊ of order 2 | design/notions/balls.py |
+Prop 1 | L and rad by ξ | design/notions/balls.py |
+Prop 1, domain of ξ | ρξ ≤ 1; 1 − e^−B_s as ρ → 0; ξ₋ = 0 for some α < 1 | design/notions/balls.py | +
+Prop 2 | L of order 2 | design/notions/ball_bounds.py |
+Prop 2 (34) corrected | rad of order 2 | design/notions/balls.py | +
+Example 2 | B_s, L, rad: the printed ones are of another, too small formula | design/notions/ball_bounds.py | !
 Thm 2 | The polytopes hold the ball | frankly_protocol/audit/ratios.py |
-Thm 3 | PolyOpt is a linear programme over vertices | design/programme.py |
-Example 3 | .4228 nats and its vertices; "I_P* = .2804" is ε*, I_P* = .3702 | design/robust/leakage.py | !
-Prop 3 | Private under every distribution iff ratios between secrets are ≤ E | design/robust/secret_rr.py |
-Lemma 2 | Secret randomised response is | design/robust/secret_rr.py |
-Example 4 | Its figures | design/robust/secret_rr.py |
-Thm 4 | It is optimal for large levels | design/robust/secret_rr.py |
+Thm 3 | PolyOpt is a linear programme over vertices | design/optimum/programme.py |
+Example 3 | .4228 nats and its vertices; "I_P* = .2804" is ε*, I_P* = .3702 | design/measures/ball_leakage.py | !
+Prop 3 | Private under every distribution iff ratios between secrets are ≤ E | design/families/robust/secret_rr.py |
+Lemma 2 | Secret randomised response is | design/families/robust/secret_rr.py |
+Example 4 | Its figures | design/families/robust/secret_rr.py |
+Thm 4 | It is optimal for large levels | design/families/robust/secret_rr.py |
 (A122)-(A124) | The printed dual does not satisfy (A126) | | !
-Lemma 3 | Two averages of an ε-LDP mechanism | design/robust/independent_reporting.py |
-Thm 5 | δ₂ = ln(1 + 2(e^ε₂ − 1)/d) | design/robust/independent_reporting.py |
-(69), d = 0 | d ≤ 2, and d = 0 tells the value | design/robust/independent_reporting.py | +
-Thm 6 | I = I(S;Y¹) + I(U;Y² beside Y¹) | design/robust/independent_reporting.py |
-(82) | Several local maxima in ε₂, often best at an end | design/robust/independent_reporting.py | +
-Example 5 | Its figures, with the rad of Theorem 1 | design/robust/independent_reporting.py |
-Table 2 | SRR (42 × 6: .0045); IR .219, .134, .032 for .512, .169, .055 | design/robust/independent_reporting.py | !
-Table 2, PolyOpt | .727, .723, .719 for 2 × 5; .374, .372, .370 for 5 × 2 | design/programme.py |
-Figure 2 | Independent Reporting on Adult | design/robust/independent_reporting.py |
+Lemma 3 | Two averages of an ε-LDP mechanism | design/families/robust/independent_reporting.py |
+Thm 5 | δ₂ = ln(1 + 2(e^ε₂ − 1)/d) | design/families/robust/independent_reporting.py |
+(69), d = 0 | d ≤ 2, and d = 0 tells the value | design/families/robust/independent_reporting.py | +
+Thm 6 | I = I(S;Y¹) + I(U;Y² beside Y¹) | design/families/robust/independent_reporting.py |
+(82) | Several local maxima in ε₂, often best at an end | design/families/robust/independent_reporting.py | +
+Example 5 | Its figures, with the rad of Theorem 1 | design/families/robust/independent_reporting.py |
+Table 2 | SRR (42×6: .0045); IR .219 .134 .032 for .512 .169 .055 | design/families/robust/independent_reporting.py | !
+Table 2, PolyOpt | .727, .723, .719 for 2 × 5; .374, .372, .370 for 5 × 2 | design/optimum/programme.py |
+Figure 2 | Independent Reporting on Adult | design/families/robust/independent_reporting.py |
 Figure 3 | NR ≥ PolyOpt ≥ IR and SRR ≥ GRR; IR ≥ SRR on large alphabets | papers/robust_utility.py |
 Figure 4 | ε* above ε for NR, at most ε for PolyOpt | papers/robust_trust.py |
 Figure 5 | Information under estimate and truth less than 3% apart | papers/robust_trust.py |
@@ -207,54 +207,54 @@ LIFT = _read(
 Def 1 | ε-LIP | frankly_protocol/audit/ratios.py |
 Def 2 | ε-LDP of a secret | frankly_protocol/audit/ratios.py |
 Def 3 | ALIP | frankly_protocol/audit/ratios.py |
-Def 4 | Refinements of a partition | design/lift/groups.py |
-Def 5 | ℓ1-, χ²- and α-lift, T, χ², Sibson | design/lift/measures.py |
-Def 6 | Their inverses | design/lift/measures.py |
-eq. 11 | Information of merged groups | design/lift/groups.py |
-Thm 1 | Merging leaks least | design/lift/watchdog.py |
-Prop A2 | The same for Λ and Ψ | design/lift/watchdog.py |
-Prop 1 | What ALIP bounds, with both levels | design/lift/bounds.py | +
-Prop 1.1 | I(S;Y) ≤ ε_u | design/lift/bounds.py |
-Prop 1.2 | T ≤ (M−1)(1−m)/(M−m), χ² ≤ (M−1)(1−m) | design/lift/bounds.py | +
-Prop 1.3 | Sibson, Arimoto ≤ ε_u; printed α/(α−1)·ε_u, negative for α < 1 | design/lift/bounds.py | +
-Prop 1.4 | Γ ≤ M/m | design/lift/bounds.py |
-Prop 2 | LDP finds fewer answers of high risk | design/lift/groups.py |
-Prop 3 | ℓ1-, χ²-, α-lift under ALIP | design/lift/bounds.py | +
-Prop 3.1 | ℓ1 ≤ 2(M−1)(1−m)/(M−m) | design/lift/bounds.py | +
-Prop 3.2 | χ² ≤ (M−1)(1−m) | design/lift/bounds.py | +
-Prop 3.3 | α-lift ≤ M | design/lift/bounds.py |
-Prop 4 | The largest lift from an average | design/lift/bounds.py | +
-Prop 4.1 | Λ ≤ 1 + ℓ1/P | design/lift/bounds.py |
-Prop 4.2 | Λ ≤ 1 + √(χ²/P); the root is missing | design/lift/bounds.py | +
-Prop 4.3 | Λ ≤ α-lift/P^(1/α) | design/lift/bounds.py |
-Prop 5 | Inverses under ALIP | design/lift/bounds.py | +
-Prop 5.1 | ℓ1-inverse ≤ max(1/m − 1, 1 − 1/M) | design/lift/bounds.py | +
-Prop 5.2 | χ²-inverse ≤ its square | design/lift/bounds.py | +
-Prop 5.3 | α-inverse ≤ 1/m | design/lift/bounds.py |
-Prop 6 | The least lift from an inverse | design/lift/bounds.py | +
-Prop 6.1 | Ψ ≥ P/(P + ℓ1) | design/lift/bounds.py |
-Prop 6.2 | Ψ ≥ √P/(√P + √χ²); roots are missing | design/lift/bounds.py | +
-Prop 6.3 | Ψ ≥ P^(1/α)/α-inverse | design/lift/bounds.py |
+Def 4 | Refinements of a partition | design/families/lift/groups.py |
+Def 5 | ℓ1-, χ²- and α-lift, T, χ², Sibson | design/measures/lift.py |
+Def 6 | Their inverses | design/measures/lift.py |
+eq. 11 | Information of merged groups | design/families/lift/groups.py |
+Thm 1 | Merging leaks least | design/families/lift/complete_merging.py |
+Prop A2 | The same for Λ and Ψ | design/families/lift/complete_merging.py |
+Prop 1 | What ALIP bounds, with both levels | papers/lift_bounds.py | +
+Prop 1.1 | I(S;Y) ≤ ε_u | papers/lift_bounds.py |
+Prop 1.2 | T ≤ (M−1)(1−m)/(M−m), χ² ≤ (M−1)(1−m) | papers/lift_bounds.py | +
+Prop 1.3 | Sibson, Arimoto ≤ ε_u; printed α/(α−1)·ε_u, negative for α < 1 | papers/lift_bounds.py | +
+Prop 1.4 | Γ ≤ M/m | papers/lift_bounds.py |
+Prop 2 | LDP finds fewer answers of high risk | design/families/lift/groups.py |
+Prop 3 | ℓ1-, χ²-, α-lift under ALIP | papers/lift_bounds.py | +
+Prop 3.1 | ℓ1 ≤ 2(M−1)(1−m)/(M−m) | papers/lift_bounds.py | +
+Prop 3.2 | χ² ≤ (M−1)(1−m) | papers/lift_bounds.py | +
+Prop 3.3 | α-lift ≤ M | papers/lift_bounds.py |
+Prop 4 | The largest lift from an average | papers/lift_bounds.py | +
+Prop 4.1 | Λ ≤ 1 + ℓ1/P | papers/lift_bounds.py |
+Prop 4.2 | Λ ≤ 1 + √(χ²/P); the root is missing | papers/lift_bounds.py | +
+Prop 4.3 | Λ ≤ α-lift/P^(1/α) | papers/lift_bounds.py |
+Prop 5 | Inverses under ALIP | papers/lift_bounds.py | +
+Prop 5.1 | ℓ1-inverse ≤ max(1/m − 1, 1 − 1/M) | papers/lift_bounds.py | +
+Prop 5.2 | χ²-inverse ≤ its square | papers/lift_bounds.py | +
+Prop 5.3 | α-inverse ≤ 1/m | papers/lift_bounds.py |
+Prop 6 | The least lift from an inverse | papers/lift_bounds.py | +
+Prop 6.1 | Ψ ≥ P/(P + ℓ1) | papers/lift_bounds.py |
+Prop 6.2 | Ψ ≥ √P/(√P + √χ²); roots are missing | papers/lift_bounds.py | +
+Prop 6.3 | Ψ ≥ P^(1/α)/α-inverse | papers/lift_bounds.py |
 Prop A1 | Levels that rule out breaches both ways | design/measures/breach.py |
-Prop A1, printed proof | Upward only; downward needs both levels | design/lift/bounds.py | +
-Algorithm 1 | Subset merging, repaired: every group keeps the levels | design/lift/merging.py |
-Algorithm 2 | Subset random response, likewise | design/lift/subset_rr.py |
-§4.1 | Risk Λ + 1/Ψ; the printed Λ + Ψ gives .35 for .73 | design/lift/criteria.py | +
-§4.2 | "Constraints satisfied in all cases" fails as printed | design/lift/groups.py | +
-§5.1 | A group is feasible iff its merged report keeps the levels | design/lift/subset_rr.py | +
-Figure 1 | Ranges of least and largest lifts | design/lift/measures.py |
-Figure 2 | Watchdog on random priors: .52; AORR .94 | design/lift/watchdog.py |
-Figure 3 | Adult: .735, .287 | design/lift/watchdog.py |
-Figure 4 | AORR: .94 | design/programme.py |
-Figure 5 | Adult: .960 | design/programme.py |
-Figure 6 | Subset merging: .73 | design/lift/merging.py |
-Figure 7 | Adult: .734 | design/lift/merging.py |
-Figure 8 | AORR ≥ SRR ≥ subset merging | design/lift/subset_rr.py |
-Figure 9 | Adult: the same order | design/lift/subset_rr.py |
-Figure 10 | 200 answers and 15 secrets: the same order, levels kept | design/lift/subset_rr.py |
-Figure 11 | ℓ1-lift relaxes ALIP | design/lift/criteria.py |
-Figure 12 | χ²-lift relaxes ALIP | design/lift/criteria.py |
-Figure 13 | α-lift, the less the larger α | design/lift/criteria.py |
+Prop A1, printed proof | Upward only; downward needs both levels | papers/lift_bounds.py | +
+Algorithm 1 | Subset merging, repaired: every group keeps the levels | design/families/lift/merging.py |
+Algorithm 2 | Subset random response, likewise | design/families/lift/subset_rr.py |
+§4.1 | Risk Λ + 1/Ψ; the printed Λ + Ψ gives .35 for .73 | design/notions/lift_criteria.py | +
+§4.2 | "Constraints satisfied in all cases" fails as printed | design/families/lift/groups.py | +
+§5.1 | A group is feasible iff its merged report keeps the levels | design/families/lift/subset_rr.py | +
+Figure 1 | Ranges of least and largest lifts | design/measures/lift.py |
+Figure 2 | Watchdog on random priors: .52; AORR .94 | design/families/lift/complete_merging.py |
+Figure 3 | Adult: .735, .287 | design/families/lift/complete_merging.py |
+Figure 4 | AORR: .94 | design/optimum/programme.py |
+Figure 5 | Adult: .960 | design/optimum/programme.py |
+Figure 6 | Subset merging: .73 | design/families/lift/merging.py |
+Figure 7 | Adult: .734 | design/families/lift/merging.py |
+Figure 8 | AORR ≥ SRR ≥ subset merging | design/families/lift/subset_rr.py |
+Figure 9 | Adult: the same order | design/families/lift/subset_rr.py |
+Figure 10 | 200 answers and 15 secrets: the same order, levels kept | design/families/lift/subset_rr.py |
+Figure 11 | ℓ1-lift relaxes ALIP | design/notions/lift_criteria.py |
+Figure 12 | χ²-lift relaxes ALIP | design/notions/lift_criteria.py |
+Figure 13 | α-lift, the less the larger α | design/notions/lift_criteria.py |
 """,
 )
 CLAIMS = {"Thesis": THESIS, "Funnel": FUNNEL, "Robust": ROBUST, "Lift": LIFT}

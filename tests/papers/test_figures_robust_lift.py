@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from frankly_protocol.audit import level_for
 from frankly_server.design import Prior
-from frankly_server.design.lift.merging import subset_merging
-from frankly_server.design.lift.subset_rr import subset_random_response
-from frankly_server.design.robust import realised_epsilon
+from frankly_server.design.families.lift.merging import subset_merging
+from frankly_server.design.families.lift.subset_rr import subset_random_response
+from frankly_server.design.measures.ball_leakage import realised_epsilon
 from numpy.typing import NDArray
 
 from papers.robust_common import GRR, IR, NR, POLYOPT, POLYOPT_PRINTED, SRR, Estimate
-from tests.frankly_server.design.lift.reference import lifts
+from tests.frankly_server.design.families.lift.reference import lifts
 from tests.papers.registry import paper
 from tests.papers.test_lift import adult_prior, drawn, optimum, share_left
 from tests.papers.test_robust import information, polyopt

@@ -16,7 +16,7 @@ from frankly_protocol.audit import Claim, level_for
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import Prior, design
 from frankly_server.design.measures import measure
-from frankly_server.design.quantise import quantise
+from frankly_server.design.tables.quantise import quantise
 from scipy.optimize import linprog
 
 from tests.frankly_server.maths import (

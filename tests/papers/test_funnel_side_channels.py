@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from frankly_protocol.audit import level_for
 from frankly_server.design import Prior
-from frankly_server.design.sequential import best_product
+from frankly_server.design.optimum.sequential import best_product
 
 from bench.baselines import funnel_theorem4
 from tests.papers.registry import paper

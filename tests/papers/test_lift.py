@@ -11,17 +11,17 @@ import pytest
 from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import DesignRequest, Prior, design
-from frankly_server.design.lift.bounds import of_alip
-from frankly_server.design.lift.measures import measure_lift
-from frankly_server.design.lift.merging import subset_merging
-from frankly_server.design.lift.subset_rr import subset_random_response
-from frankly_server.design.lift.watchdog import watchdog
-from frankly_server.design.promises import promise
+from frankly_server.design.families.lift.complete_merging import watchdog
+from frankly_server.design.families.lift.merging import subset_merging
+from frankly_server.design.families.lift.subset_rr import subset_random_response
+from frankly_server.design.measures.lift import measure_lift
+from frankly_server.design.notions.promises import promise
 from scipy.optimize import linprog
 
 from bench._design import adult
 from bench.baselines import lift_printed
-from tests.frankly_server.design.lift.reference import keeps, lifts
+from papers.lift_bounds import of_alip
+from tests.frankly_server.design.families.lift.reference import keeps, lifts
 from tests.papers.registry import paper
 
 FAMILY = (watchdog, subset_merging, subset_random_response)

@@ -11,12 +11,12 @@ from itertools import chain, combinations
 
 import pytest
 from frankly_server.design import Prior
-from frankly_server.design.lift.bounds import breach_levels, max_lift_from, min_lift_from, of_alip
-from frankly_server.design.lift.measures import measure_lift
 from frankly_server.design.measures import breach
+from frankly_server.design.measures.lift import measure_lift
 from hypothesis import given
 from hypothesis import strategies as st
 
+from papers.lift_bounds import breach_levels, max_lift_from, min_lift_from, of_alip
 from tests.papers.exact import tries
 from tests.papers.registry import paper
 

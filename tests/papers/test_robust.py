@@ -17,26 +17,23 @@ import pytest
 from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.design.quantise import quantise
-from frankly_server.design.robust import (
-    Ball,
+from frankly_server.design.families.robust.independent_reporting import (
     ValueLeak,
     best_split,
-    confidence_ball,
     distance_bound,
-    lower_bounds,
-    no_bounds,
-    realised_epsilon,
-    secret_rr,
-    worst_case_over_ball,
+    grr_rows,
 )
-from frankly_server.design.robust.independent_reporting import grr_rows
-from frankly_server.design.vertices import extreme_rays
+from frankly_server.design.families.robust.secret_rr import no_bounds, secret_rr
+from frankly_server.design.measures.ball_leakage import realised_epsilon, worst_case_over_ball
+from frankly_server.design.notions.ball_bounds import lower_bounds
+from frankly_server.design.notions.balls import Ball, confidence_ball
+from frankly_server.design.notions.vertices import extreme_rays
+from frankly_server.design.tables.quantise import quantise
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.stats import chi2
 
-from tests.frankly_server.design.robust.reference import (
+from tests.frankly_server.design.notions.ball_reference import (
     boundary_point,
     minimum_over_ball,
     random_counts,

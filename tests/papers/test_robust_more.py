@@ -7,9 +7,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from frankly_server.design.robust import Ball, ValueLeak, best_split, confidence_ball
-from frankly_server.design.robust.balls import least
-from frankly_server.design.robust.independent_reporting import grr_rows
+from frankly_server.design.families.robust.independent_reporting import (
+    ValueLeak,
+    best_split,
+    grr_rows,
+)
+from frankly_server.design.notions.balls import Ball, confidence_ball, least
 
 from tests.papers.registry import paper
 from tests.papers.test_robust import information

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_server.design import DesignRequest, Prior, design
-from frankly_server.design.limits import Limits
-from frankly_server.design.promises import pairs
-from frankly_server.design.robust import lower_bounds
+from frankly_server.design.notions.ball_bounds import lower_bounds
+from frankly_server.design.notions.promises import pairs
+from frankly_server.design.tables.limits import Limits
 
 from tests.papers.registry import paper
 

@@ -6,14 +6,19 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from frankly_server.design.robust import Ball, ValueLeak, best_split, distance_bound
-from frankly_server.design.robust.independent_reporting import grr_rows
+from frankly_server.design.families.robust.independent_reporting import (
+    ValueLeak,
+    best_split,
+    distance_bound,
+    grr_rows,
+)
+from frankly_server.design.notions.balls import Ball
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from tests.frankly_server.design.robust.reference import renyi
+from tests.frankly_server.design.notions.ball_reference import renyi
 from tests.papers.exact import tries
 from tests.papers.registry import paper
 

@@ -13,17 +13,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from frankly_server.design.sanitisation import (
-    error_range,
-    exponent_of,
-    exponent_range,
-    ratio_classes,
-    sufficient_set,
-    wrong_of,
-    wrong_range,
-)
+from frankly_server.design.families.sanitisation import error_range, exponent_range
 from scipy.optimize import linprog
 
+from papers.sanitisation import exponent_of, ratio_classes, sufficient_set, wrong_of, wrong_range
 from tests.papers.exact import different, distribution, needed_delta, power, subsets
 from tests.papers.registry import paper
 

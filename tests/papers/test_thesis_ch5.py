@@ -12,10 +12,11 @@ from itertools import combinations, permutations, product
 
 import pytest
 from frankly_server.design import Prior
-from frankly_server.design.ldp_polytope import extreme_points, loose_entries
-from frankly_server.design.ldp_polytope import is_extreme as said_extreme
-from frankly_server.design.vertices import extreme_rays
+from frankly_server.design.notions.ldp_polytope import is_extreme as said_extreme
+from frankly_server.design.notions.ldp_polytope import loose_entries
+from frankly_server.design.notions.vertices import extreme_rays
 
+from papers.extreme_points import extreme_points
 from tests.frankly_server.maths import rays_of
 from tests.papers.exact import rank
 from tests.papers.registry import paper

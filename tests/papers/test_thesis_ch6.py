@@ -11,7 +11,8 @@ from itertools import product
 import pytest
 from frankly_protocol.audit import level_for, parse_epsilon
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.design import Prior, design, objectives
+from frankly_server.design import Prior, design
+from frankly_server.design.tables import objectives
 from frankly_server.estimate import Decoder, estimate
 from frankly_server.estimate.decoder import decoder, shares
 from frankly_server.estimate.margins import chebyshev_factor

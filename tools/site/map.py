@@ -42,7 +42,7 @@ table, named in `FAMILIES` of `server/frankly_server/design/families/__init__.py
 
 **A privacy notion.** Its name and levels in `shared/frankly_protocol/promises.py`, its exact check in
 `shared/frankly_protocol/audit/`, the same in `client_sdk/browser/src/`, vectors, and its cone in
-`server/frankly_server/design/cones.py`. Its explanation is part of `explain()` on both sides.
+`server/frankly_server/design/notions/cones.py`. Its explanation is part of `explain()` on both sides.
 
 **A route.** A view in `server/frankly_server/web/`, with `@declare`, which describes it for OpenAPI; its problems in
 `shared/frankly_protocol/problems.py` and `docs/errors.md`; then `python -m tools.site.reference` and this page.

@@ -9,9 +9,9 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.asked import read_prior
-from frankly_server.design.interface import design_json
-from frankly_server.design.promises import pairs
+from frankly_server.design.api.design_json import design_json
+from frankly_server.design.api.read_request import read_prior
+from frankly_server.design.notions.promises import pairs
 from frankly_server.estimate.decoder import Targets, shares
 from frankly_server.estimate.inputs import checked_prior, checked_targets
 from frankly_server.estimate.interface import read_mechanism

@@ -15,9 +15,9 @@ from frankly_server.analysis.plan import plan_json
 from frankly_server.cli.console import json_option, results, table, write_json
 from frankly_server.cli.search_progress import search_shown, stops_at_interrupt
 from frankly_server.cli.verify import verify_json
-from frankly_server.design.interface import design_json
-from frankly_server.design.measuring import measure_json
-from frankly_server.design.regret import in_words
+from frankly_server.design.api.design_json import design_json
+from frankly_server.design.api.measure_json import measure_json
+from frankly_server.design.api.regret import in_words
 from frankly_server.estimate.interface import estimate_json
 
 MAX_INPUT_BYTES = 64 * 2**20

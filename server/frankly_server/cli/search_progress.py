@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from frankly_server.cli.console import remarks
-from frankly_server.design.limits import Progress
+from frankly_server.design.tables.limits import Progress
 
 
 @contextmanager

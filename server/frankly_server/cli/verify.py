@@ -15,8 +15,8 @@ from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.promises import Promise
 
-from frankly_server.design.ldp_polytope import is_extreme, loose_entries
-from frankly_server.design.prior import Prior
+from frankly_server.design.notions.ldp_polytope import is_extreme, loose_entries
+from frankly_server.design.notions.prior import Prior
 from frankly_server.estimate.interface import read_mechanism
 from frankly_server.records import flag, record, whole
 from frankly_server.surveys.whole_report import report_json

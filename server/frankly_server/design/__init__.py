@@ -6,7 +6,7 @@ mechanism. A linear or convex programme over them (`programme`) finds the optimu
 rounds it to whole numbers that the exact verifier accepts. `engine.design` runs all the steps.
 """
 
-from frankly_server.design.engine import Design, DesignRequest, design
-from frankly_server.design.prior import Prior
+from frankly_server.design.api.engine import Design, DesignRequest, design
+from frankly_server.design.notions.prior import Prior
 
 __all__ = ["Design", "DesignRequest", "Prior", "design"]

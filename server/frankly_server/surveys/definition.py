@@ -22,8 +22,8 @@ from pydantic import (
     model_validator,
 )
 
+from frankly_server.design.api.request import MECHANISMS
 from frankly_server.design.families import PAIRS
-from frankly_server.design.request import MECHANISMS
 from frankly_server.faults import faults_of, invalid
 from frankly_server.surveys.explicit import ExplicitParameters
 from frankly_server.surveys.fields import (

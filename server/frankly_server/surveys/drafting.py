@@ -14,9 +14,9 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.engine import SMALLER_TABLES, Design, DesignRequest, design
+from frankly_server.design.api.engine import SMALLER_TABLES, Design, DesignRequest, design
 from frankly_server.design.families import FAMILIES
-from frankly_server.design.limits import Limits
+from frankly_server.design.tables.limits import Limits
 from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.surveys.definition import BlockDefinition, QuestionDefinition, SurveyDefinition
 from frankly_server.surveys.devices import expected_form, require_stated

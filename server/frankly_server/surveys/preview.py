@@ -12,9 +12,9 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
 
-from frankly_server.design import engine
-from frankly_server.design.limits import Limits
-from frankly_server.design.regret import Regret, regret
+from frankly_server.design.api import engine
+from frankly_server.design.api.regret import Regret, regret
+from frankly_server.design.tables.limits import Limits
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.planner import Plan, Setting
 from frankly_server.surveys.definition import BlockDefinition

@@ -15,11 +15,11 @@ from frankly_protocol.blocks import Promise
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.asked import RequestedClaims
+from frankly_server.design.api.read_request import RequestedClaims
 from frankly_server.design.families import Explicit
-from frankly_server.design.prior import Prior
-from frankly_server.design.promises import pairs
-from frankly_server.design.variance.truths import Truths
+from frankly_server.design.notions.prior import Prior
+from frankly_server.design.notions.promises import pairs
+from frankly_server.design.notions.truths import Truths
 from frankly_server.surveys import truths
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.known import PriorDefinition, Table, summed

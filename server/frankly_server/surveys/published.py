@@ -15,7 +15,7 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.trust import Role
 
-from frankly_server.design.regret import Regret, regret
+from frankly_server.design.api.regret import Regret, regret
 from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.store import DocumentRow, Transaction
 from frankly_server.store.standings import StandingRow

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from frankly_protocol.problems import Problem
 from pydantic import PlainValidator, WithJsonSchema
 
-from frankly_server.design.plausible import MAX_TRUTHS
+from frankly_server.design.api.read_truths import MAX_TRUTHS
 from frankly_server.surveys.fields import cell, custom
 
 _NAMES: Final = ("prior", "even")

@@ -12,7 +12,7 @@ import pytest
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_server.analysis.plan import plan_json, plan_within
-from frankly_server.design.interface import design_json
+from frankly_server.design.api.design_json import design_json
 from scipy.stats import norm
 
 from tests.contract.test_every_mechanism import CASES

@@ -18,7 +18,7 @@ from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.mechanisms.expansion import columns
-from frankly_server.design.engine import Design, DesignRequest, design
+from frankly_server.design.api.engine import Design, DesignRequest, design
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
 from frankly_server.store import Database

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.report import Report
-from frankly_server.design.limits import Limits
+from frankly_server.design.tables.limits import Limits
 from frankly_server.surveys import editing, trial
 from frankly_server.surveys.definition import BlockDefinition, parse_value
 from frankly_server.surveys.drafting import DraftedBlock, draft_block, time_slices

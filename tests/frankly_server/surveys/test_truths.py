@@ -13,7 +13,7 @@ from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.drafting import DraftedBlock, draft_blocks
 from jsonschema import Draft202012Validator
 
-from tests.frankly_server.design.test_decoded import exact_variance
+from tests.frankly_server.design.api.test_decoded import exact_variance
 from tests.frankly_server.surveys.samples import value
 
 FILES = Draft202012Validator(

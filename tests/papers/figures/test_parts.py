@@ -8,7 +8,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from frankly_server.design import Prior, objectives
+from frankly_server.design import Prior
+from frankly_server.design.tables import objectives
 
 from papers import channel
 from papers.drawing import Axis

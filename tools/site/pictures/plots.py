@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from frankly_analyst.plots import percent, text
 from frankly_protocol.canonical import parse_json
-from frankly_server.design.interface import design_json
+from frankly_server.design.api.design_json import design_json
 
 from examples.demo.surveys import SURVEYS
 from tools.site.pictures.svg import BLUE, INK, Curve, Words, chart, line, picture

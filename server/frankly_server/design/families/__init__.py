@@ -7,7 +7,9 @@ bisection with the verifier finds the least private member that keeps every prom
 not hold. `FamilyRequest` is the input, `Built` the result.
 """
 
-from frankly_server.design.families.base import (
+from frankly_server.design.families.binary import best_point, binary, variance_at
+from frankly_server.design.families.conditional_reporting import conditional_reporting
+from frankly_server.design.families.family import (
     BITS,
     Built,
     Explicit,
@@ -15,8 +17,6 @@ from frankly_server.design.families.base import (
     FamilyRequest,
     certify,
 )
-from frankly_server.design.families.binary import best_point, binary, variance_at
-from frankly_server.design.families.conditional_reporting import conditional_reporting
 from frankly_server.design.families.needs import is_open, settle_level
 from frankly_server.design.families.pairs import independent_reporting, secret_randomised_response
 from frankly_server.design.families.randomised_response import (

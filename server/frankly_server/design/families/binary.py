@@ -8,7 +8,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.families.base import (
+from frankly_server.design.families.family import (
     BITS,
     REGIONS,
     Built,
@@ -19,7 +19,7 @@ from frankly_server.design.families.base import (
     unsupported,
 )
 from frankly_server.design.families.randomised_response import symmetric_response, weight_of
-from frankly_server.design.prior import Prior
+from frankly_server.design.notions.prior import Prior
 
 Point = tuple[Fraction, Fraction]
 

@@ -8,10 +8,10 @@ from math import lcm, log
 from frankly_protocol.audit import exp_lower
 from frankly_protocol.mechanisms import DenseMechanism
 
-from frankly_server.design import objectives
-from frankly_server.design.families.base import BITS, Built, FamilyRequest, calibrate, certify
+from frankly_server.design.families.family import BITS, Built, FamilyRequest, calibrate, certify
 from frankly_server.design.families.pairs import pair_counts
-from frankly_server.design.quantise import rounded
+from frankly_server.design.tables import objectives
+from frankly_server.design.tables.quantise import rounded
 
 # Twice 48 bits: P(y|s') is truncated far below the weights' resolution of 2^-48.
 _FINE = 1 << 96

@@ -10,7 +10,7 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.cones import Level
+from frankly_server.design.notions.cones import Level
 
 _MAX_BITS = 48
 

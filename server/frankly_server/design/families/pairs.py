@@ -8,7 +8,7 @@ from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 
-from frankly_server.design.families.base import (
+from frankly_server.design.families.family import (
     BITS,
     Built,
     FamilyRequest,
@@ -22,9 +22,9 @@ from frankly_server.design.families.randomised_response import (
     required_level,
     symmetric_response,
 )
-from frankly_server.design.robust.bounds import Bounds
-from frankly_server.design.robust.independent_reporting import Split, ValueLeak, best_split
-from frankly_server.design.robust.secret_rr import secret_rr
+from frankly_server.design.families.robust.independent_reporting import Split, ValueLeak, best_split
+from frankly_server.design.families.robust.secret_rr import secret_rr
+from frankly_server.design.notions.ball_bounds import Bounds
 
 _MAX_NATS = 30
 """Largest level of a randomised response, in nats; beyond it a value is practically unchanged."""

@@ -13,8 +13,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.cones import Level
-from frankly_server.design.families.base import (
+from frankly_server.design.families.family import (
     BITS,
     Built,
     FamilyRequest,
@@ -24,6 +23,7 @@ from frankly_server.design.families.base import (
     table,
     unsupported,
 )
+from frankly_server.design.notions.cones import Level
 
 
 def grr(answers: int, level: Level, bits: int = BITS) -> DenseMechanism:

@@ -13,8 +13,7 @@ from math import log
 from frankly_protocol.audit import Claim, exp_lower
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism
 
-from frankly_server.design import sanitisation as theory
-from frankly_server.design.families.base import (
+from frankly_server.design.families.family import (
     BITS,
     Built,
     FamilyRequest,
@@ -108,10 +107,38 @@ def _figures(mechanism: Mechanism, claims: tuple[Claim, ...]) -> dict[str, objec
         return figures
     E, delta = Fraction(*(level.level or (1, 1))), Fraction(*(level.delta or (0, 1)))
     m = dense[0].answers
-    low, high = theory.exponent_range(E, delta, m)
-    least, greatest = theory.error_range(E, delta, m)
+    low, high = exponent_range(E, delta, m)
+    least, greatest = error_range(E, delta, m)
     return figures | {
         "k_range": [log(low) if low else float("-inf"), log(high)],
         "error_range": [float(least), float(greatest)],
-        "error_bound": float(theory.error_bound_discrete(E, delta, m)),
+        "error_bound": float(error_bound_discrete(E, delta, m)),
     }
+
+
+def exponent_range(E: Fraction, delta: Fraction, m: int) -> tuple[Fraction, Fraction]:
+    """Return the least and the largest (ε, δ)-DP e^k  [Thesis Thm 4.3, (4.10), clamped at 0]."""
+    return max(Fraction(0), (1 - (m - 1) * delta) / (E + delta)), (E + (m - 1) * delta) / (
+        1 - delta
+    )
+
+
+def error_range(E: Fraction, delta: Fraction, m: int) -> tuple[Fraction, Fraction]:
+    """Return the least and the largest share of wrong rows  [Thesis Thms 4.4, 4.7, (4.14), (4.18)].
+
+    The share is E/n = p(m−1).
+    """
+    return (1 - delta) / (1 + E / (m - 1)), min(Fraction(1), (E + delta) / (E + Fraction(1, m - 1)))
+
+
+def error_bound_discrete(
+    E: Fraction,
+    delta: Fraction,
+    m: int,
+    least: Fraction = Fraction(1),
+) -> Fraction:
+    """Return the lower bound for m values at least `least` = κ apart  [Thesis (3.17)].
+
+    It is κ(m−1)(1−δ)/(m−1+E), attained for κ = 1.
+    """
+    return least * (m - 1) * (1 - delta) / (m - 1 + E)

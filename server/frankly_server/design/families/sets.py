@@ -13,7 +13,7 @@ from frankly_protocol.audit import exp_lower
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
 
-from frankly_server.design.families.base import (
+from frankly_server.design.families.family import (
     BITS,
     Built,
     FamilyRequest,
@@ -21,9 +21,9 @@ from frankly_server.design.families.base import (
     certify,
     least_level,
 )
-from frankly_server.design.linear import FloatArray
-from frankly_server.design.objectives import Targets
-from frankly_server.design.prior import Prior
+from frankly_server.design.notions.prior import Prior
+from frankly_server.design.tables.linear import FloatArray
+from frankly_server.design.tables.objectives import Targets
 
 Sets = SubsetMechanism | UnaryMechanism
 

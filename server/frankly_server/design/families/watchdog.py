@@ -7,7 +7,7 @@ from dataclasses import replace
 from frankly_protocol.audit import Claim
 from frankly_protocol.mechanisms import DenseMechanism
 
-from frankly_server.design.families.base import (
+from frankly_server.design.families.family import (
     BITS,
     Built,
     Family,
@@ -15,11 +15,11 @@ from frankly_server.design.families.base import (
     certify,
     unsupported,
 )
-from frankly_server.design.lift.criteria import MEASURES, Level, Measure
-from frankly_server.design.lift.inside import Table
-from frankly_server.design.lift.merging import subset_merging
-from frankly_server.design.lift.subset_rr import subset_random_response
-from frankly_server.design.lift.watchdog import watchdog
+from frankly_server.design.families.lift.complete_merging import watchdog
+from frankly_server.design.families.lift.merging import subset_merging
+from frankly_server.design.families.lift.mixture import Table
+from frankly_server.design.families.lift.subset_rr import subset_random_response
+from frankly_server.design.notions.lift_criteria import MEASURES, Level, Measure
 
 Maker = Callable[..., Table]
 

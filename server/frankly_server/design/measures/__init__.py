@@ -2,9 +2,9 @@
 """Measures of leakage and utility of any table, private or not (DESIGN §7), for display.
 
 `levels` holds the exact extreme ratios of every notion, `breach` the posterior probabilities of
-events of the secret, `figures` all measures by name. Lifts and their averages are in
-`design.lift.measures`, informations, errors and variances in `design.objectives`, leakages over a
-ball in `design.robust.leakage`. Only `frankly_protocol.audit` decides whether a promise is kept.
+events of the secret, `figures` all measures by name, `lift` lifts and their averages,
+`ball_leakage` leakages over a ball. Informations, errors and variances are in
+`design.tables.objectives`. Only `frankly_protocol.audit` decides whether a promise is kept.
 """
 
 from frankly_server.design.measures.breach import Breach, breach

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from frankly_server.design.lift.measures import LiftTable, lift_table
-from frankly_server.design.prior import Prior
+from frankly_server.design.measures.lift import LiftTable, lift_table
+from frankly_server.design.notions.prior import Prior
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,6 @@ from fractions import Fraction
 from typing import Any
 
 from frankly_server import rational
-from frankly_server.design import objectives
-from frankly_server.design.lift.measures import measure_lift
 from frankly_server.design.measures.breach import breach
 from frankly_server.design.measures.levels import (
     Weights,
@@ -20,7 +18,9 @@ from frankly_server.design.measures.levels import (
     side_channel_level,
     violation,
 )
-from frankly_server.design.prior import Prior
+from frankly_server.design.measures.lift import measure_lift
+from frankly_server.design.notions.prior import Prior
+from frankly_server.design.tables import objectives
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from frankly_protocol.audit.ratios import (
     side_channel_ratios,
 )
 
-from frankly_server.design import objectives
-from frankly_server.design.prior import Prior
+from frankly_server.design.notions.prior import Prior
+from frankly_server.design.tables import objectives
 
 Weights = Sequence[Sequence[int]]
 Ratio = Fraction | None

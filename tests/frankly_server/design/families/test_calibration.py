@@ -16,8 +16,8 @@ from frankly_protocol.mechanisms import (
     UnaryMechanism,
 )
 from frankly_server.design import Prior
-from frankly_server.design.promises import pairs
-from frankly_server.design.robust.bounds import lower_bounds
+from frankly_server.design.notions.ball_bounds import lower_bounds
+from frankly_server.design.notions.promises import pairs
 
 from tests.frankly_server.design.families.asking import (
     JOINT,

@@ -10,13 +10,13 @@ import pytest
 from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.mechanisms import ProductMechanism
 from frankly_server.design import Prior
-from frankly_server.design.lift.criteria import criterion
-from frankly_server.design.lift.merging import subset_merging
-from frankly_server.design.lift.subset_rr import subset_random_response
-from frankly_server.design.lift.watchdog import watchdog
-from frankly_server.design.promises import pairs
-from frankly_server.design.robust.bounds import lower_bounds
-from frankly_server.design.robust.leakage import realised_epsilon, worst_case_epsilon
+from frankly_server.design.families.lift.complete_merging import watchdog
+from frankly_server.design.families.lift.merging import subset_merging
+from frankly_server.design.families.lift.subset_rr import subset_random_response
+from frankly_server.design.measures.ball_leakage import realised_epsilon, worst_case_epsilon
+from frankly_server.design.notions.ball_bounds import lower_bounds
+from frankly_server.design.notions.lift_criteria import criterion
+from frankly_server.design.notions.promises import pairs
 
 from tests.frankly_server.design.families.asking import (
     JOINT,

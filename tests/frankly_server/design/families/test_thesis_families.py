@@ -8,11 +8,16 @@ from math import exp
 import numpy as np
 import pytest
 from frankly_protocol.audit import Claim, level_for
-from frankly_server.design import sanitisation as theory
 from frankly_server.design.families import best_point, variance_at
 from frankly_server.design.families.randomised_response import symmetric_response
-from frankly_server.design.prior import Prior
+from frankly_server.design.families.sanitisation import (
+    error_bound_discrete,
+    error_range,
+    exponent_range,
+)
+from frankly_server.design.notions.prior import Prior
 
+from papers import sanitisation as theory
 from tests.frankly_server.design.families.asking import ask, exact, floats, mechanism_of
 
 HALF = Fraction(1, 2)
@@ -191,15 +196,13 @@ def test_the_exponent_and_the_chance_are_one_another_inverse_and_their_ranges_ag
     for m in (2, 3, 7):
         for d in (Fraction(0), Fraction(1, 10), Fraction(3, 5)):
             E = Fraction(7, 4)
-            low, high = theory.exponent_range(E, d, m)
+            low, high = exponent_range(E, d, m)
             least, most = theory.wrong_range(E, d, m)
             assert theory.exponent_of(least, m) == high  # (4.16) takes (4.17) to (4.10)
             assert theory.exponent_of(most, m) == low
             assert theory.wrong_of(high, m) == least
-            assert theory.error_range(E, d, m) == (least * (m - 1), most * (m - 1))
-            assert (
-                theory.error_bound(E, d) <= theory.error_bound_discrete(E, d, m) == least * (m - 1)
-            )
+            assert error_range(E, d, m) == (least * (m - 1), most * (m - 1))
+            assert theory.error_bound(E, d) <= error_bound_discrete(E, d, m) == least * (m - 1)
 
 
 def test_the_ranges_are_where_the_verifier_says() -> None:

@@ -10,8 +10,8 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from frankly_server.design import Prior
-from frankly_server.design.lift.measures import Lifts
 from frankly_server.design.measures import MeasureOptions, breach, measure
+from frankly_server.design.measures.lift import Lifts
 from scipy.optimize import linprog
 
 from tests.frankly_server.maths import random_mechanism, random_prior

@@ -8,8 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from frankly_protocol.audit import Claim, worst
-from frankly_server.design import Prior, objectives
+from frankly_server.design import Prior
 from frankly_server.design.measures import measure, nats, secret_channel
+from frankly_server.design.tables import objectives
 
 from tests.frankly_server.maths import random_mechanism, random_prior
 

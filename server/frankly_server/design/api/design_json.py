@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JSON interface of `frankly design --json`: an object in, an object out (DESIGN §7).
+
+Objects come from `parse_json(..., decimals=True)`, so that decimals are read exactly. Unknown keys
+are refused; infinite figures are written as the string "inf".
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from frankly_protocol.audit import Claim
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism
+from frankly_protocol.problems import Problem
+
+from frankly_server.design.api import kinds
+from frankly_server.design.api.engine import Design, DesignRequest, design, frontier
+from frankly_server.design.api.measure_json import finite, read_targets
+from frankly_server.design.api.read_request import EXPLICIT, LEVELS, RequestedClaims
+from frankly_server.design.api.regret import regret
+from frankly_server.design.notions.ball_bounds import is_vacuous
+from frankly_server.design.tables.limits import Limits, Progress
+from frankly_server.records import flag, number, record, whole
+
+_REQUIRED = frozenset({"prior"})
+_OPTIONAL = (
+    LEVELS
+    | EXPLICIT
+    | frozenset(
+        (
+            "notion notions priors ceiling_cap mechanism objective targets criterion truths variance_cap frontier "
+            "method limits accept_identity accept_unidentifiable"
+        ).split()
+    )
+)
+# Seconds and megabytes of a request that names no limits.
+_DEFAULT_SECONDS, _DEFAULT_MEMORY = 60, 1024
+_MAX_POINTS = 200
+# Reports up to which a matrix is written out for kinds other than tables.
+_MAX_COLUMNS = 1024
+
+
+def _no_time() -> float:
+    return 0.0
+
+
+def _never_stopped() -> bool:
+    return False
+
+
+def design_json(
+    obj: Any,
+    timer: Callable[[], float] = _no_time,
+    progress: Progress | None = None,
+    stopped: Callable[[], bool] = _never_stopped,
+) -> dict[str, Any]:
+    """Design a mechanism from a JSON request.
+
+    timer : seconds from a clock that never runs backwards, for limits.seconds.
+    progress : see `limits.Progress`.
+    stopped : once true, the best result so far is returned, as when time is up.
+
+    Keys of the request:
+
+    - prior: {"joint": counts or probabilities}. Required.
+    - notion with its levels: epsilon; epsilon_low and epsilon_high (null for none); delta; attributes;
+      robust {"order", "n", "beta"}, its "polyhedra" simplex or box, and diagonal; dpv and sensitive.
+      Or notions, a list of such objects, all of which must be kept.
+    - priors: further priors; every prior-based notion holds under each of them too.
+    - ceiling_cap: nats; ε-LDP of the answer as a further claim.
+    - mechanism with its own parameters: p00, p11, alpha in nats (with one of these, levels may be
+      omitted, and the response states those that hold); region, lift_measure, lift_order.
+    - objective: variance, information or hamming.
+    - targets: rows of numbers, one per answer, or "shares". criterion: "total" or "worst".
+    - truths: minimise the largest variance over these counts; see `read_truths`.
+    - variance_cap: with the objective information.
+    - frontier: 2 to 200 points between least variance and most information.
+    - method: "auto", or "vertices" to list every ray exactly.
+    - limits: {"seconds": 60, "gap": 1e-6, "memory": 1024 megabytes}.
+    - accept_identity: false refuses a mechanism that sends answers unchanged. accept_unidentifiable:
+      false gives up at most 1% of the objective to make every share estimable. Both default to true,
+      because nothing is published here and the response states the fact.
+
+    Keys of the response: kind, bits, weights (params for other kinds than dense), matrix (null beyond
+    1024 reports of another kind, whose columns are listed in symbols), information,
+    information_bound (null unless it was the objective), normalised_information, variance, gap,
+    certified, rank, identifiable, measures, parameters, warnings (sentences), and regret: the cost
+    if all answers are equally common (null if the ratio is at most `regret.LEAST_RATIO`, if some
+    share cannot be estimated, and for targets other than the shares). Figures that cannot be
+    computed for too many reports are null.
+
+    Raises InvalidInput, naming the field.
+    """
+    fields = record(obj, _REQUIRED, _OPTIONAL)
+    promised = RequestedClaims(fields)
+    request = DesignRequest(
+        prior=promised.prior,
+        claims=promised.claims,
+        mechanism=fields.get("mechanism", "optimal"),
+        explicit=promised.explicit,
+        objective=fields.get("objective", "variance"),
+        targets=read_targets(fields.get("targets", "shares"), promised.prior.answers),
+        criterion=fields.get("criterion", "total"),
+        truths=promised.truths,
+        variance_cap=_cap(fields),
+        method=fields.get("method", "auto"),
+        accept_identity=flag(fields.get("accept_identity", True), "accept_identity"),
+        accept_unidentifiable=flag(
+            fields.get("accept_unidentifiable", True), "accept_unidentifiable"
+        ),
+        limits=_limits(fields.get("limits", {}), timer, progress, stopped),
+    )
+    points = _points(fields)
+    if points is not None and promised.truths is not None:
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "a frontier is at the prior's shares: leave out truths",
+            "truths",
+        )
+    body = _design_body(design(request), promised, request)
+    return body | ({} if points is None else _frontier(points, request))
+
+
+def _cap(fields: Mapping[str, Any]) -> float | None:
+    if fields.get("variance_cap") is None:
+        return None
+    cap = number(fields["variance_cap"], "variance_cap")
+    if cap <= 0 or abs(cap.adjusted()) > 100:
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            "give a positive variance, in shares squared at n = 1",
+            "variance_cap",
+        )
+    return float(cap)
+
+
+def _points(fields: Mapping[str, Any]) -> int | None:
+    """Read the number of frontier points; None for no frontier."""
+    if "frontier" not in fields:
+        return None
+    points = whole(fields["frontier"], "frontier")
+    if not 2 <= points <= _MAX_POINTS:
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            f"give a number of points from 2 to {_MAX_POINTS}",
+            "frontier",
+        )
+    return points
+
+
+def _frontier(points: int, request: DesignRequest) -> dict[str, Any]:
+    """Return the frontier; empty if the raw answer is best at both ends."""
+    try:
+        frontier_points = frontier(request, points)
+    except InvalidInput as error:
+        if error.problem is not Problem.IDENTITY_MECHANISM:
+            raise
+        frontier_points = []
+    figures = ("information", "variance", "information_bound", "variance_bound")
+    return {
+        "frontier": [
+            finite({name: getattr(point, name) for name in figures}) for point in frontier_points
+        ]
+    }
+
+
+def _limits(
+    value: Any,
+    timer: Callable[[], float],
+    progress: Progress | None,
+    stopped: Callable[[], bool],
+) -> Limits:
+    """Read limits; the time starts at this call."""
+    fields = record(value, frozenset(), frozenset({"seconds", "gap", "memory"}), "limits")
+    seconds = number(fields.get("seconds", _DEFAULT_SECONDS), "limits.seconds")
+    gap = number(fields.get("gap", Decimal("1e-6")), "limits.gap")
+    memory = whole(fields.get("memory", _DEFAULT_MEMORY), "limits.memory")
+    if seconds <= 0:
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            "give a positive number of seconds",
+            "limits.seconds",
+        )
+    if not Decimal("1e-12") <= gap <= 1:
+        raise InvalidInput(Problem.FIELD_TYPE, "give a gap from 1e-12 to 1", "limits.gap")
+    if memory < 1:
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            "give a positive number of megabytes",
+            "limits.memory",
+        )
+    # One callback polls the clock and the user's stop, so both end a search in the same way.
+    deadline = timer() + float(seconds)
+    limits = Limits(
+        gap=float(gap),
+        out_of_time=lambda: stopped() or timer() > deadline,
+        memory=memory,
+    )
+    return limits if progress is None else replace(limits, progress=progress)
+
+
+def _design_body(
+    designed: Design,
+    promised: RequestedClaims,
+    request: DesignRequest,
+) -> dict[str, Any]:
+    rows, prior = kinds.rows_of(designed.mechanism), promised.prior
+    informative = designed.objective == "information"
+    body = {
+        **_mechanism_body(designed.mechanism, rows),
+        "information": designed.information,
+        "information_bound": designed.bound if informative else None,
+        "normalised_information": designed.normalised_information,
+        "variance": designed.variance,
+        "gap": designed.gap,
+        "certified": designed.certified,
+        "rank": designed.rank,
+        "identifiable": designed.identifiable,
+    }
+    parameters = {
+        "mechanism": designed.mechanism_name,
+        "claims": [_claim_body(claim, promised) for claim in designed.claims],
+        "objective": designed.objective,
+        "value": designed.value,
+        "bound": designed.bound,
+        "exact": designed.exact,
+        "target_variances": list(designed.target_variances),
+        "criterion": request.criterion,
+        "eta": float(designed.eta),
+        "identity": designed.identity,
+        "estimable": list(designed.estimable),
+        **{
+            key: value
+            for key, value in designed.parameters.items()
+            if key not in ("answers", "reports")
+        },
+    }
+    measures = kinds.measures(designed.mechanism, prior)
+    cost = (
+        regret(designed.mechanism, designed.claims, designed.decoder_prior)
+        if request.targets is None
+        else None
+    )
+    return {
+        **_json_figures(body),
+        "measures": finite(measures),
+        "parameters": _json_figures(parameters),
+        "warnings": _warnings(designed),
+        "regret": None if cost is None else cost.to_json(),
+    }
+
+
+def _warnings(designed: Design) -> list[str]:
+    """Return the warnings that hold for this design (BAD_INPUTS 9, 16)."""
+    unbounded = any(
+        claim.lower_bounds is not None and is_vacuous(claim.lower_bounds)
+        for claim in designed.claims
+    )
+    conditions = {
+        "answers are sent unchanged: the claims allow it under the prior, not under a false one": designed.identity,
+        "the counts are too few for this beta: every lower bound is 0, which protects under any distribution, at the "
+        "price of LDP; take counts of more people, or a larger beta": unbounded,
+    }
+    return [message for message, holds in conditions.items() if holds]
+
+
+def _mechanism_body(mechanism: Mechanism, rows: kinds.Rows | None) -> dict[str, Any]:
+    """Return the mechanism: weights of a table, else params; with a matrix if it is small."""
+    matrix = [[w / sum(row) for w in row] for row in rows] if rows is not None else None
+    if isinstance(mechanism, DenseMechanism):
+        weights = [list(row) for row in mechanism.weights]
+        return {
+            "kind": mechanism.kind,
+            "bits": mechanism.bits,
+            "weights": weights,
+            "matrix": matrix,
+        }
+    body = {
+        "kind": mechanism.kind,
+        "bits": mechanism.bits,
+        "params": mechanism.params_json(),
+        "matrix": None,
+    }
+    if matrix is None or mechanism.reports > _MAX_COLUMNS:
+        return body
+    symbols = [mechanism.symbol_json(y) for y in mechanism.symbols()]  # type: ignore[arg-type]
+    return body | {"matrix": matrix, "symbols": symbols}
+
+
+def _json_figures(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures with unknown ones (nan) as null and infinite ones as "inf"."""
+    return finite({key: _or_null(value) for key, value in body.items()})
+
+
+def _or_null(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_or_null(entry) for entry in value]
+    # JSON has no nan.
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _claim_body(claim: Claim, promised: RequestedClaims) -> dict[str, Any]:
+    """Return the claim without priors of the request: enough to verify the weights again."""
+    body: dict[str, Any] = {"notion": claim.notion, "level": _pair(claim.level)}
+    if claim.notion == "alip":
+        body["low_level"] = _pair(claim.low_level)
+    for name in ("attributes", "lower_bounds", "sensitive", "delta"):
+        value = getattr(claim, name)
+        if value is not None:
+            body[name] = value
+    if claim.joint is not None and claim.joint not in promised.joints:
+        body["joint"] = [list(row) for row in claim.joint]
+    return body | ({"diagonal": claim.diagonal} if claim.notion == "rldp" else {})
+
+
+def _pair(level: tuple[int, int] | None) -> list[int] | None:
+    return None if level is None else list(level)

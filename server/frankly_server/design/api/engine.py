@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engine of every mechanism: from a prior, a notion and a level to verified whole numbers.
+
+(1) build the requested family, see `families`, or: (2) refuse the identity unless it is accepted
+(3) find the optimum and its bound (4) check the rank, and repair it (5) quantise and verify
+(6) compute every figure from the whole numbers.
+"""
+
+import math
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from frankly_protocol.audit import ceiling
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism
+from frankly_protocol.mechanisms.base import MAX_REPORTS
+from frankly_protocol.problems import Problem
+from numpy.typing import NDArray
+
+from frankly_server.design.api import kinds
+from frankly_server.design.api.decoded import at_truths
+from frankly_server.design.api.request import MECHANISMS, DesignRequest, check
+from frankly_server.design.api.result import Design, FrontierPoint
+from frankly_server.design.families import FAMILIES, Built, FamilyRequest, best_point, variance_at
+from frankly_server.design.notions.cones import Cone
+from frankly_server.design.notions.prior import Prior
+from frankly_server.design.optimum import solver
+from frankly_server.design.optimum.programme import Optimum
+from frankly_server.design.tables import objectives
+from frankly_server.design.tables.quantise import BITS, quantise
+
+SMALLER_TABLES: Final = (
+    "use subset-selection, oue or grr, or put the questions in blocks of their own"
+)
+"""Advice at the end of the error about a table that is too large."""
+
+__all__ = [
+    "MECHANISMS",
+    "Design",
+    "DesignRequest",
+    "FrontierPoint",
+    "design",
+    "frontier",
+    "targets_of",
+]
+
+
+def frontier(request: DesignRequest, points: int) -> list[FrontierPoint]:
+    """Return mechanisms from least variance to most information, evenly spread in information.
+
+    Only prior, claims, targets, method and limits of the request are used. points : 2 or more.
+
+    Raises InvalidInput: identity_mechanism if the raw answer is best at both, optimiser_limit,
+    mechanism_not_certified.
+    """
+    prior, shares = request.prior, request.prior.shares
+    cone = Cone(request.claims, prior.answers)
+    if cone.admits_identity():
+        message = (
+            "the raw answer already keeps these levels, and is best at both: there is no frontier"
+        )
+        raise InvalidInput(Problem.IDENTITY_MECHANISM, message, "frontier")
+    frontier_points = []
+    for point in solver.curve(
+        cone, prior, targets_of(request), points, request.limits, request.method
+    ):
+        mechanism = quantise(_rows(point.optimum, prior), request.claims, shares).mechanism
+        information = objectives.information(mechanism.weights, shares)
+        variance = math.fsum(
+            objectives.target_variances(mechanism.weights, shares, request.targets)
+        )
+        frontier_points.append(
+            FrontierPoint(
+                mechanism,
+                information,
+                variance,
+                point.information_bound,
+                point.variance_bound,
+            )
+        )
+    return frontier_points
+
+
+def design(request: DesignRequest) -> Design:
+    """Return the mechanism of a request.
+
+    Raises
+    ------
+    InvalidInput : unsupported (no such notion, mechanism, objective or combination),
+        choice_unprotected, secret_empty, identity_mechanism, optimiser_limit, not_identifiable,
+        mechanism_not_certified.
+    """
+    check(request)
+    if request.mechanism in FAMILIES:
+        built = FAMILIES[request.mechanism](
+            FamilyRequest(request.mechanism, request.prior, request.claims, request.explicit)
+        )  # (1)
+        return _design_of(request, built, None)
+    # (ε, δ)-DP couples reports, so it is no cone of columns and has no rays.
+    if any(claim.notion == "dp" for claim in request.claims):
+        return _design_of(request, _binary_mechanism(request), None)
+    cone = Cone(request.claims, request.prior.answers)
+    if cone.admits_identity():
+        return _design_of(
+            request, Built(_identity(request.prior.answers), request.claims, {}), None
+        )  # (2)
+    solved, decoder_prior = _optimum(request, cone)  # (3) (4)
+    rounded = quantise(
+        _rows(solved.optimum, decoder_prior), request.claims, decoder_prior.shares
+    )  # (5)
+    return _design_of(
+        request,
+        Built(rounded.mechanism, request.claims, {}, rounded.eta),
+        solved,
+        decoder_prior,
+    )
+
+
+def _rows(optimum: Optimum, prior: Prior) -> list[list[int]]:
+    """Return an optimum as whole numbers.
+
+    Raises InvalidInput(optimiser_limit) for a table of more reports than a document can hold.
+    """
+    if len(optimum.rays) > MAX_REPORTS:
+        message = f"the best mechanism found for {prior.answers} answers has more than {MAX_REPORTS} reports"
+        raise InvalidInput(Problem.OPTIMISER_LIMIT, f"{message}: {SMALLER_TABLES}", "mechanism")
+    return optimum.rows(prior)
+
+
+def _binary_mechanism(request: DesignRequest) -> Built:
+    """Return the optimum under (ε, δ)-DP, known for the shares of two answers  [Thesis Thm 6.3]."""
+    if request.prior.answers != 2 or request.objective != "variance" or len(request.claims) != 1:
+        message = (
+            "the optimum under dp is known for the variance of two answers: use "
+            "product-sanitisation, binary or grr"
+        )
+        raise InvalidInput(Problem.UNSUPPORTED, message, "mechanism")
+    return FAMILIES["binary"](
+        FamilyRequest(request.mechanism, request.prior, request.claims, request.explicit)
+    )
+
+
+def _identity(answers: int) -> DenseMechanism:
+    D = 1 << BITS
+    return DenseMechanism(
+        BITS,
+        tuple(tuple(D if x == y else 0 for y in range(answers)) for x in range(answers)),
+    )
+
+
+def _require_identity_accepted(request: DesignRequest) -> None:
+    if not request.accept_identity:
+        message = (
+            "the raw answer already keeps this level under the prior, so this mechanism sends answers unchanged, and "
+            "the ceiling is infinite: lower epsilon, choose ldp, or accept the identity explicitly"
+        )
+        raise InvalidInput(Problem.IDENTITY_MECHANISM, message, "epsilon")
+
+
+def _optimum(request: DesignRequest, cone: Cone) -> tuple[solver.SolverResult, Prior]:
+    """Return the optimum, and the prior of its column scale and of its decoder."""
+    prior, limits, method = request.prior, request.limits, request.method
+    if request.truths is not None:
+        return solver.least_variance_over(cone, request.truths, targets_of(request), limits, method)
+    if request.objective == "variance":
+        return solver.least_variance(
+            cone, prior, targets_of(request), request.criterion, limits, method
+        ), prior
+    if request.variance_cap is not None:
+        cap = request.variance_cap
+        return solver.capped_information(
+            cone, prior, targets_of(request), cap, limits, method
+        ), prior
+    deficient = request.accept_unidentifiable
+    return solver.most_gain(
+        cone, prior, request.objective, limits, method, deficient=deficient
+    ), prior
+
+
+def targets_of(request: DesignRequest) -> NDArray[np.float64]:
+    """Return the targets as floats, shape (t, answers)."""
+    if request.targets is None:
+        return np.eye(request.prior.answers)
+    return np.array([[float(v) for v in row] for row in request.targets])
+
+
+def _design_of(
+    request: DesignRequest,
+    built: Built,
+    solved: solver.SolverResult | None,
+    decoder_prior: Prior | None = None,
+) -> Design:
+    """Compute every figure from the published whole numbers (6).
+
+    decoder_prior : None for the design prior.
+    """
+    mechanism, shares = built.mechanism, request.prior.shares
+    decoded_by = (decoder_prior or request.prior).shares
+    # A family may send answers unchanged too, so the check looks at the mechanism, not the cone.
+    if mechanism.sends_unchanged:
+        _require_identity_accepted(request)
+    rank = kinds.rank_of(mechanism)
+    estimable = kinds.estimable_of(mechanism, rank)
+    if rank < mechanism.answers and not request.accept_unidentifiable:
+        message = "only these can be estimated: " + "; ".join(estimable)
+        raise InvalidInput(
+            Problem.NOT_IDENTIFIABLE,
+            message,
+            "mechanism" if request.mechanism in FAMILIES else "objective",
+        )
+    identity = mechanism.sends_unchanged
+    figures, of_targets, variance = _figures(request, mechanism)
+    parameters = built.parameters
+    if request.truths is not None:
+        at_truth = at_truths(
+            mechanism,
+            decoded_by,
+            request.truths,
+            targets_of(request),
+            request.prior.probabilities(),
+        )
+        figures["variance"] = at_truth.largest
+        of_targets, variance = at_truth.target_variances, at_truth.variance
+        parameters = parameters | {
+            "decoder_prior": list(decoded_by),
+            "truth_variances": list(at_truth.variances),
+        }
+    value = figures[request.objective]
+    bound = value if identity else _bound(request, built, solved)
+    # The value is that of the rounded mechanism, which may lie on either side of a float bound.
+    gap = None if bound is None else abs(value - bound)
+    return Design(
+        mechanism=mechanism,
+        mechanism_name=request.mechanism,
+        claims=built.claims,
+        objective=request.objective,
+        ceiling=ceiling(mechanism),
+        information=figures["information"],
+        normalised_information=objectives.normalised(figures["information"], shares),
+        variance=variance,
+        target_variances=of_targets,
+        hamming=figures["hamming"],
+        value=value,
+        bound=bound,
+        gap=gap,
+        certified=gap is not None and gap <= _gap_limit(request, value),
+        exact=identity or (bound is not None and (solved is None or solved.exact)),
+        rank=rank,
+        identifiable=rank == mechanism.answers,
+        estimable=estimable,
+        eta=built.eta,
+        identity=identity,
+        decoder_prior=decoded_by,
+        parameters={"answers": mechanism.answers, "reports": mechanism.reports, **parameters},
+    )
+
+
+def _figures(
+    request: DesignRequest,
+    mechanism: Mechanism,
+) -> tuple[dict[str, float], tuple[float, ...], float]:
+    """Return the objectives, the targets' variances and the total variance of the shares."""
+    shares, rows = request.prior.shares, kinds.rows_of(mechanism)
+    of_targets = tuple(kinds.variances(mechanism, request.prior, request.targets))
+    figures = {
+        "variance": max(of_targets) if request.criterion == "worst" else math.fsum(of_targets),
+        "information": math.nan if rows is None else objectives.information(rows, shares),
+        "hamming": math.nan if rows is None else objectives.hamming(rows, shares),
+    }
+    if request.targets is None:
+        return figures, of_targets, math.fsum(of_targets)
+    return figures, of_targets, math.fsum(kinds.variances(mechanism, request.prior, None))
+
+
+def _gap_limit(request: DesignRequest, value: float) -> float:
+    """Return the largest certified gap: relative for variances, else absolute."""
+    return request.limits.gap * (abs(value) if request.objective == "variance" else 1.0)
+
+
+def _bound(
+    request: DesignRequest,
+    built: Built,
+    solved: solver.SolverResult | None,
+) -> float | None:
+    """Return the proven bound of all mechanisms that keep the claims; None for a family.
+
+    Under (ε, δ)-DP of two answers it is exact.
+    """
+    if solved is not None:
+        # The solver maximises the probability of a right guess.
+        return 1 - solved.optimum.bound if request.objective == "hamming" else solved.optimum.bound
+    if request.mechanism in FAMILIES:
+        return None
+    point = best_point(built.claims[0], request.prior, request.explicit.region)
+    least = variance_at(point, Fraction(request.prior.shares[1], request.prior.total))
+    # With p = (1 − π, π), W·p = W_0 + (W_1 − W_0)·π: its variance is (W_1 − W_0)² times that of π.
+    scales = [
+        (row[1] - row[0]) ** 2 for row in request.targets or ((Fraction(1), Fraction(0)),) * 2
+    ]
+    return float(least * (max(scales) if request.criterion == "worst" else sum(scales)))

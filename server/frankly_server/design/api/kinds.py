@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of mechanisms of any kind, from their table if it can be listed, else from parameters."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from frankly_protocol.audit import Claim, ceiling, worst
+from frankly_protocol.errors import DocumentRejected
+from frankly_protocol.mechanisms import (
+    DenseMechanism,
+    Mechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
+from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS
+from frankly_protocol.mechanisms.expansion import columns
+
+from frankly_server import rational
+from frankly_server.design.families.sets import target_variances
+from frankly_server.design.measures import measure, nats, ratio_up
+from frankly_server.design.measures.levels import present
+from frankly_server.design.notions.prior import Prior
+from frankly_server.design.tables import objectives
+from frankly_server.design.tables.rank import estimable_rows
+
+Rows = Sequence[Sequence[int]]
+
+
+def rows_of(mechanism: Mechanism) -> Rows | None:
+    """Return whole numbers in the proportions of Q(symbol|x): row = truth, columns as `symbols()`.
+
+    Rows have equal sums.
+
+    Returns None if there are more than 4096 reports or 256 answers.
+    """
+    if isinstance(mechanism, DenseMechanism):
+        return mechanism.weights
+    if mechanism.reports > MAX_REPORTS or mechanism.answers > MAX_ANSWERS:
+        return None
+    # Reports that no answer sends would be empty columns of the table.
+    occurring = [column for column in columns(mechanism).values() if any(column)]
+    common = math.lcm(*(chance.denominator for column in occurring for chance in column))
+    return list(
+        zip(*([int(chance * common) for chance in column] for column in occurring), strict=True)
+    )
+
+
+def rank_of(mechanism: Mechanism) -> int:
+    """Return the exact rank of Q; that of a product is the product of its factors' ranks."""
+    if isinstance(mechanism, DenseMechanism):
+        return rational.rank(mechanism.weights)
+    if isinstance(mechanism, ProductMechanism):
+        return math.prod(rational.rank(factor.weights) for factor in mechanism.factors)
+    if isinstance(mechanism, UnaryMechanism):
+        return mechanism.answers  # keep ≠ flip: the rows are linearly independent
+    # If the set holds the truth as often as a random set, all rows are equal; else Q has full rank.
+    by_chance = mechanism.inside * mechanism.answers == mechanism.size * mechanism.denominator
+    return 1 if by_chance else mechanism.answers
+
+
+def estimable_of(mechanism: Mechanism, rank: int) -> tuple[str, ...]:
+    """Return the estimable combinations as text, see `rank.estimable`; rank : of the mechanism."""
+    rows = None if rank == mechanism.answers else rows_of(mechanism)
+    if rows is not None:
+        return estimable_rows(rows)
+    return (
+        tuple(f"answer {x}" for x in range(mechanism.answers)) if rank == mechanism.answers else ()
+    )
+
+
+def variances(
+    mechanism: Mechanism,
+    prior: Prior,
+    targets: objectives.Targets | None,
+) -> list[float]:
+    """Return the variance at n = 1 of each target's estimate (default: each share).
+
+    inf for targets that cannot be estimated, nan for products of more reports than are listed. Sets
+    are decoded from the counts of each answer in them, not by a matrix over all sets, which could
+    have a slightly smaller variance at an uneven prior.
+    """
+    if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
+        return target_variances(
+            mechanism,
+            np.array(prior.probabilities(), dtype=np.float64),
+            targets,
+        )
+    rows = rows_of(mechanism)
+    if rows is None:
+        return [math.nan] * (mechanism.answers if targets is None else len(targets))
+    return objectives.target_variances(rows, prior.shares, targets)
+
+
+def measures(mechanism: Mechanism, prior: Prior) -> dict[str, Any]:
+    """Return all measures of a listed mechanism (`measures.measure`), else levels, variances."""
+    rows = rows_of(mechanism)
+    if rows is not None and not isinstance(mechanism, SubsetMechanism | UnaryMechanism):
+        return measure(rows, prior)
+    of_shares = variances(mechanism, prior, None)
+    figures = levels(mechanism, prior) if rows is None else measure(rows, prior)
+    if math.isnan(of_shares[0]):
+        return figures
+    return figures | {"variance": math.fsum(of_shares), "target_variances": of_shares}
+
+
+def levels(mechanism: Mechanism, prior: Prior) -> dict[str, Any]:
+    """Return the levels of a mechanism too large for a table, named as in `measures`."""
+    body = {"answer_ldp": nats(ceiling(mechanism)), "ceiling": ratio_up(ceiling(mechanism))}
+    joint = present(prior)
+    if len(joint) < 2:
+        return body
+    try:
+        sides = worst(mechanism, Claim("alip", (1, 1), joint, low_level=(1, 1))).needed
+        between = worst(mechanism, Claim("secret-ldp", (1, 1), joint)).ratio
+    except DocumentRejected:
+        return body  # the verifier refuses products of more reports than can be listed
+    low, high = nats(sides["low_level"]), nats(sides["level"])
+    return body | {
+        "lip": max(low, high),
+        "alip_low": low,
+        "alip_high": high,
+        "secret_ldp": nats(between),
+    }

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reader of plausible truths: a list of shares, or a ball around one of them."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.design.notions.prior import Prior
+from frankly_server.design.notions.truths import Truths
+from frankly_server.design.tables.linear import FloatArray
+from frankly_server.records import number, record
+
+MAX_TRUTHS: Final = 64
+
+
+def read_truths(value: Any, prior: Prior) -> Truths | None:
+    """Read plausible truths: None, a list of truths, or a ball {"around", "radius"}.
+
+    A truth is "prior", "even", or a row of counts or shares.
+
+    {"around": a truth, "radius": r} is the contamination ball: a share r of people may answer
+    anything, q = (1 − r)·centre + r·e for every distribution e.
+
+    Raises InvalidInput, naming the field.
+    """
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        ball = record(value, {"around", "radius"}, field="truths")
+        centre, radius = _point(ball["around"], prior, "truths.around"), _radius(ball["radius"])
+        return Truths((1 - radius) * centre + radius * np.eye(prior.answers), mixed=True)
+    if not isinstance(value, list | tuple) or not 1 <= len(value) <= MAX_TRUTHS:
+        message = f'give 1 to {MAX_TRUTHS} truths, or {{"around": "prior", "radius": "0.2"}}'
+        raise InvalidInput(Problem.FIELD_TYPE, message, "truths")
+    points = np.array([_point(entry, prior, f"truths[{i}]") for i, entry in enumerate(value)])
+    for x, largest in enumerate(points.max(axis=0)):
+        if largest == 0:
+            message = f"no truth gives mass to answer {x}: give it mass in one of the truths"
+            raise InvalidInput(Problem.PRIOR_VALUE, message, "truths")
+    return Truths(points)
+
+
+def _point(value: Any, prior: Prior, field: str) -> FloatArray:
+    if value == "prior":
+        return prior.probabilities()
+    if value == "even":
+        return np.full(prior.answers, 1 / prior.answers)
+    if not isinstance(value, list | tuple) or len(value) != prior.answers:
+        message = f'give "prior", "even", or {prior.answers} counts or shares, one per answer'
+        raise InvalidInput(Problem.PRIOR_SHAPE, message, field)
+    return Prior.from_rows([value], field).probabilities()
+
+
+def _radius(value: Any) -> float:
+    text = value if isinstance(value, str) and len(value) <= 40 and value.isascii() else ""
+    is_decimal = text.replace(".", "", 1).isdigit()
+    radius = number(Decimal(value) if is_decimal else value, "truths.radius")
+    if not Decimal("0.001") <= radius <= 1:
+        message = "the radius is the share of people who may answer anything: 0.001 to 1"
+        raise InvalidInput(Problem.FIELD_TYPE, message, "truths.radius")
+    return float(radius)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Design request, and the check that its combination of options exists."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from frankly_protocol.audit import Claim
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server import rational
+from frankly_server.design.families import FAMILIES, Explicit, is_open
+from frankly_server.design.notions.prior import Prior
+from frankly_server.design.notions.truths import Truths
+from frankly_server.design.optimum import solver
+from frankly_server.design.tables import objectives
+from frankly_server.design.tables.limits import Limits
+
+OPTIMA = ("optimal", "polyopt", "non-robust")
+"""Mechanisms by optimisation; polyopt: under rldp; non-robust: over (s, u), trusting the counts."""
+MECHANISMS = (*OPTIMA, *FAMILIES)
+
+
+@dataclass(frozen=True, slots=True)
+class DesignRequest:
+    """Request to the engine.
+
+    prior : public counts; the objective is taken at its shares of the answers.
+    claims : all of them must hold; `promises` builds them.
+    mechanism : one of MECHANISMS.
+    explicit : a family's own parameters, with which claims may leave their level open.
+    objective : what `optimal` optimises, variance, information or hamming.
+    targets : rows W of exact numbers, one per answer: the estimates W·p whose variance counts; None
+        for all shares.
+    criterion : total or worst variance of the targets.
+    truths : the largest total variance over these counts, instead of that at the prior's shares.
+    variance_cap : with the objective information, the largest total variance allowed.
+    method : auto, or vertices to list every ray exactly.
+    accept_identity : take a mechanism that sends answers unchanged.
+    accept_unidentifiable : take the mechanism as it is, even if some shares cannot be estimated
+        from it.
+    limits : see `Limits`.
+    """
+
+    prior: Prior
+    claims: tuple[Claim, ...]
+    mechanism: str = "optimal"
+    explicit: Explicit = field(default_factory=Explicit)
+    objective: str = "variance"
+    targets: tuple[tuple[Fraction, ...], ...] | None = None
+    criterion: str = "total"
+    truths: Truths | None = None
+    variance_cap: float | None = None
+    method: str = "auto"
+    accept_identity: bool = False
+    accept_unidentifiable: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+
+def check(request: DesignRequest) -> None:
+    """Raise InvalidInput, naming the field, if the combination of options does not exist."""
+    if not request.claims:
+        raise InvalidInput(
+            Problem.FIELD_MISSING,
+            "a mechanism needs something to promise",
+            "notion",
+        )
+    if request.mechanism not in MECHANISMS:
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            f"the mechanisms are {', '.join(MECHANISMS)}",
+            "mechanism",
+        )
+    _check_notions(request)
+    if request.objective not in objectives.OBJECTIVES:
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            f"the objectives are {', '.join(objectives.OBJECTIVES)}",
+            "objective",
+        )
+    if request.criterion not in solver.CRITERIA:
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            f"the criteria are {', '.join(solver.CRITERIA)}",
+            "criterion",
+        )
+    if request.criterion != "total" and request.objective != "variance":
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "a criterion belongs to the objective variance",
+            "criterion",
+        )
+    if request.variance_cap is not None and request.objective != "information":
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "a variance cap belongs to the objective information",
+            "variance_cap",
+        )
+    if request.truths is not None:
+        _check_truths(request)
+    if request.method not in solver.METHODS:
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            f"the methods are {', '.join(solver.METHODS)}",
+            "method",
+        )
+
+
+def _check_truths(request: DesignRequest) -> None:
+    if request.mechanism not in OPTIMA or any(claim.notion == "dp" for claim in request.claims):
+        message = (
+            "truths are for an optimum under other notions than dp: ask for the mechanism optimal"
+        )
+        raise InvalidInput(Problem.UNSUPPORTED, message, "truths")
+    if request.objective != "variance" or request.criterion != "total":
+        message = "truths belong to the objective variance with the criterion total"
+        raise InvalidInput(Problem.UNSUPPORTED, message, "truths")
+    rows = [[1] * request.prior.answers, *map(rational.whole, request.targets or ())]
+    if request.targets is not None and rational.rank(rows) < request.prior.answers:
+        message = "with truths the targets must settle every share: add targets, or leave them out"
+        raise InvalidInput(Problem.UNSUPPORTED, message, "targets")
+
+
+def _check_notions(request: DesignRequest) -> None:
+    """Raise unless an optimum has a level for every notion, and notions that fit its name."""
+    if request.mechanism not in OPTIMA:
+        return
+    if any(map(is_open, request.claims)):
+        message = "an optimum needs a level for every notion; only families with explicit parameters can do without"
+        raise InvalidInput(Problem.FIELD_MISSING, message, "epsilon")
+    notions = {claim.notion for claim in request.claims}
+    # rldp over boxes arrives as several secret-ldp claims, one per prior of vertices (`robust.polyhedra`)
+    boxes = sum(claim.notion == "secret-ldp" for claim in request.claims) > 1
+    if request.mechanism == "polyopt" and "rldp" not in notions and not boxes:
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            "polyopt is the optimum under rldp: ask for that notion",
+            "notion",
+        )
+    if request.mechanism == "non-robust" and not notions <= {"secret-ldp", "lip", "alip", "ldp"}:
+        message = "non-robust trusts the counts: ask for secret-ldp, lip or alip, and for rldp use polyopt"
+        raise InvalidInput(Problem.UNSUPPORTED, message, "notion")

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Request, result and calibration of the explicit families.
+
+Every notion is closed under post-processing and under mixing a mechanism with a constant report.
+Number the members of a family so that each one is such a weakening of the one before. Then a
+promise that member t keeps is kept by every later member. Bisection with the exact verifier finds
+the first, so the level is met and never exceeded.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from frankly_protocol.audit import Claim, require_private
+from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism
+from frankly_protocol.problems import Problem
+
+from frankly_server.design.families.needs import is_open, settle_level
+from frankly_server.design.notions.cones import Level
+from frankly_server.design.notions.lift_criteria import Measure
+from frankly_server.design.notions.prior import Prior
+
+# Weights are whole multiples of 2^-48, so every integer stays below 2^53 and survives JSON readers
+# that use doubles.
+BITS = 48
+REGIONS = ("honest", "whole")
+
+
+@dataclass(frozen=True, slots=True)
+class Explicit:
+    """Parameters that replace a level or add to it.
+
+    p00, p11 : probabilities of reporting answer 0 and answer 1 truthfully, in [0, 1]; warner and
+        mangat take p00 alone.
+    alpha : the family's own level in nats; see the docstring of the family.
+    region : of (ε, δ) for two answers: honest (the truth is at least as likely as the lie, Thesis
+        R') or whole (all of R).
+    lift_measure, lift_order : the measure that the watchdog's mechanisms bound; see
+        `lift.criteria`.
+    """
+
+    p00: Fraction | None = None
+    p11: Fraction | None = None
+    alpha: Fraction | None = None
+    region: str = "honest"
+    lift_measure: Measure = "lift"
+    lift_order: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyRequest:
+    """Input of a family.
+
+    name : of the family.
+    prior : over the mechanism's answers.
+    claims : all of them must hold. A claim with an open level (None) gets the level that the
+        mechanism needs; this requires explicit parameters.
+    """
+
+    name: str
+    prior: Prior
+    claims: tuple[Claim, ...]
+    explicit: Explicit = field(default_factory=Explicit)
+
+    @property
+    def answers(self) -> int:
+        """Number of answers that the mechanism takes."""
+        return self.prior.answers
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """Mechanism that keeps its claims, with every level settled.
+
+    parameters : the family's figures, for display only.
+    eta : share of constant noise that rounding mixed in.
+    """
+
+    mechanism: Mechanism
+    claims: tuple[Claim, ...]
+    parameters: dict[str, Any]
+    eta: Fraction = Fraction(0)
+
+
+Family = Callable[[FamilyRequest], Built]
+
+
+def certify(
+    request: FamilyRequest,
+    mechanism: Mechanism,
+    parameters: dict[str, Any],
+    eta: Fraction = Fraction(0),
+) -> Built:
+    """Return the mechanism if the exact verifier finds that it keeps every claim.
+
+    Raises InvalidInput(mechanism_not_certified) with the verifier's reason.
+    """
+    claims = tuple(settle_level(mechanism, claim, request.name) for claim in request.claims)
+    try:
+        require_private(mechanism, *claims)
+    except DocumentRejected as error:
+        raise claims_not_kept(request, error.detail) from None
+    return Built(mechanism, claims, parameters, eta)
+
+
+def calibrate(
+    request: FamilyRequest,
+    make: Callable[[int], Mechanism],
+    low: int,
+    high: int,
+    guess: int | None = None,
+) -> int:
+    """Return the least t in [low, high] for which make(t) keeps every claim; privacy grows with t.
+
+    guess : expected result, such as a closed form. If it is right, two verifications confirm it.
+
+    Raises InvalidInput: mechanism_not_certified if even make(high) breaks a claim; field_missing if
+    a level is open.
+    """
+    if any(map(is_open, request.claims)):
+        message = f"{request.name} is fitted to a level: give one for every notion, or the mechanism's own parameters"
+        raise InvalidInput(Problem.FIELD_MISSING, message, "epsilon")
+    broken = ""
+
+    def keeps_claims(t: int) -> bool:
+        nonlocal broken
+        try:
+            require_private(make(t), *request.claims)
+        except DocumentRejected as error:
+            broken = error.detail
+            return False
+        return True
+
+    if keeps_claims(low):
+        return low
+    # Bisection over 2^48 members verifies up to 48 mechanisms; a correct guess needs only two.
+    if guess is not None and low < guess <= high:
+        if not keeps_claims(guess):
+            low = guess
+        elif keeps_claims(guess - 1):
+            high = guess - 1
+        else:
+            return guess
+    # Invariant of the bisection: `low` breaks a claim, `high` keeps all of them.
+    if not keeps_claims(high):
+        raise claims_not_kept(request, broken)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if keeps_claims(middle) else (middle, high)
+    return high
+
+
+def claims_not_kept(request: FamilyRequest, detail: str) -> InvalidInput:
+    """Return the error for a family that cannot keep the requested claims."""
+    message = f"{request.name} does not keep this ({detail}): ask for another level or notion, or the mechanism optimal"
+    return InvalidInput(Problem.MECHANISM_NOT_CERTIFIED, message, "mechanism")
+
+
+def unsupported(message: str, field: str = "mechanism") -> InvalidInput:
+    """Return the error for a combination that does not exist."""
+    return InvalidInput(Problem.UNSUPPORTED, message, field)
+
+
+def least_level(claims: Sequence[Claim]) -> Level | None:
+    """Return the least probability ratio that a claim promises; None if none does (dpv alone)."""
+    levels = [
+        level
+        for claim in claims
+        if claim.notion != "dpv"
+        for level in (claim.level, claim.low_level)
+        if level is not None
+    ]
+    return min(levels, key=lambda level: Fraction(*level)) if levels else None
+
+
+def table(rows: Sequence[Sequence[int]], bits: int = BITS) -> DenseMechanism:
+    """Return the rows as a mechanism, without the reports that are never sent."""
+    used = [y for y, column in enumerate(zip(*rows, strict=True)) if any(column)]
+    return DenseMechanism(bits, tuple(tuple(row[y] for y in used) for row in rows))

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watchdog with subset merging: high-risk answers become several small reports.
+
+Lift, Algorithm 1, after the prose of §4.1, with the risk of DESIGN §9.22.
+"""
+
+from collections.abc import Sequence
+
+from frankly_server.design.families.lift.groups import Group, Partition, Watched
+from frankly_server.design.families.lift.mixture import Table
+from frankly_server.design.notions.lift_criteria import Level, Measure
+
+
+def subset_merging(
+    joint: Sequence[Sequence[int]],
+    low_level: Level | None,
+    level: Level | None,
+    *,
+    measure: Measure = "lift",
+    order: int = 2,
+) -> Table:
+    """Return the mechanism as whole numbers, row = truth, rows summing to 2^48.
+
+    Every report keeps the criterion. Parameters and errors as in `watchdog.watchdog`.
+    """
+    watched = Watched.of(joint, low_level, level, measure, order)
+    return subsets(watched).merged(watched.prior.answers)
+
+
+def subsets(watched: Watched) -> Partition:
+    """Return the answers sent unchanged, and the groups of Algorithm 1.
+
+    A group starts with the riskiest answer (line 5). While it breaks the criterion (line 6), it
+    takes in the answer that leaves the least risk (line 7). The last group may run out of answers:
+    `Watched.repaired` (lines 12-14).
+    """
+    low, high = watched.split()
+    groups: list[Group] = []
+    while high:
+        group: Group = (watched.riskiest(high),)
+        high.remove(group[0])
+        # Stopping at the first group that keeps the criterion keeps groups small, so more reports
+        # remain distinct.
+        while high and not watched.keeps(group):
+            (partner,) = watched.safest(group, [(x,) for x in high])
+            high.remove(partner)
+            group = (*group, partner)
+        groups.append(group)
+    return watched.repaired(low, groups)

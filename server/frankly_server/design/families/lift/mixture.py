@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Best mixture of listed columns, rounded to integers that still pass a given test.
+
+`programme` and `quantise` do this for a whole prior and for claims that a document can carry. Here
+the test is any predicate on a column, such as the criterion of one group of answers, or of one
+attribute.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frankly_server.design.notions.vertices import Ray, extreme_rays
+from frankly_server.design.tables.linear import lp
+from frankly_server.design.tables.quantise import BITS, LEAST_SHIFT, MOST_SHIFT
+
+FloatArray = NDArray[np.float64]
+Table = tuple[tuple[int, ...], ...]
+ColumnTest = Callable[[Sequence[int]], bool]
+
+# Rows are scaled to 2^60 before rounding, beyond the 53 significant bits of a float.
+_FINE_BITS = 60
+# Gains up to this size are rounding noise of the logarithms: the constant mechanism is as good.
+_NO_INFORMATION = 1e-12
+# Far above the rounding error of a scaled row times a scaled ray; an exact test follows.
+_VIOLATION = 1e-9
+
+
+def best_mixture(columns: Sequence[Sequence[int]], joint: FloatArray) -> FloatArray:
+    """Return the most informative mixture of `columns`, shape (answers, reports), row = truth.
+
+    Maximise Σ_j θ_j g(v_j) over θ ≥ 0 with Σ_j θ_j v_j = 1, g as in `gains`: a linear programme.
+
+    Parameters
+    ----------
+    columns : whole numbers ≥ 0, shape (n, answers), not all zero; the constant must be a mixture of
+        them.
+    joint : P(k, x) over answers x and the outcome k of earlier reports, shape (k, answers), every
+        answer with mass.
+    """
+    V = np.array([[v / max(column) for v in column] for column in columns])
+    column_gains = gains(V, joint)
+    unit = float(np.max(column_gains))  # the solver's tolerances are absolute
+    if unit <= _NO_INFORMATION:
+        return np.ones((V.shape[1], 1))
+    theta = lp(-column_gains / unit, V.T.copy(), np.ones(V.shape[1])).x
+    used = np.flatnonzero(theta > 0)
+    return np.asarray(V[used].T * theta[used])
+
+
+def lazy_rays(rows: Sequence[Sequence[int]], dimension: int) -> list[Ray]:
+    """Return the extreme rays of {q ≥ 0, r·q ≥ 0 for every row r}; fast if rows are many.
+
+    Only few rows bound the cone. The method adds the rows that a ray breaks most until no row is
+    broken; the rays are then those of the whole cone.
+    """
+    # Rows and rays are integers of any size; scaled to 1, products compare with one tolerance.
+    scaled = np.array([[r / max(map(abs, row)) for r in row] for row in rows]).reshape(
+        -1, dimension
+    )
+    active: set[int] = set()
+    while True:
+        rays = extreme_rays([rows[i] for i in sorted(active)], dimension)
+        values = (
+            scaled
+            @ np.array([[v / max(ray) for v in ray] for ray in rays]).reshape(-1, dimension).T
+        )
+        broken = {
+            int(values[:, k].argmin()) for k in np.flatnonzero(np.any(values < -_VIOLATION, axis=0))
+        }
+        if not broken:
+            # The floats find no violation; only the exact products prove that there is none.
+            broken = {i for i, row in enumerate(rows) if any(_dot(row, ray) < 0 for ray in rays)}
+        if not broken:
+            return rays
+        active |= broken
+
+
+def _dot(row: Sequence[int], ray: Ray) -> int:
+    return sum(r * v for r, v in zip(row, ray, strict=True))
+
+
+def gains(columns: FloatArray, joint: FloatArray) -> FloatArray:
+    """Return each report's contribution to I(X; Y | K) in nats, shape (n,).
+
+    It is Σ_k Σ_x P(k,x) q_x ln(q_x / P(q|k)).
+
+    columns : q_x = Q(y|x), shape (n, answers); a factor scales the gain likewise.
+    joint : P(k, x), shape (k, answers).
+    """
+    expected = columns @ (joint / joint.sum(axis=1, keepdims=True)).T  # P(q|k), shape (n, k)
+    logs = np.log(columns, out=np.zeros_like(columns), where=columns > 0)
+    averages = np.log(expected, out=np.zeros_like(expected), where=expected > 0)
+    within = (columns * logs) @ joint.sum(axis=0)
+    return np.asarray(within - np.sum(averages * (columns @ joint.T), axis=1), dtype=np.float64)
+
+
+def rounded_inside(
+    rows: FloatArray, shares: Sequence[int], keeps: ColumnTest, bits: int = BITS
+) -> Table | None:
+    """Return integers near `rows` whose columns all pass the test; None if there are none.
+
+    Every row sums to 2^bits.
+
+    Try (1−η)·Q + η·1uᵀ for η in 0, 2^-50, 2^-49, …, 2^-20, u being the distribution of the reports,
+    and return the first that passes (DESIGN §3.4): a constant column is independent of the truth
+    and lies inside every notion.
+
+    Parameters
+    ----------
+    rows : shape (answers, reports), row = truth, entries ≥ 0, every row sums to 1 up to float
+        error.
+    shares : counts of the answers, all positive.
+    keeps : decides about one column of whole numbers, exactly.
+    """
+    fine = [[int(v * 2.0**_FINE_BITS) for v in row] for row in rows.tolist()]
+    expected = [
+        sum(n * v for n, v in zip(shares, column, strict=True))
+        for column in zip(*fine, strict=True)
+    ]
+    # A report whose weights all truncate to 0 would be an empty column.
+    fine = [[v for v, e in zip(row, expected, strict=True) if e] for row in fine]
+    mixture = [e for e in expected if e]
+    for keep, mix in _mixing_weights():
+        table = tuple(_row(row, mixture, keep, mix, bits) for row in fine)
+        columns = list(zip(*table, strict=True))
+        if all(any(column) and keeps(column) for column in columns):
+            return table
+    return None
+
+
+def _mixing_weights() -> Iterator[tuple[int, int]]:
+    """Yield (1 − η, η) as whole numbers with a common denominator."""
+    yield 1, 0
+    for shift in range(MOST_SHIFT, LEAST_SHIFT - 1, -1):
+        yield (1 << shift) - 1, 1
+
+
+def _row(
+    row: Sequence[int], mixture: Sequence[int], keep: int, mix: int, bits: int
+) -> tuple[int, ...]:
+    """Round 2^bits · ((1−η)·row/Σrow + η·u/Σu) by largest remainder, ties by index."""
+    total, mixture_total = sum(row), sum(mixture)
+    common = (keep + mix) * total * mixture_total
+    exact = [
+        (keep * mixture_total * v + mix * total * u) << bits
+        for v, u in zip(row, mixture, strict=True)
+    ]
+    weights = [v // common for v in exact]
+    # The rows must sum to 2^bits exactly; the largest remainder changes the probabilities least.
+    by_remainder = sorted(range(len(row)), key=lambda y: (-(exact[y] % common), y))
+    for y in by_remainder[: (1 << bits) - sum(weights)]:
+        weights[y] += 1
+    return tuple(weights)

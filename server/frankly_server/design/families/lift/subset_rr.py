@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Subset random response: the optimal random response within each small group of high-risk answers.
+
+Lift, Algorithm 2, after the prose of §5.1, on the groups of Algorithm 1. The paper unites groups if
+a group's polytope (25) is empty. The right condition is that (26) can be solved over it, which
+holds iff the merged group keeps the levels, because every mechanism of the group averages to that
+one report (DESIGN §9.22). `merging.subsets` returns only such groups, so no group needs to be
+united.
+
+For the averages (l1, chi2, alpha) the columns that keep a group's criterion form no polytope, and
+for the inverses of l1 and chi2 not even a convex set; the paper has no random response there. This
+implementation lists columns near the boundary and takes the best mixture of those. The result keeps
+the criterion and is at least as informative as merging, but need not be the optimum.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from frankly_server.design.families.lift.groups import Group, Watched
+from frankly_server.design.families.lift.merging import subsets
+from frankly_server.design.families.lift.mixture import (
+    Table,
+    best_mixture,
+    lazy_rays,
+    rounded_inside,
+)
+from frankly_server.design.notions.lift_criteria import (
+    Criterion,
+    FloatArray,
+    Joint,
+    Level,
+    Lift,
+    Measure,
+)
+from frankly_server.design.tables.quantise import BITS
+
+MAX_LISTED = 6
+"""Largest group whose extreme columns are all listed: 0.1 s with 15 secrets."""
+# Levels of the ALIP cones whose rays start the search for averages, as multiples of level − 1.
+_WIDENING_FACTORS = (1, 2, 4, 8)
+# 40 halvings find the boundary to 2^-40; the exact rounding corrects the remainder.
+_HALVINGS = 40
+_COLUMN_SCALE = 1e15
+
+
+def subset_random_response(
+    joint: Sequence[Sequence[int]],
+    low_level: Level | None,
+    level: Level | None,
+    *,
+    measure: Measure = "lift",
+    order: int = 2,
+) -> Table:
+    """Return the mechanism as whole numbers, row = truth, rows summing to 2^48.
+
+    Every report keeps the criterion. Within a group, I(X; Y) is maximised over mixtures of the
+    extreme columns that keep the criterion  [Lift eqs. 25-28]. Parameters and errors as in
+    `watchdog.watchdog`.
+    """
+    watched = Watched.of(joint, low_level, level, measure, order)
+    partition, answers, total = subsets(watched), watched.prior.answers, watched.prior.total
+    columns = [_embedded([1 << BITS], [x], answers) for x in partition.alone]
+    for group in partition.groups:
+        columns += [
+            _embedded(column, group, answers)
+            for column in zip(*_response(watched, group, total), strict=True)
+        ]
+    return tuple(zip(*columns, strict=True))
+
+
+def _embedded(column: Sequence[int], group: Sequence[int], answers: int) -> list[int]:
+    weights = dict(zip(group, column, strict=True))
+    return [weights.get(x, 0) for x in range(answers)]
+
+
+def _response(watched: Watched, group: Group, total: int) -> Table:
+    """Return a group's random response, one row per member; its merged report as a fallback."""
+    merged: Table = ((1 << BITS,),) * len(group)
+    joint = [[row[x] for x in group] for row in watched.prior.joint]
+    shares = [sum(column) for column in zip(*joint, strict=True)]
+
+    def keeps_criterion(column: Sequence[int]) -> bool:
+        return watched.criterion.holds(
+            [sum(n * w for n, w in zip(row, column, strict=True)) for row in joint]
+        )
+
+    probabilities = np.array([[n / total for n in shares]])
+    # The constant column keeps every criterion, so a mixture that sums to 1 always exists.
+    columns = [*_columns(watched.criterion, joint), (1,) * len(group)]
+    return rounded_inside(best_mixture(columns, probabilities), shares, keeps_criterion) or merged
+
+
+def _columns(criterion: Criterion, joint: Joint) -> list[tuple[int, ...]]:
+    """Return columns that keep the criterion: all extreme ones, or some near the boundary.
+
+    Groups of few answers under a polyhedral criterion have all extreme columns listed. Columns near
+    the boundary are accurate to float error only; the exact rounding corrects that.
+    """
+    answers = len(joint[0])
+    rows = criterion.rows(joint)
+    if rows is not None and answers <= MAX_LISTED:
+        return lazy_rays(rows, answers)
+    candidates = _singles_and_pairs(answers)
+    if answers <= MAX_LISTED:
+        for factor in _WIDENING_FACTORS:
+            wide = Lift(
+                criterion.masses, _widened(criterion.low, factor), _widened(criterion.high, factor)
+            )
+            rays = np.array(lazy_rays(wide.rows(joint), answers), dtype=float).reshape(-1, answers)
+            candidates = np.vstack([candidates, rays / rays.max(axis=1, keepdims=True)])
+    return [
+        tuple(int(_COLUMN_SCALE * v) for v in column)
+        for column in _shrunk_to_criterion(criterion, joint, candidates).tolist()
+    ]
+
+
+def _singles_and_pairs(answers: int) -> FloatArray:
+    """Return the indicator columns of every answer and of every pair of answers."""
+    singles = np.eye(answers)
+    return np.vstack([singles, *(singles[x] + singles[:x] for x in range(answers))])
+
+
+def _widened(level: Level | None, factor: int) -> Level | None:
+    """Return 1 + factor·(level − 1)."""
+    return None if level is None else (level[1] + factor * (level[0] - level[1]), level[1])
+
+
+def _shrunk_to_criterion(criterion: Criterion, joint: Joint, columns: FloatArray) -> FloatArray:
+    """Return each column, moved towards the constant until it keeps the criterion."""
+    joint_counts = np.array(joint, dtype=float)
+    counts, constant = columns @ joint_counts.T, joint_counts.sum(axis=1)
+    low, high = np.zeros(len(columns)), np.ones(len(columns))
+    for _ in range(_HALVINGS):
+        middle = (low + high)[:, None] / 2
+        keeps = criterion.excess(middle * counts + (1 - middle) * constant) <= 0
+        low, high = np.where(keeps, middle[:, 0], low), np.where(keeps, high, middle[:, 0])
+    return np.asarray(low[:, None] * columns + (1 - low[:, None]))

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Secret randomised response, private for S always  [Robust Definition 4, Lemma 2, Theorem 4]."""
+
+from fractions import Fraction
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.mechanisms.base import MAX_ANSWERS
+from frankly_protocol.problems import Problem
+
+from frankly_server.design.notions.ball_bounds import Bounds
+
+BITS = 48
+
+
+def secret_rr(
+    secrets: int, values: int, level: tuple[int, int], bits: int = BITS
+) -> DenseMechanism:
+    """Return secret randomised response over answers (s, u), row-major, in whole numbers.
+
+    With E = p/q, the truth (s, u) sends itself with weight E, (s, u') with 1/E, and every answer
+    with another s with 1 [(58)]. The last two weights are rounded up and the truth takes the
+    remainder, so no ratio between different secrets exceeds p/q. This is E-RLDP over all
+    distributions, the claim rldp with `no_bounds`.
+
+    Parameters
+    ----------
+    secrets : 2 or more.
+    values : 1 or more; secrets · values ≤ 256.
+    level : (p, q), p/q ≥ 1.
+
+    Raises InvalidInput(prior_shape) for other sizes, weights_invalid if the bits are too few.
+    """
+    if secrets < 2 or values < 1 or secrets * values > MAX_ANSWERS:
+        message = (
+            f"secret-rr needs two or more secrets and at most {MAX_ANSWERS} answers (s, u) in all"
+        )
+        raise InvalidInput(Problem.PRIOR_SHAPE, message, "prior.joint")
+    E, denominator, outside_values = Fraction(*level), 1 << bits, (secrets - 1) * values
+    other_secret = _up(denominator / (E + (values - 1) / E + outside_values))
+    # Rounding up both off-weights lowers the truth's weight, the numerator of the largest ratio.
+    same_secret = _up(other_secret / E)
+    on = denominator - (values - 1) * same_secret - outside_values * other_secret
+    pairs = [(s, u) for s in range(secrets) for u in range(values)]
+
+    def weight(truth: tuple[int, int], sent: tuple[int, int]) -> int:
+        if truth == sent:
+            return on
+        return same_secret if truth[0] == sent[0] else other_secret
+
+    return DenseMechanism(bits, tuple(tuple(weight(x, y) for y in pairs) for x in pairs))
+
+
+def no_bounds(secrets: int, values: int) -> Bounds:
+    """Return L = 0 for every answer: no distribution is excluded."""
+    return (((0, 1),) * values,) * secrets
+
+
+def _up(value: Fraction) -> int:
+    return -(-value.numerator // value.denominator)

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rényi balls around a point estimate, and their distributions of U given a secret.
+
+The ball is F = {P : D_α(P̂‖P) ≤ B}. Its projection onto the distributions of U given S = s is the
+ball of radius B_s around P̂(·|s) (Theorem 1). In that ball a set of values of estimated probability
+ρ has at least the probability `least(ρ)`  [Robust §3-4; DESIGN §9.6-9.9].
+
+The floats of this module are for display and for utility. `bounds` makes the exact bounds that
+enter a privacy claim.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frankly_server.design.notions.quantile import chi_square_quantile
+from frankly_server.design.notions.read_ball import (
+    Counts,
+    read_beta,
+    read_counts,
+    read_order,
+    read_size,
+)
+from frankly_server.lazy import optimize
+
+# Every secret with at most 20 values is exact; 2^20 sums take 8 MB.
+MAX_SUBSETS = 2**20
+# e^−690 is near the smallest positive double.
+_TINY = -690.0
+_BISECTIONS = 64
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Ball:
+    """F = {P : D_α(P̂‖P) ≤ B} with P̂ = counts / Σcounts; built by `confidence_ball`.
+
+    counts : N[s][u], secrets × values.
+    order : α in [0.01, 100].
+    threshold : c ≥ 0, the largest power divergence 2/(α(α−1))·(Σ P̂^α P^(1−α) − 1) in the ball (χ²
+        for α = 2, 2·KL for α = 1), exact.
+    """
+
+    counts: Counts
+    order: Fraction
+    threshold: Fraction
+
+    @property
+    def moment(self) -> Fraction:
+        """A = e^((α−1)B) = 1 + α(α−1)c/2.
+
+        For α < 1 it may be ≤ 0: then B is infinite and F holds every distribution.
+        """
+        return 1 + self.order * (self.order - 1) * self.threshold / 2
+
+    @property
+    def radius(self) -> float:
+        """B in nats; math.inf if every distribution is in the ball."""
+        if self.order == 1:
+            return float(self.threshold / 2)
+        return math.log(self.moment) / float(self.order - 1) if self.moment > 0 else math.inf
+
+    def conditional_radius(self, s: int, share: float = 1.0) -> float:
+        """Return B_s in nats  [Theorem 1, as in DESIGN §9.7]; math.inf if nothing is known of s.
+
+        share : in [0, 1], the part of the ball's radius that is spent on this secret. Distributions
+            for two secrets s ≠ t occur together in the ball exactly if each is in its ball for
+            shares that sum to 1 (docs/maths/robust.md).
+        """
+        mass = sum(self.counts[s]) / sum(map(sum, self.counts))
+        if not mass or self.radius == math.inf:
+            return math.inf
+        if self.order == 1:
+            return share * self.radius / mass
+        alpha = float(self.order)
+        argument = share * math.expm1((alpha - 1) * self.radius / alpha) / mass
+        return alpha / (alpha - 1) * math.log1p(argument) if argument > -1 else math.inf
+
+    def conditional(self, s: int) -> Vector:
+        """Return P̂(·|s), shape (values,); all zero if the secret has no counts."""
+        mass = max(1, sum(self.counts[s]))
+        return np.array([n / mass for n in self.counts[s]])
+
+    def least(self, s: int) -> Vector:
+        """Return L(u|s) = min R_u over the projection, for every u  [Props 1 (29), 2 (33)]."""
+        return least(self.conditional(s), self.conditional_radius(s), float(self.order))
+
+    def greatest(self, s: int) -> Vector:
+        """Return max R_u over the projection, for every u; all 1 if nothing is known.
+
+        It is 1 minus the least probability of the other values together.
+        """
+        return 1 - least(1 - self.conditional(s), self.conditional_radius(s), float(self.order))
+
+    def spread(self, s: int) -> float:
+        """Return rad_s = max ‖R − P̂(·|s)‖₁ over the projection, in [0, 2].
+
+        Exact if the sets of values have at most 2^20 different probabilities, which holds for up to
+        20 values. Otherwise the maximum over all probabilities in [0, 1], an upper bound (√(e^B_s −
+        1) at most for α = 2)  [Proposition 1 (30); DESIGN §9.8-9.9].
+        """
+        radius, p, order = self.conditional_radius(s), self.conditional(s), float(self.order)
+        if len(p) == 1:
+            return 0.0
+        if radius == math.inf:
+            return 2.0
+
+        def gain(sums: Vector) -> Vector:
+            # The probability that a set of mass σ loses is gained by its complement.
+            return sums - least(sums, radius, order)
+
+        # D is jointly quasi-convex, so the gain is concave in σ: the best σ of a set is a neighbour
+        # of the unrestricted maximiser.
+        peak = float(
+            optimize.minimize_scalar(
+                lambda v: -float(gain(np.array([v]))[0]),
+                bounds=(float(p[p > 0].min()), 1 - float(p.min())),
+                method="bounded",
+                options={"xatol": 1e-13},
+            ).x
+        )
+        sums = subset_sums(self.counts[s])
+        if sums is None:
+            return min(2.0, 2 * float(gain(np.array([peak]))[0]) * (1 + 1e-9))  # rounding: up
+        i = int(np.searchsorted(sums, peak))
+        return 2 * float(np.max(gain(sums[max(0, i - 2) : i + 2])))
+
+
+def confidence_ball(joint: Sequence[Sequence[int]], order: object, n: object, beta: object) -> Ball:
+    """Return the ball that holds the true distribution with probability → 1 − β as n grows.
+
+    The power-divergence statistic 2n/(α(α−1))·(Σ P̂^α P^(1−α) − 1) tends to χ² with a−1 degrees of
+    freedom for every α: Pearson's statistic at α = 2, the likelihood ratio at α = 1. The coverage 1
+    − β is asymptotic: at a = 240 it was 0.92 for a nominal 0.95 (DESIGN §9.6).
+
+    Parameters
+    ----------
+    joint : counts N[s][u], two or more secrets, at most 256 cells.
+    order : α in [0.01, 100], at most six decimals.
+    n : number of people counted, 1 or more.
+    beta : a plain decimal string strictly between 0 and 1.
+
+    Raises InvalidInput naming prior.joint, robust.order, robust.n or robust.beta.
+    """
+    counts, alpha, size, risk = read_counts(joint), read_order(order), read_size(n), read_beta(beta)
+    cells = len(counts) * len(counts[0])
+    return Ball(counts, alpha, chi_square_quantile(cells - 1, risk) / size)
+
+
+def least(p: Vector, radius: float, order: float) -> Vector:
+    """Return p·ξ₋(p), the least probability in the ball of a set of estimated probability p.
+
+    The other values keep their proportions, so this is the ball of the two-valued distribution (p,
+    1−p)  [Lemma 1, (27), (31)].
+    """
+    if radius == math.inf:
+        return np.zeros_like(p)
+    if radius <= 0:
+        return p
+    if order == 2:
+        C = math.exp(radius)
+        h = C - 1 + 2 * p
+        # The smaller root as p²/C over the larger one: h − √(…) would cancel for a small radius.
+        root: Vector = np.sqrt(np.maximum(h**2 - 4 * C * p**2, 0))
+        return 2 * p**2 / (h + root)
+    if order == 0.5:
+        # For α = ½ the divergence depends on the angle between the square roots, so the bound is
+        # explicit.
+        gap = math.exp(-radius)
+        angle: Vector = np.maximum(np.sqrt(p * gap) - np.sqrt(np.maximum(1 - p, 0) * (1 - gap)), 0)
+        return angle**2
+    return _bracketed(p, radius, order)
+
+
+def divergence(p: Vector, r: Vector, order: float) -> Vector:
+    """Return D_α of (p, 1−p) from (r, 1−r)  [(21)]; r in (0, 1)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = [(np.log(p), np.log(r)), (np.log1p(-p), np.log1p(-r))]
+        if order == 1:
+            return sum(
+                (np.where(np.isfinite(u), np.exp(u) * (u - v), 0) for u, v in terms),
+                np.zeros_like(p),
+            )
+        first, second = (
+            np.where(np.isfinite(u), order * u + (1 - order) * v, -np.inf) for u, v in terms
+        )
+    return np.logaddexp(first, second) / (order - 1)
+
+
+def subset_sums(counts: Sequence[int]) -> Vector | None:
+    """Return the probabilities of all proper non-empty sets of values; None beyond 2^20 of them."""
+    sums = np.zeros(1, dtype=np.int64)
+    for n in counts:
+        # Both halves are sorted already, which a stable sort merges in linear time.
+        sums = np.sort(np.concatenate([sums, sums + n]), kind="stable")
+        sums = sums[np.append(True, sums[1:] > sums[:-1])]
+        if len(sums) > MAX_SUBSETS:
+            return None
+    total = sum(counts)
+    # The sum of all counted values is kept if some value has no counts: its complement is not
+    # empty.
+    inner = sums[(sums > 0) & (sums < total + (min(counts) == 0))]
+    return inner / total
+
+
+def _bracketed(p: Vector, radius: float, order: float) -> Vector:
+    """Bisect log r: D grows as r falls from p to 0, to infinity for α ≥ 1."""
+    # The logarithm gives probabilities near 0 the same relative precision as others.
+    low, high = np.full_like(p, _TINY), np.log(np.maximum(p, math.exp(_TINY)))
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        outside = divergence(p, np.exp(middle), order) > radius
+        low, high = np.where(outside, middle, low), np.where(outside, high, middle)
+    return np.where((p > 0) & (low > _TINY), np.exp(low), 0.0)

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cones of privacy notions: integer rows r with r·q ≥ 0 on a report's column q ≥ 0 (DESIGN §2).
+
+Every notion is a list of pairs of averages (A, B) with A·q ≤ (p/q')·B·q, multiplied out to
+integers. Orientation: a column q holds Q(y|x) for one report y over all answers x (Funnel writes it
+as a row of Q_{y|x}).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from math import comb, gcd, lcm
+
+from frankly_protocol.audit import Claim, require_private
+from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.problems import Problem
+
+from frankly_server.design.notions.vertices import MAX_CANDIDATES, Ray, extreme_rays
+
+Level = tuple[int, int]
+Row = list[int]
+
+# As many as a document may have reports.
+MAX_RAYS = 4096
+# Cones of at most so many candidate rays are listed; others generate columns (docs/maths/cones.md,
+# Listing or not).
+_LISTED_CANDIDATES = 20_000
+# ldp and rldp have about a² rows: beyond 20 answers their rays are not enumerated.
+_MAX_LISTED_ROWS = 400
+# Cones of so few dimensions are listed even if the bound of their candidates is large.
+_SMALL_ANSWERS, _SMALL_ROWS = 6, 60
+
+
+@dataclass(frozen=True, slots=True)
+class Cone:
+    """Cone of the columns that every claim allows, over `answers` answers."""
+
+    claims: tuple[Claim, ...]
+    answers: int
+
+    def rows(self) -> list[Row]:
+        """Return the rows of the cone beside q ≥ 0; for ldp and rldp there are about answers²."""
+        return [row for claim in self.claims for row in rows_of(claim, self.answers)]
+
+    def admits_identity(self) -> bool:
+        """Return True if the exact verifier accepts the identity: every answer sent unchanged."""
+        # 16 = 2^4, the row sum of a table with 4 bits; the identity is private or not at any number
+        # of bits.
+        weights = tuple(
+            tuple(16 if x == y else 0 for y in range(self.answers)) for x in range(self.answers)
+        )
+        try:
+            require_private(DenseMechanism(4, weights), *self.claims)
+        except DocumentRejected:
+            return False
+        return True
+
+    def rays(self) -> list[Ray]:
+        """Return all extreme rays as whole-number columns, exactly inside the cone.
+
+        Raises InvalidInput(optimiser_limit) if there would be too many.
+        """
+        if not self.is_small() and self._candidates() > MAX_CANDIDATES:
+            raise _too_large()
+        if self._answer_ldp_only():
+            return answer_rays(_level(self.claims[0]), self.answers)
+        rays = extreme_rays(self.rows(), self.answers)
+        if len(rays) > MAX_RAYS:
+            raise _too_large()
+        return rays
+
+    def is_small(self) -> bool:
+        """Return True if all rays can be listed in well under a second."""
+        if self.answers <= _SMALL_ANSWERS and len(self.rows()) <= _SMALL_ROWS:
+            return True  # for few dimensions the bound below is far too large
+        return self._candidates() <= _LISTED_CANDIDATES
+
+    def _answer_ldp_only(self) -> bool:
+        return len(self.claims) == 1 and self.claims[0].notion == "ldp"
+
+    def _candidates(self) -> int:
+        """Return an upper bound of the number of rays; MAX_CANDIDATES + 1 for too many."""
+        a = self.answers
+        if self._answer_ldp_only():
+            rays = 2**a - 2
+            return rays if rays <= MAX_RAYS else MAX_CANDIDATES + 1
+        if len(self.claims) == 1 and self.claims[0].notion in ("lip", "secret-ldp"):
+            return _sparse_candidates(self.claims[0], a)
+        if (
+            any(claim.notion in ("ldp", "rldp") for claim in self.claims)
+            and a * a > _MAX_LISTED_ROWS
+        ):
+            return MAX_CANDIDATES + 1
+        return comb(len(self.rows()) + a, a - 1)
+
+
+def _sparse_candidates(claim: Claim, a: int) -> int:
+    c = len(claim.joint or ())
+    # A ray with k nonzero entries has k-1 tight rows; in lip each is the upper or lower side of a secret.
+    if claim.notion == "lip":
+        return sum(comb(a, k) * comb(c, k - 1) * 2 ** (k - 1) for k in range(1, min(a, c + 1) + 1))
+    # secret-ldp: k secrets at the largest or the smallest value, at least one at each
+    return sum(comb(a, k) * comb(c, k) * (2**k - 2) for k in range(2, min(a, c) + 1))
+
+
+def answer_rays(level: Level, answers: int) -> list[Ray]:
+    """Return the 2^a − 2 extreme rays of the ε-LDP cone: entries q and p, at least one of each.
+
+    Proof: docs/maths/cones.md, claim 2.
+    """
+    # Entries p and q need no common factor: smaller integers keep later products short.
+    common = gcd(*level)
+    p, q = level[0] // common, level[1] // common
+    return [
+        tuple(p if mask >> x & 1 else q for x in range(answers))
+        for mask in range(1, 2**answers - 1)
+    ]
+
+
+def rows_of(claim: Claim, answers: int) -> list[Row]:
+    """Return the rows of one notion, without those that every q ≥ 0 satisfies."""
+    rows = (
+        _answer_rows(_level(claim), answers)
+        if claim.notion == "ldp"
+        else _ROWS[claim.notion](claim)
+    )
+    return [row for row in rows if min(row) < 0]
+
+
+def _answer_rows(level: Level, answers: int) -> Iterator[Row]:
+    p, q = level
+    for x, x2 in product(range(answers), repeat=2):
+        if x != x2:
+            yield [p if i == x2 else -q if i == x else 0 for i in range(answers)]
+
+
+def _secret_rows(claim: Claim) -> Iterator[Row]:
+    """Yield P(y|s) ≤ E·P(y|t) for all s ≠ t  [Funnel Def 1, eq. 5]."""
+    joint = claim.joint or ()
+    masses = [sum(row) for row in joint]
+    for s, t in product(range(len(joint)), repeat=2):
+        if s != t:
+            yield _inequality(_level(claim), joint[s], masses[s], joint[t], masses[t])
+
+
+def _average_rows(claim: Claim) -> Iterator[Row]:
+    """Yield P(y|s) ≤ E·P(y) and P(y) ≤ E·P(y|s) for all s  [Funnel Def 2, eq. 10]."""
+    yield from _around_average(claim.joint or (), claim.level, claim.level)
+
+
+def _two_sided_rows(claim: Claim) -> Iterator[Row]:
+    """Yield P(y|s) ≤ E·P(y) and P(y) ≤ E_low·P(y|s), each if its level is finite  [Lift Def 3]."""
+    yield from _around_average(claim.joint or (), claim.low_level, claim.level)
+
+
+def _side_channel_rows(claim: Claim) -> Iterator[Row]:
+    """Yield ε-LIP given x_J, for all sets J of attributes and all x_J  [Funnel Def 3, eq. 19]."""
+    joint, attributes = claim.joint or (), claim.attributes or ()
+    values = list(product(*map(range, attributes)))
+    subsets = [
+        J for size in range(len(attributes) + 1) for J in combinations(range(len(attributes)), size)
+    ]
+    yielded: set[tuple[int, ...]] = set()
+    # Different conditions often give the same row; each is yielded once, because enumeration costs
+    # grow steeply with rows.
+    for J in subsets:
+        for condition in product(*(range(attributes[j]) for j in J)):
+            matches = [all(x[j] == v for j, v in zip(J, condition, strict=True)) for x in values]
+            restricted = [
+                [n if match else 0 for n, match in zip(row, matches, strict=True)] for row in joint
+            ]
+            for row in _around_average(
+                [row for row in restricted if any(row)], claim.level, claim.level
+            ):
+                common = gcd(*row)
+                row_key = tuple(v // common for v in row) if common else tuple(row)
+                if row_key not in yielded:
+                    yielded.add(row_key)
+                    yield list(row_key)
+
+
+def _robust_rows(claim: Claim) -> Iterator[Row]:
+    """Yield A·q ≤ E·B·q for vertices A of D_s, B of D_s'  [Robust Def 3, Thm 2; DESIGN §9.11]."""
+    corners = [_corners(row) for row in claim.lower_bounds or ()]
+    size = len(corners[0])
+    answers = size * len(corners)
+    for s, t in product(range(len(corners)), repeat=2):
+        # The guarantee holds without the rows s = s' (docs/maths/errata.md, 11).
+        if s == t and not claim.diagonal:
+            continue
+        for (above, d), (below, e) in product(corners[s], corners[t]):
+            yield _inequality(
+                _level(claim),
+                _padded(above, s, size, answers),
+                d,
+                _padded(below, t, size, answers),
+                e,
+            )
+
+
+def _violation_rows(claim: Claim) -> Iterator[Row]:
+    """Yield P(s|y) ≤ α for the sensitive secret  [Thesis eq. 6.24]."""
+    joint = claim.joint or ()
+    p, q = _level(claim)
+    totals = [sum(column) for column in zip(*joint, strict=True)]
+    yield [p * n - q * v for n, v in zip(totals, joint[claim.sensitive or 0], strict=True)]
+
+
+_ROWS: dict[str, Callable[[Claim], Iterator[Row]]] = {
+    "secret-ldp": _secret_rows,
+    "lip": _average_rows,
+    "alip": _two_sided_rows,
+    "srlip": _side_channel_rows,
+    "rldp": _robust_rows,
+    "dpv": _violation_rows,
+}
+
+
+def _level(claim: Claim) -> Level:
+    if claim.level is None:
+        raise ValueError(f"{claim.notion} needs a level")
+    return claim.level
+
+
+def _inequality(
+    level: Level,
+    left: Sequence[int],
+    left_size: int,
+    right: Sequence[int],
+    right_size: int,
+) -> Row:
+    """Return the row of above/size·q ≤ (p/q')·below/other·q."""
+    p, q = level
+    return [p * b * left_size - q * a * right_size for a, b in zip(left, right, strict=True)]
+
+
+def _around_average(
+    joint: Sequence[Sequence[int]],
+    low: Level | None,
+    high: Level | None,
+) -> Iterator[Row]:
+    if not joint:
+        return
+    totals = [sum(column) for column in zip(*joint, strict=True)]
+    total = sum(totals)
+    for row in joint:
+        mass = sum(row)
+        if high is not None:
+            yield _inequality(high, row, mass, totals, total)
+        if low is not None:
+            yield _inequality(low, totals, total, row, mass)
+
+
+def _corners(bounds: Sequence[Level]) -> list[tuple[list[int], int]]:
+    """Return the vertices of {R ≥ L, ΣR = 1} as whole numbers over a common denominator."""
+    d = lcm(*(v for _, v in bounds))
+    # The vertices are L + (1 − ΣL)·e_u, one for each value u.
+    lower = [n * (d // v) for n, v in bounds]
+    free = d - sum(lower)
+    return [([v + free * (u == i) for i, v in enumerate(lower)], d) for u in range(len(bounds))]
+
+
+def _padded(values: Sequence[int], s: int, size: int, answers: int) -> Row:
+    return [0] * (s * size) + list(values) + [0] * (answers - (s + 1) * size)
+
+
+def _too_large() -> InvalidInput:
+    message = (
+        "the candidate columns are too many to list: use the method auto, or the mechanism grr "
+        "with the notion ldp"
+    )
+    return InvalidInput(Problem.OPTIMISER_LIMIT, message, "method")

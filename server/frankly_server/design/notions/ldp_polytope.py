@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Polytope D of the ε-LDP mechanisms with as many reports as answers  [Thesis ch. 5].
+
+D holds the m×m matrices A (row = truth) with rows summing to 1, entries ≥ 0 and a_ij ≤ E·a_kj in
+every column. All matrices are whole numbers with equal row sums; E = p/q. γ(A) are the nonzero
+columns; an entry is loose if it is neither E times its column's least entry nor 1/E times its
+largest.
+"""
+
+from collections.abc import Sequence
+from itertools import permutations
+
+from frankly_server import rational
+
+Level = tuple[int, int]
+Matrix = tuple[tuple[int, ...], ...]
+Rows = Sequence[Sequence[int]]
+
+
+def nonzero_columns(matrix: Rows) -> tuple[int, ...]:
+    """Return γ(A)."""
+    return tuple(j for j, column in enumerate(zip(*matrix, strict=True)) if any(column))
+
+
+def loose_entries(matrix: Rows, level: Level) -> tuple[tuple[int, int], ...]:
+    """Return λ(A), as (row, column)  [Thesis Def 5.5]."""
+    p, q = level
+    loose = []
+    for j, column in enumerate(zip(*matrix, strict=True)):
+        smallest, largest = min(column), max(column)
+        loose += [
+            (i, j) for i, a in enumerate(column) if a * q != p * smallest and a * p != q * largest
+        ]
+    return tuple(sorted(loose))
+
+
+def has_full_column_rank(matrix: Rows) -> bool:
+    """Return True if rank(A) = |γ(A)|, as for every extreme point  [Thesis Thm 5.2]."""
+    return rational.rank(matrix) == len(nonzero_columns(matrix))
+
+
+def is_inside(matrix: Rows, level: Level) -> bool:
+    """Return True if the matrix is a mechanism of this level, of any width  [Thesis (5.4)]."""
+    p, q = level
+    columns = list(zip(*matrix, strict=True))
+    sums = set(map(sum, matrix))
+    keeps_level = all(min(c) >= 0 and max(c) * q <= p * min(c) for c in columns)
+    return keeps_level and len(sums) == 1 and min(sums) > 0
+
+
+def is_extreme(matrix: Rows, level: Level) -> bool:
+    """Return True for an extreme point: the tight constraints have full rank  [Thesis Thm 5.1].
+
+    Exact and for any size: the rows' sums, a_ij = 0, and a_ij = E·a_kj, over the nonzero columns (a
+    zero column is determined). Only columns' own constraints and the row sums enter, so the rank is
+    that of a sparse system of m·|γ| unknowns. False outside D.
+    """
+    if not is_inside(matrix, level):
+        return False
+    p, q = level
+    columns = [column for column in zip(*matrix, strict=True) if any(column)]
+    m, k = len(matrix), len(columns)
+    tight = [[1 if x == i else 0 for _ in range(k) for x in range(m)] for i in range(m)]
+    for j, column in enumerate(columns):
+        for i, partner in permutations(range(m), 2):
+            if column[i] * q == p * column[partner]:
+                row = [0] * (m * k)
+                row[j * m + i], row[j * m + partner] = q, -p
+                tight.append(row)
+    return rational.rank(tight) == m * k

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Claims of a notion: its exact levels and priors, as the verifier checks them (DESIGN §2)."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import prod
+
+from frankly_protocol.audit import NOTIONS, Claim, level_for
+from frankly_protocol.canonical import MAX_INT
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.design.notions.prior import Prior
+
+CONES = tuple(notion for notion in NOTIONS if notion != "dp")
+"""Notions that are cones of one report's column; (ε, δ)-DP is not, because it couples reports."""
+
+LowerBounds = tuple[tuple[tuple[int, int], ...], ...]
+
+
+def require_notion(notion: object) -> str:
+    """Return the notion if it is known. Raises InvalidInput(unsupported), listing the notions."""
+    if not isinstance(notion, str) or notion not in NOTIONS:
+        raise InvalidInput(Problem.UNSUPPORTED, f"the notions are {', '.join(NOTIONS)}", "notion")
+    return notion
+
+
+def promise(notion: str, prior: Prior, epsilon: Fraction) -> Claim:
+    """Return the claim of a notion with one level in nats: ldp, secret-ldp or lip, under the prior.
+
+    Raises InvalidInput: unsupported, choice_unprotected, secret_empty.
+    """
+    require_notion(notion)
+    if notion == "ldp":
+        return answer_ldp(epsilon)
+    if notion not in ("secret-ldp", "lip"):
+        raise InvalidInput(
+            Problem.UNSUPPORTED,
+            f"{notion} needs more than one level and a prior",
+            "notion",
+        )
+    return Claim(notion, level_for(epsilon), protected(prior))
+
+
+def answer_ldp(epsilon: Fraction) -> Claim:
+    """Return ε-LDP of the answer; with a prior-based notion it caps the ceiling."""
+    return Claim("ldp", level_for(epsilon))
+
+
+def differential(epsilon: Fraction, delta: Fraction) -> Claim:
+    """Return (ε, δ)-DP of one answer over all sets of reports  [Thesis (6.13); DESIGN §9.4].
+
+    delta : in [0, 1); rounded down to 2^-48 if a document could not hold it.
+    """
+    # A document holds integers up to 2^53 only; a smaller δ is the stronger promise.
+    if delta.numerator > MAX_INT or delta.denominator > MAX_INT:
+        delta = Fraction(delta.numerator * 2**48 // delta.denominator, 2**48)
+    return Claim("dp", level_for(epsilon), delta=delta.as_integer_ratio())
+
+
+def two_sided(prior: Prior, low: Fraction | None, high: Fraction | None) -> Claim:
+    """Return (ε_l, ε_u)-ALIP: −ε_l ≤ ln P(y|s)/P(y) ≤ ε_u  [Lift Def 3].
+
+    low, high : nats; None for a side without a promise.
+
+    Raises InvalidInput if both are None.
+    """
+    if low is None and high is None:
+        raise InvalidInput(
+            Problem.EPS_OUT_OF_RANGE,
+            "two infinite levels promise nothing",
+            "epsilon_low",
+        )
+    joint = protected(prior)
+    return Claim(
+        "alip",
+        None if high is None else level_for(high),
+        joint,
+        None if low is None else level_for(low),
+    )
+
+
+def side_channels(prior: Prior, epsilon: Fraction, attributes: Sequence[int]) -> Claim:
+    """Return ε-SRLIP over attributes of these sizes, the last counted fastest  [Funnel Def 3]."""
+    require_attributes(attributes, prior.answers)
+    return Claim("srlip", level_for(epsilon), protected(prior), attributes=tuple(attributes))
+
+
+def robust(lower_bounds: LowerBounds, epsilon: Fraction, *, diagonal: bool) -> Claim:
+    """Return (ε, F)-RLDP over the polytopes D_s = {R ≥ L(·|s)}  [Robust Def 1, Thm 2]."""
+    return Claim("rldp", level_for(epsilon), lower_bounds=lower_bounds, diagonal=diagonal)
+
+
+def require_attributes(attributes: Sequence[int], answers: int) -> tuple[int, ...]:
+    """Return the sizes. Raises InvalidInput(field_type) unless their product is `answers`."""
+    if len(attributes) < 1 or min(attributes) < 2 or prod(attributes) != answers:
+        message = f"give each attribute's number of values, two or more; they multiply to {answers}"
+        raise InvalidInput(Problem.FIELD_TYPE, message, "attributes")
+    return tuple(attributes)
+
+
+def no_violation(prior: Prior, bound: Fraction, sensitive: int) -> Claim:
+    """Return P(sensitive | y) ≤ α for every report y  [Thesis eq. 6.24].
+
+    Raises InvalidInput if α does not exceed the share of the sensitive secret: that share is the
+    average of P(sensitive | y), so reports could reveal nothing.
+    """
+    joint = protected(prior)
+    if not 0 <= sensitive < prior.secrets:
+        raise InvalidInput(
+            Problem.FIELD_TYPE,
+            f"the secrets are counted from 0 to {prior.secrets - 1}",
+            "sensitive",
+        )
+    share = Fraction(prior.masses[sensitive], prior.total)
+    if not share < bound <= 1:
+        message = f"a degree of privacy violation lies above the sensitive share, {float(share):.6g}, and at most at 1"
+        raise InvalidInput(Problem.EPS_OUT_OF_RANGE, message, "dpv")
+    level = Fraction(bound.numerator * 2**48 // bound.denominator, 2**48)  # rounded down
+    return Claim("dpv", level.as_integer_ratio(), joint, sensitive=sensitive)
+
+
+def protected(prior: Prior, field: str = "prior.joint") -> tuple[tuple[int, ...], ...]:
+    """Return the prior's counts. Raises InvalidInput if some answer or secret has no mass."""
+    prior.require_protection(field)
+    return prior.joint
+
+
+def pairs(prior: Prior) -> Prior:
+    """Return the prior of answers (s, u), row-major, with the secret s: for rldp (DESIGN §7)."""
+    # P((s, u)) lies in row s, at the columns of s; the other secrets never send such an answer.
+    size = prior.answers
+    rows = [
+        tuple(n for t in range(prior.secrets) for n in (row if s == t else (0,) * size))
+        for s, row in enumerate(prior.joint)
+    ]
+    return Prior(tuple(rows))

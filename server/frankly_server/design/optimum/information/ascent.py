@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Local search for the column of largest worth.
+
+A convex function has its maximum over a polytope at a vertex, so the search walks over vertices.
+It proves no bound (docs/maths/generation.md, claim 3).
+"""
+
+import numpy as np
+
+from frankly_server.design.optimum.information.cone_base import ConeBase
+from frankly_server.design.optimum.information.gains import Gain
+from frankly_server.design.tables.linear import FloatArray
+
+# Gains below float rounding would let the search go round in circles between equal vertices.
+_NO_GAIN = 1e-13
+_STEPS = 50
+
+
+def climb(
+    base: ConeBase,
+    gain: Gain,
+    prices: FloatArray,
+    start: FloatArray,
+) -> tuple[FloatArray, float]:
+    """Maximise the linearised gain(t) − prices·t repeatedly; return (the last vertex, its worth).
+
+    The tangent lies below the convex gain, so no step lowers the worth.
+    """
+    t, value = start, -np.inf  # the start need not be a vertex, and may lie slightly outside
+    for _ in range(_STEPS):
+        vertex = base.vertex(gain.slope(t) - prices)
+        worth = worth_of(gain, prices, vertex)
+        if worth <= value + _NO_GAIN:
+            break
+        t, value = vertex, worth
+    return t, value
+
+
+def worth_of(gain: Gain, prices: FloatArray, t: FloatArray) -> float:
+    """Return gain(t) − prices·t for one column, shape (a,)."""
+    return float(gain.values(t[None])[0] - prices @ t)

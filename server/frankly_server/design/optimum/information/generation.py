@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Column generation: the optimum of a sum over reports without listing rays (DESIGN §2).
+
+(1) start with good columns (2) the master programme finds the best mechanism made of them, and
+prices of the answers (3) pricing finds columns worth more than they cost, first by local search (4)
+then by branch and bound, which at the end proves that none is left. Prices λ and a bound τ of the
+worth of every column prove value ≤ Σλ + τ (docs/maths/generation.md, claim 2).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from frankly_server.design.optimum.information.cone_base import ConeBase
+from frankly_server.design.optimum.information.gains import Guessing, Information
+from frankly_server.design.optimum.information.pricing import ColumnPricer
+from frankly_server.design.tables.limits import Limits
+from frankly_server.design.tables.linear import FloatArray, MasterProgramme
+
+# Columns this close are one: two would make the master programme ill-conditioned.
+_SAME_COLUMN = 1e-9
+# Local search keeps columns worth this share of the proof's tolerance.
+_SEARCH_SHARE = 0.1
+# The gap is relative to the value, but a value near zero must not ask for a gap below float noise.
+_LEAST_VALUE = 1e-3
+_DIRECTIONS = 24
+_FIRST_PENALTY, _PENALTY_FACTOR = 5.0, 4.0
+"""First bound of an answer's price: ± 5 nats times its mass, which optimal prices rarely exceed."""
+# Penalties are raised to this multiple of the largest gain: below that gain the master programme
+# would be unbounded (docs/maths/generation.md, claim 7).
+_MARGIN = 1.25
+_MISSING_TOLERANCE = 1e-9
+_PROOF_INTERVAL = 10  # rounds between proofs while columns are coming in
+_CLIMBED_PROPOSALS = 4  # proposals from which local search starts
+# Weight of the best proof's prices in smoothed ones. Up to so many answers, branch and bound is
+# fast enough without smoothing or extra starts.
+_SMOOTHING, _SMALL_ANSWERS = 0.8, 32
+# A proof while columns are still coming in is cut short; the last one is not.
+_FEW_BOXES, _ALL_BOXES = 200, 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedMechanism:
+    """Best mechanism made of the generated columns.
+
+    columns : all generated columns, scaled to p·v = 1, shape (n, a).
+    theta : shape (n,), the expected share of each report.
+    value : the objective.
+    bound : upper bound over all mechanisms of the cone.
+    multipliers : λ, shape (a,), of the best proof: Σλ = bound and λ·v ≥ gain(v) for every column,
+        once pricing has proved any bound.
+    """
+
+    columns: FloatArray
+    theta: FloatArray
+    value: float
+    bound: float
+    multipliers: FloatArray
+
+
+class _ColumnPool:
+    """Set of the columns t found so far, and the master programme over them."""
+
+    def __init__(self, base: ConeBase, gain: Information | Guessing) -> None:
+        self._base, self._gain = base, gain
+        self.T = np.empty((0, base.answers))
+        # Penalties are proportional to mass; an answer without mass counts as the rarest.
+        self._weights = np.where(base.prior > 0, base.prior, np.min(base.prior[base.prior > 0]))
+        self._penalty = _FIRST_PENALTY
+        self._master = MasterProgramme(np.ones(base.answers), self._penalty * self._weights)
+        self.add(base.scale[None])  # the constant column lies in every cone: the master is feasible
+
+    def add(self, T: FloatArray) -> int:
+        """Add the columns that are new; return how many."""
+        candidates, known_count = np.vstack([self.T, T]), len(self.T)
+        # Equal columns have equal projections onto a line: few need a comparison entry by entry.
+        projection = candidates @ np.linspace(0.5, 1.0, self._base.answers)
+
+        def is_new(i: int) -> bool:
+            reach = self._base.answers * _SAME_COLUMN
+            close = candidates[:i][np.abs(projection[:i] - projection[i]) <= reach]
+            return not np.any(np.max(np.abs(close - candidates[i]), axis=1) <= _SAME_COLUMN)
+
+        added = candidates[[i for i in range(known_count, len(candidates)) if is_new(i)]]
+        if len(added):
+            self._cover_gain(float(np.max(self._gain.values(added))))
+            self._master.add(added / self._base.scale, -self._gain.values(added))
+            self.T = np.vstack([self.T, added])
+        return len(added)
+
+    def _cover_gain(self, gain: float) -> None:
+        """Raise penalties above this gain: below it, the master programme would be unbounded."""
+        if _MARGIN * gain > self._penalty:
+            self._penalty = _MARGIN * gain
+            self._master.penalise(np.maximum(self._master.penalty, self._penalty * self._weights))
+
+    def solve(self) -> "_MasterSolution":
+        """Return the best mechanism made of the columns, and prices."""
+        solution = self._master.solve()
+        value = float(solution.x @ self._gain.values(self.T))
+        return _MasterSolution(solution.x, -solution.dual, value, solution.missing)
+
+    def raise_penalties(self, missing: FloatArray | None = None) -> None:
+        """Raise the penalties of answers that miss mass; without an argument, forbid it."""
+        short = None if missing is None else np.abs(missing) > _MISSING_TOLERANCE
+        factor = np.inf if short is None else np.where(short, _PENALTY_FACTOR, 1.0)
+        self._master.penalise(self._master.penalty * factor)
+
+
+@dataclass(frozen=True, slots=True)
+class _MasterSolution:
+    theta: FloatArray
+    multipliers: FloatArray
+    value: float
+    missing: FloatArray
+
+    @property
+    def complete(self) -> bool:
+        return bool(np.max(np.abs(self.missing)) <= _MISSING_TOLERANCE)
+
+
+def generate(
+    base: ConeBase,
+    gain: Information | Guessing,
+    limits: Limits,
+    starts: FloatArray | None = None,
+    seed: int = 0,
+) -> GeneratedMechanism:
+    """Maximise Σ_y θ_y gain(v_y) over all mechanisms whose columns lie in the cone.
+
+    Parameters
+    ----------
+    starts : columns v that lie in the cone, shape (k, a), such as those of an explicit mechanism.
+
+    Returns
+    -------
+    GeneratedMechanism; `bound` − `value` is at most `limits.gap` × value unless time or memory ran
+    out. Raises InvalidInput(optimiser_limit) if the numbers are too extreme.
+    """
+    columns, pricer = _ColumnPool(base, gain), ColumnPricer(base, gain, seed)
+    _add_starts(columns, pricer, starts, limits)
+    solved = columns.solve()
+    proof, rounds = _Proof(gain.ceiling, np.maximum(solved.multipliers, 0)), 0
+    while not limits.out_of_time():
+        rounds += 1
+        # While mass is missing, the mixture is no mechanism, so it has no value to report.
+        value = solved.value if solved.complete else float("nan")
+        # `certified` compares the bound with the rounded mechanism: the proof aims at half of the gap.
+        tolerance = 0.5 * limits.gap * min(max(solved.value, _LEAST_VALUE), 1.0)
+        limits.progress("search", value, proof.bound)
+        added = (
+            _propose(columns, pricer, solved, _SEARCH_SHARE * tolerance, limits)
+            if pricer.guided
+            else 0
+        )
+        if not added and not pricer.direct:
+            added = _search(columns, pricer, solved, _SEARCH_SHARE * tolerance, limits)
+        stuck = not added
+        if (
+            pricer.direct
+            or (not added and solved.complete)
+            or (added and rounds % _PROOF_INTERVAL == 0)
+        ):
+            smooth = pricer.direct and base.answers > _SMALL_ANSWERS
+            prices = proof.near(solved.multipliers, base.prior) if smooth else solved.multipliers
+            priced = pricer.prove(
+                prices / base.scale,
+                tolerance,
+                limits,
+                _FEW_BOXES if added else _ALL_BOXES,
+            )
+            better = proof.improve(prices, max(0.0, priced.bound), base.prior)
+            added += columns.add(priced.columns)
+            # Smoothed prices may only find known columns: then the master's own prices come next.
+            stuck = not added and not (
+                smooth and len(priced.columns) and (better or proof.smoothing)
+            )
+            proof.smoothing = bool(added) or not len(priced.columns)
+            limits.progress("proof", value, proof.bound)
+        if stuck and solved.complete:
+            break
+        if stuck:
+            columns.raise_penalties(solved.missing)
+        solved = columns.solve()
+    columns.raise_penalties()
+    solved = columns.solve()
+    return GeneratedMechanism(
+        columns.T / base.scale,
+        solved.theta,
+        solved.value,
+        max(proof.bound, solved.value),
+        proof.multipliers,
+    )
+
+
+@dataclass
+class _Proof:
+    """Best bound so far and the prices λ that prove it, Σλ = bound.
+
+    centred : a proof has replaced the first guess.
+    smoothing : the next prices are smoothed.
+    """
+
+    bound: float
+    multipliers: FloatArray
+    centred: bool = False
+    smoothing: bool = True
+
+    def near(self, multipliers: FloatArray, prior: FloatArray) -> FloatArray:
+        """Return smoothed prices between the master's and the best proof's (Wentges, 1997).
+
+        The master's prices oscillate while columns are few. A column that pays at smoothed prices
+        pays at the master's too, or the bound improves (docs/maths/generation.md, claim 16).
+        """
+        if not self.centred or not self.smoothing:
+            return multipliers
+        lowered = self.multipliers - (self.bound - np.sum(multipliers)) * prior
+        return _SMOOTHING * lowered + (1 - _SMOOTHING) * multipliers
+
+    def improve(self, prices: FloatArray, worth: float, prior: FloatArray) -> bool:
+        """Record prices that prove every column worth ≤ `worth`; return True if they are better."""
+        total = float(np.sum(prices)) + worth
+        if total >= self.bound:
+            return False
+        self.bound, self.multipliers, self.centred = total, prices + worth * prior, True
+        return True
+
+
+def _propose(
+    columns: _ColumnPool,
+    pricer: ColumnPricer,
+    solved: _MasterSolution,
+    least: float,
+    limits: Limits,
+) -> int:
+    """Add columns from the cone's structure and climbs from the best; return their number."""
+    prices = solved.multipliers / pricer.base.scale
+    proposed = pricer.proposals(prices, least)
+    climbed = pricer.search(prices, proposed[:_CLIMBED_PROPOSALS], least, limits)
+    return columns.add(np.vstack([climbed, proposed]))
+
+
+def _search(
+    columns: _ColumnPool,
+    pricer: ColumnPricer,
+    solved: _MasterSolution,
+    least: float,
+    limits: Limits,
+) -> int:
+    """Add columns found by local search from those in use; return their number.
+
+    For many answers the search also starts between columns and in new directions. For few answers
+    branch and bound finds missing columns sooner.
+    """
+    base, prices = pricer.base, solved.multipliers / pricer.base.scale
+    used = columns.T[solved.theta > 1e-12]
+    if base.answers <= _SMALL_ANSWERS:
+        return columns.add(pricer.search(prices, used, least, limits))
+    count = min(base.answers, _DIRECTIONS)
+    starts = np.vstack(
+        [used, pricer.mixtures(columns.T, base.answers), pricer.directions(prices, count)]
+    )
+    return columns.add(pricer.search(prices, starts, least, limits))
+
+
+def _add_starts(
+    columns: _ColumnPool,
+    pricer: ColumnPricer,
+    starts: FloatArray | None,
+    limits: Limits,
+) -> None:
+    """Add given columns, the corner of each answer, and columns in spread directions."""
+    base = pricer.base
+    no_prices = np.zeros(base.answers)
+    if starts is not None:
+        columns.add(starts * base.scale)
+    corners = base.corners
+    if pricer.direct or pricer.guided:
+        columns.add(corners)
+        return
+    columns.add(pricer.search(no_prices, corners, -np.inf, limits))
+    columns.add(corners)
+    count = min(2 * base.answers, 2 * _DIRECTIONS)
+    columns.add(pricer.search(no_prices, pricer.directions(no_prices, count), -np.inf, limits))

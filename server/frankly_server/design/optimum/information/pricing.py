@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pricing: search for columns with a large gain(t) − κ·t over the base, and a bound of its maximum.
+
+Local search (`ascent`) finds columns. Then the method for the cone bounds all of them: patterns for
+LDP of the answer (`answer_pricing`), parts for RLDP (`robust_pricing`), else branch and bound
+(`branch`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from frankly_server.design.optimum.information import (
+    branch,
+    robust_pricing,
+    robust_pricing_proposals,
+)
+from frankly_server.design.optimum.information.answer_pricing import best_columns
+from frankly_server.design.optimum.information.ascent import climb
+from frankly_server.design.optimum.information.cone_base import ConeBase
+from frankly_server.design.optimum.information.gains import Guessing, Information
+from frankly_server.design.optimum.variance.spread import directions, fractions
+from frankly_server.design.tables.limits import Limits
+from frankly_server.design.tables.linear import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class PricedColumns:
+    """Columns worth more than a tolerance, shape (n, a), and a bound of the worth of any column."""
+
+    columns: FloatArray
+    bound: float
+
+
+class ColumnPricer:
+    """Pricing over one base with one gain, deterministic for a seed."""
+
+    def __init__(self, base: ConeBase, gain: Information | Guessing, seed: int) -> None:
+        self.base, self.gain = base, gain
+        # Directions and mixtures come from a quasi-random sequence; this is the next index in it.
+        self._sequence_index = seed
+        informative = isinstance(gain, Information)
+        self._robust = robust_pricing.of(base.cone, base.prior) if informative else None
+        guide = informative and self._robust is None
+        self._proposals = robust_pricing_proposals.of(base.cone, base.prior) if guide else None
+
+    @property
+    def direct(self) -> bool:
+        """True if `prove` searches the whole base for columns, so that local search adds none."""
+        return self._robust is not None
+
+    @property
+    def guided(self) -> bool:
+        """True if `proposals` can return columns."""
+        return self._proposals is not None
+
+    def proposals(self, prices: FloatArray, least: float) -> FloatArray:
+        """Return columns worth more than `least`, best first, if the structure shows any."""
+        if self._proposals is None:
+            return np.empty((0, self.base.answers))
+        return self._proposals.columns(prices * self.base.scale, least) * self.base.scale
+
+    def directions(self, prices: FloatArray, count: int) -> FloatArray:
+        """Return vertices in evenly spread directions away from high prices, shape (count, a)."""
+        a = self.base.answers
+        spread, avoid = (
+            directions(self._sequence_index, count, a),
+            fractions(self._sequence_index, count, 1),
+        )
+        self._sequence_index += count
+        return np.array(
+            [
+                self.base.vertex(c - 2 * share * prices)
+                for c, share in zip(spread, avoid, strict=True)
+            ]
+        )
+
+    def mixtures(self, T: FloatArray, count: int) -> FloatArray:
+        """Return midpoints of columns of T as starts for local search, shape (count, a)."""
+        pairs = (fractions(self._sequence_index, count, 2) * len(T)).astype(np.int64)
+        self._sequence_index += count
+        return np.asarray(0.5 * (T[pairs[:, 0]] + T[pairs[:, 1]]), dtype=np.float64)
+
+    def search(
+        self,
+        prices: FloatArray,
+        starts: FloatArray,
+        least: float,
+        limits: Limits,
+    ) -> FloatArray:
+        """Return columns worth more than `least`, by local search from each start, shape (n, a)."""
+        columns = []
+        for start in starts:
+            if limits.out_of_time():
+                break
+            t, worth = climb(self.base, self.gain, prices, start)
+            if worth > least:
+                columns.append(t)
+        return np.array(columns).reshape(-1, self.base.answers)
+
+    def prove(
+        self,
+        prices: FloatArray,
+        tolerance: float,
+        limits: Limits,
+        boxes: int,
+    ) -> PricedColumns:
+        """Bound the worth of every column, down to `tolerance`.
+
+        The search stops early at columns worth more, after `boxes` boxes, or at the limits.
+        """
+        if self._robust is not None:
+            columns, bound = self._robust.best_columns(prices * self.base.scale, tolerance, limits)
+            return PricedColumns(columns * self.base.scale, bound)
+        if isinstance(self.gain, Information) and self.base.ratio is not None:
+            columns, bound = best_columns(
+                self.base.prior, self.base.ratio, prices * self.base.scale
+            )
+            # The patterns of largest worth are returned even if none beats the tolerance.
+            better = (
+                self.gain.values(columns * self.base.scale) - (columns * self.base.scale) @ prices
+                > tolerance
+            )
+            return PricedColumns(columns[better] * self.base.scale, bound)
+        if isinstance(self.gain, Information):
+            return PricedColumns(
+                *branch.bound(self.base, self.gain, prices, tolerance, limits, boxes)
+            )
+        return self._prove_by_guess(prices, tolerance)
+
+    def _prove_by_guess(self, prices: FloatArray, tolerance: float) -> PricedColumns:
+        """Bound the guessing gain by one linear programme per answer, as the best guess."""
+        columns, bound = [], -np.inf
+        for x, weight in enumerate(self.base.prior / self.base.scale):
+            gain_x = np.where(np.arange(self.base.answers) == x, weight, 0.0)
+            support = self.base.support(gain_x - prices, self.base.low, self.base.high)
+            if support is not None:
+                bound = max(bound, support.bound)
+                if support.bound > tolerance:
+                    columns.append(self.base.vertex(gain_x - prices))
+        return PricedColumns(np.array(columns).reshape(-1, self.base.answers), float(bound))

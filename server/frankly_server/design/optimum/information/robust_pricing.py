@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pricing of columns for information under RLDP alone: one part of a column per secret (DESIGN §2).
+
+Scale a column so that the least W_s is 1, at the secret `last`, and let v be the least among the
+others. It is in the cone iff W_s ≥ v and U_s ≤ E for s ≠ last, W_last ≥ 1 and U_last ≤ E·v. So for
+fixed (last, v) the parts are independent, and the best columns have v at one of finitely many turns
+and every part at a corner. Their worth, A/z − ln z with A = Σ (p·q ln q − λ·q) and z = Σ p·q,
+couples the parts through z only, and for every slope β
+
+    worth ≤ −1 − β − ln(−Σ_s max_q (A_s + β z_s)).
+
+Secrets are decided one by one, the most frequent first; the undecided ones are bounded together.
+Proofs: docs/maths/generation.md, claims 14 and 15.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frankly_server.design.notions.cones import Cone
+from frankly_server.design.optimum.information.robust_pricing_blocks import Corners, list_corners
+from frankly_server.design.tables.limits import Limits
+from frankly_server.design.tables.linear import FloatArray
+
+IntArray = NDArray[np.int64]
+
+_SLOPES = 24  # more slopes give a better bound per node, at a proportional cost
+# Nodes expanded at once: enough for numpy to be fast, few enough to complete good columns early.
+_CHUNK = 1024
+_MAX_RETURNED = 200
+_UNDECIDED = -1
+# rounding: covers float errors of a few units in the last place over f ≥ 1e-4
+_SAFETY = 1e-10
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """Partial columns, decided for the first secrets in order; every array has length n.
+
+    chosen : the corners taken, shape (n, decided).
+    worth, mass : Σ A_s and Σ z_s of the decided secrets.
+    bound : upper bound of the worth of every completion, attained at the slope `slope`.
+    """
+
+    turn: IntArray
+    last: IntArray
+    chosen: IntArray
+    worth: FloatArray
+    mass: FloatArray
+    bound: FloatArray
+    slope: IntArray
+
+    @property
+    def parts(self) -> tuple[NDArray[Any], ...]:
+        return self.turn, self.last, self.chosen, self.worth, self.mass, self.bound, self.slope
+
+    @property
+    def decided(self) -> int:
+        return int(self.chosen.shape[1])
+
+    @property
+    def undecided(self) -> bool:
+        """True if some node has its first secret decided, but not yet which secret is the last."""
+        return self.decided > 0 and bool(np.any(self.last == _UNDECIDED))
+
+    def __len__(self) -> int:
+        return len(self.turn)
+
+    def __getitem__(self, which: IntArray | NDArray[np.bool_] | slice) -> "_Nodes":
+        return _Nodes(*(part[which] for part in self.parts))
+
+
+class RobustPricing:
+    """Search for the best columns at given prices, with a bound."""
+
+    def __init__(self, corners: list[Corners], prior: FloatArray, *, diagonal: bool) -> None:
+        """Take the prior p of the answers, shape (secrets · values,)."""
+        self.corners, self.prior = corners, prior
+        self.order = np.argsort(-prior.reshape(len(corners), -1).sum(axis=1), kind="stable")
+        # With one threshold for all secrets the roles are equal: any secret may count as the last.
+        self.first_lasts = [int(self.order[0])] if diagonal else [int(self.order[0]), _UNDECIDED]
+        least, most = (sum(c.reach[side] for c in corners) for side in (0, 1))
+        # The tangent at the scale z has slope β = −1 − ln z, and z lies between these masses.
+        self.slopes = -1 - np.linspace(np.log(most), np.log(least), _SLOPES)
+
+    def best_columns(
+        self,
+        multipliers: FloatArray,
+        tolerance: float,
+        limits: Limits,
+    ) -> tuple[FloatArray, float]:
+        """Return (columns v worth more than `tolerance`, shape (n, a); a bound of all).
+
+        multipliers : λ, shape (a,), the price of v_x. The bound is `tolerance` if no column is
+            worth more.
+        """
+        return _CornerSearch(self, multipliers, tolerance - _SAFETY).run(limits)
+
+    def promising(self, multipliers: FloatArray, least: float) -> FloatArray:
+        """Return columns v worth more than `least` from a short search, best first; (n, a)."""
+        return _CornerSearch(self, multipliers, least).quick_columns()
+
+
+def of(cone: Cone, prior: FloatArray) -> RobustPricing | None:
+    """Return the pricing of a cone that is RLDP alone and small enough; None for other cones."""
+    if len(cone.claims) != 1 or cone.claims[0].notion != "rldp":
+        return None
+    corners = list_corners(cone.claims[0], prior)
+    if corners is None:
+        return None
+    return RobustPricing(corners, prior, diagonal=cone.claims[0].diagonal)
+
+
+@dataclass(frozen=True, slots=True)
+class _Completions:
+    """Best corners of the undecided secrets: Σ A and Σ z, by turn, last and slope.
+
+    worth, mass : shape (turns, secrets + 1, slopes); the place −1 is for an undecided last.
+    likeliest : the undecided secret that is best as the last, shape (turns, slopes).
+    """
+
+    worth: FloatArray
+    mass: FloatArray
+    likeliest: IntArray
+
+
+class _CornerSearch:
+    """Branch and bound over the corners of each secret, for given prices."""
+
+    def __init__(self, pricing: RobustPricing, multipliers: FloatArray, tolerance: float) -> None:
+        self.pricing, self.corners, self.order = pricing, pricing.corners, pricing.order
+        self.slopes, self.tolerance, self.secrets = pricing.slopes, tolerance, len(pricing.corners)
+        prices = multipliers.reshape(self.secrets, -1)
+        self.worth = [
+            np.where(c.present, c.entropy - c.points @ price, -np.inf)
+            for c, price in zip(self.corners, prices, strict=True)
+        ]
+        best = [self._best(A, c.mass) for A, c in zip(self.worth, self.corners, strict=True)]
+        stacked = (np.stack(arrays, axis=2) for arrays in zip(*best, strict=True))
+        self.best, self.best_worth, self.best_mass = stacked
+        self._completions: dict[int, _Completions] = {}
+
+    def _best(self, worth: FloatArray, mass: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return (index, A, z) of the best corners, each of shape (2, turns, slopes)."""
+        best = np.stack([np.argmax(worth + beta * mass, axis=-1) for beta in self.slopes], axis=-1)
+        return (
+            best,
+            np.take_along_axis(worth, best, axis=-1),
+            np.take_along_axis(mass, best, axis=-1),
+        )
+
+    def run(self, limits: Limits) -> tuple[FloatArray, float]:
+        """Expand all columns by one secret, then depth first, chunks of largest bound first."""
+        columns, top = np.empty((0, len(self.pricing.prior))), self.tolerance
+        pending = [nodes for nodes in (self._roots(),) if len(nodes)]
+        while pending and not len(columns) and not limits.out_of_time():
+            nodes = pending.pop()
+            # Nodes are sorted by bound; a chunk at a time keeps the arrays of its children small.
+            if nodes.decided and len(nodes) > _CHUNK:
+                pending.append(nodes[_CHUNK:])
+                nodes = nodes[:_CHUNK]
+            children = self._children(nodes)
+            columns = self._columns(children)
+            if children.decided < self.secrets:
+                pending += [children] if len(children) else []
+            else:
+                top = max(top, float(np.max(children.bound, initial=top)))
+        worst = max([top, *(float(np.max(nodes.bound)) for nodes in pending)])
+        return columns, worst + _SAFETY
+
+    def quick_columns(self) -> FloatArray:
+        """Decide the first secret only, and complete the columns with the best corners."""
+        roots = self._roots()
+        if not len(roots):
+            return np.empty((0, len(self.pricing.prior)))
+        return self._columns(self._children(roots))
+
+    def _roots(self) -> _Nodes:
+        lasts = np.array(self.pricing.first_lasts)
+        turns = self.best.shape[1]
+        turn, last = np.repeat(np.arange(turns), len(lasts)), np.tile(lasts, turns)
+        zeros = np.zeros(len(turn))
+        return self._promising(turn, last, np.empty((len(turn), 0), dtype=np.int64), zeros, zeros)
+
+    def _children(self, nodes: _Nodes) -> _Nodes:
+        """Decide one more secret, or the last one; return open nodes, best bound first."""
+        expanded = []
+        for i in range(0, len(nodes), _CHUNK):
+            chunk = nodes[i : i + _CHUNK]
+            expanded.append(self._with_last(chunk) if chunk.undecided else self._with_corner(chunk))
+        fields = zip(*(nodes.parts for nodes in expanded), strict=True)
+        children = _Nodes(*(np.concatenate(arrays) for arrays in fields))
+        return children[np.argsort(-children.bound, kind="stable")]
+
+    def _with_corner(self, nodes: _Nodes) -> _Nodes:
+        s = int(self.order[nodes.decided])
+        role = (nodes.last == s).astype(np.int64)
+        corner_worth = self.worth[s][role, nodes.turn]
+        parent, corner = np.nonzero(corner_worth > -np.inf)
+        chosen = np.hstack([nodes.chosen[parent], corner[:, None]])
+        worth = nodes.worth[parent] + corner_worth[parent, corner]
+        mass = nodes.mass[parent] + self.corners[s].mass[role, nodes.turn][parent, corner]
+        return self._promising(nodes.turn[parent], nodes.last[parent], chosen, worth, mass)
+
+    def _with_last(self, nodes: _Nodes) -> _Nodes:
+        """Decide the last: one child for every secret except the first, if it is undecided."""
+        candidates = self.order[1:]
+        times = np.where(nodes.last == _UNDECIDED, len(candidates), 1)
+        parent = np.repeat(np.arange(len(nodes)), times)
+        place = np.arange(len(parent)) - np.repeat(np.cumsum(times) - times, times)
+        last = np.where(nodes.last[parent] == _UNDECIDED, candidates[place], nodes.last[parent])
+        n = nodes[parent]
+        return self._promising(n.turn, last, n.chosen, n.worth, n.mass)
+
+    def _promising(
+        self, turn: IntArray, last: IntArray, chosen: IntArray, worth: FloatArray, mass: FloatArray
+    ) -> _Nodes:
+        """Return the nodes of these choices whose bound exceeds the tolerance."""
+        completion = self._completion(chosen.shape[1])
+        D = (
+            worth[:, None]
+            + self.slopes * mass[:, None]
+            + (completion.worth + self.slopes * completion.mass)[turn, last]
+        )
+        # −D·e^β is largest where the bound −1 − β − ln(−D) is smallest.
+        promise = np.where(D < 0, -D * np.exp(self.slopes), 0.0)
+        slope = np.argmax(promise, axis=1)
+        index = np.arange(len(turn))
+        if chosen.shape[1] == self.secrets:
+            bound = worth / mass - np.log(mass)
+        else:
+            bound = np.minimum(self._between(D, index, slope), self._between(D, index, slope - 1))
+        nodes = _Nodes(turn, last, chosen, worth, mass, bound, slope)
+        return nodes[bound > self.tolerance]
+
+    def _between(self, D: FloatArray, index: IntArray, slope: IntArray) -> FloatArray:
+        """Return the best bound for β between two slopes: a secant bounds the convex D."""
+        low = np.clip(slope, 0, len(self.slopes) - 2)
+        beta, step = self.slopes[low], self.slopes[low + 1] - self.slopes[low]
+        start = D[index, low]
+        rise = (D[index, low + 1] - start) / step
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # −1 − β − ln(−D) is smallest where −D equals the secant's slope
+            best_beta = np.where(
+                rise > 0,
+                np.clip(-1 - (start - rise * beta) / rise, beta, beta + step),
+                beta,
+            )
+            D_best = start + rise * (best_beta - beta)
+            return np.where(D_best < 0, -1 - best_beta - np.log(-D_best), np.inf)
+
+    def _completion(self, decided: int) -> _Completions:
+        """Return the completions after so many decided secrets; computed once each."""
+        if decided not in self._completions:
+            undecided = self.order[decided:]
+            worth, mass = (self._totals(x, undecided) for x in (self.best_worth, self.best_mass))
+            likeliest = np.zeros_like(self.best[0, :, 0])
+            if self.secrets > 1:
+                # The first secret is not among them: it is the last only in roots of its own.
+                value = (worth + self.slopes * mass)[:, self.order[1:]]
+                likeliest = self.order[1:][np.argmax(value, axis=1)]
+            for x in (worth, mass):
+                x[:, _UNDECIDED] = np.take_along_axis(x, likeliest[:, None], axis=1)[:, 0]
+            self._completions[decided] = _Completions(worth, mass, likeliest)
+        return self._completions[decided]
+
+    def _totals(self, x: FloatArray, undecided: IntArray) -> FloatArray:
+        """Return sums over undecided secrets for every last, shape (turns, secrets + 1, slopes)."""
+        sums = np.repeat(x[0][:, undecided].sum(axis=1)[:, None], self.secrets + 1, axis=1)
+        sums[:, undecided] += x[1][:, undecided] - x[0][:, undecided]
+        return sums
+
+    def _columns(self, nodes: _Nodes) -> FloatArray:
+        """Return nodes completed by the best corners, above the tolerance; shape (n, a)."""
+        completion = self._completion(nodes.decided)
+        z = nodes.mass + completion.mass[nodes.turn, nodes.last, nodes.slope]
+        worth = (nodes.worth + completion.worth[nodes.turn, nodes.last, nodes.slope]) / z - np.log(
+            z
+        )
+        selected = np.flatnonzero(worth > self.tolerance)
+        selected = selected[np.argsort(-worth[selected], kind="stable")]
+        # One column per turn and last, the best of each.
+        _, first = np.unique(
+            nodes.turn[selected] * (self.secrets + 1) + nodes.last[selected],
+            return_index=True,
+        )
+        selected = selected[np.sort(first)[:_MAX_RETURNED]]
+        completed = [self._completed(nodes, int(i)) for i in selected]
+        q = np.array(completed).reshape(-1, len(self.pricing.prior))
+        return np.asarray(q / (q @ self.pricing.prior)[:, None], dtype=np.float64)
+
+    def _completed(self, nodes: _Nodes, i: int) -> FloatArray:
+        turn, last, slope = int(nodes.turn[i]), int(nodes.last[i]), int(nodes.slope[i])
+        if last == _UNDECIDED:
+            last = int(self._completion(nodes.decided).likeliest[turn, slope])
+        chosen = dict(zip(self.order.tolist(), nodes.chosen[i].tolist(), strict=False))
+        points = []
+        for s, c in enumerate(self.corners):
+            role = int(s == last)
+            points.append(c.points[role, turn, chosen.get(s, self.best[role, turn, s, slope])])
+        return np.concatenate(points)

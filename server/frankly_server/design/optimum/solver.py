@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Solvers for the optimum over a cone: listed rays for small cones, column generation for others.
+
+`programme` solves information and Hamming error over listed rays, `generation` without a list. The
+variance, the frontier and plausible truths run in `variance` in both cases (docs/maths/optimum.md).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from frankly_protocol.audit import require_private
+from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server import rational
+from frankly_server.design.families import grr
+from frankly_server.design.notions.cones import Cone
+from frankly_server.design.notions.prior import Prior
+from frankly_server.design.notions.truths import Truths
+from frankly_server.design.notions.vertices import Ray
+from frankly_server.design.optimum import programme
+from frankly_server.design.optimum.information.cone_base import ConeBase
+from frankly_server.design.optimum.information.gains import Guessing, Information
+from frankly_server.design.optimum.information.generation import generate
+from frankly_server.design.optimum.programme import Optimum
+from frankly_server.design.optimum.variance import column_base as variance_base
+from frankly_server.design.optimum.variance import criteria, minimax
+from frankly_server.design.optimum.variance.frontier import frontier, information_under_cap
+from frankly_server.design.optimum.variance.reports import thinned
+from frankly_server.design.tables.limits import Limits
+from frankly_server.design.tables.linear import FloatArray
+
+METHODS = ("auto", "vertices")
+REPAIR_LOSS = 0.01
+"""Largest fraction of the objective that a repair may cost to make every share estimable."""
+# Beyond these sizes, thinning with a(a + 1)/2 moments per report takes too long.
+_MAX_REPAIR_ANSWERS = 40
+_MAX_THINNED_REPORTS = 2000
+# A decoder prior is rounded to counts of this total; a document holds integers up to 2^53.
+_DECODER_TOTAL = 2**48
+CRITERIA = ("total", "worst")
+_GAINS: dict[str, type[Information] | type[Guessing]] = {
+    "information": Information,
+    "hamming": Guessing,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """Mechanism on the frontier.
+
+    information_bound : upper bound of the information at its variance.
+    variance_bound : lower bound of the variance at its information.
+    """
+
+    optimum: Optimum
+    information_bound: float
+    variance_bound: float
+
+
+@dataclass(frozen=True, slots=True)
+class SolverResult:
+    """Optimum; `exact` is True if its bound was checked on every ray of the cone one by one."""
+
+    optimum: Optimum
+    exact: bool
+
+
+def most_gain(
+    cone: Cone, prior: Prior, objective: str, limits: Limits, method: str, *, deficient: bool
+) -> SolverResult:
+    """Maximise information or P(right guess); see `programme.most_gain` and `generation.generate`.
+
+    deficient : accept a mechanism that does not identify every share. Otherwise it is repaired,
+        first by breaking ties, then for at most REPAIR_LOSS of the objective.
+
+    Raises InvalidInput: optimiser_limit, not_identifiable.
+    """
+    if method == "vertices" or (cone.is_small() and not limits.out_of_time()):
+        rays: Sequence[Ray] = cone.rays()
+        best, exact = programme.most_gain(rays, prior, objective), True
+    else:
+        base = ConeBase(cone, prior)
+        gain = _GAINS[objective](base)
+        generated = generate(base, gain, limits, _known_columns(cone, prior))
+        columns, theta = generated.columns, generated.theta
+        best = programme.generated(columns, theta, generated.bound, generated.multipliers)
+        exact = False
+        # A repair runs over the generated columns, since the rays are not listed.
+        rays = _repair_rays(columns)
+    return SolverResult(_identifying(rays, prior, best, objective, deficient=deficient), exact)
+
+
+def least_variance(
+    cone: Cone, prior: Prior, targets: FloatArray, criterion: str, limits: Limits, method: str
+) -> SolverResult:
+    """Minimise the total variance of the targets, or the worst one; see `variance.criteria`.
+
+    targets : W, shape (t, a).
+    criterion : total or worst.
+
+    Raises InvalidInput(optimiser_limit).
+    """
+    minimise = {"total": criteria.least_variance, "worst": criteria.least_worst_variance}[criterion]
+    solution = minimise(
+        _base(cone, prior, limits, method),
+        targets,
+        _known_columns(cone, prior),
+        limits,
+    )
+    optimum = _thinned_optimum(solution.columns, solution.theta, solution.bound)
+    return SolverResult(optimum, exact=solution.certificate.exact)
+
+
+def least_variance_over(
+    cone: Cone, truths: Truths, targets: FloatArray, limits: Limits, method: str
+) -> tuple[SolverResult, Prior]:
+    """Minimise the largest total variance over plausible truths; see `variance.minimax`.
+
+    Returns
+    -------
+    (the optimum, the prior of its decoder and of its column scale).
+
+    Raises InvalidInput(optimiser_limit).
+    """
+    priors: list[Prior] = []
+
+    def base_at(shares: FloatArray) -> variance_base.ColumnBase:
+        priors.append(_prior_of(shares))
+        return _base(cone, priors[-1], limits, method)
+
+    starts = _known_columns(cone, _prior_of(truths.points.mean(axis=0)))
+    solution = minimax.least_variance_over(base_at, targets, truths, starts, limits).optimum
+    # Thinning also keeps E[|d|²|x] for the scores d, so the variance stays the same at every truth.
+    A = (solution.columns.T * solution.theta) @ solution.columns
+    scores = solution.columns @ np.linalg.solve(A, targets.T)
+    squares = solution.columns * np.sum(scores**2, axis=1)[:, None]
+    optimum = _thinned_optimum(solution.columns, solution.theta, solution.bound, squares.T)
+    return SolverResult(optimum, exact=solution.certificate.exact), priors[-1]
+
+
+def _prior_of(shares: FloatArray) -> Prior:
+    """Return shares as counts; a positive share gets a positive count."""
+    return Prior.from_rows(
+        [[max(1, round(float(v) * _DECODER_TOTAL)) if v > 0 else 0 for v in shares]]
+    )
+
+
+def capped_information(
+    cone: Cone, prior: Prior, targets: FloatArray, cap: float, limits: Limits, method: str
+) -> SolverResult:
+    """Maximise the information with at most `cap` of total variance; see `variance.frontier`."""
+    starts = _known_columns(cone, prior)
+    point = information_under_cap(_base(cone, prior, limits, method), targets, cap, starts, limits)
+    optimum = _thinned_optimum(point.columns, point.theta, point.information_bound)
+    return SolverResult(optimum, exact=point.exact)
+
+
+def curve(
+    cone: Cone,
+    prior: Prior,
+    targets: FloatArray,
+    count: int,
+    limits: Limits,
+    method: str,
+) -> list[CurvePoint]:
+    """Return mechanisms from least variance to most information; see `variance.frontier`."""
+    points = frontier(
+        _base(cone, prior, limits, method),
+        targets,
+        count,
+        _known_columns(cone, prior),
+        limits,
+    )
+    return [
+        CurvePoint(
+            _thinned_optimum(p.columns, p.theta, p.information_bound),
+            p.information_bound,
+            p.variance_bound,
+        )
+        for p in points
+    ]
+
+
+def _known_columns(cone: Cone, prior: Prior) -> FloatArray | None:
+    """Return the columns of randomised response if it keeps every claim; shape (answers, answers).
+
+    A search that starts from them always has a complete mechanism that identifies every share.
+    ε-LDP implies every notion at level ε except the degree of privacy violation, so the verifier
+    decides.
+    """
+    both_levels = [level for claim in cone.claims for level in (claim.level, claim.low_level)]
+    levels = [level for level in both_levels if level is not None]
+    lowest = min(levels, key=lambda level: Fraction(*level))
+    # At level 1 randomised response is constant and identifies nothing.
+    if Fraction(*lowest) <= 1:
+        return None
+    mechanism = grr(cone.answers, lowest)
+    try:
+        require_private(mechanism, *cone.claims)
+    except DocumentRejected:
+        return None
+    columns = np.array(mechanism.weights, dtype=np.float64).T
+    return np.asarray(columns / (columns @ prior.probabilities())[:, None], dtype=np.float64)
+
+
+def _base(cone: Cone, prior: Prior, limits: Limits, method: str) -> variance_base.ColumnBase:
+    # Enumeration cannot be interrupted: once time is up, columns are generated instead.
+    if method == "vertices" or (cone.is_small() and not limits.out_of_time()):
+        return variance_base.Listed(programme.scaled(cone.rays(), prior), prior.probabilities())
+    return ConeBase(cone, prior)
+
+
+def _thinned_optimum(
+    columns: FloatArray,
+    theta: FloatArray,
+    bound: float,
+    extra: FloatArray | None = None,
+) -> Optimum:
+    """Return an optimum with fewer reports and the same moments, as whole-number columns.
+
+    extra : further features to preserve, shape (k, reports).
+    """
+    a = columns.shape[1]
+    if len(columns) > a and len(columns) <= _MAX_THINNED_REPORTS and a <= _MAX_REPAIR_ANSWERS:
+        features = np.array([columns[:, i] * columns[:, j] for i in range(a) for j in range(i + 1)])
+        features = features if extra is None else np.vstack([features, extra])
+        indices, theta = thinned(features, np.arange(len(columns)), theta)
+        columns = columns[indices]
+    return programme.generated(columns, theta, bound, np.zeros(a))
+
+
+def _identifying(
+    rays: Sequence[Ray],
+    prior: Prior,
+    best: Optimum,
+    objective: str,
+    *,
+    deficient: bool,
+) -> Optimum:
+    if rational.rank(best.rays) == prior.answers:
+        return best
+    for loss in (0.0,) if deficient else (0.0, REPAIR_LOSS):
+        better = programme.repaired(rays, prior, best, loss, objective) if rays else None
+        if better is not None:
+            return better
+    if not deficient:
+        message = f"the optimum of {objective} does not let every share be estimated"
+        message += ": use variance, or set accept_unidentifiable"
+        raise InvalidInput(Problem.NOT_IDENTIFIABLE, message, "objective")
+    return best
+
+
+def _repair_rays(columns: FloatArray) -> list[Ray]:
+    """Return generated columns as rays for a repair; empty if there are too many answers."""
+    return programme.integer_columns(columns) if columns.shape[1] <= _MAX_REPAIR_ANSWERS else []

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Base of a cone, {v ≥ 0 in the cone : p·v = 1}: interface and two simple bases."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from frankly_server.design.tables.linear import FloatArray
+
+
+class ColumnBase(Protocol):
+    """Columns v of a mechanism, scaled to p·v = 1: a polytope around the constant column.
+
+    answers : a.
+    prior : p, shape (a,), zeros allowed.
+    rows : shape (m, a), the cone is {v ≥ 0 : rows·v ≥ 0}; None if it needs further variables.
+    rays : all extreme points, shape (n, a), if they are known, else None.
+    ratio : E if the base is that of LDP of the answer at level ln E and nothing else, else None.
+    """
+
+    @property
+    def answers(self) -> int:
+        """Number of answers a."""
+        ...
+
+    @property
+    def prior(self) -> FloatArray:
+        """Prior p, shape (a,)."""
+        ...
+
+    @property
+    def rows(self) -> FloatArray | None:
+        """Rows of the cone, shape (m, a), or None."""
+        ...
+
+    @property
+    def rays(self) -> FloatArray | None:
+        """All extreme points, shape (n, a), or None."""
+        ...
+
+    @property
+    def ratio(self) -> float | None:
+        """Ratio E, or None."""
+        ...
+
+    def maximise(self, c: FloatArray) -> FloatArray:
+        """Return a vertex v of the base that maximises c·v; shape (a,) → (a,)."""
+        ...
+
+    def highest(self, c: FloatArray) -> float:
+        """Return an upper bound of c·v over the base, proven by duality or by listing."""
+        ...
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Base whose extreme points are all known."""
+
+    rays: FloatArray
+    prior: FloatArray
+    rows: FloatArray | None = None
+    ratio: float | None = None
+
+    @property
+    def answers(self) -> int:
+        """See `ColumnBase`."""
+        return len(self.prior)
+
+    def maximise(self, c: FloatArray) -> FloatArray:
+        """See `ColumnBase`."""
+        return np.asarray(self.rays[int(np.argmax(self.rays @ c))], dtype=np.float64)
+
+    def highest(self, c: FloatArray) -> float:
+        """See `ColumnBase`."""
+        return float(np.max(self.rays @ c))

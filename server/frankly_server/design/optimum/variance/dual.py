@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dual of the master programme, for targets that leave some directions open.
+
+There A may be singular at the optimum, and Z = A⁻¹Wᵀ cannot be eliminated. The dual avoids the
+inverse: maximise 2 tr(WZ) − Σν subject to |Zᵀv_j|² ≤ ν·v_j + cost_j, with Z and ν free. Its
+logarithmic barrier is self-concordant (second-order cones), so Newton's method follows the central
+path from Z = 0; the weights are x_j = κ/slack_j.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from frankly_server.design.tables.linear import FloatArray
+
+# Newton steps in all.
+_STEPS = 300
+# Relative duality gap to reach.
+_TOLERANCE = 1e-7
+# Relative duality gap that is accepted if rounding stops the progress.
+_STALLED_TOLERANCE = 2e-6
+# Reduction of κ per outer step.
+_SHRINK = 0.2
+# Newton decrement below which an iterate counts as central.
+_NEAR = 0.1
+
+
+@dataclass(frozen=True)
+class DualOptimum:
+    """Optimum of the dual programme.
+
+    x : weights, shape (n,); Σ x_j v_j = 1 up to rounding.
+    Z : shape (a, t).
+    nu : shape (a,).
+    """
+
+    x: FloatArray
+    Z: FloatArray
+    nu: FloatArray
+    converged: bool
+
+
+def maximise_dual(V: FloatArray, W: FloatArray, cost: FloatArray) -> DualOptimum:
+    """Maximise 2 tr(WZ) − Σν subject to |Zᵀv_j|² ≤ ν·v_j + cost_j for every column.
+
+    Parameters
+    ----------
+    V : shape (n, a), v ≥ 0 and not 0.
+    W : shape (t, a).
+    cost : shape (n,).
+    """
+    a, t = V.shape[1], len(W)
+    size = max(float(np.sum(W**2)), float(np.abs(cost).max()))
+    # Z = 0 with a large ν is strictly feasible for any costs.
+    Z = np.zeros((a, t))
+    nu = np.full(a, (size + float(np.abs(cost).max())) / float(V.sum(axis=1).min()))
+    kappa = size
+    slack = V @ nu + cost
+    best = DualOptimum(kappa / slack, Z, nu, converged=False)
+    for _ in range(_STEPS):
+        x = kappa / slack
+        try:
+            dZ, d_nu, decrement = _newton(V, W, Z, x, slack)
+        except np.linalg.LinAlgError:
+            break
+        Z, nu, slack = _line_search(V, W, cost, kappa, (Z, nu, slack), (dZ, d_nu), decrement)
+        decrement /= kappa
+        if decrement < _NEAR:
+            value = abs(2 * float(np.sum(W.T * Z)) - float(nu.sum())) + 1e-3 * size
+            # On the central path the duality gap is κ per constraint.
+            gap = kappa * len(V) / value
+            best = DualOptimum(kappa / slack, Z, nu, gap <= _STALLED_TOLERANCE)
+            if gap <= _TOLERANCE:
+                break
+            kappa = max(_SHRINK * kappa, 0.9 * _TOLERANCE * value / len(V))
+    return best
+
+
+def _newton(
+    V: FloatArray, W: FloatArray, Z: FloatArray, x: FloatArray, slack: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return the Newton step (dZ, dν) of the objective with its barrier, and the slope along it."""
+    n, a = V.shape
+    t = len(W)
+    # Gradients of the slacks with respect to ν and Z.
+    slopes = np.hstack([V, -2 * (V[:, :, None] * (V @ Z)[:, None, :]).reshape(n, a * t)])
+    A = (V.T * x) @ V
+    M = (slopes.T * (x / slack)) @ slopes
+    M[a:, a:] += 2 * np.kron(A, np.eye(t))
+    gradient = np.concatenate([-np.ones(a), 2 * W.T.ravel()]) + slopes.T @ x
+    # The unknowns ν and Z have different units: unit diagonals improve the condition of M.
+    scale = 1 / np.sqrt(np.diag(M))
+    step = scale * np.linalg.solve(M * scale[:, None] * scale, scale * gradient)
+    return step[a:].reshape(a, t), step[:a], float(gradient @ step)
+
+
+def _line_search(
+    V: FloatArray,
+    W: FloatArray,
+    cost: FloatArray,
+    kappa: float,
+    at: tuple[FloatArray, FloatArray, FloatArray],
+    step: tuple[FloatArray, FloatArray],
+    rise: float,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return (Z, ν, slack) after the longest step that stays feasible and goes uphill."""
+    Z, nu, slack = at
+    before = 2 * float(np.sum(W.T * Z)) - float(nu.sum()) + kappa * float(np.sum(np.log(slack)))
+    length = 1.0
+    while length > 1e-10:
+        Z_next, nu_next = Z + length * step[0], nu + length * step[1]
+        slack_next = V @ nu_next + cost - np.sum((V @ Z_next) ** 2, axis=1)
+        if slack_next.min() > 0:
+            after = (
+                2 * float(np.sum(W.T * Z_next))
+                - float(nu_next.sum())
+                + kappa * float(np.sum(np.log(slack_next)))
+            )
+            if after >= before + 0.1 * length * rise - 1e-12 * abs(before):
+                return Z_next, nu_next, slack_next
+        length /= 2
+    return at

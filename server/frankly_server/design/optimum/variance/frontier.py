@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frontier of information against variance, with bounds on both.
+
+For a price μ of the variance, maximise I − μ·variance; a certificate proves I − μ·variance ≤ B(μ)
+for every mechanism. Hence under a cap I ≤ min over the tried μ of B(μ) + μ·cap, and at information
+I the variance is ≥ max of (I − B(μ))/μ. Between two optima every mixture is a mechanism as well:
+its information is linear, its variance convex. The next μ is the slope between the neighbours of
+the target, until mixture and bound meet.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.design.optimum.variance import symmetric
+from frankly_server.design.optimum.variance.column_base import ColumnBase
+from frankly_server.design.optimum.variance.criteria import variances
+from frankly_server.design.optimum.variance.generation import (
+    VarianceMaster,
+    VarianceOptimum,
+    generate,
+    moments,
+)
+from frankly_server.design.optimum.variance.objective import Objective
+from frankly_server.design.optimum.variance.pricing import pricer_for
+from frankly_server.design.optimum.variance.reports import balanced
+from frankly_server.design.tables.limits import Limits
+from frankly_server.design.tables.linear import FloatArray
+
+# At the ends one quantity is worth a million times the other, so the other only breaks ties.
+_LOW_PRICE = 1e-6
+_HIGH_PRICE = 1e6
+_REFINEMENTS = 40
+
+
+@dataclass(frozen=True)
+class FrontierMechanism:
+    """A mechanism on the frontier, report j being θ_j times column j.
+
+    information : nats.
+    variance : total of the targets at n = 1 and truth p.
+    information_bound : no mechanism with at most this variance has more information.
+    variance_bound : no mechanism with at least this information has less variance.
+    exact : as in `VarianceCertificate`.
+    """
+
+    columns: FloatArray
+    theta: FloatArray
+    information: float
+    variance: float
+    information_bound: float
+    variance_bound: float
+    exact: bool
+
+
+@dataclass(frozen=True)
+class _PricedOptimum:
+    """Optimum at price μ: no mechanism has I − μ·variance above `bound`."""
+
+    price: float
+    columns: FloatArray
+    theta: FloatArray
+    information: float
+    variance: float
+    bound: float
+    exact: bool
+
+
+def information_under_cap(
+    base: ColumnBase,
+    W: FloatArray,
+    cap: float,
+    starts: FloatArray | None = None,
+    limits: Limits | None = None,
+) -> FrontierMechanism:
+    """Maximise I(X; Y) over the mechanisms whose total variance of W·p is at most `cap`.
+
+    Returns
+    -------
+    FrontierMechanism with variance ≤ cap; `information_bound` is for the cap. The variance is below the
+        cap if even the most informative mechanism stays below.
+
+    Raises
+    ------
+    InvalidInput(unsupported) if the least variance is above the cap.
+    """
+    curve = _Curve(base, W, starts, limits or Limits())
+    curve.ends()
+    if curve.points[0].variance > cap:
+        least = f"the least variance is {curve.points[0].variance:.6g}"
+        raise InvalidInput(Problem.UNSUPPORTED, f"{least}: raise the cap", "variance_cap")
+    return curve.at_variance(cap)
+
+
+def frontier(
+    base: ColumnBase,
+    W: FloatArray,
+    points: int,
+    starts: FloatArray | None = None,
+    limits: Limits | None = None,
+) -> list[FrontierMechanism]:
+    """Return mechanisms from least variance to most information, evenly spaced in information.
+
+    Parameters
+    ----------
+    points : number of points, at least 2. At the ends a unit of one quantity is worth a millionth
+        of the other, in units of the least variance and its information; the most informative
+        mechanism itself may have infinite variance.
+
+    Returns
+    -------
+    list of FrontierMechanism: information and variance increase; fewer points if the ends coincide or
+        time is up.
+    """
+    curve = _Curve(base, W, starts, limits or Limits())
+    curve.ends()
+    low, high = curve.points[0].information, curve.points[-1].information
+    if high - low <= 1e-9 * max(high, 1e-300):
+        return [curve.at_information(low)]
+    return [curve.at_information(float(target)) for target in np.linspace(low, high, points)]
+
+
+class _Curve:
+    """The optima found so far, by increasing information and variance."""
+
+    def __init__(
+        self, base: ColumnBase, W: FloatArray, starts: FloatArray | None, limits: Limits
+    ) -> None:
+        self._base, self._W, self._limits = base, W, limits
+        self._symmetric = symmetric.applies(base, Objective(W, base.prior))
+        if not self._symmetric:
+            self._pricer = pricer_for(base, limits)
+            self._master = VarianceMaster(base, starts)
+        self.points: list[_PricedOptimum] = []
+
+    def ends(self) -> None:
+        """Find both ends, at prices where variance or information practically decides alone."""
+        objective = Objective(self._W, self._base.prior)
+        first = self._optimum(objective)
+        variance = max(first.value, 1e-300)
+        unit = max(self._information(first), 1e-6) / variance
+        for price in (_HIGH_PRICE * unit, _LOW_PRICE * unit):
+            self._solve(price)
+        # The curve ends at the least variance itself; its neighbour's bound holds for every
+        # mechanism.
+        end = self.points[0]
+        information, variance = self._information(first), self._variance(first.columns, first.theta)
+        if variance < end.variance:
+            least = replace(
+                end,
+                columns=first.columns,
+                theta=first.theta,
+                information=information,
+                variance=variance,
+            )
+            self.points.insert(0, least)
+
+    def at_variance(self, cap: float) -> FrontierMechanism:
+        """Return the most informative mechanism of variance ≤ cap."""
+        while True:
+            below, above = self._around(cap, lambda point: point.variance)
+            columns, theta = self._mixed_to_variance(below, above, cap)
+            optimum = self._point(columns, theta, cap=cap)
+            gap = optimum.information_bound - optimum.information
+            if gap <= self._limits.gap * optimum.information or not self._refined(below, above):
+                return optimum
+
+    def at_information(self, target: float) -> FrontierMechanism:
+        """Return the mechanism of least variance with information ≥ target."""
+        while True:
+            below, above = self._around(target, lambda point: point.information)
+            share = _share(below.information, above.information, target)
+            optimum = self._point(*_mixed(below, above, share))
+            gap = optimum.variance - optimum.variance_bound
+            if gap <= self._limits.gap * optimum.variance or not self._refined(below, above):
+                return optimum
+
+    def _optimum(self, objective: Objective) -> VarianceOptimum:
+        if self._symmetric:
+            return symmetric.optimum(self._base, objective)
+        return generate(
+            self._base, lambda m: m.solve(objective), self._limits, self._master, self._pricer
+        )
+
+    def _solve(self, price: float) -> None:
+        """Add the optimum at a price."""
+        optimum = self._optimum(
+            Objective(np.sqrt(price) * self._W, self._base.prior, informative=True)
+        )
+        information = self._information(optimum)
+        variance = self._variance(optimum.columns, optimum.theta)
+        exact = optimum.certificate.exact
+        new = _PricedOptimum(
+            price, optimum.columns, optimum.theta, information, variance, -optimum.bound, exact
+        )
+        self.points = sorted([*self.points, new], key=lambda point: -point.price)
+        self._limits.progress("frontier", information, -optimum.bound + price * variance)
+
+    def _refined(self, below: _PricedOptimum, above: _PricedOptimum) -> bool:
+        """Add the optimum between two neighbours; False if there is none, or time is up."""
+        rise, gain = above.variance - below.variance, above.information - below.information
+        if (
+            self._limits.out_of_time()
+            or len(self.points) > _REFINEMENTS * 4
+            or rise <= 0
+            or gain <= 0
+        ):
+            return False
+        price = gain / rise
+        # A slope equal to one of the two prices would give the same optimum again.
+        if not above.price * (1 + 1e-9) < price < below.price * (1 - 1e-9):
+            return False
+        self._solve(price)
+        return True
+
+    def _around(
+        self, target: float, measure: Callable[[_PricedOptimum], float]
+    ) -> tuple[_PricedOptimum, _PricedOptimum]:
+        """Return the neighbours of a target; beyond an end, the last point twice."""
+        above = [point for point in self.points if measure(point) > target]
+        below = [point for point in self.points if measure(point) <= target]
+        first = below[-1] if below else above[0]
+        return first, above[0] if above else first
+
+    def _mixed_to_variance(
+        self, below: _PricedOptimum, above: _PricedOptimum, cap: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the mixture of two mechanisms with as much of the second as the cap allows."""
+        low, high = 0.0, 1.0
+        if self._variance(*_mixed(below, above, high)) <= cap:
+            return _mixed(below, above, high)
+        # The variance is convex in the share and meets the cap once; 60 halvings reach the last
+        # digit.
+        for _ in range(60):
+            share = 0.5 * (low + high)
+            if self._variance(*_mixed(below, above, share)) <= cap:
+                low = share
+            else:
+                high = share
+        return _mixed(below, above, low)
+
+    def _point(
+        self, columns: FloatArray, theta: FloatArray, cap: float | None = None
+    ) -> FrontierMechanism:
+        information = float(theta @ self._gains(columns))
+        variance = self._variance(columns, theta)
+        allowed = variance if cap is None else cap
+        return FrontierMechanism(
+            columns,
+            theta,
+            information,
+            variance,
+            min(point.bound + point.price * allowed for point in self.points),
+            max(0.0, *((information - point.bound) / point.price for point in self.points)),
+            all(point.exact for point in self.points),
+        )
+
+    def _information(self, optimum: VarianceOptimum) -> float:
+        return float(optimum.theta @ self._gains(optimum.columns))
+
+    def _gains(self, columns: FloatArray) -> FloatArray:
+        return Objective(self._W, self._base.prior, informative=True).gains(columns)
+
+    def _variance(self, columns: FloatArray, theta: FloatArray) -> float:
+        return float(np.sum(variances(moments(columns, theta), self._W, self._base.prior)))
+
+
+def _share(low: float, high: float, target: float) -> float:
+    return 0.0 if high <= low else min(1.0, max(0.0, (target - low) / (high - low)))
+
+
+def _mixed(
+    below: _PricedOptimum, above: _PricedOptimum, share: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return (columns, θ) of the mechanism that takes the second with probability `share`."""
+    if share in (0.0, 1.0) or below is above:
+        chosen = above if share == 1.0 else below
+        return chosen.columns, chosen.theta
+    columns = np.vstack([below.columns, above.columns])
+    theta = np.concatenate([(1 - share) * below.theta, share * above.theta])
+    same, where = np.unique(columns, axis=0, return_inverse=True)
+    merged = np.bincount(where.ravel(), weights=theta, minlength=len(same))
+    return np.asarray(same, dtype=np.float64), balanced(same, np.asarray(merged, dtype=np.float64))

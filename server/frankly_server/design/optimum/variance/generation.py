@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Column generation for the variance (DESIGN §2).
+
+(1) Start with columns in many directions. (2) The convex master programme finds the best mechanism
+made of them, and its prices Z = A⁻¹Wᵀ and ν. (3) Pricing finds columns worth more than ν charges
+and adds them. (4) Repeat until there is none, or time is up. Then ν, raised by the largest worth
+that a column may have, proves a bound.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from frankly_protocol import problems
+from frankly_protocol.errors import InvalidInput
+
+from frankly_server.design.optimum.interior import minimise_trace
+from frankly_server.design.optimum.variance.column_base import ColumnBase
+from frankly_server.design.optimum.variance.dual import maximise_dual
+from frankly_server.design.optimum.variance.objective import Objective, Prices
+from frankly_server.design.optimum.variance.pricing import VariancePricer
+from frankly_server.design.optimum.variance.proof import (
+    VarianceCertificate,
+    exact_certificate,
+    relaxed_certificate,
+)
+from frankly_server.design.optimum.variance.reports import balanced
+from frankly_server.design.optimum.variance.spread import directions
+from frankly_server.design.tables.limits import Limits
+from frankly_server.design.tables.linear import FloatArray, lp
+
+NEGLIGIBLE = 1e-9
+# Relative distance below which two columns count as equal.
+_SAME = 1e-9
+# Share of a mechanism of full rank, which keeps A regular.
+_RESERVED_SHARE = 1e-7
+# Total starting weight that is spread over all columns, so that new ones start above 0.
+_FRESH = 0.01
+# Least interior weight, times the number of columns.
+_MIN_INTERIOR = 0.02
+_MASTER_TOLERANCE = 1e-10
+_ROUNDS = 200
+
+
+@dataclass(frozen=True)
+class VarianceOptimum:
+    """The best mechanism found: report j is θ_j times column j.
+
+    columns : shape (n, a), p·v = 1.
+    theta : shape (n,), positive, Σ θ_j v_j = 1.
+    value : attained by this mechanism.
+    bound : no mechanism has a smaller value, as `certificate` proves.
+    """
+
+    columns: FloatArray
+    theta: FloatArray
+    value: float
+    bound: float
+    certificate: VarianceCertificate
+
+
+@dataclass(frozen=True)
+class VarianceMasterOptimum:
+    """The best mechanism over the present columns.
+
+    value : reported value, F minus `offset`.
+    prices : they prove that no mechanism has a value below `prices.bound()` minus `offset`, once no
+        column exceeds them.
+    scale : reference of a relative gap.
+    """
+
+    theta: FloatArray
+    value: float
+    prices: Prices
+    offset: float
+    scale: float
+
+
+class VarianceMaster:
+    """Columns found so far, without duplicates, and the convex programme over them.
+
+    If the targets leave directions open, A may become singular at the optimum. Then the dual is
+    solved instead, and a share η = 1e-7 of a mechanism of full rank is mixed in. It costs at most
+    that share: f((1−η)A₁ + ηA₂) ≤ f(A₁)/(1−η).
+    """
+
+    def __init__(self, base: ColumnBase, starts: FloatArray | None = None) -> None:
+        self._base = base
+        self.V = np.ones((1, base.answers))
+        self._full_rank: FloatArray | None = None
+        spread, units = directions(0, 2 * base.answers, base.answers), np.eye(base.answers)
+        self.add(np.array([base.maximise(c) for c in (*units, *-units, *spread)]))
+        if starts is not None:
+            self.add(starts)
+        self._theta = self._centre = self._interior_weights()
+
+    def _interior_weights(self) -> FloatArray:
+        """Add columns until a mechanism uses all of them; return its weights, shape (n,).
+
+        Maximise t with Σ (θ_j + t) v_j = 1, θ ≥ 0. If t is tiny, the dual λ has λ·v ≥ 0 on all
+        columns but not on 1, which lies inside the base: a column in direction −λ is missing.
+        """
+        for _ in range(10 * self._base.answers):
+            n, column_sum = len(self.V), self.V[1:].sum(axis=0)
+            columns = np.vstack([self.V, column_sum]).T.copy()
+            optimum = lp(np.append(np.zeros(n), -1.0), columns, np.ones(self._base.answers))
+            t = float(optimum.x[-1])
+            if t * n > _MIN_INTERIOR or not self.add(self._base.maximise(optimum.dual)[None]):
+                if t <= 0:
+                    break
+                # Half of the weight goes to column 0, the constant column, which is inside the
+                # base.
+                theta = optimum.x[:n] + np.append(0.0, np.full(n - 1, t))
+                return np.asarray(0.5 * theta + 0.5 * (np.arange(n) == 0))
+        raise not_solved()
+
+    def add(self, columns: FloatArray) -> int:
+        """Add the columns that are new; return their number."""
+        new: list[FloatArray] = []
+        for v in columns:
+            existing = np.vstack([self.V, *new]) if new else self.V
+            if np.min(np.max(np.abs(existing - v), axis=1)) > _SAME * max(
+                1.0, float(np.abs(v).max())
+            ):
+                new.append(v[None])
+        if new:
+            self.V = np.vstack([self.V, *new])
+        return len(new)
+
+    def solve(self, objective: Objective) -> VarianceMasterOptimum:
+        """Return the optimum over the present columns.
+
+        Its value is the variance, minus the information if `informative`.
+
+        Raises InvalidInput(optimiser_limit) if the method does not converge, for example because no
+        mechanism of the cone makes all targets estimable.
+        """
+        V, W, gains = self.V, objective.W, objective.gains(self.V)
+        if np.linalg.matrix_rank(W) == self._base.answers:
+            x, nu = self._full_rank_optimum(W, -gains)
+            theta = self.keep(x)
+            Z = inverse_times(moments(V, theta), W)
+        else:
+            dual = maximise_dual(V, W, -gains)
+            if not dual.converged:
+                raise not_solved()
+            theta = balanced(V, (1 - _RESERVED_SHARE) * dual.x + self.reserved(_RESERVED_SHARE))
+            Z, nu = dual.Z, dual.nu
+        offset = objective.constant()
+        variance = float(np.sum(W.T * inverse_times(moments(V, theta), W))) - offset
+        information = float(theta @ gains)
+        scale = max(variance, information) if objective.informative else variance
+        return VarianceMasterOptimum(
+            theta, variance - information, Prices(objective, Z, nu), offset, scale
+        )
+
+    def _full_rank_optimum(self, W: FloatArray, cost: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return (θ, ν) of the optimum, starting near the last one, then from the default start.
+
+        Columns are scaled to a largest entry of 1 at every answer; otherwise entries differ by as
+        much as the shares do.
+        """
+        scale = 1 / np.max(self.V, axis=0)
+        T = self.V * scale
+        for start in (self.start(), None):
+            optimum = minimise_trace(
+                T, T.T.copy(), scale, W * scale, cost=cost, start=start, tolerance=_MASTER_TOLERANCE
+            )
+            if optimum.converged:
+                return optimum.x, optimum.dual * scale
+        raise not_solved()
+
+    def start(self) -> FloatArray:
+        """Return positive starting weights, shape (n,)."""
+        # The last optimum has zero weights, where an interior method stalls; the centre keeps it
+        # inside.
+        return (
+            0.5 * self._padded(self._theta)
+            + 0.5 * self._padded(self._centre)
+            + _FRESH / len(self.V)
+        )
+
+    def keep(self, theta: FloatArray) -> FloatArray:
+        """Store these weights for the next start; return them with Σ θ_j v_j = 1 to rounding."""
+        self._theta = theta
+        return balanced(self.V, theta)
+
+    def reserved(self, share: float) -> FloatArray:
+        """Return a share of a mechanism of full rank, shape (n,)."""
+        return share * self._full_rank_weights() if share else np.zeros(len(self.V))
+
+    def _full_rank_weights(self) -> FloatArray:
+        if self._full_rank is None:
+            a = self._base.answers
+            optimum = minimise_trace(self.V, self.V.T.copy(), np.ones(a), np.eye(a), tolerance=1e-2)
+            if not optimum.converged:
+                raise not_solved()
+            self._full_rank = balanced(self.V, optimum.x)
+        return self._padded(self._full_rank)
+
+    def _padded(self, theta: FloatArray) -> FloatArray:
+        """Return weights of earlier columns as weights of the present ones."""
+        return np.append(theta, np.zeros(len(self.V) - len(theta)))
+
+
+Problem = Callable[[VarianceMaster], VarianceMasterOptimum]
+"""Programme over the present columns, such as `lambda master: master.solve(objective)`."""
+
+
+def generate(
+    base: ColumnBase, solve: Problem, limits: Limits, master: VarianceMaster, pricer: VariancePricer
+) -> VarianceOptimum:
+    """Minimise over all mechanisms of the cone what `solve` minimises over the present columns.
+
+    Parameters
+    ----------
+    master, pricer : new ones over the base, or those of an earlier problem, to continue from.
+
+    Returns
+    -------
+    VarianceOptimum; value − bound is at most gap·scale unless time ran out or the certificate is
+        not `exact`.
+
+    Raises
+    ------
+    InvalidInput(optimiser_limit) if the targets cannot be estimated, or the numbers are too
+        extreme.
+    """
+    best: tuple[float, VarianceCertificate] | None = None
+    solved = solve(master)
+    if not pricer.exact:
+        # The relaxation comes first, while there is time: its bound does not depend on the columns.
+        best = _better_bound(
+            best,
+            relaxed_certificate(base, solved.prices, moments(master.V, solved.theta), limits),
+            solved.offset,
+        )
+    for _ in range(_ROUNDS):
+        columns, largest_worth = pricer.price(solved.prices, master.V[solved.theta > NEGLIGIBLE])
+        if pricer.exact:
+            best = _better_bound(
+                best, exact_certificate(solved.prices, largest_worth, pricer), solved.offset
+            )
+        limits.progress("variance", solved.value, np.nan if best is None else best[0])
+        if (
+            largest_worth <= 0.5 * limits.gap * solved.scale
+            or limits.out_of_time()
+            or not master.add(columns)
+        ):
+            break
+        solved = solve(master)
+    if best is None or not (pricer.exact or limits.out_of_time()):
+        best = _better_bound(
+            best,
+            relaxed_certificate(base, solved.prices, moments(master.V, solved.theta), limits),
+            solved.offset,
+        )
+    return _without_rare_reports(master.V, solved, best)
+
+
+def _better_bound(
+    best: tuple[float, VarianceCertificate] | None, certificate: VarianceCertificate, offset: float
+) -> tuple[float, VarianceCertificate]:
+    bound = certificate.bound - offset
+    return (bound, certificate) if best is None or bound > best[0] else best
+
+
+def _without_rare_reports(
+    V: FloatArray, solved: VarianceMasterOptimum, best: tuple[float, VarianceCertificate]
+) -> VarianceOptimum:
+    """Return the optimum without negligible reports, unless that would lower the rank."""
+    used = solved.theta > NEGLIGIBLE
+    if np.linalg.matrix_rank(V[used]) < np.linalg.matrix_rank(V):
+        used = solved.theta > 0
+    return VarianceOptimum(V[used], balanced(V[used], solved.theta[used]), solved.value, *best)
+
+
+def moments(V: FloatArray, theta: FloatArray) -> FloatArray:
+    """Return A(θ) = Σ θ_j v_j v_jᵀ, shape (a, a)."""
+    return np.asarray((V.T * theta) @ V, dtype=np.float64)
+
+
+def inverse_times(A: FloatArray, W: FloatArray) -> FloatArray:
+    """Return Z = A⁻¹Wᵀ, shape (a, t)."""
+    return np.asarray(np.linalg.solve(A, W.T), dtype=np.float64)
+
+
+def not_solved() -> InvalidInput:
+    """Return the error for a programme whose method did not converge."""
+    message = "the targets cannot be estimated under this notion, or the numbers are too extreme: use the mechanism grr"
+    return InvalidInput(problems.Problem.OPTIMISER_LIMIT, message, "mechanism")

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pricing: the columns of largest worth g(v) + |Zᵀv|² − ν·v, a convex function of v, over the base.
+
+If the base can be listed, every vertex is evaluated and the largest worth is known exactly.
+Otherwise a local search finds columns (maximise the linearised worth, repeat), and `proof` bounds
+the worth of any column that it missed.
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from frankly_server.design.optimum.variance.column_base import ColumnBase
+from frankly_server.design.optimum.variance.objective import Prices
+from frankly_server.design.optimum.variance.patterns import MOST_ANSWERS, blocks
+from frankly_server.design.optimum.variance.spread import directions
+from frankly_server.design.optimum.variance.walk import LOOSER, vertices
+from frankly_server.design.tables.limits import Limits
+from frankly_server.design.tables.linear import FloatArray
+
+MAX_VERTICES = 150_000
+_STEPS = 50
+_SAME = 1e-7
+
+
+class VariancePricer(Protocol):
+    """Search for the columns of largest worth.
+
+    exact : True if the returned worth is the largest on the whole base; False if it is only the
+        largest found.
+    route : name of the method, in one word.
+    """
+
+    exact: bool
+    route: str
+
+    def price(self, prices: Prices, used: FloatArray, /) -> tuple[FloatArray, float]:
+        """Return (columns v of largest worth, shape (n, a), descending; the largest worth).
+
+        used : columns in use, from which a search may start.
+        """
+        ...
+
+
+def pricer_for(base: ColumnBase, limits: Limits, seed: int = 0) -> VariancePricer:
+    """Return the most exact pricer that the base allows."""
+    if base.rays is not None:
+        return _Rays(base.rays)
+    if base.ratio is not None:
+        return (
+            _Patterns(base.ratio)
+            if base.answers <= MOST_ANSWERS
+            else _LocalSearch(base, limits, seed)
+        )
+    if base.rows is not None:
+        generic = directions(seed, 1, base.answers)[0]
+        # The list takes at most the memory limit (in MB): 32 bytes per entry, for the list and the
+        # arrays computed from it.
+        max_vertices = min(MAX_VERTICES, limits.memory * 1_000_000 // (32 * base.answers))
+        V = vertices(base.rows, base.prior, generic, max_vertices, limits.out_of_time)
+        if V is not None:
+            return _Vertices(base, V)
+    return _LocalSearch(base, limits, seed)
+
+
+class _Rays:
+    """Pricer of a base whose extreme points are all listed."""
+
+    exact, route = True, "rays"
+
+    def __init__(self, rays: FloatArray) -> None:
+        self._rays = rays
+
+    def price(self, prices: Prices, _used: FloatArray, /) -> tuple[FloatArray, float]:
+        worth = prices.worth(self._rays)
+        best = np.argsort(-worth, kind="stable")[: _columns_per_round(self._rays.shape[1])]
+        return self._rays[best], float(worth[best[0]])
+
+
+class _Patterns:
+    """Pricer of LDP of the answer: all patterns of 1 and E."""
+
+    exact, route = True, "patterns"
+
+    def __init__(self, ratio: float) -> None:
+        self._ratio = ratio
+
+    def price(self, prices: Prices, _used: FloatArray, /) -> tuple[FloatArray, float]:
+        batches = list(blocks(prices, self._ratio))
+        worth, V = np.concatenate([w for w, _ in batches]), np.vstack([v for _, v in batches])
+        best = np.argsort(-worth, kind="stable")[: _columns_per_round(V.shape[1])]
+        columns = V[best]
+        if len(V) < len(best) * 4:
+            # Each 2^11 patterns yield one column: with few answers, add neighbours of the best
+            # columns.
+            columns = self._around(columns[: max(1, len(columns) // 4)], prices)
+        return columns, float(worth[best[0]])
+
+    def _around(self, columns: FloatArray, prices: Prices) -> FloatArray:
+        """Return these columns and those with one or two answers flipped, by descending worth."""
+        a = columns.shape[1]
+        inside = columns > columns.min(axis=1, keepdims=True) * (1 + 1e-9)
+        single = np.eye(a, dtype=bool)
+        i, j = np.triu_indices(a, 1)
+        flips = np.vstack([np.zeros((1, a), dtype=bool), single, single[i] | single[j]])
+        patterns = (inside[:, None] ^ flips).reshape(-1, a)
+        U = np.where(np.unique(patterns, axis=0), self._ratio, 1.0)
+        V = U / (U @ prices.objective.prior)[:, None]
+        return np.asarray(
+            V[np.argsort(-prices.worth(V), kind="stable")[: _columns_per_round(a)]],
+            dtype=np.float64,
+        )
+
+
+class _Vertices:
+    """Pricer over all vertices of a slightly larger polytope, with nearby ones of the base."""
+
+    exact, route = True, "vertices"
+
+    def __init__(self, base: ColumnBase, V: FloatArray) -> None:
+        self._base, self._V = base, V
+
+    def price(self, prices: Prices, _used: FloatArray, /) -> tuple[FloatArray, float]:
+        worth = prices.worth(self._V, LOOSER)
+        best = np.argsort(-worth, kind="stable")[: _columns_per_round(self._base.answers)]
+        # A loosened vertex lies outside the base by up to 2e-9 and must not enter a mechanism; the
+        # vertex of the base in the same direction may.
+        columns = [self._base.maximise(prices.slope(np.maximum(v, 0.0))) for v in self._V[best]]
+        return np.array(columns), float(worth[best[0]])
+
+
+class _LocalSearch:
+    """Local search from many starts, the same ones for the same seed."""
+
+    exact, route = False, "search"
+
+    def __init__(self, base: ColumnBase, limits: Limits, seed: int) -> None:
+        self._base, self._limits, self._used = base, limits, seed
+
+    def price(self, prices: Prices, used: FloatArray, /) -> tuple[FloatArray, float]:
+        a = self._base.answers
+        profitable: list[FloatArray] = []
+        largest_worth = -np.inf
+        visited: set[bytes] = set()
+        for start in self._starts(prices, used):
+            if self._limits.out_of_time() or len(profitable) >= _columns_per_round(a):
+                break
+            v = self._climb(prices, start)
+            # Different starts often end at the same vertex; the rounded entries identify it.
+            name = np.round(v / _SAME).astype(np.int64).tobytes()
+            if name not in visited:
+                visited.add(name)
+                worth = float(prices.worth(v[None])[0])
+                largest_worth = max(largest_worth, worth)
+                if worth > 0:
+                    profitable.append(v)
+        columns = np.array(profitable).reshape(-1, a)
+        return columns[np.argsort(-prices.worth(columns), kind="stable")], largest_worth
+
+    def _starts(self, prices: Prices, used: FloatArray) -> list[FloatArray]:
+        """Return directions: eigenvectors of ZZᵀ, slopes at used columns, spread ones, unit ones."""
+        a = self._base.answers
+        # The worth grows fastest along the leading eigenvectors of its quadratic part.
+        _, vectors = np.linalg.eigh(prices.Z @ prices.Z.T)
+        spread = directions(self._used, 2 * a, a)
+        self._used += 2 * a
+        from_used = [prices.slope(v) for v in used[:: max(1, len(used) // (2 * a))]]
+        return [*vectors.T, *-vectors.T, *from_used, *spread, *np.eye(a)]
+
+    def _climb(self, prices: Prices, direction: FloatArray) -> FloatArray:
+        v = self._base.maximise(direction)
+        worth = float(prices.worth(v[None])[0])
+        for _ in range(_STEPS):
+            # The worth is convex, so a maximum of its tangent never lowers it.
+            following = self._base.maximise(prices.slope(v))
+            next_worth = float(prices.worth(following[None])[0])
+            if next_worth <= worth + 1e-13 * abs(worth):
+                break
+            v, worth = following, next_worth
+        return v
+
+
+def _columns_per_round(answers: int) -> int:
+    """Return the number of columns to add per round."""
+    return max(2 * answers + 4, answers * answers // 4)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Certificate of a bound: prices Z, ν and the proof that no column exceeds them (DESIGN §2)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from frankly_server.design.optimum.variance.column_base import ColumnBase
+from frankly_server.design.optimum.variance.objective import Objective, Prices
+from frankly_server.design.optimum.variance.pricing import VariancePricer, pricer_for
+from frankly_server.design.optimum.variance.relaxation import affordable, relax
+from frankly_server.design.tables.limits import Limits
+from frankly_server.design.tables.linear import FloatArray
+
+# Allowance for the rounding of a worth, relative to Σ|ν|; without it a bound could be too high.
+_ROUNDING = 1e-13
+
+
+@dataclass(frozen=True)
+class VarianceCertificate:
+    """Proof that no mechanism of the cone has a smaller F than `bound`.
+
+    prices : Z and ν with g(v) + |Zᵀv|² ≤ ν·v on the base.
+    exact : True if every vertex of the base was evaluated; False if a relaxation proves it, and
+        `bound` may be well below the optimum.
+    route : rays, patterns, vertices, counts (all of them exact), products or directions.
+    """
+
+    prices: Prices
+    exact: bool
+    route: str
+
+    @property
+    def bound(self) -> float:
+        """Lower bound of F, see `Prices.bound`."""
+        return self.prices.bound()
+
+
+def exact_certificate(
+    prices: Prices, largest_worth: float, pricer: VariancePricer
+) -> VarianceCertificate:
+    """Return the certificate if an exact pricer found no column worth more than `largest_worth`."""
+    rounding = _ROUNDING * float(np.abs(prices.nu).sum())
+    return VarianceCertificate(prices.raised(largest_worth + rounding), pricer.exact, pricer.route)
+
+
+def prove(base: ColumnBase, prices: Prices, A: FloatArray, limits: Limits) -> VarianceCertificate:
+    """Return a valid certificate from any Z and ν, optimal or not; the best that the base allows.
+
+    Parameters
+    ----------
+    A : shape (a, a), that of some mechanism of the base. If rays cannot be listed, the products of
+        the rows of the cone choose their own Z and ν, starting from A.
+    """
+    pricer = pricer_for(base, limits)
+    if pricer.exact:
+        _, largest_worth = pricer.price(prices, np.empty((0, base.answers)))
+        return exact_certificate(prices, largest_worth, pricer)
+    return relaxed_certificate(base, prices, A, limits)
+
+
+def relaxed_certificate(
+    base: ColumnBase, prices: Prices, A: FloatArray, limits: Limits
+) -> VarianceCertificate:
+    """Return the best certificate that needs no list of columns."""
+    certificates = [_identity_bound(base, prices.objective), _secant_bound(base, prices)]
+    if base.rows is not None and affordable(len(base.rows), base.answers):
+        objective = prices.objective
+        high = _largest_entries(base)
+        low = None
+        if objective.informative:
+            low = np.array([max(0.0, -base.highest(-unit)) for unit in np.eye(base.answers)])
+        relaxation = relax(base.rows, base.prior, objective.W, A, high, low, limits.out_of_time)
+        relaxed_prices = Prices(objective, relaxation.Z, relaxation.nu)
+        certificates.append(VarianceCertificate(relaxed_prices, False, "products"))
+    return max(certificates, key=lambda c: c.bound)
+
+
+def _identity_bound(base: ColumnBase, objective: Objective) -> VarianceCertificate:
+    """Return the bound that no mechanism beats, not even one that sends the answer itself.
+
+    v = Σ_x p_x v_x·(e_x/p_x) is an average where p_x > 0, so by convexity |Zᵀv|² ≤ Σ_x p_x v_x
+    |Z_x/p_x|², and g(v) ≤ Σ_x p_x v_x ln h_x with h_x the largest v_x. Z = diag(p)Wᵀ; answers with
+    p_x = 0 get Z_x = 0.
+    """
+    p, W = base.prior, objective.W
+    nu = p * np.sum(W**2, axis=0)
+    if objective.informative:
+        nu = nu + p * np.log(np.maximum(_largest_entries(base), 1.0))
+    return VarianceCertificate(Prices(objective, p[:, None] * W.T, nu), False, "directions")
+
+
+def _secant_bound(base: ColumnBase, prices: Prices) -> VarianceCertificate:
+    """Raise ν by a bound of the largest worth, from a secant along each axis of ZZᵀ.
+
+    w² ≤ (l + u)w − lu where l ≤ w ≤ u makes the worth linear, and a linear function has a known
+    maximum.
+    """
+    p, Z = base.prior, prices.Z
+    # On the base centring changes |Zᵀv|² by a linear function only, and it shortens the intervals.
+    centred = Z - np.outer(p, Z.sum(axis=0))
+    shift = Z.sum(axis=0)
+    linear = 2 * Z @ shift - prices.nu
+    constant = -float(shift @ shift)
+    values, vectors = np.linalg.eigh(centred @ centred.T)
+    for value, vector in zip(values, vectors.T, strict=True):
+        if value > 1e-14 * values[-1]:
+            low, high = -base.highest(-vector), base.highest(vector)
+            linear = linear + value * (low + high) * vector
+            constant -= value * low * high
+    if prices.objective.informative:
+        linear = linear + p * np.log(np.maximum(_largest_entries(base), 1.0))
+    return VarianceCertificate(prices.raised(base.highest(linear) + constant), False, "directions")
+
+
+def _largest_entries(base: ColumnBase) -> FloatArray:
+    """Return an upper bound of each v_x on the base; p_x v_x ≤ p·v = 1 is one."""
+    p = base.prior
+    return np.array(
+        [
+            min(1 / p[x] if p[x] > 0 else np.inf, base.highest(unit))
+            for x, unit in enumerate(np.eye(base.answers))
+        ]
+    )

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Enumeration of all vertices of a base by a walk along its edges, many vertices at a time.
+
+Every inequality is first loosened by a tiny amount of its own. The loosened polytope contains the
+base, so a bound of a convex function over its vertices holds on the base. It is also simple: a
+vertex is the set of its a − 1 tight inequalities and has exactly a − 1 edges. The graph of a
+polytope is connected, so walking along every edge of every vertex reaches all vertices. The walk
+gives up if two inequalities meet too closely to decide which comes first.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from frankly_server.design.optimum.variance.spread import fractions
+from frankly_server.design.tables.linear import FloatArray
+
+LOOSER = 2e-9
+"""Largest loosening of an inequality, at the scale where it is 1 for the constant column."""
+# Two inequalities closer than this along an edge cannot be ordered in doubles.
+_APART = 1e-14
+# Entries of the largest array of a batch, which bounds the memory.
+_BATCH = 2_000_000
+_FLAT = 1e-11
+
+
+def vertices(
+    rows: FloatArray,
+    p: FloatArray,
+    start: FloatArray,
+    max_vertices: int,
+    out_of_time: Callable[[], bool] = lambda: False,
+) -> FloatArray | None:
+    """Return all vertices of a polytope around {v ≥ 0 : rows·v ≥ 0, p·v = 1}.
+
+    Each inequality is loosened by at most `LOOSER`.
+
+    Parameters
+    ----------
+    rows : shape (m, a), scaled here to 1 at the constant column where that is positive.
+    p : shape (a,).
+    start : a generic cost vector of shape (a,); the first vertex is found by rising along it.
+    max_vertices : the walk gives up beyond this number.
+    out_of_time : called between batches.
+
+    Returns
+    -------
+    shape (n, a), or None: too many vertices, unbounded, too degenerate, or out of time.
+    """
+    walk = _Walk(rows, p)
+    first = walk.first(start)
+    if first is None:
+        return None
+    visited: set[bytes] = {first.tobytes()}
+    frontier, vertex_batches = first[None], []
+    size = max(1, _BATCH // (len(walk.R) * len(p)))
+    while len(frontier):
+        following = []
+        for i in range(0, len(frontier), size):
+            if out_of_time():
+                return None
+            step = walk.neighbours(frontier[i : i + size])
+            if step is None:
+                return None
+            V, tight = step
+            vertex_batches.append(V)
+            for key in np.unique(tight, axis=0):
+                name = key.tobytes()
+                if name not in visited:
+                    visited.add(name)
+                    following.append(key)
+            if len(visited) > max_vertices:
+                return None
+        frontier = np.array(following)
+    return np.vstack(vertex_batches)
+
+
+class _Walk:
+    """The loosened polytope {R·v ≥ −δ, p·v = 1}."""
+
+    def __init__(self, rows: FloatArray, p: FloatArray) -> None:
+        a = len(p)
+        R = np.vstack([np.eye(a), rows])
+        at_constant = R.sum(axis=1)
+        size = np.abs(R).sum(axis=1)
+        self.R = R / np.where(at_constant > 1e-9 * size, at_constant, size)[:, None]
+        self.p = p
+        # Distinct offsets make the polytope simple: no vertex lies on more than a − 1 inequalities.
+        self.offset = 0.5 * LOOSER * (1 + fractions(0, len(R), 1)[:, 0])
+
+    def first(self, cost: FloatArray) -> NDArray[np.int16] | None:
+        """Return a vertex's tight rows, reached from the constant column along `cost`."""
+        v = np.ones(len(self.p))
+        tight: list[int] = []
+        for _ in range(len(self.p) - 1):
+            E = np.vstack([self.p, self.R[tight]])
+            direction = cost - E.T @ np.linalg.lstsq(E.T, cost, rcond=None)[0]
+            # A second projection removes what the first one left by rounding.
+            direction -= E.T @ np.linalg.lstsq(E.T, direction, rcond=None)[0]
+            speed = self.R @ direction
+            slack = self.R @ v + self.offset
+            closing = speed < -_FLAT * np.abs(direction).max()
+            closing[tight] = False
+            if not closing.any():
+                return None
+            times = np.where(closing, slack / np.where(closing, -speed, 1.0), np.inf)
+            hit = int(np.argmin(times))
+            v = v + times[hit] * direction
+            tight.append(hit)
+        return np.sort(np.array(tight, dtype=np.int16))
+
+    def neighbours(self, tight: NDArray[np.int16]) -> tuple[FloatArray, NDArray[np.int16]] | None:
+        """Return (vertices with these tight rows, tight rows of all neighbours), or None."""
+        n, d = tight.shape
+        B = np.empty((n, d + 1, d + 1))
+        B[:, 0], B[:, 1:] = self.p, self.R[tight]
+        try:
+            inverse = np.linalg.inv(B)
+        except np.linalg.LinAlgError:
+            return None
+        V = inverse[:, :, 0] - np.einsum("nij,nj->ni", inverse[:, :, 1:], self.offset[tight])
+        slack = V @ self.R.T + self.offset
+        np.put_along_axis(slack, tight.astype(np.intp), np.inf, axis=1)
+        # Column k of the inverse leaves tight row k and keeps all others tight: it is an edge.
+        edges = inverse[:, :, 1:]
+        edges = edges / np.abs(edges).max(axis=1, keepdims=True)
+        speed = np.matmul(self.R, edges)  # (n, rows, d)
+        speed[np.arange(n)[:, None], tight.astype(np.intp)] = 0.0
+        with np.errstate(divide="ignore"):
+            times = np.where(speed < -_FLAT, slack[:, :, None] / -speed, np.inf)
+        hit = np.argmin(times, axis=1)
+        nearest = np.take_along_axis(times, hit[:, None], axis=1)[:, 0]
+        np.put_along_axis(times, hit[:, None], np.inf, axis=1)
+        # A negative slack, an edge without end, or a tie between two rows would make the list
+        # incomplete.
+        if (
+            slack.min() < _APART
+            or not np.isfinite(nearest).all()
+            or (times.min(axis=1) - nearest).min() < _APART
+        ):
+            return None
+        swapped = np.repeat(tight[:, None], d, axis=1)
+        swapped[:, np.arange(d), np.arange(d)] = hit
+        return V, np.sort(swapped.reshape(n * d, d), axis=1)

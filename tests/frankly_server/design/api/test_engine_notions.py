@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every notion with every objective: verified exactly, figures by formulas of our own, and inputs at the edge."""
+
+import math
+import random
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from frankly_protocol.audit import Claim, ceiling, level_for, require_private
+from frankly_server.design import Design, DesignRequest, Prior, design
+from frankly_server.design.api.engine import frontier
+from frankly_server.design.notions.promises import answer_ldp, promise, robust, side_channels
+from frankly_server.design.tables.quantise import BITS
+from numpy.typing import NDArray
+
+from tests.frankly_server.maths import EVERY_NOTION, random_prior, tamed
+
+OBJECTIVES = ("variance", "information", "hamming")
+Floats = NDArray[np.float64]
+
+
+def channel(weights: Any) -> Floats:
+    return np.array(weights, dtype=np.float64) / 2.0**BITS
+
+
+def variances(Q: Floats, p: Floats, W: Floats) -> Floats:
+    """The variance of the weighted least squares estimate V of each target, from its definition Σ V² λ − (Wp)²."""
+    reports = p @ Q
+    A = (Q / reports) @ Q.T
+    V = W @ np.linalg.solve(A, Q / reports)
+    np.testing.assert_allclose(V @ Q.T, W, atol=1e-6 * np.abs(W).max())  # unbiased
+    return np.asarray(V**2 @ reports - (W @ p) ** 2)
+
+
+def information(Q: Floats, p: Floats) -> float:
+    """H(Y) − H(Y|X)."""
+
+    def entropy(shares: Floats) -> float:
+        return -math.fsum(v * math.log(v) for v in shares if v > 0)
+
+    return entropy(p @ Q) - math.fsum(share * entropy(row) for share, row in zip(p, Q, strict=True))
+
+
+def check(found: Design, request: DesignRequest) -> None:
+    """The promise is kept exactly, and every figure is that of the whole numbers."""
+    require_private(found.mechanism, *request.claims)
+    Q, p = channel(found.mechanism.weights), request.prior.probabilities()
+    W = (
+        np.eye(len(p))
+        if request.targets is None
+        else np.array([[float(v) for v in row] for row in request.targets])
+    )
+    assert found.information == pytest.approx(information(Q, p), abs=1e-9)
+    assert found.hamming == pytest.approx(1 - np.sum(np.max(Q * p[:, None], axis=0)), abs=1e-9)
+    figures = {"information": found.information, "hamming": found.hamming}
+    if found.identifiable and np.all(p > 0):
+        figures["variance"] = float(np.sum(variances(Q, p, W)))
+        np.testing.assert_allclose(found.target_variances, variances(Q, p, W), rtol=1e-5)
+        assert found.variance == pytest.approx(np.sum(variances(Q, p, np.eye(len(p)))), rel=1e-5)
+    if request.objective in figures and request.criterion == "total":
+        assert found.value == pytest.approx(figures[request.objective], rel=1e-5, abs=1e-9)
+    assert found.eta <= Fraction(1, 10**6)
+    assert found.ceiling == ceiling(found.mechanism)
+    assert found.bound is not None
+    sign = 1 if request.objective == "information" else -1
+    assert sign * (found.bound - found.value) >= -1e-6 * max(1.0, abs(found.value))
+
+
+@pytest.mark.parametrize("kind", EVERY_NOTION)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_every_notion_and_objective_is_kept_certified_and_figured(
+    kind: str, objective: str
+) -> None:
+    rng = random.Random(f"{kind} {objective}")
+    for _ in range(3):
+        prior, cone = tamed(kind, rng, 0.05, 2.0)
+        request = DesignRequest(prior, cone.claims, objective=objective, accept_unidentifiable=True)
+        found = design(request)
+        check(found, request)
+        assert found.certified
+        assert found.exact
+
+
+@pytest.mark.parametrize("kind", EVERY_NOTION)
+def test_targets_and_their_worst(kind: str) -> None:
+    prior, cone = tamed(kind, random.Random(kind))
+    W = (
+        (Fraction(1), Fraction(2), Fraction(3), Fraction(4)),
+        (Fraction(1), Fraction(-1), Fraction(0), Fraction(0)),
+    )
+    total = DesignRequest(prior, cone.claims, targets=W, accept_unidentifiable=True)
+    worst = DesignRequest(
+        prior, cone.claims, targets=W, criterion="worst", accept_unidentifiable=True
+    )
+    one, other = design(total), design(worst)
+    check(one, total)
+    check(other, worst)
+    assert one.certified
+    assert other.value == max(other.target_variances) <= max(one.target_variances) * (1 + 1e-6)
+    assert math.fsum(one.target_variances) <= math.fsum(other.target_variances) * (1 + 1e-6)
+    for_shares = channel(design(DesignRequest(prior, cone.claims)).mechanism.weights)
+    targets = np.array(W, dtype=np.float64)
+    assert one.value <= np.sum(variances(for_shares, prior.probabilities(), targets)) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_finite_set_of_priors_holds_under_each(objective: str) -> None:
+    rng = random.Random(objective)
+    prior, others = (
+        random_prior(rng, 4, 2),
+        [random_prior(rng, 4, secrets) for secrets in (2, 3, 4)],
+    )
+    claims = tuple(promise("lip", each, Fraction(1, 10)) for each in (prior, *others))
+    request = DesignRequest(prior, claims, objective=objective, accept_unidentifiable=True)
+    check(found := design(request), request)
+    E = math.exp(0.1)
+    for each in (prior, *others):
+        given = np.array(each.joint, dtype=np.float64) @ channel(found.mechanism.weights)
+        lift = given / np.array(each.masses)[:, None] / (given.sum(axis=0) / each.total)
+        assert np.max(lift) <= E * (1 + 1e-9)
+        assert np.min(lift) >= (1 - 1e-9) / E
+
+
+@pytest.mark.parametrize("kind", ["secret-ldp", "lip", "alip", "srlip", "rldp", "dpv"])
+def test_a_ceiling_cap_bounds_what_any_prior_can_reveal(kind: str) -> None:
+    prior, cone = tamed(kind, random.Random(kind))
+    free = design(
+        DesignRequest(prior, cone.claims, objective="hamming", accept_unidentifiable=True)
+    )
+    for cap in ("0.5", "2", "6"):
+        claims = (*cone.claims, answer_ldp(Fraction(cap)))
+        request = DesignRequest(prior, claims, objective="hamming", accept_unidentifiable=True)
+        check(found := design(request), request)
+        assert found.ceiling is not None
+        assert math.log(found.ceiling) <= float(cap)
+        assert found.value >= free.value - 1e-9  # it cannot help to promise more
+
+
+def joint_of(rows: list[list[int]]) -> tuple[Prior, list[Claim]]:
+    """A prior of four answers and one claim of each prior-based notion at two levels out of the ordinary."""
+    prior = Prior.from_rows(rows)
+    claims = []
+    for epsilon in (Fraction(1, 100), Fraction(1, 2)):
+        claims += [promise("lip", prior, epsilon), promise("secret-ldp", prior, epsilon)]
+        claims += [side_channels(prior, epsilon, [2, 2])] if prior.answers == 4 else []
+    return prior, claims
+
+
+EDGES = {
+    "equal answers": [[7, 7, 3, 3], [2, 2, 9, 9]],
+    "a secret of a millionth": [[1, 2, 1, 1], [900_000, 1_100_000, 1_500_000, 1_500_000]],
+    "zero cells": [[5, 0, 3, 2], [0, 4, 1, 5]],
+    "two answers": [[3, 1], [1, 3]],
+    "the answer is the secret": [[5, 3, 2, 1]],
+    "a rare answer": [[10**6, 10**6, 10**6, 1], [10**6, 2 * 10**6, 10**6, 2]],
+}
+
+
+@pytest.mark.parametrize("rows", EDGES.values(), ids=EDGES)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_inputs_at_the_edge(rows: list[list[int]], objective: str) -> None:
+    prior, claims = joint_of(rows)
+    for claim in claims:
+        request = DesignRequest(
+            prior, (claim,), objective=objective, accept_unidentifiable=True, accept_identity=True
+        )
+        check(found := design(request), request)
+        assert not found.identity or claim.level == level_for(Fraction(1, 2))
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "10"])
+def test_the_least_and_the_largest_level(epsilon: str) -> None:
+    prior = Prior.from_rows(
+        [[9, 0, 4, 2], [0, 7, 1, 5]]
+    )  # zero cells keep the raw answer out at any level
+    bounds = (((1, 9), (1, 3)), ((1, 5), (1, 4)))
+    claims = [answer_ldp(Fraction(epsilon)), *joint_of([[9, 0, 4, 2], [0, 7, 1, 5]])[1]]
+    claims += [robust(bounds, Fraction(epsilon), diagonal=flag) for flag in (False, True)]
+    for claim in [
+        *claims,
+        promise("lip", prior, Fraction(epsilon)),
+        promise("secret-ldp", prior, Fraction(epsilon)),
+    ]:
+        request = DesignRequest(prior, (claim,), accept_unidentifiable=True, accept_identity=True)
+        check(found := design(request), request)
+        assert found.certified
+
+
+def test_a_secret_that_is_independent_lets_the_raw_answer_through() -> None:
+    prior = Prior.from_rows([[1, 2, 3], [2, 4, 6]])
+    for objective in OBJECTIVES:
+        claims = (Claim("lip", level_for(Fraction(1, 100)), prior.joint),)
+        found = design(DesignRequest(prior, claims, objective=objective, accept_identity=True))
+        assert found.identity
+        assert found.hamming == 0
+        assert found.normalised_information == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kind", ["ldp", "lip", "srlip", "rldp", "two-priors"])
+def test_frontiers_rise_and_every_point_is_verified(kind: str) -> None:
+    prior, cone = tamed(kind, random.Random(f"{kind} frontier"))
+    request, p = DesignRequest(prior, cone.claims), prior.probabilities()
+    points = frontier(request, 4)
+    for point in points:
+        require_private(point.mechanism, *cone.claims)
+        Q = channel(point.mechanism.weights)
+        assert point.information == pytest.approx(information(Q, p), abs=1e-9)
+        assert point.variance == pytest.approx(np.sum(variances(Q, p, np.eye(4))), rel=1e-4)
+        assert point.information_bound >= point.information - 1e-7
+        assert point.variance_bound <= point.variance * (1 + 1e-6)
+    for one, other in pairwise(points):
+        assert one.information <= other.information + 1e-9
+        assert one.variance <= other.variance * (1 + 1e-6)
+    best = design(
+        DesignRequest(prior, cone.claims, objective="information", accept_unidentifiable=True)
+    )
+    assert points[0].variance == pytest.approx(design(request).variance, rel=1e-4)
+    assert all(point.information <= (best.bound or 0) + 1e-9 for point in points)
+
+
+def test_a_variance_cap_is_kept() -> None:
+    prior, cone = tamed("lip", random.Random(77))
+    least = design(DesignRequest(prior, cone.claims))
+    cap = 1.2 * least.value
+    request = DesignRequest(
+        prior, cone.claims, objective="information", variance_cap=cap, accept_unidentifiable=True
+    )
+    check(found := design(request), request)
+    assert found.variance <= cap * (1 + 1e-6)
+    assert least.information <= found.information + 1e-9

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`frankly measure`: the names of DESIGN §7, what is asked beside them, and errors that name the field."""
+
+import json
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from frankly_protocol.audit import level_for
+from frankly_protocol.canonical import parse_json
+from frankly_protocol.errors import InvalidInput
+from frankly_server.design import Prior
+from frankly_server.design.api.measure_json import measure_json
+from frankly_server.design.families.robust.secret_rr import secret_rr
+from frankly_server.design.measures import measure
+from frankly_server.design.measures.ball_leakage import realised_epsilon
+
+PRIOR = {"joint": [[1, 2, 0, 4], [3, 1, 2, 2]]}
+WEIGHTS = [[3, 5, 0], [6, 2, 0], [4, 4, 0], [1, 2, 5]]
+ALWAYS = {
+    "lip", "alip_low", "alip_high", "secret_ldp", "answer_ldp", "ceiling", "lift", "max_lift", "min_lift", "l1_lift",
+    "l1_lift_inverse", "chi2_lift", "chi2_lift_inverse", "alpha_lift", "alpha_lift_inverse", "information_secret",
+    "information", "normalised_information", "total_variation", "chi2", "sibson", "arimoto", "hamming", "variance",
+    "target_variances", "rank",
+}  # fmt: skip
+
+
+def read(obj: Any) -> Any:
+    return parse_json(json.dumps(obj).encode(), decimals=True)
+
+
+def ask(**more: Any) -> dict[str, Any]:
+    return measure_json(read({"prior": PRIOR, "weights": WEIGHTS, **more}))
+
+
+def test_the_names_are_those_of_the_interface() -> None:
+    assert set(ask()) == ALWAYS
+    everything = ask(
+        attributes=[2, 2], sensitive=1, breaches=["0.1", 0.5], orders=[0.5, 2, 10, "inf"]
+    )
+    assert set(everything) == ALWAYS | {"srlip", "dpv", "breaches"}
+    for name in ("alpha_lift", "alpha_lift_inverse", "sibson", "arimoto"):
+        assert set(everything[name]) == {"0.5", "2", "10", "inf"}
+    assert [entry["probability"] for entry in everything["breaches"]] == [0.1, 0.5]
+
+
+def test_what_is_written_is_json_without_a_bare_infinity() -> None:
+    found = ask(orders=["inf"], prior={"joint": [[1, 2, 1, 0], [3, 1, 2, 2]]})
+    assert (
+        found["ceiling"] == found["alpha_lift_inverse"]["inf"] == found["l1_lift_inverse"] == "inf"
+    )
+    assert found["lift"][0][2] == 0
+    assert found["variance"] == "inf"
+    json.dumps(found, allow_nan=False)
+
+
+def test_orders_are_named_as_they_were_asked() -> None:
+    close = 1 + 1e-9
+    found = ask(orders=[1, 2.5, close])
+    assert set(found["sibson"]) == {"1", "2.5", repr(close)}
+    assert found["sibson"]["1"] == pytest.approx(found["sibson"][repr(close)], rel=1e-6)
+    assert found["sibson"]["1"] == pytest.approx(found["information_secret"], rel=1e-9)
+    assert ask(orders=[])["sibson"] == {}
+
+
+def test_answers_that_are_pairs_have_a_realised_level() -> None:
+    joint, mechanism = [[10, 10], [20, 60]], secret_rr(2, 2, level_for(Fraction(1)))
+    found = measure_json(
+        {"prior": {"joint": joint}, "weights": [list(row) for row in mechanism.weights]}
+    )
+    pairs = Prior(((10, 10, 0, 0), (0, 0, 20, 60)))
+    assert (
+        found["realised_epsilon"]
+        == found["secret_ldp"]
+        == realised_epsilon(mechanism.weights, joint)
+    )
+    assert {key: value for key, value in found.items() if key != "realised_epsilon"} == measure(
+        mechanism.weights, pairs
+    )
+    # By the definition: ln max P(y|s)/P(y|t) under P*.
+    given = [
+        [
+            sum(n * row[y] for n, row in zip(counts, rows, strict=True)) / sum(counts)
+            for y in range(4)
+        ]
+        for counts, rows in zip(joint, (mechanism.weights[:2], mechanism.weights[2:]), strict=True)
+    ]
+    level = max(abs(math.log(u / v)) for u, v in zip(*given, strict=True))
+    assert found["realised_epsilon"] == pytest.approx(level, rel=1e-12)
+
+
+def test_targets_have_variances_of_their_own() -> None:
+    joint, weights = [[2, 1, 1]], [[6, 1, 1], [1, 6, 1], [1, 1, 6]]
+    found = measure_json(
+        {"prior": {"joint": joint}, "weights": weights, "targets": [[1, 0, 0], [1, 1, 1]]}
+    )
+    shares = measure_json({"prior": {"joint": joint}, "weights": weights, "targets": "shares"})
+    assert found["target_variances"] == pytest.approx([shares["target_variances"][0], 0], abs=1e-12)
+    assert sum(shares["target_variances"]) == pytest.approx(shares["variance"])
+
+
+BAD: list[tuple[str, dict[str, Any], str, str]] = [
+    ("order of zero", {"orders": [2, 0]}, "eps_out_of_range", "orders[1]"),
+    ("order below zero", {"orders": [-1]}, "eps_out_of_range", "orders[0]"),
+    ("order far off", {"orders": [1e7]}, "eps_out_of_range", "orders[0]"),
+    ("order as text", {"orders": ["2"]}, "field_type", "orders[0]"),
+    ("order true", {"orders": [True]}, "field_type", "orders[0]"),
+    ("orders a number", {"orders": 2}, "field_type", "orders"),
+    ("too many orders", {"orders": [2] * 65}, "field_type", "orders"),
+    ("attributes that do not fit", {"attributes": [2, 3]}, "field_type", "attributes"),
+    ("no attributes", {"attributes": []}, "field_type", "attributes"),
+    ("an attribute of one value", {"attributes": [4, 1]}, "field_type", "attributes"),
+    ("an attribute of halves", {"attributes": [2, 2.0]}, "field_type", "attributes[1]"),
+    ("attributes a number", {"attributes": 4}, "field_type", "attributes"),
+    ("a secret too many", {"sensitive": 2}, "field_type", "sensitive"),
+    ("a secret below zero", {"sensitive": -1}, "field_type", "sensitive"),
+    ("a secret by name", {"sensitive": "yes"}, "field_type", "sensitive"),
+    ("a secret true", {"sensitive": True}, "field_type", "sensitive"),
+    ("an event above one", {"breaches": [1.5]}, "field_type", "breaches[0]"),
+    ("an event below zero", {"breaches": [0, -0.1]}, "field_type", "breaches[1]"),
+    ("an event in words", {"breaches": ["half"]}, "field_type", "breaches[0]"),
+    ("breaches a number", {"breaches": 0.5}, "field_type", "breaches"),
+    ("targets of another width", {"targets": [[1, 0]]}, "targets_invalid", "targets"),
+    ("an empty target", {"targets": [[0, 0, 0, 0]]}, "targets_invalid", "targets[0]"),
+    ("a target beyond size", {"targets": [[1e30, 0, 0, 0]]}, "targets_invalid", "targets[0][0]"),
+    ("pairs of one row", {"prior": {"joint": [[1, 2]]}}, "prior_shape", "prior.joint"),
+    (
+        "another number of answers",
+        {"prior": {"joint": [[1, 2, 3], [1, 2, 3]]}},
+        "prior_shape",
+        "prior.joint",
+    ),
+    ("weights of no width", {"weights": [[], [], [], []]}, "field_type", "weights"),
+    ("a level", {"epsilon": "1"}, "field_unknown", "epsilon"),
+]
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "field"), [case[1:] for case in BAD], ids=[case[0] for case in BAD]
+)
+def test_bad_requests(more: dict[str, Any], code: str, field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        ask(**more)
+    assert (caught.value.code, caught.value.field) == (code, field)

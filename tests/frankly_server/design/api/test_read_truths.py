@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plausible truths as a request names them, and the designs made for them."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from frankly_protocol.canonical import parse_json
+from frankly_protocol.errors import InvalidInput
+from frankly_server.design import Design, DesignRequest, Prior, design
+from frankly_server.design.api.decoded import total_variance
+from frankly_server.design.api.design_json import design_json
+from frankly_server.design.api.read_truths import read_truths
+from frankly_server.design.api.regret import PEERS
+from frankly_server.design.families import FAMILIES, FamilyRequest
+from frankly_server.design.notions import promises
+from frankly_server.design.notions.truths import Truths
+from frankly_server.design.optimum import solver
+
+from tests.frankly_server.design.api.test_decoded import exact_variance
+from tests.frankly_server.design.optimum.variance.cases import Floats
+
+PRIOR = Prior.from_rows([[4, 3, 2, 1]])
+
+
+def test_a_list_holds_names_counts_and_shares() -> None:
+    found = read_truths(["prior", "even", [0, 0, 0, 7], [0.5, 0.25, 0.25, 0]], PRIOR)
+    assert found is not None
+    assert not found.mixed
+    assert found.points == pytest.approx(
+        np.array([[0.4, 0.3, 0.2, 0.1], [0.25] * 4, [0, 0, 0, 1], [0.5, 0.25, 0.25, 0]])
+    )
+    assert read_truths(None, PRIOR) is None
+
+
+@pytest.mark.parametrize("radius", ["0.2", 0.2])
+def test_a_ball_lets_a_share_of_the_people_answer_anything(radius: Any) -> None:
+    found = read_truths({"around": "prior", "radius": radius}, PRIOR)
+    assert found is not None
+    assert found.mixed
+    assert found.points[3] == pytest.approx([0.32, 0.24, 0.16, 0.28])
+    assert found.points.sum(axis=1) == pytest.approx(np.ones(4))
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "field"),
+    [
+        ([], "field_type", "truths"),
+        ("prior", "field_type", "truths"),
+        (["even"] * 65, "field_type", "truths"),
+        (["likely"], "prior_shape", "truths[0]"),
+        (["even", [1, 2, 3]], "prior_shape", "truths[1]"),
+        ([[1, 2, 3, -1]], "prior_value", "truths[0][0][3]"),
+        ([[0.5, 0.2, 0.2, 0.2]], "prior_sum", "truths[0]"),
+        ([[1, 1, 1, 0], [1, 0, 0, 0]], "prior_value", "truths"),
+        ({"around": "prior"}, "field_missing", "truths.radius"),
+        ({"around": "prior", "radius": 2}, "field_type", "truths.radius"),
+        ({"around": "prior", "radius": "NaN"}, "field_type", "truths.radius"),
+        ({"around": "somewhere", "radius": 0.1}, "prior_shape", "truths.around"),
+        ({"around": "even", "radius": 0.1, "norm": 1}, "field_unknown", "truths.norm"),
+    ],
+)
+def test_bad_truths(value: Any, code: str, field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read_truths(value, PRIOR)
+    assert (refused.value.problem.code, refused.value.field) == (code, field)
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ({"objective": "information"}, "truths"),
+        ({"criterion": "worst"}, "truths"),
+        ({"mechanism": "grr"}, "truths"),
+        ({"frontier": 3}, "truths"),
+        ({"notion": "dp", "delta": "0.1"}, "truths"),
+        ({"targets": [[1, -1, 0, 0]]}, "targets"),
+    ],
+)
+def test_truths_are_for_the_variance_of_an_optimum(more: dict[str, Any], field: str) -> None:
+    asked = {
+        "prior": {"joint": [[4, 3, 2, 1]]},
+        "notion": "ldp",
+        "epsilon": "1",
+        "truths": ["prior", "even"],
+    }
+    with pytest.raises(InvalidInput) as refused:
+        design_json(asked | more)
+    assert (refused.value.problem.code, refused.value.field) == ("unsupported", field)
+
+
+def zipf_squared(answers: int) -> Prior:
+    return Prior.from_rows([[10**6 // (x + 1) ** 2 for x in range(answers)]])
+
+
+def mostly_one(answers: int, percent: int) -> Prior:
+    return Prior.from_rows([[percent * (answers - 1)] + [100 - percent] * (answers - 1)])
+
+
+def truths_of(prior: Prior) -> Truths:
+    """prior, even, reversed, and everybody on the last answer."""
+    p = prior.probabilities()
+    return Truths(np.array([p, np.full(len(p), 1 / len(p)), p[::-1], np.eye(len(p))[-1]]))
+
+
+def ratios(found: Design, truths: Truths, epsilon: Fraction) -> list[float]:
+    """Total variance over that of the best closed form, each truth with the closed form that is best there."""
+    claims, result = (promises.answer_ldp(epsilon),), []
+    for q in truths.points:
+        at = Prior.from_rows([[max(1, int(v * 10**9)) for v in q]])
+        peers = [FAMILIES[name](FamilyRequest(name, at, claims)).mechanism for name in PEERS]
+        best = min(total_variance(peer, at.shares, q) for peer in peers)
+        result.append(total_variance(found.mechanism, found.decoder_prior, q) / best)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("prior", "epsilon", "before"),
+    [
+        (zipf_squared(8), "2", 1.575),
+        (mostly_one(4, 90), "1", 1.163),
+        (mostly_one(8, 90), "1", 1.263),
+        (mostly_one(8, 99), "2", 1.651),
+        (mostly_one(8, 99), "4", 5.49),
+    ],
+)
+def test_no_truth_of_the_list_costs_much_more_than_the_best_closed_form(
+    prior: Prior, epsilon: str, before: float
+) -> None:
+    """`before`: the largest ratio of the optimum at the prior alone, measured with code of its own."""
+    truths, level = truths_of(prior), Fraction(epsilon)
+    fixed = design(DesignRequest(prior, (promises.answer_ldp(level),)))
+    robust = design(DesignRequest(prior, (promises.answer_ldp(level),), truths=truths))
+    assert max(ratios(fixed, truths, level)) == pytest.approx(before, rel=5e-3)
+    assert max(ratios(robust, truths, level)) <= 1.1
+    assert robust.certified
+    largest = max(total_variance(fixed.mechanism, fixed.decoder_prior, q) for q in truths.points)
+    assert robust.value <= largest * (1 + 1e-6)
+
+
+def test_every_figure_is_that_of_the_published_table_and_decoder() -> None:
+    prior = Prior.from_rows([[40, 110, 210, 140], [90, 80, 60, 20]])
+    claims = (promises.promise("lip", prior, Fraction("0.25")), promises.answer_ldp(Fraction(3)))
+    rows = [(1, 1, 1, 1), (1, 2, 3, 14), prior.shares]
+    points = np.array([[n / sum(row) for n in row] for row in rows])
+    found = design(DesignRequest(prior, claims, truths=Truths(points)))
+    each = [exact_variance(found.table, found.decoder_prior, row) for row in rows]
+    assert found.value == pytest.approx(max(each), rel=1e-9)
+    assert found.parameters["truth_variances"] == pytest.approx(each, rel=1e-9)
+    assert found.parameters["decoder_prior"] == list(found.decoder_prior)
+    assert found.variance == pytest.approx(each[2], rel=1e-9)
+    assert sum(found.target_variances) == pytest.approx(found.variance)
+    assert found.bound is not None
+    assert found.bound <= found.value <= found.bound * (1 + 1e-6)
+
+
+def test_a_ball_lies_between_its_centre_and_everything() -> None:
+    asked = {"prior": {"joint": [[60, 20, 10, 7, 3]]}, "notion": "ldp", "epsilon": "2"}
+    values = [design_json(asked)["parameters"]["value"]]
+    for radius in ("0.05", "0.2", "0.5", "1"):
+        found = design_json(asked | {"truths": {"around": "prior", "radius": radius}})
+        assert found["certified"]
+        values.append(found["parameters"]["value"])
+    assert values == sorted(values)
+    even = design_json(asked | {"prior": {"joint": [[1] * 5]}})
+    assert values[-1] == pytest.approx(even["parameters"]["value"], rel=1e-6)
+
+
+def test_the_raw_answer_is_worth_what_its_worst_truth_is() -> None:
+    asked = {
+        "prior": {"joint": [[5, 5], [5, 5]]},
+        "notion": "lip",
+        "epsilon": "1",
+        "truths": ["even", [9, 1]],
+    }
+    found = design_json(
+        parse_json(b"%s" % str(asked).replace("'", '"').encode(), max_bytes=1000, decimals=True)
+    )
+    assert found["parameters"]["identity"]
+    assert found["parameters"]["value"] == pytest.approx(0.5)
+
+
+def test_fewer_reports_have_the_same_variance_at_every_truth() -> None:
+    """Thinning keeps A alone for an optimum at the prior; elsewhere E[|d|²|x] must stay as well."""
+    rng, a = np.random.default_rng(4), 4
+    Q, q = rng.dirichlet(np.ones(60), a), np.full(a, 1 / a)
+    theta = q @ Q
+    columns = (Q / theta).T
+
+    def squares(V: Floats, share: Floats) -> Floats:
+        scores = V @ np.linalg.inv((V.T * share) @ V)
+        return np.asarray((V.T * share) @ np.sum(scores**2, axis=1))
+
+    before = squares(columns, theta)
+    scores = np.sum((columns @ np.linalg.inv((columns.T * theta) @ columns)) ** 2, axis=1)
+    few = solver._thinned_optimum(columns, theta, 0.0, (columns * scores[:, None]).T)
+    assert len(few.rays) <= a * (a + 1) // 2 + a
+    kept = np.array(few.rays, dtype=np.float64)
+    kept /= (kept @ q)[:, None]
+    assert squares(kept, few.theta) == pytest.approx(before, rel=1e-8)

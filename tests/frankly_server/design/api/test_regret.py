@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Regret of a design prior when all answers turn out equally common."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from frankly_protocol.audit import require_private
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+from frankly_server.design import DesignRequest, Prior, design
+from frankly_server.design.api import regret as module
+from frankly_server.design.api.regret import LEAST_RATIO, PEERS, Regret, in_words, regret
+from frankly_server.design.families import FAMILIES, FamilyRequest
+from frankly_server.design.notions import promises
+
+from tests.frankly_server.design.api.test_decoded import exact_variance
+
+
+def zipf(answers: int, power: int = 1) -> Prior:
+    return Prior.from_rows([[10**6 // (x + 1) ** power for x in range(answers)]])
+
+
+def mostly_one(answers: int, percent: int) -> Prior:
+    return Prior.from_rows([[percent * (answers - 1)] + [100 - percent] * (answers - 1)])
+
+
+def of(prior: Prior, epsilon: str, mechanism: str = "optimal") -> Regret | None:
+    found = design(DesignRequest(prior, (promises.answer_ldp(Fraction(epsilon)),), mechanism))
+    return regret(found.mechanism, found.claims, found.decoder_prior)
+
+
+@pytest.mark.parametrize(
+    ("prior", "epsilon", "ratio"),
+    [
+        (zipf(8, 2), "2", 1.238),
+        (mostly_one(4, 90), "1", 1.097),
+        (mostly_one(8, 90), "1", 1.200),
+        (mostly_one(8, 99), "2", 1.430),
+        (mostly_one(4, 99), "4", 1.363),
+        (mostly_one(8, 99), "4", 1.948),
+    ],
+)
+def test_skewed_priors_cost_what_was_found_outside(
+    prior: Prior, epsilon: str, ratio: float
+) -> None:
+    """Ratios computed with code of its own, of tables and closed forms, before this module was written."""
+    found = of(prior, epsilon)
+    assert found is not None
+    assert found.ratio == pytest.approx(ratio, abs=6e-4)
+    assert found.against == "subset-selection"
+
+
+@pytest.mark.parametrize("answers", [2, 4, 16])
+def test_equal_shares_cost_nothing(answers: int) -> None:
+    assert of(Prior.from_rows([[1] * answers]), "1") is None
+    assert of(zipf(8), "1") is None  # 1.3% is not worth a line
+
+
+def test_a_family_that_is_not_the_best_costs_something_too() -> None:
+    """GRR of 16 answers at ε = 1: pq'/(p − q)² in closed form against the best subset's."""
+    found = of(Prior.from_rows([[1] * 16]), "1", "grr")
+    assert found is not None
+
+    def by_size(k: int) -> float:
+        e, a = float(np.exp(1)), 16
+        p, q = k * e / (k * e + a - k), 0.0
+        q = (k - p) / (a - 1)
+        inside = q + (p - q) / a
+        return a * inside * (1 - inside) / (p - q) ** 2
+
+    assert found.ratio == pytest.approx(by_size(1) / min(map(by_size, range(1, 16))), rel=1e-6)
+
+
+def test_the_peers_keep_the_claims_and_none_is_better_than_told() -> None:
+    prior = Prior.from_rows([[40, 110, 210, 140], [90, 80, 60, 20]])
+    claims = (promises.promise("lip", prior, Fraction("0.25")), promises.answer_ldp(Fraction(3)))
+    found = design(DesignRequest(prior, claims))
+    told = regret(found.mechanism, found.claims, found.decoder_prior)
+    assert told is not None
+    assert told.against == "the optimum for equal shares"
+    even = (1, 1, 1, 1)
+    own = exact_variance(found.table, prior.shares, even)
+    best = design(DesignRequest(Prior.from_rows([even]), claims))
+    assert told.ratio == pytest.approx(own / exact_variance(best.table, even, even), rel=1e-6)
+    for name, peer in module._peers(claims, 4):
+        require_private(peer, *claims)
+        assert name in (*PEERS, told.against)
+
+
+def test_a_family_that_keeps_nothing_of_this_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    claims = (promises.answer_ldp(Fraction("1.25")),)
+    found = design(DesignRequest(mostly_one(8, 99), claims))
+
+    def refuses(wanted: FamilyRequest) -> object:
+        raise InvalidInput(Problem.MECHANISM_NOT_CERTIFIED, "not this", "mechanism")
+
+    for name in PEERS[1:]:
+        monkeypatch.setitem(FAMILIES, name, refuses)
+    told = regret(found.mechanism, found.claims, found.decoder_prior)
+    assert told is None or told.against == "grr"
+    monkeypatch.setitem(FAMILIES, "grr", refuses)
+    module._peers.cache_clear()
+    regret.cache_clear()
+    assert regret(found.mechanism, found.claims, found.decoder_prior) is None
+    module._peers.cache_clear()
+    regret.cache_clear()
+
+
+def test_what_cannot_be_estimated_has_no_regret() -> None:
+    prior = Prior.from_rows([[30, 10, 20], [10, 30, 20]])
+    claims = (promises.promise("lip", prior, Fraction("0.25")),)
+    request = DesignRequest(prior, claims, "watchdog", accept_unidentifiable=True)
+    found = design(request)
+    assert not found.identifiable
+    assert regret(found.mechanism, found.claims, found.decoder_prior) is None
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [
+        (1.2384, "if all choices are equally common, this needs 24% more reports than grr"),
+        (1.0201, "if all choices are equally common, this needs 2% more reports than grr"),
+        (14.76, "if all choices are equally common, this needs 14.8 times as many reports as grr"),
+    ],
+)
+def test_words(ratio: float, words: str) -> None:
+    found = Regret(ratio, "grr")
+    assert str(found) == words == in_words(found.to_json())
+    assert ratio > LEAST_RATIO

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cones and their extreme rays, exactly."""
+
+import random
+from fractions import Fraction
+
+import pytest
+from frankly_protocol.audit import Claim, level_for, require_private
+from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.design import Prior
+from frankly_server.design.notions.cones import answer_rays, rows_of
+from frankly_server.design.notions.promises import require_notion
+from frankly_server.design.notions.vertices import extreme_rays
+
+from tests.frankly_server.maths import (
+    admits_identity,
+    claim_of,
+    cone_of,
+    random_epsilon,
+    random_mechanism,
+    random_prior,
+)
+
+NOTIONS = ("ldp", "secret-ldp", "lip")
+
+
+@pytest.mark.parametrize("answers", [2, 3, 4, 5, 6])
+def test_the_rays_of_answer_ldp_are_those_of_exact_enumeration(answers: int) -> None:
+    for level in (level_for(Fraction(1)), level_for(Fraction(1, 100)), (3, 1)):
+        assert sorted(answer_rays(level, answers)) == extreme_rays(
+            rows_of(Claim("ldp", level), answers), answers
+        )
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_a_column_is_in_the_cone_iff_the_verifier_accepts_it(notion: str) -> None:
+    # The rows and the audit are written apart; they must say the same of any mechanism, column by column.
+    rng = random.Random(11)
+    seen = {True: 0, False: 0}
+    for _ in range(300):
+        answers, prior = 3, random_prior(rng, 3, 2)
+        level = level_for(random_epsilon(rng, 0.1, 3.0))
+        mechanism = random_mechanism(rng, answers, 3, bits=16)
+        rows = cone_of(notion, level, prior).rows()
+        inside = all(
+            sum(r * w for r, w in zip(row, column, strict=True)) >= 0
+            for column in zip(*mechanism.weights, strict=True)
+            for row in rows
+        )
+        seen[inside] += 1
+        assert inside == accepted(mechanism, claim_of(notion, level, prior))
+    assert min(seen.values()) > 10
+
+
+def accepted(mechanism: DenseMechanism, claim: Claim) -> bool:
+    try:
+        require_private(mechanism, claim)
+    except DocumentRejected:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_every_ray_keeps_the_published_level_exactly(notion: str) -> None:
+    rng = random.Random(12)
+    for _ in range(10):
+        prior, level = random_prior(rng, 4, 3), level_for(random_epsilon(rng))
+        rows = cone_of(notion, level, prior).rows()
+        for ray in cone_of(notion, level, prior).rays():
+            assert min(ray) >= 0
+            assert all(sum(r * v for r, v in zip(row, ray, strict=True)) >= 0 for row in rows)
+
+
+def test_the_identity_is_admitted_from_its_own_level_on() -> None:
+    # P(s|x)/P(s) over all s, x is at most 1.5 and at least 1/2 here, so 2 is the least level.
+    prior = Prior.from_rows([[3, 1], [1, 3]])
+    assert not admits_identity("lip", (2**40 - 1, 2**39), prior)
+    assert admits_identity("lip", (2, 1), prior)
+    assert admits_identity(
+        "lip", (1001, 1000), Prior.from_rows([[1, 2], [2, 4]])
+    )  # independent of the secret
+    assert not admits_identity("secret-ldp", (2, 1), prior)
+    assert admits_identity("secret-ldp", (3, 1), prior)
+    assert not admits_identity("ldp", (9007199254740991, 1), prior)
+
+
+def test_zero_cells_keep_the_identity_out() -> None:
+    assert not admits_identity("lip", (9007199254740991, 1), Prior.from_rows([[3, 0], [1, 3]]))
+
+
+@pytest.mark.parametrize(
+    ("notion", "answers", "secrets"),
+    [("ldp", 13, 1), ("ldp", 256, 1), ("lip", 12, 12), ("secret-ldp", 30, 6)],
+)
+def test_sizes_out_of_reach_name_what_to_use(notion: str, answers: int, secrets: int) -> None:
+    prior = random_prior(random.Random(0), answers, secrets)
+    with pytest.raises(InvalidInput, match="grr") as caught:
+        cone_of(notion, level_for(Fraction(1)), prior).rays()
+    assert caught.value.code == "optimiser_limit"
+
+
+@pytest.mark.parametrize("notion", ["pdp", "", None, 3, ["ldp"]])
+def test_unknown_notions_are_refused_with_the_list(notion: object) -> None:
+    with pytest.raises(InvalidInput, match="ldp, dp, secret-ldp, lip") as caught:
+        require_notion(notion)
+    assert (caught.value.code, caught.value.field) == ("unsupported", "notion")

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Thesis chapter 5: the extreme points counted, and found again by exact vertex enumeration."""
+
+import random
+from fractions import Fraction
+from itertools import permutations
+
+import pytest
+from frankly_protocol.errors import InvalidInput
+from frankly_server import rational
+from frankly_server.design.notions import ldp_polytope as polytope
+from frankly_server.design.notions.vertices import extreme_rays
+
+from papers.extreme_points import extreme_points
+
+
+def normal(matrix: polytope.Rows) -> tuple[tuple[Fraction, ...], ...]:
+    return tuple(tuple(Fraction(v, sum(row)) for v in row) for row in matrix)
+
+
+@pytest.mark.parametrize(("m", "count"), [(2, 4), (3, 33), (4, 904)])
+@pytest.mark.parametrize("level", [(2, 1), (21, 20)])
+def test_as_many_as_the_thesis_counts(m: int, count: int, level: tuple[int, int]) -> None:
+    found = {normal(matrix) for matrix in extreme_points(m, level)}
+    assert len(found) == len(list(extreme_points(m, level))) == count
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_the_same_points_as_by_vertex_enumeration(m: int) -> None:
+    """The cone over D: columns in the ε-LDP cone, all row sums equal, whose rays are D's extreme points."""
+    p, q = 5, 2
+    rows = []
+    for j in range(m):
+        for i, k in permutations(range(m), 2):
+            rows.append(
+                [
+                    p * (x == k and y == j) - q * (x == i and y == j)
+                    for x in range(m)
+                    for y in range(m)
+                ]
+            )
+    for i in range(1, m):
+        same = [(x == 0) - (x == i) for x in range(m) for _ in range(m)]
+        rows += [same, [-v for v in same]]
+    rays = extreme_rays(rows, m * m)
+    found = {normal([ray[x * m : (x + 1) * m] for x in range(m)]) for ray in rays}
+    assert found == {normal(matrix) for matrix in extreme_points(m, (p, q))}
+
+
+def test_the_rank_test_knows_extreme_points() -> None:
+    rng = random.Random(1)
+    for m in (2, 3, 4):
+        points = [normal(matrix) for matrix in extreme_points(m, (3, 1))]
+        for matrix in rng.sample(list(extreme_points(m, (3, 1))), min(8, len(points))):
+            assert polytope.is_extreme(matrix, (3, 1))
+            assert polytope.has_full_column_rank(matrix)
+            if len(polytope.nonzero_columns(matrix)) > 1:
+                assert polytope.loose_entries(matrix, (3, 1)) == ()
+        for _ in range(20):  # the middle of two extreme points is none
+            first, second = rng.sample(points, 2)
+            middle = [
+                [u + v for u, v in zip(a, b, strict=True)]
+                for a, b in zip(first, second, strict=True)
+            ]
+            common = rational.whole([v for row in middle for v in row])
+            whole = [common[x * m : (x + 1) * m] for x in range(m)]
+            assert polytope.is_inside(whole, (3, 1))
+            assert not polytope.is_extreme(whole, (3, 1))
+
+
+def test_the_loose_entry_point_of_five_answers() -> None:
+    """Thesis §5.5, at e^ε = 2 and 3."""
+    for e in (2, 3):
+        A = [
+            [1, 1, 2 * e, 1, 0],
+            [e, 1, 2, e, 0],
+            [e, e, 2, 1, 0],
+            [1, e, 2, e, 0],
+            [1, 1, 1 + e, e, 0],
+        ]
+        assert {sum(row) for row in A} == {3 + 2 * e}
+        assert polytope.is_extreme(A, (e, 1))
+        assert polytope.loose_entries(A, (e, 1)) == ((4, 2),)
+        assert polytope.has_full_column_rank(A)
+        assert rational.rank(A) == 4
+
+
+def test_example_52() -> None:
+    """The paper counts from 1: its loose entry (2, 1) is 3, where the column's least is 2 and its largest 4."""
+    A, B = [[4, 1, 2], [3, 2, 2], [2, 1, 4]], [[1, 0, 0]] * 3
+    assert polytope.loose_entries(A, (2, 1)) == ((1, 0),)
+    assert polytope.loose_entries(B, (2, 1)) == ((0, 0), (1, 0), (2, 0))
+    assert not polytope.is_extreme(A, (2, 1))
+
+
+@pytest.mark.parametrize(("m", "level"), [(1, (2, 1)), (5, (2, 1)), (3, (1, 1)), (3, (1, 2))])
+def test_what_cannot_be_listed(m: int, level: tuple[int, int]) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        list(extreme_points(m, level))
+    assert caught.value.code == "unsupported"

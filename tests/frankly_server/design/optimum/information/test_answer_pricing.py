@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pricing under LDP of the answer: every pattern where they are few, and the quasiconcave bound beyond."""
+
+import random
+
+import numpy as np
+import pytest
+from frankly_server.design.optimum.information import answer_pricing
+from frankly_server.design.optimum.information.answer_pricing import best_columns
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def best_pattern(p: Floats, ratio: float, prices: Floats) -> float:
+    """The most that any column of entries 1 and E is worth, pattern by pattern."""
+    a = len(p)
+    inside = (np.arange(1, 2**a - 1)[:, None] >> np.arange(a) & 1).astype(bool)
+    V = np.where(inside, ratio, 1.0)
+    V = V / (V @ p)[:, None]
+    return float(np.max((V * np.log(V)) @ p - V @ prices))
+
+
+def relaxed(p: Floats, ratio: float, prices: Floats, monkeypatch: pytest.MonkeyPatch) -> float:
+    monkeypatch.setattr(answer_pricing, "MOST_ANSWERS", 1)
+    columns, bound = best_columns(p, ratio, prices)
+    assert columns.shape == (0, len(p))
+    return bound
+
+
+def random_case(seed: int) -> tuple[Floats, float, Floats]:
+    rng = random.Random(seed)
+    a = rng.choice([3, 6, 10, 14])
+    p = np.array([rng.choice([1, 5, 50]) * rng.random() for _ in range(a)])
+    p /= p.sum()
+    if seed % 3 == 0:  # an answer without mass
+        p[0] = 0.0
+        p /= p.sum()
+    return (
+        p,
+        rng.choice([1.1, 3.0, 40.0]),
+        np.array([rng.gauss(0, rng.choice([0.01, 0.3])) * (q + 0.02) for q in p]),
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_pattern_is_looked_at_where_they_are_few(seed: int) -> None:
+    p, ratio, prices = random_case(seed)
+    columns, bound = best_columns(p, ratio, prices)
+    best = best_pattern(p, ratio, prices)
+    assert best <= bound + 1e-13
+    assert bound == pytest.approx(best, abs=1e-9)
+    worth = (columns * np.log(columns)) @ p - columns @ prices
+    assert np.max(worth) == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_the_bound_beyond_holds_for_every_pattern(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p, ratio, prices = random_case(seed)
+    assert relaxed(p, ratio, prices, monkeypatch) >= best_pattern(p, ratio, prices)
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_the_bound_beyond_is_the_best_of_patterns_taken_in_part(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # F/N over a fine grid of P, with the least cost of each P by interpolation between the cheapest answers
+    p, ratio, prices = random_case(seed)
+    some = p > 0
+    order = np.argsort(prices[some] / p[some])
+    knees = np.concatenate([[0.0], np.cumsum(p[some][order])])
+    costs = np.minimum(prices[~some], 0).sum() + np.concatenate(
+        [[0.0], np.cumsum(prices[some][order])]
+    )
+    P = np.unique(np.concatenate([knees, np.linspace(0, 1, 200_001)]))
+    N = 1 + (ratio - 1) * P
+    F = (
+        ratio * np.log(ratio) * P
+        - N * np.log(N)
+        - prices.sum()
+        - (ratio - 1) * np.interp(P, knees, costs)
+    )
+    assert relaxed(p, ratio, prices, monkeypatch) == pytest.approx(float(np.max(F / N)), abs=1e-7)
+
+
+def test_the_bound_beyond_is_exact_where_whole_answers_are_best(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # half of the mass is much cheaper than the other half, so that no answer is taken in part
+    p, prices = np.full(8, 1 / 8), np.array([-1.0] * 4 + [1.0] * 4)
+    best = best_pattern(p, 3.0, prices)
+    assert relaxed(p, 3.0, prices, monkeypatch) == pytest.approx(best, abs=1e-9)
+
+
+def test_many_answers_have_a_bound_at_once() -> None:
+    rng = np.random.default_rng(4)
+    p = rng.dirichlet(np.ones(200))
+    prices = rng.normal(0, 0.3, 200) * p
+    columns, bound = best_columns(p, 3.0, prices)
+    assert len(columns) == 0
+    for _ in range(300):
+        v = np.where(rng.random(200) < rng.random(), 3.0, 1.0)
+        v = v / (v @ p)
+        assert float((v * np.log(v)) @ p - v @ prices) <= bound

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Local search: it climbs, ends at a column of the cone, and no neighbour of its linear model is better."""
+
+import random
+
+import numpy as np
+import pytest
+from frankly_server.design.optimum.information.ascent import climb, worth_of
+from frankly_server.design.optimum.information.cone_base import ConeBase
+from frankly_server.design.optimum.information.gains import Guessing, Information
+from numpy.typing import NDArray
+
+from tests.frankly_server.maths import EVERY_NOTION, scaled_rays, tamed
+
+Floats = NDArray[np.float64]
+
+
+@pytest.mark.parametrize("kind", EVERY_NOTION)
+@pytest.mark.parametrize("of", [Information, Guessing])
+def test_a_climb_ends_at_a_ray_at_least_as_good_as_its_start(
+    kind: str, of: type[Information] | type[Guessing]
+) -> None:
+    rng = random.Random(kind)
+    prior, cone = tamed(kind, rng)
+    base, V = ConeBase(cone, prior), scaled_rays(cone, prior)
+    T, gain, climbed = V * base.scale, of(base), 0
+    for _ in range(8):
+        prices = np.array([rng.gauss(0, 0.5) for _ in range(4)])
+        worth = gain.values(T) - T @ prices
+        mixed = (
+            rng.random() < 0.6
+        )  # a ray with zeros is where a climb ends: from there every zero looks right
+        start = T[rng.sample(range(len(T)), 2)].mean(axis=0) if mixed else T[rng.randrange(len(T))]
+        t, value = climb(base, gain, prices, start)
+        assert value == pytest.approx(worth_of(gain, prices, t))
+        assert worth_of(gain, prices, start) - 1e-12 <= value <= np.max(worth) + 1e-9
+        # a ray of the cone, as listed exactly, and none that its own tangent would improve
+        assert np.min(np.max(np.abs(T - t), axis=1)) < 1e-7
+        assert promised(gain, prices, T, t) < 1e-6
+        if promised(gain, prices, T, start) > 1e-6:
+            assert value > worth_of(gain, prices, start)
+            climbed += 1
+    assert climbed
+
+
+def promised(gain: Information | Guessing, prices: Floats, T: Floats, t: Floats) -> float:
+    """How much more than t the tangent at t sees in any ray."""
+    tangent = gain.slope(t) - prices
+    return float(np.max(T @ tangent) - t @ tangent)
+
+
+def test_what_a_column_is_worth_is_its_gain_less_its_price() -> None:
+    prior, cone = tamed("ldp", random.Random(0))
+    base = ConeBase(cone, prior)
+    assert worth_of(Information(base), np.array([1.0, 2.0, 3.0, 4.0]), base.scale) == pytest.approx(
+        -float(base.scale @ [1, 2, 3, 4])  # the constant column tells nothing
+    )

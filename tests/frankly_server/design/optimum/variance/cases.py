@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small cones with all their rays, larger ones by their rows, and figures computed apart from the code under test."""
+
+import random
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from frankly_protocol.audit import Claim, level_for
+from frankly_server.design.notions.cones import Cone
+from frankly_server.design.notions.prior import Prior
+from frankly_server.design.optimum.variance.column_base import Listed
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from tests.frankly_server.maths import random_epsilon, random_prior
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AnswerLdp:
+    """Base of LDP of the answer.
+
+    Each v is a multiple of a column with entries 1 and E in any pattern  [docs/maths/cones.md].
+    """
+
+    ratio: float
+    prior: Floats
+    rays: None = None
+
+    @property
+    def answers(self) -> int:
+        """See `ColumnBase`."""
+        return len(self.prior)
+
+    @property
+    def rows(self) -> Floats:
+        """E·v_x ≥ v_x' for all x ≠ x', shape (a(a−1), a)."""
+        a = self.answers
+        x, x_prime = np.nonzero(~np.eye(a, dtype=bool))
+        rows = np.zeros((len(x), a))
+        rows[np.arange(len(x)), x] = self.ratio
+        rows[np.arange(len(x)), x_prime] = -1.0
+        return rows
+
+    def maximise(self, c: Floats) -> Floats:
+        """See `ColumnBase`. Entries are E where c_x > λ p_x, λ the maximum, by Newton's method."""
+        u = np.where(c > c @ np.ones(len(c)) * self.prior, self.ratio, 1.0)
+        # Newton's method rises monotonically and stops after a few of these steps.
+        for _ in range(100):
+            level = float(c @ u) / float(self.prior @ u)
+            better = np.where(c > level * self.prior, self.ratio, 1.0)
+            if float(c @ better) / float(self.prior @ better) <= level:
+                break
+            u = better
+        return np.asarray(u / (self.prior @ u), dtype=np.float64)
+
+    def highest(self, c: Floats) -> float:
+        """See `ColumnBase`: the maximum, plus a bound of its rounding error."""
+        return float(c @ self.maximise(c)) + 1e-12 * float(np.abs(c).sum())
+
+
+@dataclass(frozen=True)
+class ByRows:
+    """A base known by its rows alone; scipy's programmes answer for it."""
+
+    rows: Floats
+    prior: Floats
+    rays: None = None
+    ratio: None = None
+
+    @property
+    def answers(self) -> int:
+        return len(self.prior)
+
+    def maximise(self, c: Floats) -> Floats:
+        found = linprog(
+            -c / np.abs(c).max(),
+            A_ub=-self.rows,
+            b_ub=np.zeros(len(self.rows)),
+            A_eq=self.prior[None],
+            b_eq=[1.0],
+        )
+        assert found.status == 0
+        return np.asarray(found.x, dtype=np.float64)
+
+    def highest(self, c: Floats) -> float:
+        return float(c @ self.maximise(c)) + 1e-6 * float(np.abs(c).max())
+
+
+def lip_base(seed: int, answers: int, secrets: int, epsilon: float) -> ByRows:
+    """The base of ε-LIP under a random joint, row by row from the definition [Funnel Def 2]."""
+    rng = random.Random(seed)
+    joint = np.array([[rng.expovariate(1.0) for _ in range(answers)] for _ in range(secrets)])
+    joint /= joint.sum()
+    p, E = joint.sum(axis=0), np.exp(epsilon)
+    given = joint / joint.sum(axis=1, keepdims=True)
+    return ByRows(np.vstack([E * p - given, E * given - p]), p)
+
+
+def cone_of(prior: Prior, notion: str, epsilon: Fraction) -> Cone:
+    joint = None if notion == "ldp" else prior.joint
+    return Cone((Claim(notion, level_for(epsilon), joint),), prior.answers)
+
+
+def listed(seed: int, count: int, most: int = 6) -> list[Listed]:
+    """Random priors with the rays of a random notion at a random level, scaled to p·v = 1; never the identity."""
+    rng = random.Random(seed)
+    found: list[Listed] = []
+    while len(found) < count:
+        prior = random_prior(rng, rng.randint(2, most), rng.randint(1, 4))
+        cone = cone_of(
+            prior, rng.choice(["ldp", "lip", "secret-ldp"]), random_epsilon(rng, 0.1, 3.0)
+        )
+        if not cone.admits_identity():
+            rays = np.array(cone.rays(), dtype=np.float64)
+            p = prior.probabilities()
+            found.append(Listed(rays / (rays @ p)[:, None], p))
+    return found
+
+
+def level(epsilon: str) -> float:
+    return float(Fraction(*level_for(Fraction(epsilon))))
+
+
+def random_mechanisms(V: Floats, rng: random.Random, count: int) -> list[Floats]:
+    """Weights θ ≥ 0 with Σ θ_j v_j = 1: some vertices of what is possible, and mixtures of a few of them."""
+    costs = [[rng.gauss(0, 1) for _ in V] for _ in range(12)]
+    corners = [linprog(cost, A_eq=V.T, b_eq=np.ones(V.shape[1])).x for cost in costs]
+    found = list(corners)
+    while len(found) < count:
+        chosen = rng.sample(corners, rng.randint(2, 8))
+        shares = np.array([rng.expovariate(1.0) for _ in chosen])
+        found.append(np.asarray(shares @ np.array(chosen) / shares.sum()))
+    return found
+
+
+def variances(V: Floats, theta: Floats, W: Floats, p: Floats) -> Floats:
+    """The variance of every target at n = 1, from the definition: w(A⁻¹ − ppᵀ)wᵀ; infinite where A is singular."""
+    A = (V.T * theta) @ V
+    if np.linalg.cond(A) > 1e12:
+        return np.full(len(W), np.inf)
+    return np.array([w @ np.linalg.inv(A) @ w - (w @ p) ** 2 for w in W])
+
+
+def information(V: Floats, theta: Floats, p: Floats) -> float:
+    """I(X; Y) from the joint distribution of answers and reports, in nats."""
+    joint = p * V * theta[:, None]
+    joint /= joint.sum()
+    product = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+    some = joint > 0
+    return float(np.sum(joint[some] * np.log(joint[some] / product[some])))

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mechanisms of least variance without a list of rays."""
+
+import math
+import random
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from frankly_protocol.audit import require_private
+from frankly_protocol.errors import InvalidInput
+from frankly_server.design import DesignRequest, Prior, design
+from frankly_server.design.notions.promises import pairs, robust
+from frankly_server.design.optimum.interior import minimise_trace
+from frankly_server.design.optimum.variance.column_base import Listed
+from frankly_server.design.optimum.variance.criteria import least_variance
+from frankly_server.design.tables.limits import Limits
+from scipy.optimize import minimize
+
+from tests.frankly_server.design.optimum.variance.cases import (
+    AnswerLdp,
+    Floats,
+    level,
+    lip_base,
+    listed,
+    variances,
+)
+
+
+def subset_selection(a: int, k: int, E: float, p: Floats) -> tuple[Floats, Floats]:
+    """Subset selection as columns v and how often each report is sent, from its table of probabilities."""
+    subsets = list(combinations(range(a), k))
+    Q = np.array([[E if x in subset else 1.0 for subset in subsets] for x in range(a)])
+    Q /= Q.sum(axis=1, keepdims=True)
+    theta = p @ Q
+    return (Q / theta).T, theta
+
+
+@pytest.mark.parametrize("base", listed(31, 12))
+def test_the_optimum_is_that_of_another_solver(base: Listed) -> None:
+    found = least_variance(base, np.eye(base.answers))
+    V, p, a = base.rays, base.prior, base.answers
+    reached = float(variances(found.columns, found.theta, np.eye(a), p).sum())
+    assert found.value == pytest.approx(reached, rel=1e-7)
+    assert found.bound <= found.value * (1 + 1e-9)
+    assert found.bound >= found.value * (1 - 1e-6)
+    assert found.certificate.exact
+    np.testing.assert_allclose(found.theta @ found.columns, 1, atol=1e-9)
+    if len(V) <= 40:
+        centre = minimise_trace(V, V.T.copy(), np.ones(a), np.eye(a), tolerance=0.1).x
+        oracle = minimize(
+            lambda x: float(np.trace(np.linalg.inv((V.T * x) @ V))) - p @ p,
+            centre,
+            jac=lambda x: -np.sum((V @ np.linalg.inv((V.T * x) @ V)) ** 2, axis=1),
+            bounds=[(0, None)] * len(V),
+            constraints={"type": "eq", "fun": lambda x: x @ V - 1, "jac": lambda x: V.T},
+            method="SLSQP",
+            options={"maxiter": 500, "ftol": 1e-12},
+        )
+        assert oracle.fun >= found.bound * (1 - 1e-6)
+        assert oracle.fun == pytest.approx(found.value, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("answers", "secrets", "epsilon"), [(5, 3, 0.5), (7, 5, 0.25), (9, 4, 1.0)]
+)
+def test_columns_are_generated_where_only_the_rows_are_known(
+    answers: int, secrets: int, epsilon: float
+) -> None:
+    base = lip_base(answers, answers, secrets, epsilon)
+    found = least_variance(base, np.eye(answers))
+    assert found.certificate.exact
+    assert found.certificate.route == "vertices"
+    assert found.value * (1 - 1e-6) <= found.bound <= found.value
+    assert (found.columns @ base.rows.T).min() >= -1e-9
+    assert found.columns.min() >= 0
+    np.testing.assert_allclose(found.columns @ base.prior, 1, atol=1e-9)
+    np.testing.assert_allclose(found.theta @ found.columns, 1, atol=1e-9)
+
+
+@pytest.mark.parametrize("answers", [3, 5, 8, 12])
+@pytest.mark.parametrize("epsilon", ["0.25", "1", "3"])
+def test_random_priors_do_no_worse_than_grr_and_subset_selection(
+    answers: int, epsilon: str
+) -> None:
+    rng, E = random.Random(answers), level(epsilon)
+    p = np.array([rng.expovariate(1.0) for _ in range(answers)])
+    p /= p.sum()
+    found = least_variance(AnswerLdp(E, p), np.eye(answers))
+    assert found.certificate.route == "patterns"
+    assert found.value * (1 - 1e-6) <= found.bound <= found.value
+    ratios = found.columns.max(axis=1) / found.columns.min(axis=1)
+    assert ratios.max() <= E * (1 + 1e-9)
+    for k in range(1, answers if answers < 12 else 4):
+        V, theta = subset_selection(answers, k, E, p)
+        other = float(variances(V, theta, np.eye(answers), p).sum())
+        assert found.value <= other * (1 + 1e-9)
+        assert found.bound <= other
+
+
+@pytest.mark.parametrize(
+    "W", [np.eye(4)[:2], np.array([[1.0, -1, 0, 0], [0, 1, -1, 0]]), np.array([[0, 1.0, 2, 3]])]
+)
+def test_targets_that_leave_something_open(W: Floats) -> None:
+    # Fewer targets than answers: A may be all but singular, the certificate is not.
+    base = lip_base(3, 4, 3, 0.5)
+    found = least_variance(base, W)
+    assert found.value * (1 - 3e-6) <= found.bound <= found.value
+    everything = least_variance(base, np.eye(4))
+    assert found.value <= variances(everything.columns, everything.theta, W, base.prior).sum() * (
+        1 + 3e-6
+    )
+    assert found.value == pytest.approx(
+        variances(found.columns, found.theta, W, base.prior).sum(), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "2"])
+def test_one_contrast_is_that_of_another_solver(epsilon: str) -> None:
+    E, p = level(epsilon), np.array([0.3, 0.5, 0.2])
+    found = least_variance(AnswerLdp(E, p), np.array([[1.0, -1.0, 0.0]]))
+    U = np.array([[E if mask >> x & 1 else 1.0 for x in range(3)] for mask in range(1, 7)])
+    V = U / (U @ p)[:, None]
+    oracle = minimize(
+        lambda x: (
+            float(np.array([1, -1, 0]) @ np.linalg.inv((V.T * x) @ V) @ np.array([1, -1, 0])) - 0.04
+        ),
+        minimise_trace(V, V.T.copy(), np.ones(3), np.eye(3), tolerance=0.1).x,
+        bounds=[(1e-9, None)] * 6,
+        constraints={"type": "eq", "fun": lambda x: x @ V - 1},
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-12},
+    )
+    assert oracle.fun >= found.bound * (1 - 1e-6)
+    assert oracle.fun == pytest.approx(found.value, rel=1e-3)
+
+
+def test_a_rare_answer_and_one_without_mass() -> None:
+    # LDP keeps an answer of mass zero apart from the rest: its column entries lie between the others.
+    for p in (np.array([0.5, 0.499, 0.001]), np.array([0.5, 0.5, 0.0])):
+        found = least_variance(AnswerLdp(level("1"), p), np.eye(3))
+        assert found.value * (1 - 1e-6) <= found.bound <= found.value
+
+
+def test_what_cannot_be_estimated_is_refused() -> None:
+    same = Listed(np.array([[1.0, 1.0, 0.5], [1.0, 1.0, 2.0]]), np.array([0.3, 0.4, 0.3]))
+    with pytest.raises(InvalidInput):
+        least_variance(same, np.eye(3))
+
+
+def test_the_best_found_is_returned_when_time_is_up() -> None:
+    base = lip_base(5, 9, 5, 0.25)
+    full = least_variance(base, np.eye(9))
+    calls = iter(range(10**9))
+    early = least_variance(base, np.eye(9), limits=Limits(out_of_time=lambda: next(calls) > 2))
+    assert math.isfinite(early.value)
+    assert early.bound <= full.value <= early.value * (1 + 1e-9)
+    np.testing.assert_allclose(early.theta @ early.columns, 1, atol=1e-9)
+
+
+def test_two_runs_give_the_same_and_report_their_progress() -> None:
+    base, told = lip_base(6, 7, 4, 0.5), []
+    first = least_variance(base, np.eye(7), limits=Limits(progress=lambda *what: told.append(what)))
+    second = least_variance(base, np.eye(7))
+    np.testing.assert_array_equal(first.theta, second.theta)
+    np.testing.assert_array_equal(first.columns, second.columns)
+    assert told[-1] == ("variance", first.value, first.bound)
+    assert all(told[i][1] >= told[i + 1][1] * (1 - 1e-9) for i in range(len(told) - 1))
+
+
+def test_a_columns_start_is_used() -> None:
+    base = lip_base(7, 6, 3, 0.5)
+    full = least_variance(base, np.eye(6))
+    again = least_variance(base, np.eye(6), starts=full.columns)
+    assert again.value == pytest.approx(full.value, rel=1e-7)
+
+
+def test_both_forms_of_the_newton_system_end_at_the_same_point() -> None:
+    rng = random.Random(8)
+    V = np.array([[math.exp(rng.uniform(0, 1)) for _ in range(6)] for _ in range(60)])
+    V = np.vstack([V, 0.5 + np.eye(6)])
+    V /= V.mean(axis=1, keepdims=True)
+    cost = np.array([rng.uniform(0, 1) for _ in V])
+    values = []
+    for W in (
+        np.eye(6),
+        np.vstack([np.eye(6)] * 12) / math.sqrt(12),
+    ):  # the same objective by 42 and by 438 rows
+        found = minimise_trace(V, V.T.copy(), np.ones(6), W, cost=cost)
+        assert found.converged
+        values.append(float(cost @ found.x + np.trace(np.linalg.inv((V.T * found.x) @ V))))
+    assert values[0] == pytest.approx(values[1], rel=1e-8)
+
+
+def test_an_answer_that_one_in_a_hundred_thousand_gives_is_no_reason_to_give_up() -> None:
+    # Entries of a column then differ by as much: the method once stopped short of its tolerance here, and refused.
+    prior = pairs(Prior.from_rows([[1, 7670, 3424], [21144, 287, 554], [9273, 40276, 17371]]))
+    bounds = (
+        ((239542263, 2**48), (191215688151082, 2**48), (83544443575195, 2**48)),
+        ((269691785571642, 2**48), (3120693340291, 2**48), (6316137166239, 2**48)),
+        ((37992239974023, 2**48), (167961049063355, 2**48), (71777138860489, 2**48)),
+    )
+    claim = robust(bounds, Fraction("6.4045"), diagonal=False)
+    found = design(DesignRequest(prior, (claim,), limits=Limits(gap=1e-2)))
+    require_private(found.mechanism, claim)
+    assert found.identifiable
+    assert found.bound is not None
+    assert found.bound <= found.value <= found.bound * 1.01

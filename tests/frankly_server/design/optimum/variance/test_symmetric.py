@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Equally likely answers: the optimum is a subset selection, at any size."""
+
+import math
+
+import numpy as np
+import pytest
+from frankly_server.design.optimum.variance.column_base import Listed
+from frankly_server.design.optimum.variance.criteria import least_variance
+from frankly_server.design.optimum.variance.symmetric import balanced_subsets
+
+from tests.frankly_server.design.optimum.variance.cases import AnswerLdp, Floats, level, variances
+from tests.frankly_server.design.optimum.variance.test_proof import patterns
+
+
+def best_subset_selection(a: int, E: float) -> float:
+    """Total variance of the best subset selection at equal shares, n = 1, from its true- and false-inclusion rates.
+
+    Report y favours k answers; x is inside with probability f = kE/(kE + a − k) if it is the truth, else with
+    h = (k − f)/(a − 1). An answer's estimate is (1[x inside] − h)/(f − h); P(inside) = k/a.
+    """
+    found = []
+    for k in range(1, a):
+        f = k * E / (k * E + a - k)
+        h = (k - f) / (a - 1)
+        found.append(a * (k / a) * (1 - k / a) / (f - h) ** 2)
+    return min(found)
+
+
+@pytest.mark.parametrize("answers", [3, 4, 5, 6, 7, 8])
+@pytest.mark.parametrize("epsilon", ["0.25", "0.5", "1", "2", "3"])
+def test_the_optimum_is_the_best_subset_selection(answers: int, epsilon: str) -> None:
+    E, p = level(epsilon), np.full(answers, 1 / answers)
+    expected = best_subset_selection(answers, E)
+    for base in (
+        AnswerLdp(E, p),
+        Listed(patterns(E, p), p),
+    ):  # by counting, and by the general route
+        found = least_variance(base, np.eye(answers))
+        assert found.certificate.exact
+        assert found.value == pytest.approx(expected, rel=1e-6)
+        assert found.bound == pytest.approx(expected, rel=1e-6)
+        assert found.bound <= expected * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("answers", [21, 37, 64])
+@pytest.mark.parametrize("epsilon", ["0.25", "1", "2.5"])
+def test_many_answers(answers: int, epsilon: str) -> None:
+    E, p = level(epsilon), np.full(answers, 1 / answers)
+    found = least_variance(AnswerLdp(E, p), np.eye(answers))
+    expected = best_subset_selection(answers, E)
+    assert found.certificate.exact
+    assert found.certificate.route == "counts"
+    assert found.bound == pytest.approx(expected, rel=1e-9)
+    reached = variances(found.columns, found.theta, np.eye(answers), p)
+    assert reached.sum() == pytest.approx(expected, rel=1e-6)
+    assert found.columns.max(axis=1) / found.columns.min(axis=1) == pytest.approx(
+        np.full(len(found.theta), E)
+    )
+
+
+@pytest.mark.parametrize("W", [3 * np.eye(5) - 1, np.eye(5) + 0.2, np.array([[1.0, -1, 0, 0, 0]])])
+def test_other_targets(W: Floats) -> None:
+    # The first two are the same for all answers, the third is not and takes the general route.
+    E, p = level("1"), np.full(5, 0.2)
+    found = least_variance(AnswerLdp(E, p), W)
+    general = least_variance(Listed(patterns(E, p), p), W)
+    assert found.value == pytest.approx(general.value, rel=1e-6)
+    assert (found.certificate.route == "counts") == (len(W) == 5)
+
+
+@pytest.mark.parametrize(("answers", "size"), [(6, 3), (21, 5), (40, 11), (64, 17)])
+def test_every_pair_is_covered_equally_often(answers: int, size: int) -> None:
+    inside, weights = balanced_subsets(answers, size)
+    assert (inside.sum(axis=1) == size).all()
+    assert weights.min() > 0
+    assert math.isclose(weights.sum(), 1, abs_tol=1e-12)
+    together = (inside.T * weights) @ inside
+    expected = np.full((answers, answers), size * (size - 1) / (answers * (answers - 1)))
+    np.fill_diagonal(expected, size / answers)
+    np.testing.assert_allclose(together, expected, atol=1e-10)
