@@ -4,9 +4,43 @@
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Connection,
+    ForeignKey,
+    Integer,
+    String,
+    Table,
+    bindparam,
+    insert,
+    select,
+    update,
+)
 
-from frankly_server.store.people import standings
+from frankly_server.store.schema import HexBytes, metadata
+
+standings = Table(
+    "survey_standings",
+    metadata,
+    Column(
+        "survey", HexBytes(16), ForeignKey("surveys.id"), primary_key=True, comment="the survey"
+    ),
+    Column("organisation", String(64), nullable=False, comment="the organisation's name"),
+    Column(
+        "state",
+        String(16),
+        nullable=False,
+        comment="open, paused, closed or archived: the admin's word",
+    ),
+    Column("stop_reports", Integer, comment="close at so many reports; null for no such rule"),
+    Column(
+        "stop_margin",
+        String(20),
+        comment="the margin that number was worked out from, as a decimal text",
+    ),
+    CheckConstraint("state IN ('open', 'paused', 'closed', 'archived')", name="state"),
+)
 
 MAIN: Final = "main"
 """The organisation that owns every survey and API key made without naming one."""
