@@ -58,7 +58,7 @@ class AccountRow:
 
 
 class AccountsTable:
-    """The `accounts` table within one transaction."""
+    """People of `/admin/people`, in the table `accounts`, within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 
 from frankly_server.store.schema import HexBytes, metadata
-from frankly_server.store.standings import MAIN
+from frankly_server.store.survey_states import MAIN
 
 api_keys = Table(
     "api_keys",
@@ -73,7 +73,10 @@ class ApiKeyRow:
 
 
 class ApiKeysTable:
-    """The `api_keys` table within one transaction."""
+    """The tables `api_keys` and `api_key_scopes` within one transaction.
+
+    A key without a row of scopes opens every survey of the main organisation.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -44,7 +44,7 @@ class AuditEvent:
 
 
 class AuditTrail:
-    """The `audit_events` table within one transaction."""
+    """Events of `/admin/audit`, in the table `audit_events`, within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

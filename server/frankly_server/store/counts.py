@@ -240,7 +240,10 @@ class _Tally:
 
 
 class CountsTables:
-    """The three tables of counts (of symbols, of pairs, by day) within one transaction."""
+    """Counts of symbols, of pairs and by day, within one transaction.
+
+    The tables are `batch_counts`, `batch_pair_counts` and `batch_counts_by_day`.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -30,7 +30,7 @@ day_counts = Table(
 
 
 class DaysTable:
-    """The `day_counts` table within one transaction."""
+    """Refusals a day of `/admin/…/intake`, in the table `day_counts`, within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -20,7 +20,7 @@ from sqlalchemy import (
 
 from frankly_server.store.schema import HexBytes, metadata
 
-standings = Table(
+survey_states = Table(
     "survey_standings",
     metadata,
     Column(
@@ -47,8 +47,8 @@ MAIN: Final = "main"
 
 
 @dataclass(frozen=True, slots=True)
-class StandingRow:
-    """Standing of a survey.
+class SurveyStateRow:
+    """Owner, state and stop rule of a survey.
 
     organisation : name of its owner. state : open, paused, closed or archived. stop_reports :
     number of released reports at which the survey closes, or None. stop_margin : the margin from
@@ -62,41 +62,41 @@ class StandingRow:
 
 
 # Built once, because SQLAlchemy would otherwise construct
-# it anew in every transaction that reads a standing.
-_OF_SURVEY: Final = select(*(standings.c[name] for name in StandingRow.__slots__)).where(
-    standings.c.survey == bindparam("survey_id")
+# it anew in every transaction that reads a state.
+_OF_SURVEY: Final = select(*(survey_states.c[name] for name in SurveyStateRow.__slots__)).where(
+    survey_states.c.survey == bindparam("survey_id")
 )
 
 
-class StandingsTable:
-    """The `survey_standings` table within one transaction.
+class SurveyStatesTable:
+    """States of surveys, in the table `survey_standings`, within one transaction.
 
-    A survey without a row is open and belongs to the main organisation.
+    The table keeps its first name (ADR 0022). A survey without a row is open and belongs to the main organisation.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def get(self, survey_id: str) -> StandingRow:
-        """Return a survey's standing."""
+    def get(self, survey_id: str) -> SurveyStateRow:
+        """Return a survey's state."""
         row = self._connection.execute(_OF_SURVEY, {"survey_id": survey_id}).first()
-        return StandingRow() if row is None else StandingRow(*row)
+        return SurveyStateRow() if row is None else SurveyStateRow(*row)
 
-    def every(self, survey_id: str | None = None) -> dict[str, StandingRow]:
-        """Return standings by survey id: of one survey, or of all surveys that have a row."""
-        query = select(standings)
+    def every(self, survey_id: str | None = None) -> dict[str, SurveyStateRow]:
+        """Return states by survey id: of one survey, or of all surveys that have a row."""
+        query = select(survey_states)
         if survey_id is not None:
-            query = query.where(standings.c.survey == survey_id)
+            query = query.where(survey_states.c.survey == survey_id)
         rows_by_survey = {}
         for row in self._connection.execute(query).mappings():
             values = dict(row)
             name = values.pop("survey")
-            rows_by_survey[name] = StandingRow(**values)
+            rows_by_survey[name] = SurveyStateRow(**values)
         return rows_by_survey
 
-    def put(self, survey_id: str, row: StandingRow) -> None:
-        """Set a survey's standing."""
-        values = {name: getattr(row, name) for name in StandingRow.__slots__}
-        change = update(standings).where(standings.c.survey == survey_id).values(values)
+    def put(self, survey_id: str, row: SurveyStateRow) -> None:
+        """Set a survey's state."""
+        values = {name: getattr(row, name) for name in SurveyStateRow.__slots__}
+        change = update(survey_states).where(survey_states.c.survey == survey_id).values(values)
         if self._connection.execute(change).rowcount == 0:
-            self._connection.execute(insert(standings).values(survey=survey_id, **values))
+            self._connection.execute(insert(survey_states).values(survey=survey_id, **values))
