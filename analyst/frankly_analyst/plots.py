@@ -79,12 +79,9 @@ def interval(low: float | None, high: float | None) -> str:
 def _row(row: PlotRow, scale: svg.Axis, y: float) -> list[str]:
     """Draw a row with its middle at `y`: label in the upper half, bar and whisker below."""
     bar = y + 10
-    start, end = sorted((scale.at(0.0), scale.at(row.estimate)))
-    box = f'x="{start}" y="{bar - 7}" width="{round(end - start, 1)}" height="14"'
     parts = [
         svg.text(LEFT, y - 6, "start", row.label),
-        f'<rect class="bar" {box} fill="#7aa6d8"/>',
-        *_whisker(row, scale, bar),
+        *_bar(row, scale, bar, 7),
         svg.text(WIDTH, bar + 5, "end", percent(row.estimate)),
     ]
     if row.truth is not None:
@@ -95,12 +92,25 @@ def _row(row: PlotRow, scale: svg.Axis, y: float) -> list[str]:
     return parts
 
 
-def _whisker(row: PlotRow, scale: svg.Axis, bar: float) -> list[str]:
+def _bar(row: PlotRow, scale: svg.Axis, y: float, half: float) -> list[str]:
+    """Draw a bar of height 2 × half and its whisker, with their middle at `y`."""
+    start, end = sorted((scale.at(0.0), scale.at(row.estimate)))
+    box = f'x="{start}" y="{y - half}" width="{round(end - start, 1)}" height="{2 * half}"'
+    bar = f'<rect class="bar" {box} fill="#7aa6d8"/>'
     if row.low is None or row.high is None:
-        return []
+        return [bar]
     low, high = scale.at(row.low), scale.at(row.high)
-    ends = ((low, bar, high, bar), *((x, bar - 5, x, bar + 5) for x in (low, high)))
-    return [svg.line(*places, WHISKER) for places in ends]
+    ends = ((low, y, high, y), *((x, y - 5, x, y + 5) for x in (low, high)))
+    return [bar, *(svg.line(*places, WHISKER) for places in ends)]
+
+
+def small_bar(row: PlotRow) -> str:
+    """Return an SVG of one bar with its whisker, for a cell of a table.
+
+    It covers 0% to 100%: what lies outside is cut, and said in the title.
+    """
+    parts = _bar(row, svg.Axis(0, 1, 2, 102, 1), 7, 4)
+    return svg.document(104, 14, _description(row), "", parts, 'width="104" height="14"')
 
 
 def curve_plot(

@@ -98,12 +98,15 @@ def document(
     parts: Iterable[str],
     attributes: str = 'class="intervals"',
 ) -> str:
-    """Return a whole SVG of width × height pixels; title and description are for screen readers."""
+    """Return a whole SVG of width × height pixels; for screen readers, title and description.
+
+    description : "" for none. attributes : of the element.
+    """
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"'
     return "\n".join([
         f"{head} {attributes}>",
         f"<title>{escape(title)}</title>",
-        f"<desc>{escape(description)}</desc>",
+        *([f"<desc>{escape(description)}</desc>"] if description else []),
         *parts,
         "</svg>",
     ])  # fmt: skip
