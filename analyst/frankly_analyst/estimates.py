@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from frankly_analyst import formats
 from frankly_analyst.errors import InvalidRequest
-from frankly_analyst.plots import PlotRow, interval_plot, percent
+from frankly_analyst.plots import PlotRow, interval_plot, percent, small_bar
 from frankly_analyst.rows import Estimate
 
 Ask = Callable[[Any, str | None], "Estimates"]
@@ -117,11 +117,7 @@ class Estimates:
     def plot(self, question: str | None = None, by: str = "") -> str:
         """Return bars with whiskers as SVG text, of one question (of all its groups if by is empty) or of all rows."""
         rows = self.rows if question is None else self._shown(question, by)
-        drawn = [
-            PlotRow(_label(row), row.estimate, row.low, row.high)
-            for row in rows
-            if row.estimate is not None
-        ]
+        drawn = _bars(*rows)
         if not drawn:
             raise InvalidRequest(
                 "there are no estimates to plot", code="targets_invalid", field="question"
@@ -147,7 +143,7 @@ class Estimates:
         lines = [
             f"<tr><td>{escape(row.question)}</td><td>{escape(_label(row))}</td>"
             f"<td>{percent(row.estimate)}</td><td>{row.interval}</td><td>{row.n}</td>"
-            f"<td>{_bar(row)}</td><td>{escape(', '.join(row.flags))}</td></tr>"
+            f"<td>{''.join(map(small_bar, _bars(row)))}</td><td>{escape(', '.join(row.flags))}</td></tr>"
             for row in self.rows
         ]
         few = [
@@ -253,18 +249,9 @@ def _label(row: Estimate) -> str:
     return f"{row.label} ({row.by})" if row.by else row.label
 
 
-def _bar(row: Estimate) -> str:
-    """Return a small bar with its whisker as inline SVG; 0% to 100%, ends outside are cut and said in the numbers."""
-    if row.estimate is None:
-        return ""
-    share, low, high = (None if v is None else round(100 * min(max(v, 0.0), 1.0), 1)
-                        for v in (row.estimate, row.low, row.high))  # fmt: skip
-    said, whisker = f"{row.label}: {percent(row.estimate)}", ""
-    if row.low is not None and row.high is not None:
-        said += f", from {percent(row.low)} to {percent(row.high)}"
-        path = f"M{low} 7H{high}M{low} 3V11M{high} 3V11"
-        whisker = f'<path d="{path}" stroke="#123" stroke-width="1.5" fill="none"/>'
-    return (
-        f'<svg width="104" height="14" viewBox="-2 0 104 14" role="img"><title>{escape(said)}</title>'
-        f'<rect x="0" y="3" width="{share}" height="8" fill="#7aa6d8"/>{whisker}</svg>'
-    )
+def _bars(*rows: Estimate) -> list[PlotRow]:
+    return [
+        PlotRow(_label(row), row.estimate, row.low, row.high)
+        for row in rows
+        if row.estimate is not None
+    ]

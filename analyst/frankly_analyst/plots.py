@@ -6,16 +6,15 @@ Colours come from the page's style sheet through the classes `bar`, `whisker`, `
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+
+from frankly_analyst import svg
 
 # Labels stand above their bars, so that the plot stays readable on a phone's width.
-WIDTH, LEFT, RIGHT, ROW, TOP, BOTTOM = 440, 14, 62, 46, 4, 28
-_SIGNED_LABEL = 24
-"""Half the width in pixels of a label such as −100%, which must not start outside the picture."""
-# Widths between ticks that read well in percent; the smallest with at most six ticks is used.
-_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0)
+WIDTH, LEFT, RIGHT, ROW, TOP, BOTTOM = 440, 22, 62, 46, 4, 28
+STROKE, WHISKER = "#174ea6", 'class="whisker" stroke="#123" stroke-width="2"'
+_CURVE_LEFT, _CURVE_HEIGHT, _SAME_PLACE = 52, 280, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,59 +45,18 @@ class Mark:
     y: float
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """Axis of a curve: its title, and the format of its numbers."""
-
-    title: str
-    shown: Callable[[float], str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Scale:
-    low: float
-    high: float
-    step: float
-
-    @classmethod
-    def around(cls, values: Sequence[float]) -> "_Scale":
-        """Cover zero and all values with about six round ticks."""
-        low, high = min(0.0, *values), max(0.0, *values)
-        step = next((s for s in _STEPS if (high - low) / s <= 6), (high - low) / 6)
-        # The 1e-9 keeps float errors of the quotient from adding a tick beyond a value that lies on
-        # one.
-        return cls(
-            math.floor(low / step + 1e-9) * step,
-            max(math.ceil(high / step - 1e-9), 1) * step,
-            step,
-        )
-
-    def x(self, value: float) -> float:
-        """Return the horizontal position of a value in pixels."""
-        return round(LEFT + (value - self.low) / (self.high - self.low) * (WIDTH - LEFT - RIGHT), 1)
-
-    def ticks(self) -> list[float]:
-        """Return the round values that get a line."""
-        return [
-            self.low + i * self.step for i in range(round((self.high - self.low) / self.step) + 1)
-        ]
-
-
 def interval_plot(title: str, rows: Sequence[PlotRow]) -> str:
     """Return an SVG of horizontal bars (estimates) with whiskers (intervals), in percent."""
     if not rows:
         raise ValueError("a plot needs at least one row")
-    scale = _Scale.around([v for row in rows for v in row.values])
-    height = TOP + ROW * len(rows) + BOTTOM
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" class="intervals">',
-        f"<title>{escape(title)}</title>",
-        f"<desc>{escape('; '.join(_description(row) for row in rows))}</desc>",
-        *_axis(scale, height),
-    ]
+    scale = svg.Axis.from_zero([v for row in rows for v in row.values], LEFT, WIDTH - RIGHT, most=6)
+    bottom = TOP + ROW * len(rows)
+    parts = svg.columns(scale, scale.ticks(100, "%"), TOP, bottom, 13, svg.PAGE_GRID)
+    parts.append(svg.line(scale.at(0), TOP, scale.at(0), bottom, svg.ZERO))
     for i, row in enumerate(rows):
-        lines += _row(row, scale, TOP + ROW * i + ROW / 2)
-    return "\n".join([*lines, "</svg>"])
+        parts += _row(row, scale, TOP + ROW * i + ROW / 2)
+    description = "; ".join(_description(row) for row in rows)
+    return svg.document(WIDTH, bottom + BOTTOM, title, description, parts)
 
 
 def percent(share: float | None) -> str:
@@ -118,166 +76,91 @@ def interval(low: float | None, high: float | None) -> str:
     )
 
 
-def _axis(scale: _Scale, height: int) -> list[str]:
-    bottom = height - BOTTOM
-    lines = []
-    for tick in scale.ticks():
-        x = scale.x(tick)
-        # The zero line is heavier, because shares may be negative.
-        weight = 1.5 if abs(tick) < scale.step / 2 else 0.5
-        ends = f'x1="{x}" x2="{x}" y1="{TOP}" y2="{bottom}"'
-        lines.append(f'<line class="axis" {ends} stroke="#999" stroke-width="{weight}"/>')
-        middle = x if tick >= 0 else max(x, _SIGNED_LABEL)
-        lines.append(text(middle, bottom + 18, "middle", f"{tick * 100:.0f}%".replace("-", "−")))
-    return lines
-
-
-def _row(row: PlotRow, scale: _Scale, y: float) -> list[str]:
+def _row(row: PlotRow, scale: svg.Axis, y: float) -> list[str]:
     """Draw a row with its middle at `y`: label in the upper half, bar and whisker below."""
     bar = y + 10
-    start, end = sorted((scale.x(0.0), scale.x(row.estimate)))
-    lines = [
-        text(LEFT, y - 6, "start", row.label),
-        f'<rect class="bar" x="{start}" y="{bar - 7}" width="{round(end - start, 1)}" height="14" fill="#7aa6d8"/>',
-        *_whisker(row, scale, bar),
-        text(WIDTH, bar + 5, "end", percent(row.estimate)),
+    parts = [
+        svg.text(LEFT, y - 6, "start", row.label),
+        *_bar(row, scale, bar, 7),
+        svg.text(WIDTH, bar + 5, "end", percent(row.estimate)),
     ]
     if row.truth is not None:
-        x = scale.x(row.truth)
+        x = scale.at(row.truth)
         points = f"{x},{bar - 7} {x + 5},{bar} {x},{bar + 7} {x - 5},{bar}"
-        lines.append(
-            f'<polygon class="truth" points="{points}" fill="#c8501e" stroke="#fff" stroke-width="1"/>'
-        )
-    return lines
+        style = 'fill="#c8501e" stroke="#fff" stroke-width="1"'
+        parts.append(f'<polygon class="truth" points="{points}" {style}/>')
+    return parts
 
 
-def _whisker(row: PlotRow, scale: _Scale, bar: float) -> list[str]:
+def _bar(row: PlotRow, scale: svg.Axis, y: float, half: float) -> list[str]:
+    """Draw a bar of height 2 × half and its whisker, with their middle at `y`."""
+    start, end = sorted((scale.at(0.0), scale.at(row.estimate)))
+    box = f'x="{start}" y="{y - half}" width="{round(end - start, 1)}" height="{2 * half}"'
+    bar = f'<rect class="bar" {box} fill="#7aa6d8"/>'
     if row.low is None or row.high is None:
-        return []
-    low, high = scale.x(row.low), scale.x(row.high)
-    whisker = 'class="whisker" stroke="#123" stroke-width="2"'
-    return [
-        f'<line {whisker} x1="{low}" x2="{high}" y1="{bar}" y2="{bar}"/>',
-        f'<line {whisker} x1="{low}" x2="{low}" y1="{bar - 5}" y2="{bar + 5}"/>',
-        f'<line {whisker} x1="{high}" x2="{high}" y1="{bar - 5}" y2="{bar + 5}"/>',
-    ]
+        return [bar]
+    low, high = scale.at(row.low), scale.at(row.high)
+    ends = ((low, y, high, y), *((x, y - 5, x, y + 5) for x in (low, high)))
+    return [bar, *(svg.line(*places, WHISKER) for places in ends)]
+
+
+def small_bar(row: PlotRow) -> str:
+    """Return an SVG of one bar with its whisker, for a cell of a table.
+
+    It covers 0% to 100%: what lies outside is cut, and said in the title.
+    """
+    parts = _bar(row, svg.Axis(0, 1, 2, 102, 1), 7, 4)
+    return svg.document(104, 14, _description(row), "", parts, 'width="104" height="14"')
 
 
 def curve_plot(
-    title: str,
-    curve: Sequence[tuple[float, float]],
-    marks: Sequence[Mark],
-    x: Axis,
-    y: Axis,
+    title: str, curve: Sequence[svg.Point], marks: Sequence[Mark], x_title: str, y_title: str
 ) -> str:
     """Return an SVG of a line through points (x, y), with named marks; both axes start at 0."""
     if not curve:
         raise ValueError("a curve needs at least one point")
     points = [*curve, *((mark.x, mark.y) for mark in marks)]
-    across, up = (_round_up(max(point[i] for point in points)) for i in (0, 1))
-
-    def at(point: tuple[float, float]) -> tuple[float, float]:
-        return (
-            round(_CURVE_LEFT + point[0] / across * (WIDTH - _CURVE_LEFT - 24), 1),
-            round(
-                _CURVE_HEIGHT
-                - _CURVE_BOTTOM
-                - point[1] / up * (_CURVE_HEIGHT - _CURVE_BOTTOM - 24),
-                1,
-            ),
-        )
-
-    polyline = " ".join(f"{px},{py}" for px, py in map(at, curve))
-    description = "; ".join([*(f"{x.shown(a)}, {y.shown(b)}" for a, b in curve),
-                      *(f"{m.label} {x.shown(m.x)}, {y.shown(m.y)}" for m in marks)])  # fmt: skip
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {_CURVE_HEIGHT}" role="img" class="intervals">',
-        f"<title>{escape(title)}</title>",
-        f"<desc>{escape(f'{x.title}, {y.title}: {description}')}</desc>",
-        *_frame(at, across, up, x, y),
-        f'<polyline class="curve" points="{polyline}" fill="none" stroke="#174ea6" stroke-width="2.5"/>',
-        *(_dot("curve-point", at(point), 3.5) for point in curve),
+    right, bottom = WIDTH - 24, _CURVE_HEIGHT - 44
+    x = svg.Axis.from_zero([point[0] for point in points], _CURVE_LEFT, right)
+    y = svg.Axis.from_zero([point[1] for point in points], bottom, 24)
+    places = [(x.at(a), y.at(b)) for a, b in curve]
+    parts = [
+        *svg.columns(x, x.ticks(), 24, bottom, 12, svg.PAGE_GRID),
+        *svg.rows(y, y.ticks(), _CURVE_LEFT, right, 12, svg.PAGE_GRID),
+        svg.line(_CURVE_LEFT, bottom, right, bottom, svg.ZERO),
+        svg.line(_CURVE_LEFT, 24, _CURVE_LEFT, bottom, svg.ZERO),
+        svg.text(right, _CURVE_HEIGHT - 8, "end", x_title, 12),
+        svg.text(2, 12, "start", y_title, 12),
+        svg.polyline(places, STROKE, 2.5),
+        *(svg.dot("curve-point", place, 3.5) for place in places),
     ]
-    for i, (place, labels) in enumerate(
-        _apart([(at((mark.x, mark.y)), mark.label) for mark in marks])
-    ):
+    groups = _apart([((x.at(mark.x), y.at(mark.y)), mark.label) for mark in marks])
+    for i, (place, labels) in enumerate(groups):
         # A label right of the middle ends at its mark, so that it stays inside the picture.
-        side = "end" if place[0] > WIDTH * 0.55 else "start"
+        side, shift = ("end", 4) if place[0] > WIDTH * 0.55 else ("start", -4)
         # Labels alternate above and below the curve, so that neighbours do not overlap.
-        low = i % 2 == 1 and place[1] + 20 < _CURVE_HEIGHT - _CURVE_BOTTOM
+        low = i % 2 == 1 and place[1] + 20 < bottom
         below = place[1] + (20 if low or place[1] < 30 else -10)
-        lines += [
-            _dot("mark", place, 5),
-            text(place[0] + (4 if side == "end" else -4), below, side, labels),
-        ]
-    return "\n".join([*lines, "</svg>"])
+        parts.append(svg.dot("mark", place, 5))
+        parts.append(svg.text(place[0] + shift, below, side, labels))
+    description = "; ".join(
+        [f"{x_title}, {y_title}: " + "; ".join(f"{a:.3g}, {b:.3g}" for a, b in curve)]
+        + [f"{mark.label} {mark.x:.3g}, {mark.y:.3g}" for mark in marks]
+    )
+    return svg.document(WIDTH, _CURVE_HEIGHT, title, description, parts)
 
 
-_CURVE_LEFT, _CURVE_HEIGHT, _CURVE_BOTTOM, _SAME_PLACE = 52, 280, 44, 10
-
-
-def _frame(
-    at: Callable[[tuple[float, float]], tuple[float, float]],
-    across: float,
-    up: float,
-    x: Axis,
-    y: Axis,
-) -> list[str]:
-    """Draw grid lines at quarters, their numbers, and the titles of the axes."""
-    lines = []
-    for i in range(5):
-        (left, level), (right, _) = at((0.0, up * i / 4)), at((across, up * i / 4))
-        (column, bottom), (_, top) = at((across * i / 4, 0.0)), at((across * i / 4, up))
-        stroke = f'stroke="#999" stroke-width="{1.5 if i == 0 else 0.5}"'
-        lines += [
-            f'<line class="axis" x1="{left}" x2="{right}" y1="{level}" y2="{level}" {stroke}/>',
-            f'<line class="axis" x1="{column}" x2="{column}" y1="{top}" y2="{bottom}" {stroke}/>',
-            text(left - 6, level + 4, "end", y.shown(up * i / 4), 12),
-            text(column, bottom + 17, "middle", x.shown(across * i / 4), 12),
-        ]
-    return [
-        *lines,
-        text(WIDTH - 24, _CURVE_HEIGHT - 8, "end", x.title, 12),
-        text(2, 12, "start", y.title, 12),
-    ]
-
-
-def _apart(
-    places: Sequence[tuple[tuple[float, float], str]],
-) -> list[tuple[tuple[float, float], str]]:
+def _apart(places: Sequence[tuple[svg.Point, str]]) -> list[tuple[svg.Point, str]]:
     """Return each place once with all its labels; marks nearer than a dot's width share one."""
-    groups: list[tuple[tuple[float, float], list[str]]] = []
+    groups: list[tuple[svg.Point, list[str]]] = []
     for place, label in places:
-        labels_nearby = next(
-            (
-                labels
-                for group_place, labels in groups
-                if math.dist(place, group_place) < _SAME_PLACE
-            ),
-            None,
-        )
-        if labels_nearby is None:
+        nearby = (labels for other, labels in groups if math.dist(place, other) < _SAME_PLACE)
+        labels = next(nearby, None)
+        if labels is None:
             groups.append((place, [label]))
         else:
-            labels_nearby.append(label)
+            labels.append(label)
     return [(place, ", ".join(labels)) for place, labels in groups]
-
-
-def _dot(kind: str, place: tuple[float, float], size: float) -> str:
-    return f'<circle class="{kind}" cx="{place[0]}" cy="{place[1]}" r="{size}" fill="#174ea6"/>'
-
-
-def _round_up(value: float) -> float:
-    """Return the least of 1, 2, 4, 6, 8 times a power of ten ≥ value: quarters are short."""
-    if value <= 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(value))
-    return next(step * power for step in (1, 2, 4, 6, 8, 10) if step * power >= value * (1 - 1e-12))
-
-
-def text(x: float, y: float, anchor: str, content: str, size: int = 13) -> str:
-    """Return one line of text: (x, y) is its start, middle or end (`anchor`), size in pixels."""
-    return f'<text class="label" x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}">{escape(content)}</text>'
 
 
 def _description(row: PlotRow) -> str:

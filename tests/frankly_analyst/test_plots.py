@@ -4,7 +4,7 @@
 from xml.etree import ElementTree
 
 import pytest
-from frankly_analyst.plots import LEFT, RIGHT, WIDTH, PlotRow, interval_plot, percent
+from frankly_analyst.plots import LEFT, RIGHT, WIDTH, PlotRow, interval_plot, percent, small_bar
 
 SVG = "{http://www.w3.org/2000/svg}"
 ROWS = [PlotRow("No & <never>", 0.68, 0.64, 0.72, 0.66), PlotRow("Yes", 0.32, 0.28, 0.36, 0.34)]
@@ -65,3 +65,13 @@ def test_every_element_is_svg_as_browsers_know_it() -> None:
     tree = ElementTree.fromstring(interval_plot("t", [PlotRow("a", -0.05, -0.2, 0.1)]))
     assert {name for element in tree.iter() for name in element.attrib} <= known
     assert "−20%" in [element.text for element in tree.iter(f"{SVG}text")]
+
+
+def test_a_small_bar_is_cut_at_its_ends_but_its_title_says_where_they_are() -> None:
+    tree = ElementTree.fromstring(small_bar(PlotRow("<a>", 1.02, 0.9, 1.14)))
+    assert tree.findtext(f"{SVG}title") == "<a> 102.0%, from 90.0% to 114.0%"
+    (bar,) = tree.iter(f"{SVG}rect")
+    assert (bar.get("x"), bar.get("width")) == ("2.0", "100.0")
+    across = next(tree.iter(f"{SVG}line"))
+    assert (across.get("x1"), across.get("x2")) == ("92.0", "102.0")
+    assert tree.find(f"{SVG}desc") is None

@@ -8,7 +8,8 @@ from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.report import Report
 from frankly_server.store import Database, DocumentRow, ReportRow, SurveyRow, Transaction
-from frankly_server.store.schema import reports, tokens
+from frankly_server.store.reports import reports
+from frankly_server.store.tokens import tokens
 from sqlalchemy import func, select
 
 from tests.frankly_protocol.samples import ldp_block, lip_block, sealed, survey

@@ -4,7 +4,7 @@
 from xml.etree import ElementTree
 
 import pytest
-from frankly_analyst.plots import WIDTH, Axis, Mark, curve_plot
+from frankly_analyst.plots import WIDTH, Mark, curve_plot
 from frankly_server.trends import Trend, TrendPoint, trend_plot
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -22,8 +22,7 @@ TRENDS = [
         ],
     ),
 ]
-X = Axis("information, nats", lambda value: f"{value:.3g}")
-Y = Axis("margin, points", lambda value: f"{value:.3g}")
+X, Y = "information, nats", "margin, points"
 
 
 def places(tree: ElementTree.Element, kind: str) -> list[tuple[float, float]]:
@@ -108,7 +107,7 @@ def test_nothing_a_strict_policy_forbids_is_written() -> None:
     bad = '"><script>alert(1)</script>'
     for drawn in (
         trend_plot(bad, [bad], [Trend(bad, [TrendPoint(bad, 0.5, 0.4, 0.6)])]),
-        curve_plot(bad, [(1.0, 1.0)], [Mark(bad, 1.0, 1.0)], Axis(bad, str), Axis(bad, str)),
+        curve_plot(bad, [(1.0, 1.0)], [Mark(bad, 1.0, 1.0)], bad, bad),
     ):
         assert "<script" not in drawn
         assert "style=" not in drawn

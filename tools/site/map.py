@@ -4,6 +4,7 @@
 ``python -m tools.site.map`` writes the page; a test compares it.
 """
 
+import ast
 import inspect
 import re
 import tempfile
@@ -31,6 +32,16 @@ Where is it decided? Commands, URLs and tables lead to files here; the layers ar
 Written by `python -m tools.site.map` from the code: not to be edited by hand.
 """
 
+_TABLES_HEAD = """
+## Tables
+
+The file is that of the noun in URLs and commands; the name of a table stays for good (ADR 0022), even where the noun is
+another today. The first file declares the table, reads and writes it; the others read it too.
+
+| table | files | what the first file is about |
+|---|---|---|
+"""
+
 _RECIPES = """
 ## How to add
 
@@ -52,7 +63,7 @@ table, named in `FAMILIES` of `server/frankly_server/design/families/__init__.py
 **A setting.** A field of `Settings` in `server/frankly_server/settings.py`, and a row in `docs/operations.md`.
 
 **A table.** Its declaration in `server/frankly_server/store/`, a migration in `migrations/versions/` that the release
-before survives, and its class beside it. Backups carry every table that is declared.
+before survives, and its class beside it. Its name never changes (ADR 0022). Backups carry every table that is declared.
 
 **A language of the SDK.** `docs/protocol.md` is what it must do, `docs/conformance.md` how the suite is run against it.
 Texts of surveys are the admin's; texts of the browser element are its `strings`.
@@ -64,7 +75,7 @@ def page() -> str:
     parts = [_HEAD, "\n## Commands\n\n| command | file |\n|---|---|\n", *_commands()]
     parts += ["\n## URLs\n\n| URL | file |\n|---|---|\n", *_routes()]
     parts += [
-        "\n## Tables\n\n| table | declared in | read and written in |\n|---|---|---|\n",
+        _TABLES_HEAD,
         *_tables(),
     ]
     return "".join(parts) + _RECIPES
@@ -107,15 +118,12 @@ def _tables() -> Iterator[str]:
     sources = {path: path.read_text(encoding="utf-8") for path in sorted(STORE.glob("*.py"))}
     rows = []
     for declared, text in sources.items():
+        about = (ast.get_docstring(ast.parse(text)) or "").partition("\n\n")[0].replace("\n", " ")
         for variable, table in _TABLE.findall(text):
             importing = re.compile(rf"store\.{declared.stem} import .*\b{variable}\b")
-            users = [
-                path
-                for path, source in sources.items()
-                if path != declared and importing.search(source)
-            ]
-            files = ", ".join(_link(str(path.relative_to(ROOT))) for path in users or [declared])
-            rows.append(f"| `{table}` | {_link(str(declared.relative_to(ROOT)))} | {files} |\n")
+            users = [path for path, source in sources.items() if importing.search(source)]
+            files = ", ".join(_link(str(path.relative_to(ROOT))) for path in (declared, *users))
+            rows.append(f"| `{table}` | {files} | {about} |\n")
     yield from sorted(rows)
 
 

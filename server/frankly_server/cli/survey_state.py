@@ -33,7 +33,7 @@ def _command(move: str) -> click.Command:
             click.confirm(f"Close {name}? It cannot be opened again", abort=True, err=True)
         with open_services() as services:
             survey = services.surveys.summary(name)
-            organisation = services.lifecycle.standing(survey.survey_id).organisation
+            organisation = services.lifecycle.get(survey.survey_id).organisation
             state = services.lifecycle.move(survey.survey_id, move)
             services.accounts.record_command(organisation, f"survey {state}", survey.name)
         if as_json:

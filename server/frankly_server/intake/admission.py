@@ -208,6 +208,6 @@ def refusal_of(tx: Transaction, survey: str) -> InvalidInput:
     The insert refuses reports of a survey that is not open. If the survey is open by now, it was
     paused a moment ago, or a stored copy was erased meanwhile: the report can be sent again later.
     """
-    if tx.standings.get(survey).state in ("closed", "archived"):
+    if tx.survey_states.get(survey).state in ("closed", "archived"):
         return InvalidInput(Problem.CLOSED, "the survey has been closed; do not send again")
     return Paused()

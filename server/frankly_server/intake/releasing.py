@@ -95,7 +95,7 @@ class Releasing:
     def _release(self, row: DocumentRow) -> int:
         rule, now = self._rule(row), self._clock.now()
         with self._database.transaction("release") as tx:
-            is_over = now >= rule.over or tx.standings.get(row.survey).state in (
+            is_over = now >= rule.over or tx.survey_states.get(row.survey).state in (
                 "closed",
                 "archived",
             )
@@ -126,7 +126,7 @@ class Releasing:
 
 def _close_if_met(tx: Transaction, survey: str) -> None:
     """Close an open survey if its released reports reach its stop rule."""
-    standing = tx.standings.get(survey)
-    stop = standing.stop_reports
-    if standing.state == "open" and stop is not None and tx.batches.number(survey) >= stop:
-        tx.standings.put(survey, replace(standing, state="closed"))
+    state_row = tx.survey_states.get(survey)
+    stop = state_row.stop_reports
+    if state_row.state == "open" and stop is not None and tx.batches.number(survey) >= stop:
+        tx.survey_states.put(survey, replace(state_row, state="closed"))

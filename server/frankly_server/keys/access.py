@@ -19,7 +19,7 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.schema import unsafe_character
 
 from frankly_server.store import ApiKeyRow, Database
-from frankly_server.store.standings import MAIN
+from frankly_server.store.survey_states import MAIN
 
 ROLES: Final = ("admin", "analyst")
 _START: Final = "frankly_live_"

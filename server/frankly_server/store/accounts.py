@@ -3,10 +3,39 @@
 
 from dataclasses import dataclass, field
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Connection,
+    Integer,
+    String,
+    Table,
+    UniqueConstraint,
+    insert,
+    select,
+    update,
+)
 
-from frankly_server.store.people import accounts
-from frankly_server.store.schema import is_id
+from frankly_server.store.schema import HexBytes, is_id, metadata
+
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("id", HexBytes(16), primary_key=True, comment="random"),
+    Column("organisation", String(64), nullable=False, comment="the organisation's name"),
+    Column("email", String(254), nullable=False, comment="folded; what people sign in with"),
+    Column(
+        "password", String(300), nullable=False, comment="argon2id, with its parameters and salt"
+    ),
+    Column("role", String(16), nullable=False, comment="owner, admin, analyst or viewer"),
+    Column("created", String(20), nullable=False, comment="UTC, RFC 3339"),
+    Column("disabled", String(20), comment="UTC, RFC 3339; null while the account works"),
+    Column("failures", Integer, nullable=False, comment="wrong passwords since the last right one"),
+    Column("locked_until", String(20), comment="UTC, RFC 3339; null if it was never locked"),
+    UniqueConstraint("email"),
+    CheckConstraint("role IN ('owner', 'admin', 'analyst', 'viewer')", name="role"),
+    CheckConstraint("failures >= 0", name="failures"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +58,7 @@ class AccountRow:
 
 
 class AccountsTable:
-    """The `accounts` table within one transaction."""
+    """People of `/admin/people`, in the table `accounts`, within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -3,11 +3,55 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, RowMapping, Select, insert, select, update
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Connection,
+    ForeignKey,
+    RowMapping,
+    Select,
+    String,
+    Table,
+    Text,
+    insert,
+    select,
+    update,
+)
 
-from frankly_server.store.people import key_scopes
-from frankly_server.store.schema import api_keys
-from frankly_server.store.standings import MAIN
+from frankly_server.store.schema import HexBytes, metadata
+from frankly_server.store.survey_states import MAIN
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column(
+        "prefix",
+        String(16),
+        primary_key=True,
+        comment="first characters of the secret part, shown in lists",
+    ),
+    Column("hash", HexBytes(32), nullable=False, comment="SHA-256 of the whole key"),
+    Column("role", String(16), nullable=False, comment="admin or analyst"),
+    Column("label", String(200), nullable=False, comment="the admin's note"),
+    Column("created", String(20), nullable=False, comment="UTC, RFC 3339"),
+    Column("revoked", String(20), comment="UTC, RFC 3339; null while the key works"),
+    CheckConstraint("role IN ('admin', 'analyst')", name="role"),
+)
+
+key_scopes = Table(
+    "api_key_scopes",
+    metadata,
+    Column(
+        "prefix", String(16), ForeignKey("api_keys.prefix"), primary_key=True, comment="the key"
+    ),
+    Column("organisation", String(64), nullable=False, comment="the organisation's name"),
+    Column(
+        "surveys",
+        Text,
+        nullable=False,
+        comment="ids of the surveys it opens, by spaces; empty for all",
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +73,10 @@ class ApiKeyRow:
 
 
 class ApiKeysTable:
-    """The `api_keys` table within one transaction."""
+    """The tables `api_keys` and `api_key_scopes` within one transaction.
+
+    A key without a row of scopes opens every survey of the main organisation.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -6,9 +6,26 @@ A trigger refuses to change or delete one.
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Column, Connection, Integer, String, Table, insert, select
 
-from frankly_server.store.people import audit_events
+from frankly_server.store.schema import metadata
+
+audit_events = Table(
+    "audit_events",
+    metadata,
+    Column(
+        "position",
+        Integer,
+        primary_key=True,
+        autoincrement=True,
+        comment="grows; rows are never changed",
+    ),
+    Column("at", String(20), nullable=False, comment="UTC, RFC 3339"),
+    Column("organisation", String(64), nullable=False, comment="the organisation's name"),
+    Column("actor", String(254), nullable=False, comment="an account's email, or the command line"),
+    Column("action", String(64), nullable=False, comment="what was done"),
+    Column("subject", String(254), nullable=False, comment="what it was done to, by name"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +44,7 @@ class AuditEvent:
 
 
 class AuditTrail:
-    """The `audit_events` table within one transaction."""
+    """Events of `/admin/audit`, in the table `audit_events`, within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -17,14 +17,16 @@ from frankly_protocol.errors import FranklyError
 from sqlalchemy.exc import DBAPIError, StatementError
 
 from frankly_server.store.database import Database, Transaction
-from frankly_server.store.schema import SCHEMA_VERSION
-from frankly_server.store.tables import TABLES
+from frankly_server.store.schema import SCHEMA_VERSION, metadata
+from frankly_server.store.tables import all_tables
 
 FORMAT: Final = "frankly.backup/1"
 _MANIFEST: Final = "manifest.json"
 # Ceilings for a file of unknown origin: reading stops there instead of filling the memory.
 _MAX_MANIFEST_BYTES: Final = 1 << 20
 _MAX_LINE_BYTES: Final = 32 << 20
+_LEFT_OUT: Final = frozenset({"webhooks", "webhook_deliveries"})
+"""Tables that backups of this schema lacked at first; restoring one leaves them empty."""
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip entry can carry
 
 
@@ -59,7 +61,7 @@ def save(database: Database, target: BinaryIO) -> Contents:
         database.reading("backup") as tx,
         zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive,
     ):
-        for name in TABLES:
+        for name in all_tables():
             digests[name] = _write_table(archive, name, _lines(tx, name))
         _require_counts(tx)
 
@@ -181,11 +183,15 @@ def _read_manifest(archive: zipfile.ZipFile) -> Contents:
             "with its own version"
         )
         raise BackupBroken(message, "schema")
-    if set(contents.tables) != set(TABLES):
+    missing = set(metadata.tables) - set(contents.tables)
+    if not missing <= _LEFT_OUT or set(contents.tables) - set(metadata.tables):
         raise BackupBroken("the backup's tables are not this schema's", "tables")
     # In the order of foreign keys, not of the manifest: a
     # row may be filled in only after the row it names.
-    return Contents(contents.schema, {name: contents.tables[name] for name in TABLES})
+    return Contents(
+        contents.schema,
+        {name: contents.tables[name] for name in all_tables() if name not in missing},
+    )
 
 
 def _read_table(
@@ -215,6 +221,6 @@ def _row(line: bytes, name: str) -> dict[str, Any]:
         row = json.loads(line)
     except (ValueError, RecursionError):
         row = None
-    if not isinstance(row, dict) or set(row) != set(TABLES[name].columns.keys()):
+    if not isinstance(row, dict) or set(row) != set(metadata.tables[name].columns.keys()):
         raise BackupBroken("a row does not fit its table", name)
     return row

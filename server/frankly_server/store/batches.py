@@ -4,9 +4,46 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Connection,
+    Integer,
+    String,
+    Table,
+    delete,
+    func,
+    insert,
+    select,
+)
 
-from frankly_server.store.schema import batches, documents
+from frankly_server.store.documents import documents
+from frankly_server.store.schema import DigestBytes, metadata
+
+batches = Table(
+    "batches",
+    metadata,
+    Column(
+        "document",
+        DigestBytes(32),
+        primary_key=True,
+        comment="the document whose mechanism made the symbols",
+    ),
+    Column(
+        "release",
+        Integer,
+        primary_key=True,
+        autoincrement=False,
+        comment="1, 2, ... within the document",
+    ),
+    Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
+    Column("released", String(20), nullable=False, comment="when, UTC, RFC 3339"),
+    Column("n", BigInteger, nullable=False, comment="its reports; never changed"),
+    CheckConstraint("release >= 1", name="release"),
+    CheckConstraint("n >= 1", name="n"),
+    sqlite_with_rowid=False,
+)
 
 
 class ReleasedBatch(NamedTuple):

@@ -12,12 +12,130 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from frankly_protocol.errors import FranklyError
-from sqlalchemy import Connection, Table, delete, select
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Connection,
+    Integer,
+    SmallInteger,
+    String,
+    Table,
+    delete,
+    select,
+)
 
-from frankly_server.store.schema import batches, counts, counts_by_day, documents, pair_counts
+from frankly_server.store.batches import batches
+from frankly_server.store.documents import documents
+from frankly_server.store.schema import DigestBytes, metadata
 from frankly_server.store.statistics import NO_NUMBER, Blocks, Layout, Pair
 from frankly_server.store.upsert import add_to, driver_of
 from frankly_server.store.whole import IdenticalReports, ReleasedReports
+
+counts = Table(
+    "batch_counts",
+    metadata,
+    Column(
+        "document",
+        DigestBytes(32),
+        primary_key=True,
+        comment="the document whose mechanism made the symbols",
+    ),
+    Column(
+        "block",
+        SmallInteger,
+        primary_key=True,
+        autoincrement=False,
+        comment="position of the block, from 0",
+    ),
+    Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
+    Column("symbol", Integer, primary_key=True, autoincrement=False, comment="the report symbol"),
+    Column("n", BigInteger, nullable=False, comment="released reports with this symbol"),
+    CheckConstraint("n >= 0", name="n"),
+    sqlite_with_rowid=False,
+)
+
+pair_counts = Table(
+    "batch_pair_counts",
+    metadata,
+    Column(
+        "document",
+        DigestBytes(32),
+        primary_key=True,
+        comment="the document whose mechanism made the symbols",
+    ),
+    Column(
+        "block",
+        SmallInteger,
+        primary_key=True,
+        autoincrement=False,
+        comment="position of the block, from 0",
+    ),
+    Column(
+        "other",
+        SmallInteger,
+        primary_key=True,
+        autoincrement=False,
+        comment="a later block, or a set's own",
+    ),
+    Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
+    Column(
+        "symbol",
+        Integer,
+        primary_key=True,
+        autoincrement=False,
+        comment="of the block, or a set's position",
+    ),
+    Column(
+        "other_symbol",
+        Integer,
+        primary_key=True,
+        autoincrement=False,
+        comment="of the other, or a later position",
+    ),
+    Column("n", BigInteger, nullable=False, comment="released reports with both"),
+    CheckConstraint("n >= 0", name="n"),
+    sqlite_with_rowid=False,
+)
+
+counts_by_day = Table(
+    "batch_counts_by_day",
+    metadata,
+    Column(
+        "document",
+        DigestBytes(32),
+        primary_key=True,
+        comment="the document whose mechanism made the symbols",
+    ),
+    Column(
+        "block",
+        SmallInteger,
+        primary_key=True,
+        autoincrement=False,
+        comment="position of the block, from 0",
+    ),
+    Column("stratum", String(1200), primary_key=True, comment="as in reports.strata"),
+    Column("day", String(10), primary_key=True, comment="UTC day of the release"),
+    Column(
+        "symbol",
+        Integer,
+        primary_key=True,
+        autoincrement=False,
+        comment="the report symbol, or a set's position",
+    ),
+    Column(
+        "other_symbol",
+        Integer,
+        primary_key=True,
+        autoincrement=False,
+        comment="a set's later position; -1 for a symbol alone",
+    ),
+    Column(
+        "n", BigInteger, nullable=False, comment="reports released on that day with this symbol"
+    ),
+    CheckConstraint("n >= 0", name="n"),
+    sqlite_with_rowid=False,
+)
 
 _TABLES: Final = (counts, pair_counts, counts_by_day)
 _CHUNK: Final = 10_000  # rows per statement: bounds its parameters when a large survey is rebuilt
@@ -122,7 +240,10 @@ class _Tally:
 
 
 class CountsTables:
-    """The three tables of counts (of symbols, of pairs, by day) within one transaction."""
+    """Counts of symbols, of pairs and by day, within one transaction.
+
+    The tables are `batch_counts`, `batch_pair_counts` and `batch_counts_by_day`.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

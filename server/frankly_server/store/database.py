@@ -29,7 +29,7 @@ from frankly_server.store.releases import Releases
 from frankly_server.store.reports import ReportRow, ReportsTable, insert_pending
 from frankly_server.store.schema import SCHEMA_VERSION
 from frankly_server.store.sessions import SessionsTable
-from frankly_server.store.standings import StandingsTable
+from frankly_server.store.survey_states import SurveyStatesTable
 from frankly_server.store.surveys import SurveysTable
 from frankly_server.store.tables import Tables
 from frankly_server.store.tokens import TokensTable
@@ -111,9 +111,9 @@ class Transaction:
         return ApiKeysTable(self._connection)
 
     @cached_property
-    def standings(self) -> StandingsTable:
+    def survey_states(self) -> SurveyStatesTable:
         """Owner, state and stop rule of each survey."""
-        return StandingsTable(self._connection)
+        return SurveyStatesTable(self._connection)
 
     @cached_property
     def jobs(self) -> JobsTable:

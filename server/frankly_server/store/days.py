@@ -3,14 +3,34 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Connection,
+    String,
+    Table,
+    delete,
+    select,
+)
 
-from frankly_server.store.schema import day_counts
+from frankly_server.store.schema import HexBytes, metadata
 from frankly_server.store.upsert import add_to, driver_of
+
+day_counts = Table(
+    "day_counts",
+    metadata,
+    Column("survey", HexBytes(16), primary_key=True, comment="the survey addressed"),
+    Column("day", String(10), primary_key=True, comment="UTC day; nothing finer is kept"),
+    Column("event", String(64), primary_key=True, comment="the problem code of refused reports"),
+    Column("n", BigInteger, nullable=False, comment="how often"),
+    CheckConstraint("n >= 0", name="n"),
+    sqlite_with_rowid=False,
+)
 
 
 class DaysTable:
-    """The `day_counts` table within one transaction."""
+    """Refusals a day of `/admin/…/intake`, in the table `day_counts`, within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

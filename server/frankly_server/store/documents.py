@@ -6,10 +6,46 @@ Signatures can be renewed.
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Connection,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    Table,
+    UniqueConstraint,
+    select,
+    update,
+)
 
-from frankly_server.store.schema import documents, is_digest, is_id
+from frankly_server.store.schema import DigestBytes, HexBytes, is_digest, is_id, metadata
 from frankly_server.store.upsert import insert_new
+
+documents = Table(
+    "documents",
+    metadata,
+    Column("digest", DigestBytes(32), primary_key=True, comment="SHA-256 of the signed payload"),
+    Column(
+        "survey",
+        HexBytes(16),
+        ForeignKey("surveys.id"),
+        nullable=False,
+        comment="the survey it belongs to",
+    ),
+    Column("version", Integer, nullable=False, comment="1, 2, ... within the survey"),
+    Column(
+        "source",
+        DigestBytes(32),
+        nullable=False,
+        comment="digest of the definition it was made from",
+    ),
+    Column(
+        "envelope", LargeBinary, nullable=False, comment="the signed bytes as served; immutable"
+    ),
+    UniqueConstraint("survey", "version"),
+    CheckConstraint("version >= 1", name="version"),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, LargeBinary, Row, Select, func, select, type_coerce
 
-from frankly_server.store.schema import reports
+from frankly_server.store.reports import reports
 
 FIRST: Final = ""
 """Lower bound before every id."""

@@ -3,10 +3,52 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Connection,
+    ForeignKey,
+    Integer,
+    String,
+    Table,
+    Text,
+    insert,
+    select,
+    update,
+)
 
-from frankly_server.store.people import jobs
-from frankly_server.store.schema import is_id
+from frankly_server.store.schema import HexBytes, is_id, metadata
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", HexBytes(16), primary_key=True, comment="random"),
+    Column(
+        "survey",
+        HexBytes(16),
+        ForeignKey("surveys.id"),
+        nullable=False,
+        comment="the survey being published",
+    ),
+    Column(
+        "state",
+        String(16),
+        nullable=False,
+        comment="running, cancelling, done, failed or cancelled",
+    ),
+    Column("done", Integer, nullable=False, comment="blocks designed"),
+    Column("total", Integer, nullable=False, comment="blocks in all"),
+    Column(
+        "detail",
+        Text,
+        nullable=False,
+        comment="the block at work, the digest published, or why it failed",
+    ),
+    Column("updated", String(20), nullable=False, comment="UTC, RFC 3339"),
+    CheckConstraint(
+        "state IN ('running', 'cancelling', 'done', 'failed', 'cancelled')", name="state"
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,59 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Connection,
+    ForeignKey,
+    Integer,
+    String,
+    Table,
+    UniqueConstraint,
+    delete,
+    func,
+    insert,
+    select,
+)
 
-from frankly_server.store.schema import documents, is_digest, log_cosignatures, log_entries
+from frankly_server.store.documents import documents
+from frankly_server.store.schema import DigestBytes, HexBytes, is_digest, metadata
+
+log_entries = Table(
+    "log_entries",
+    metadata,
+    Column(
+        "position",
+        Integer,
+        primary_key=True,
+        autoincrement=False,
+        comment="index of the leaf, from 0, no gaps",
+    ),
+    Column(
+        "document",
+        DigestBytes(32),
+        ForeignKey("documents.digest"),
+        nullable=False,
+        comment="the entry logged",
+    ),
+    UniqueConstraint("document"),
+    CheckConstraint("position >= 0", name="position"),
+)
+
+log_cosignatures = Table(
+    "log_cosignatures",
+    metadata,
+    Column(
+        "size",
+        Integer,
+        primary_key=True,
+        autoincrement=False,
+        comment="how many entries the witness saw",
+    ),
+    Column("key_id", HexBytes(32), primary_key=True, comment="the witness' key"),
+    Column("line", String(1000), nullable=False, comment="its newest signature line on that head"),
+    CheckConstraint("size >= 0", name="size"),
+)
 
 
 @dataclass(frozen=True, slots=True)

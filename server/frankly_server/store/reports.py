@@ -11,11 +11,41 @@ from operator import attrgetter
 from typing import Any
 
 from frankly_protocol.report import SymbolJson
-from sqlalchemy import Connection, Dialect, delete, func, select
+from sqlalchemy import Column, Connection, Dialect, Integer, Table, Text, delete, func, select
 
 from frankly_server.store.partitions import Partitions
-from frankly_server.store.schema import reports
+from frankly_server.store.schema import DigestBytes, HexBytes, metadata
 from frankly_server.store.upsert import add_new, driver_of
+
+# No foreign keys: on PostgreSQL every insert of a report would lock the one `documents` row that all
+# reports of a survey share. Documents are never deleted, intake has read the row before it inserts,
+# and `recount` finds rows that do not belong. The same holds for batches, counts and tokens.
+reports = Table(
+    "reports",
+    metadata,
+    Column("survey", HexBytes(16), primary_key=True, comment="the survey answered"),
+    Column("id", HexBytes(16), primary_key=True, comment="random, minted on the device"),
+    Column(
+        "document",
+        DigestBytes(32),
+        nullable=False,
+        comment="the document whose mechanism made the symbols",
+    ),
+    Column(
+        "symbols",
+        Text,
+        nullable=False,
+        comment="randomised symbols, one per block, comma-separated",
+    ),
+    Column(
+        "strata",
+        Text,
+        nullable=False,
+        comment="public strata as canonical JSON, empty if none or not told",
+    ),
+    Column("release", Integer, comment="the release that counted it; null while it is pending"),
+    sqlite_with_rowid=False,  # a rowid would record the order of arrival
+)
 
 _COLUMNS = (reports.c.survey, reports.c.id, reports.c.document, reports.c.symbols, reports.c.strata)
 # Checked in the statement that inserts: a separate SELECT could see an open survey that another

@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions of people who are signed in: hashes of the cookies' tokens, never the tokens."""
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Column, Connection, ForeignKey, String, Table, delete, insert, select
 
-from frankly_server.store.people import sessions
+from frankly_server.store.schema import HexBytes, metadata
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("hash", HexBytes(32), primary_key=True, comment="SHA-256 of the cookie's token"),
+    Column(
+        "account", HexBytes(16), ForeignKey("accounts.id"), nullable=False, comment="who signed in"
+    ),
+    Column("expires", String(20), nullable=False, comment="UTC, RFC 3339"),
+)
 
 
 class SessionsTable:

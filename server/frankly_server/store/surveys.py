@@ -3,9 +3,34 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, RowMapping, insert, select, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    RowMapping,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    insert,
+    select,
+    update,
+)
 
-from frankly_server.store.schema import is_id, is_name, surveys
+from frankly_server.store.schema import HexBytes, is_id, is_name, metadata
+
+surveys = Table(
+    "surveys",
+    metadata,
+    Column("id", HexBytes(16), primary_key=True, comment="random, fixed at the first apply"),
+    Column("name", String(64), nullable=False, comment="the admin's slug, unique on this server"),
+    Column(
+        "definition",
+        Text,
+        nullable=False,
+        comment="the draft as canonical JSON; the next version to publish",
+    ),
+    UniqueConstraint("name"),
+)
 
 
 @dataclass(frozen=True, slots=True)

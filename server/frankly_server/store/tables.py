@@ -11,10 +11,16 @@ from sqlalchemy import Connection, Table, func, insert, select
 from frankly_server.store.schema import metadata
 
 _CHUNK: Final = 1000
-TABLES: Final[Mapping[str, Table]] = {table.name: table for table in metadata.sorted_tables}
-"""Tables by name; a table comes after the tables that its foreign keys name."""
-
 Row = dict[str, Any]
+
+
+def all_tables() -> dict[str, Table]:
+    """Return tables by name; a table comes after the tables that its foreign keys name.
+
+    A function, because a constant would hold only the tables declared before this module is
+    imported.
+    """
+    return {table.name: table for table in metadata.sorted_tables}
 
 
 class Tables:
@@ -28,7 +34,7 @@ class Tables:
 
         Random keys hide the order of arrival, which the order of storage could reveal.
         """
-        table = TABLES[name]
+        table = metadata.tables[name]
         query = select(table).order_by(*table.primary_key.columns)
         rows = self._connection.execute(query.execution_options(yield_per=_CHUNK))
         for row in rows.mappings():
@@ -41,11 +47,11 @@ class Tables:
         """
         values = ({key: _from_json(value) for key, value in row.items()} for row in rows)
         while chunk := list(islice(values, _CHUNK)):
-            self._connection.execute(insert(TABLES[name]), chunk)
+            self._connection.execute(insert(metadata.tables[name]), chunk)
 
     def is_empty(self) -> bool:
         """Return True if no table holds a row."""
-        counts = (select(func.count()).select_from(table) for table in TABLES.values())
+        counts = (select(func.count()).select_from(table) for table in metadata.sorted_tables)
         return not any(self._connection.scalar(count) for count in counts)
 
 

@@ -7,10 +7,36 @@ the table may reveal when its token was spent.
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Boolean, Column, Connection, Table, false, insert, select, update
 
-from frankly_server.store.schema import tokens
+from frankly_server.store.schema import HexBytes, metadata
 from frankly_server.store.upsert import add_new, driver_of
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("survey", HexBytes(16), primary_key=True, comment="the survey the token opens, once"),
+    Column(
+        "hash",
+        HexBytes(32),
+        primary_key=True,
+        comment="SHA-256 of the token; the token itself is not kept",
+    ),
+    Column(
+        "spent",
+        Boolean,
+        nullable=False,
+        comment="used; by whom, when and for which report is not kept",
+    ),
+    Column(
+        "settled",
+        Boolean,
+        nullable=False,
+        server_default=false(),
+        comment="rewritten since it was spent",
+    ),
+    sqlite_with_rowid=False,  # a rowid would record the order of arrival
+)
 
 
 class TokensTable:

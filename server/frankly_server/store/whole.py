@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from frankly_server.store.schema import reports
+from frankly_server.store.reports import reports
 
 
 class IdenticalReports(NamedTuple):

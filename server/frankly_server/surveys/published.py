@@ -18,7 +18,7 @@ from frankly_protocol.trust import Role
 from frankly_server.design.api.regret import Regret, regret
 from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.store import DocumentRow, Transaction
-from frankly_server.store.standings import StandingRow
+from frankly_server.store.survey_states import SurveyStateRow
 from frankly_server.surveys.devices import is_unstated
 
 _PAUSED: Final = (
@@ -133,22 +133,22 @@ def is_signed(row: DocumentRow, role: Role) -> bool:
     return True
 
 
-def require_taking(tx: Transaction, survey: str) -> StandingRow:
-    """Return the standing of a survey that takes reports, now or after it is resumed.
+def require_taking(tx: Transaction, survey: str) -> SurveyStateRow:
+    """Return the state of a survey that takes reports, now or after it is resumed.
 
     Raises InvalidInput(closed) for others, because a new version of them would refuse every answer.
     """
-    standing = tx.standings.get(survey)
-    if standing.state in ("closed", "archived"):
+    state_row = tx.survey_states.get(survey)
+    if state_row.state in ("closed", "archived"):
         raise InvalidInput(Problem.CLOSED, _CLOSED, "survey")
-    if standing.stop_reports is not None and tx.batches.number(survey) >= standing.stop_reports:
-        raise InvalidInput(Problem.CLOSED, _TARGET_MET.format(standing.stop_reports), "survey")
-    return standing
+    if state_row.stop_reports is not None and tx.batches.number(survey) >= state_row.stop_reports:
+        raise InvalidInput(Problem.CLOSED, _TARGET_MET.format(state_row.stop_reports), "survey")
+    return state_row
 
 
 def hindrances(
     row: DocumentRow,
-    standing: StandingRow,
+    state_row: SurveyStateRow,
     publishers: Role,
     now: datetime,
 ) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ def hindrances(
     # Devices refuse a version after either time.
     ends = min(document.closes, document.expires)
     messages = {
-        _PAUSED: standing.state == "paused",
+        _PAUSED: state_row.state == "paused",
         _RETIRED: not is_signed(row, publishers),
         _ENDED.format(format_time(ends)): now > ends,
     }

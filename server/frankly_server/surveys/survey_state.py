@@ -14,7 +14,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.store import Database
-from frankly_server.store.standings import MAIN, StandingRow
+from frankly_server.store.survey_states import MAIN, SurveyStateRow
 from frankly_server.surveys.surveys import Summary
 
 MOVES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
@@ -32,44 +32,46 @@ class Lifecycle:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def standing(self, survey_id: str) -> StandingRow:
+    def get(self, survey_id: str) -> SurveyStateRow:
         """Return a survey's organisation, state and stop rule."""
-        with self._database.reading("survey standing") as tx:
-            return tx.standings.get(survey_id)
+        with self._database.reading("survey state") as tx:
+            return tx.survey_states.get(survey_id)
 
-    def every(self) -> Mapping[str, StandingRow]:
-        """Return all stored standings by survey id."""
-        with self._database.reading("survey standings") as tx:
-            return tx.standings.every()
+    def every(self) -> Mapping[str, SurveyStateRow]:
+        """Return all stored states by survey id."""
+        with self._database.reading("survey state") as tx:
+            return tx.survey_states.every()
 
     def states(self, summaries: Iterable[Summary]) -> Mapping[str, str]:
         """Return the state of each survey by its id; see `shown_state`."""
-        standings = self.every()
+        state_rows = self.every()
         return {
-            summary.survey_id: shown_state(summary, standings.get(summary.survey_id, StandingRow()))
+            summary.survey_id: shown_state(
+                summary, state_rows.get(summary.survey_id, SurveyStateRow())
+            )
             for summary in summaries
         }
 
-    def require(self, survey_id: str, organisation: str) -> StandingRow:
-        """Return the standing of an organisation's survey.
+    def require(self, survey_id: str, organisation: str) -> SurveyStateRow:
+        """Return the state of an organisation's survey.
 
         Raises InvalidInput(survey_unknown) alike for unknown surveys and those of other
         organisations.
         """
-        with self._database.reading("survey standing") as tx:
-            standing = tx.standings.get(survey_id)
-            if tx.surveys.get(survey_id) is None or standing.organisation != organisation:
+        with self._database.reading("survey state") as tx:
+            state_row = tx.survey_states.get(survey_id)
+            if tx.surveys.get(survey_id) is None or state_row.organisation != organisation:
                 raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no such survey", "survey")
-        return standing
+        return state_row
 
     def adopt(self, survey_id: str, organisation: str) -> None:
         """Assign a new survey to an organisation."""
         # MAIN is the default of a survey without a row.
         if organisation != MAIN:
             with self._database.transaction("adopt survey") as tx:
-                tx.standings.put(
+                tx.survey_states.put(
                     survey_id,
-                    replace(tx.standings.get(survey_id), organisation=organisation),
+                    replace(tx.survey_states.get(survey_id), organisation=organisation),
                 )
 
     def move(self, survey_id: str, move: str) -> str:
@@ -82,20 +84,20 @@ class Lifecycle:
             raise InvalidInput(Problem.NOT_FOUND, f"one of {', '.join(MOVES)}", "move")
         allowed_states, new_state = MOVES[move]
         with self._database.transaction("move survey") as tx:
-            standing = tx.standings.get(survey_id)
+            state_row = tx.survey_states.get(survey_id)
             published = tx.documents.latest(survey_id) is not None
             # Drafts may be archived too; every other move needs a published version.
-            if standing.state not in allowed_states and not (
-                move == "archive" and not published and standing.state != new_state
+            if state_row.state not in allowed_states and not (
+                move == "archive" and not published and state_row.state != new_state
             ):
                 raise InvalidInput(
                     Problem.IMMUTABLE,
-                    f"this is not possible for a survey that is {standing.state}",
+                    f"this is not possible for a survey that is {state_row.state}",
                     "move",
                 )
             if not published and move != "archive":
                 raise InvalidInput(Problem.IMMUTABLE, "publish the survey first", "move")
-            tx.standings.put(survey_id, replace(standing, state=new_state))
+            tx.survey_states.put(survey_id, replace(state_row, state=new_state))
         return new_state
 
     def stop_at(self, survey_id: str, reports: int | None, margin: str | None = None) -> None:
@@ -110,19 +112,21 @@ class Lifecycle:
                 "reports",
             )
         with self._database.transaction("set stop rule") as tx:
-            standing = tx.standings.get(survey_id)
-            tx.standings.put(survey_id, replace(standing, stop_reports=reports, stop_margin=margin))
+            state_row = tx.survey_states.get(survey_id)
+            tx.survey_states.put(
+                survey_id, replace(state_row, stop_reports=reports, stop_margin=margin)
+            )
 
 
-def shown_state(summary: Summary, standing: StandingRow) -> str:
+def shown_state(summary: Summary, state_row: SurveyStateRow) -> str:
     """Return draft, scheduled, live, paused, closed or archived."""
     # The server's state comes first: it overrides the times of the document.
-    if standing.state == "archived":
+    if state_row.state == "archived":
         return "archived"
     if summary.version == 0:
         return "draft"
-    if standing.state == "closed" or summary.state == "closed":
+    if state_row.state == "closed" or summary.state == "closed":
         return "closed"
-    if standing.state == "paused":
+    if state_row.state == "paused":
         return "paused"
     return "live" if summary.state == "open" else summary.state

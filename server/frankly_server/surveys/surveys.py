@@ -142,7 +142,7 @@ class Surveys:
         """
         signers = self._keys.publishers()
         row, latest = self._find(name_or_id)
-        with self._database.reading("survey standing") as tx:
+        with self._database.reading("survey state") as tx:
             require_taking(tx, row.id)
         definition = SurveyDefinition.from_json(row.definition)
         collect_url = f"{self._settings.public_url}/v1/surveys/{row.id}/reports"
@@ -298,9 +298,9 @@ class Surveys:
             return row, tx.documents.latest(row.id)
 
     def _hindrances(self, latest: DocumentRow) -> Sequence[str]:
-        with self._database.reading("survey standing") as tx:
-            standing = tx.standings.get(latest.survey)
-        return hindrances(latest, standing, self._keys.trusted().publisher, self._clock.now())
+        with self._database.reading("survey state") as tx:
+            state_row = tx.survey_states.get(latest.survey)
+        return hindrances(latest, state_row, self._keys.trusted().publisher, self._clock.now())
 
     def _link(self, row: DocumentRow) -> str:
         # The digest pins the document. It is in the fragment, which browsers do not send.

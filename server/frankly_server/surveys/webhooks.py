@@ -100,12 +100,12 @@ class Webhooks:
     def _happened(self, tx: Transaction, survey_id: str) -> Iterator[tuple[str, DeliveryRow]]:
         """Yield the events of a survey that have occurred and are not in its outbox."""
         latest, row = tx.documents.latest(survey_id), tx.surveys.get(survey_id)
-        standing = tx.standings.get(survey_id)
+        state_row = tx.survey_states.get(survey_id)
         if latest is None or row is None:
             return
-        document, stop = read_document(latest), standing.stop_reports
+        document, stop = read_document(latest), state_row.stop_reports
         end = min(document.closes, document.expires)
-        has_ended = standing.state in ("closed", "archived") or self._clock.now() > end
+        has_ended = state_row.state in ("closed", "archived") or self._clock.now() > end
         keys = {CLOSED: f"{CLOSED}/{latest.version}"} if has_ended else {}
         keys |= {} if stop is None else {MET: f"{MET}/{latest.version}/{stop}"}
         known_events = {delivery.event for delivery in tx.webhooks.of_survey(survey_id)}

@@ -31,7 +31,7 @@ def require_role(services: Services, roles: frozenset[str]) -> Principal:
 
 def require_survey(services: Services, holder: Principal, survey_id: str) -> None:
     """Raise InvalidInput(survey_unknown) for a survey that the key does not reach, as for one that does not exist."""
-    if not holder.opens(survey_id, services.lifecycle.standing(survey_id).organisation):
+    if not holder.opens(survey_id, services.lifecycle.get(survey_id).organisation):
         raise InvalidInput(
             Problem.SURVEY_UNKNOWN, "no such survey is published here; check the link"
         )

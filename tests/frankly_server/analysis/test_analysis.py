@@ -19,7 +19,7 @@ from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import checked_evidence
 from frankly_server.estimate.pooling import kl_ends
 from frankly_server.store import Database
-from frankly_server.store.schema import reports
+from frankly_server.store.reports import reports
 
 from tests.frankly_protocol.samples import ldp_block, lip_block, question, survey
 from tests.frankly_server.samples import SURVEY, put, released, row

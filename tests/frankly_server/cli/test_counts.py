@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from frankly_server.store import Database
-from frankly_server.store.schema import counts_by_day, pair_counts
+from frankly_server.store.counts import counts_by_day, pair_counts
 
 from tests.frankly_server.cli.conftest import Frankly
 from tests.frankly_server.samples import row

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from frankly_server.store import Database
-from frankly_server.store.schema import pair_counts
+from frankly_server.store.counts import pair_counts
 
 from tests.frankly_server.cli.conftest import Frankly
 from tests.frankly_server.samples import row

@@ -10,7 +10,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import FranklyError
 from frankly_server.intake import Intake, Releasing
 from frankly_server.store import Database
-from frankly_server.store.schema import documents
+from frankly_server.store.documents import documents
 from frankly_server.surveys.survey_state import Lifecycle
 from frankly_server.times import next_release
 

@@ -22,6 +22,7 @@ from frankly_server.store import (
     upgrade,
 )
 from frankly_server.store.schema import metadata
+from frankly_server.store.webhooks import DeliveryRow, WebhookRow
 
 from tests.frankly_server.samples import SURVEY, row
 
@@ -47,6 +48,12 @@ def fill(database: Database, n: int = N) -> None:
                 "note",
                 "2026-11-21T00:00:00Z",
                 None,
+            )
+        )
+        tx.webhooks.put(WebhookRow(SURVEY, "https://hooks.example/s", "ab" * 32))
+        tx.webhooks.add(
+            DeliveryRow(
+                SURVEY, "closed:1", "cd" * 16, "{}", "waiting", 2, "2026-11-21T00:00:00Z", ""
             )
         )
 
@@ -79,6 +86,7 @@ def test_everything_comes_back_even_on_the_other_kind_of_database(
     fill(database)
     data, contents = saved(database)
     assert contents.tables["reports"][0] == N
+    assert set(contents.tables) == set(metadata.tables)
     assert read_back(io.BytesIO(data)) == contents == restore_backup(empty, io.BytesIO(data))
     told, kept = every_row(database), every_row(empty)
     for name in told:
@@ -107,6 +115,34 @@ def test_rows_are_in_the_order_of_their_keys_whatever_the_order_of_arrival(
             for one in order:
                 tx.reports.add([one])
     assert saved(sqlite)[0] == saved(empty)[0]
+
+
+def without(data: bytes, *names: str) -> bytes:
+    """Return the backup without some of its tables, in its manifest too."""
+    kept = {k: v for k, v in tables_of(data).items() if k not in names}
+    for name in names:
+        data = changed(data, f"tables/{name}.jsonl", lambda content: None)
+    return changed(data, "manifest.json", manifest(tables=kept))
+
+
+def tables_of(data: bytes) -> dict[str, object]:
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        tables: dict[str, object] = json.loads(packed.read("manifest.json"))["tables"]
+    return tables
+
+
+def test_a_backup_from_before_webhooks_were_saved_is_restored_without_them(
+    sqlite: Database, empty: Database
+) -> None:
+    fill(sqlite, 3)
+    data, contents = saved(sqlite)
+    old = without(data, "webhooks", "webhook_deliveries")
+    restored = restore_backup(empty, io.BytesIO(old))
+    assert set(contents.tables) - set(restored.tables) == {"webhooks", "webhook_deliveries"}
+    before, after = every_row(sqlite), every_row(empty)
+    for name in restored.tables:
+        assert after[name] == before[name], name
+    assert after["webhooks"] == after["webhook_deliveries"] == []
 
 
 def test_a_database_that_holds_rows_is_not_restored_into(sqlite: Database) -> None:
@@ -173,6 +209,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "tables missing in the manifest": lambda data: changed(
         data, "manifest.json", manifest(tables={})
     ),
+    "another table left out": lambda data: without(data, "tokens"),
     "a table missing": lambda data: changed(data, REPORTS, lambda content: None),
     "a row missing": lambda data: changed(
         data, REPORTS, lambda content: content.split(b"\n", 1)[1]

@@ -12,7 +12,7 @@ from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.report import Report
 from frankly_server.intake import Intake
 from frankly_server.store import Database, DayKey, ReportRow
-from frankly_server.store.schema import counts_by_day
+from frankly_server.store.counts import counts_by_day
 from sqlalchemy import delete, update
 
 from tests.frankly_protocol.samples import NOW, question, survey

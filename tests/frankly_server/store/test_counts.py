@@ -13,7 +13,7 @@ from frankly_protocol.mechanisms import Mechanism, ProductMechanism, SubsetMecha
 from frankly_protocol.report import Report
 from frankly_server.intake import Intake
 from frankly_server.store import Database, DayKey, Layout, ReportRow
-from frankly_server.store.schema import counts, pair_counts
+from frankly_server.store.counts import counts, pair_counts
 from sqlalchemy import delete, update
 
 from tests.frankly_protocol.samples import NOW, question, survey

@@ -12,7 +12,13 @@ from alembic import command
 from alembic.script import ScriptDirectory
 from frankly_server.store import Database, UnsafeStore, downgrade, migrate, upgrade
 from frankly_server.store.schema import SCHEMA_VERSION, SUPERSEDED, metadata
+from frankly_server.store.survey_states import SurveyStateRow, SurveyStatesTable
+from frankly_server.store.surveys import SurveyRow
+from frankly_server.store.webhooks import DeliveryRow, WebhookTables
 from sqlalchemy import inspect
+from sqlalchemy.exc import SQLAlchemyError
+
+from tests.frankly_server.samples import SURVEY
 
 
 def _tables(database: Database) -> set[str]:
@@ -107,3 +113,64 @@ def test_scripts_are_found_in_an_installed_package_first(
     database = Database(f"sqlite:///{tmp_path / 'x.db'}")
     assert upgrade(database) == SCHEMA_VERSION
     database.close()
+
+
+RENAMED = {"survey_standings": "survey_states", "webhook_deliveries": "webhook_events"}
+
+
+def rename(database: Database) -> None:
+    """Rename tables, and leave a view that can be written under each old name."""
+    sqlite = database.engine.dialect.name == "sqlite"
+    with database.engine.begin() as connection:
+        for old, new in RENAMED.items():
+            columns = [column.name for column in metadata.tables[old].columns]
+            keys = [column.name for column in metadata.tables[old].primary_key.columns]
+            connection.exec_driver_sql(f"ALTER TABLE {old} RENAME TO {new}")
+            connection.exec_driver_sql(f"CREATE VIEW {old} AS SELECT * FROM {new}")
+            if not sqlite:
+                continue
+            values = ", ".join(f"NEW.{column}" for column in columns)
+            sets = ", ".join(f"{column} = NEW.{column}" for column in columns)
+            where = " AND ".join(f"{key} = OLD.{key}" for key in keys)
+            for verb, statement in {
+                "INSERT": f"INSERT INTO {new} ({', '.join(columns)}) VALUES ({values})",
+                "UPDATE": f"UPDATE {new} SET {sets} WHERE {where}",
+            }.items():
+                connection.exec_driver_sql(
+                    f"CREATE TRIGGER {old}_{verb} INSTEAD OF {verb} ON {old} BEGIN {statement}; END"
+                )
+
+
+def test_a_view_does_not_stand_in_for_a_renamed_table_on_sqlite(fresh_database: Database) -> None:
+    """ADR 0022: what a server of the release before does to a table fails there, or is lost."""
+    event = DeliveryRow(
+        SURVEY, "closed:1", "cd" * 16, "{}", "waiting", 0, "2026-11-21T00:00:00Z", ""
+    )
+    later = DeliveryRow(
+        SURVEY, "closed:2", "ce" * 16, "{}", "waiting", 0, "2026-11-21T00:00:00Z", ""
+    )
+    with fresh_database.transaction("before") as tx:
+        tx.surveys.add(SurveyRow(SURVEY, "s", "{}"))
+        tx.survey_states.put(SURVEY, SurveyStateRow())
+        tx.webhooks.add(event)
+    rename(fresh_database)
+    if fresh_database.engine.dialect.name == "postgresql":
+        with fresh_database.transaction("old server") as tx:
+            tx.survey_states.put(SURVEY, SurveyStateRow(state="paused"))
+            assert tx.webhooks.add(later)
+            assert not tx.webhooks.add(later)
+            assert tx.webhooks.claim(event, "2026-11-22T00:00:00Z")
+            assert tx.survey_states.get(SURVEY).state == "paused"
+        return
+    with (
+        pytest.raises(SQLAlchemyError, match="UNIQUE"),
+        fresh_database.engine.begin() as connection,
+    ):
+        SurveyStatesTable(connection).put(SURVEY, SurveyStateRow(state="paused"))
+    with (
+        pytest.raises(SQLAlchemyError, match="UPSERT"),
+        fresh_database.engine.begin() as connection,
+    ):
+        WebhookTables(connection).add(later)
+    with fresh_database.engine.begin() as connection:
+        assert not WebhookTables(connection).claim(event, "2026-11-22T00:00:00Z")

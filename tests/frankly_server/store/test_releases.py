@@ -16,7 +16,8 @@ from frankly_server.intake.admission import Admitted
 from frankly_server.intake.intake import store
 from frankly_server.intake.tokens import Spend
 from frankly_server.store import WITHHELD_STRATUM, Database, ReleasedBatch, ReportRow
-from frankly_server.store.schema import reports, tokens
+from frankly_server.store.reports import reports
+from frankly_server.store.tokens import tokens
 from sqlalchemy import select
 
 from tests.frankly_protocol.samples import question, survey

@@ -3,7 +3,8 @@
 
 import pytest
 from frankly_server.store import CountKey, Database, DayKey, Difference, PairKey
-from frankly_server.store.schema import counts, reports
+from frankly_server.store.counts import counts
+from frankly_server.store.reports import reports
 from sqlalchemy import inspect, update
 
 from tests.frankly_server.samples import SURVEY, published, released, row, stored

@@ -72,13 +72,13 @@ def test_a_survey_closes_itself_at_the_release_that_makes_its_number(
     for _ in range(document.release_step):
         assert intake.accept(SURVEY, body(document)).status == "accepted"
     assert releasing.release() == document.release_step
-    assert states.standing(SURVEY).state == "open"
+    assert states.get(SURVEY).state == "open"
     for _ in range(document.release_step):
         assert intake.accept(SURVEY, body(document)).status == "accepted"
-    assert states.standing(SURVEY).state == "open"  # no report closes it
+    assert states.get(SURVEY).state == "open"  # no report closes it
     releasing.release()
     assert _code(intake.accept, SURVEY, body(document)) == "closed"
-    assert states.standing(SURVEY).state == "closed"
+    assert states.get(SURVEY).state == "closed"
     assert _code(states.stop_at, SURVEY, 0) == "field_type"
 
 
@@ -111,10 +111,10 @@ STATES = {
 
 @pytest.mark.parametrize(("version", "told", "said"), STATES)
 def test_one_word_says_where_it_is(sqlite: Database, version: int, told: str, said: str) -> None:
-    from frankly_server.store.standings import StandingRow
+    from frankly_server.store.survey_states import SurveyStateRow
 
     summary = Summary("ab" * 16, "x", told, version, None)
-    assert shown_state(summary, StandingRow(state=said)) == STATES[version, told, said]
+    assert shown_state(summary, SurveyStateRow(state=said)) == STATES[version, told, said]
 
 
 class _Slow:

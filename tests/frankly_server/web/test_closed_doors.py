@@ -139,7 +139,7 @@ def test_an_analyst_opens_no_form_of_an_admin(own_office: Office) -> None:
             == 403
         ), path
     assert office.services.surveys.draft(office.survey) == drafts
-    assert office.services.lifecycle.standing(office.survey).state == "open"
+    assert office.services.lifecycle.get(office.survey).state == "open"
     owner = office.services.accounts.sign_in("owner@example.org", "correct horse battery").person
     analyst = next(
         row for row in office.services.accounts.list("main") if row.email == "analyst@example.org"

@@ -12,7 +12,6 @@ from frankly_server.design import Prior
 from frankly_server.design.tables import objectives
 
 from papers import channel
-from papers.drawing import Axis
 from papers.draws import jeffreys, normalised, sample, uniforms
 from papers.figure import Check, Row, Rows, average, quartiles
 from papers.lift_common import Told
@@ -187,17 +186,3 @@ def test_the_error_of_a_mean() -> None:
     rows = Rows([average("a", "mean", 1.0, values), Row("a", "alone", 1.0, 2.0)], draws=25)
     assert rows.error("a", "mean", 1.0) == pytest.approx(np.std(values, ddof=1) / 5)
     assert rows.error("a", "alone", 1.0) == rows.error("a", "nothing", 1.0) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("values", "log"),
-    [([0.0, 1.0], False), ([3.0], False), ([-5.0, -4.9], False), ([1e-3, 10.0], True), ([2.0, 3.0], True), ([], False),
-     ([1e-9, 2e-9], False), ([5e5, 6e6], False)],
-)  # fmt: skip
-def test_axes_hold_their_values_between_round_ticks(values: list[float], log: bool) -> None:
-    axis = Axis.around(values, 50, 400, log=log)
-    assert all(50 <= axis.at(value) <= 400 for value in values)
-    places = [axis.at(value) for value, _ in axis.ticks()]
-    assert 2 <= len(places) <= 9
-    assert places == sorted(places)
-    assert len({words for _, words in axis.ticks()}) == len(places)

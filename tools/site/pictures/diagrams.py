@@ -4,9 +4,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from frankly_analyst.plots import text
+from frankly_analyst.svg import text
 
-from tools.site.pictures.svg import BLUE, INK, ORANGE, PALE, picture
+from tools.site.pictures.chart import BLUE, GREEN, INK, ORANGE, PALE, picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +112,11 @@ def data_flow() -> str:
             parts += arrow([(385, y - 10), (385, y - 1)])
     parts += (
         _side(46, 90, "server", BLUE)
-        + _side(146, 190, "device", "#1c7a3d")
+        + _side(146, 190, "device", GREEN)
         + _side(346, 90, "server", BLUE)
     )
-    parts.append(
-        text(76, 306, "middle", "the answer is", 12).replace("<text ", f'<text fill="{ORANGE}" ', 1)
-    )
-    parts.append(
-        text(76, 322, "middle", "known here only", 12).replace(
-            "<text ", f'<text fill="{ORANGE}" ', 1
-        )
-    )
+    parts.append(text(76, 306, "middle", "the answer is", 12, ORANGE))
+    parts.append(text(76, 322, "middle", "known here only", 12, ORANGE))
     description = "; ".join(f"{name}: {words}" for name, words in _STEPS)
     return picture(
         640, 456, "Data flow", f"{description}. Steps 3 to 6 happen on the device.", parts
@@ -132,7 +126,5 @@ def data_flow() -> str:
 def _side(y: int, height: int, name: str, shade: str) -> list[str]:
     return [
         f'<rect x="136" y="{y}" width="5" height="{height}" fill="{shade}"/>',
-        text(126, y + height // 2 + 4, "end", name, 14).replace(
-            "<text ", f'<text fill="{shade}" ', 1
-        ),
+        text(126, y + height // 2 + 4, "end", name, 14, shade),
     ]

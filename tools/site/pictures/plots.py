@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from frankly_analyst.plots import percent, text
+from frankly_analyst.plots import percent
+from frankly_analyst.svg import line, text
 from frankly_protocol.canonical import parse_json
 from frankly_server.design.api.design_json import design_json
 
 from examples.demo.surveys import SURVEYS
-from tools.site.pictures.svg import BLUE, INK, Curve, Words, chart, line, picture
+from tools.site.pictures.chart import BLUE, INK, Curve, Words, chart, picture
 
 _NORMAL_95: Final = 1.959963984540054
 

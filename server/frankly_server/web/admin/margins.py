@@ -6,7 +6,7 @@ from typing import Any
 
 from apiflask import APIBlueprint
 from flask import Response, request
-from frankly_analyst.plots import Axis, Mark, PlotRow, curve_plot, interval_plot
+from frankly_analyst.plots import Mark, PlotRow, curve_plot, interval_plot
 from frankly_protocol.blocks import Block
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -77,14 +77,13 @@ def _people() -> int | None:
 def _margins(survey: Opened, people: int | None, refused: InvalidInput | None = None) -> Response:
     block = _definition(survey)
     rows = alternatives(block, people=people)
-    axis = Axis(
-        f"margin at {comparison_point(people):,} answers, ± points", lambda points: f"{points:.3g}"
-    )
+    margin = f"margin at {comparison_point(people):,} answers, ± points"
     cells = [len(question.choices) for question in survey.definition.strata]
     return show("margins.html", survey, "margins", refused, block=block, found=rows, reports=margin_points(people),
                 usual=comparison_point(people), people=people, levels=by_level(block, people=people),
                 waiting=expected_pending(cells, survey.definition.step),
-                level_plot=lambda rows: _level_plot(rows, axis), **_frontier(block, rows, people, axis))  # fmt: skip
+                level_plot=lambda rows: _level_plot(rows, margin),
+                **_frontier(block, rows, people, margin))  # fmt: skip
 
 
 def _shown(
@@ -144,7 +143,7 @@ def _definition(survey: Opened) -> BlockDefinition:
 
 
 def _frontier(
-    block: BlockDefinition, candidates: Sequence[Alternative], people: int | None, axis: Axis
+    block: BlockDefinition, candidates: Sequence[Alternative], people: int | None, margin: str
 ) -> dict[str, Any]:
     place = margin_points(people).index(comparison_point(people))
     try:
@@ -162,16 +161,18 @@ def _frontier(
         if alternative.information is not None and alternative.margins is not None
     ]
     plot = (
-        curve_plot("Margin against information", curve, marks, _INFORMATION, axis) if curve else ""
+        curve_plot("Margin against information", curve, marks, _INFORMATION, margin)
+        if curve
+        else ""
     )
     return {"frontier": rows, "no_frontier": None, "frontier_plot": plot}
 
 
-def _level_plot(rows: Sequence[LevelRow], axis: Axis) -> str:
+def _level_plot(rows: Sequence[LevelRow], margin: str) -> str:
     curve = [(float(row.epsilon), row.margin * 100) for row in rows]
     marks = [Mark("chosen", float(row.epsilon), row.margin * 100) for row in rows if row.is_current]
-    return curve_plot("Margin against the level", curve, marks, _LEVEL, axis)
+    return curve_plot("Margin against the level", curve, marks, _LEVEL, margin)
 
 
-_LEVEL = Axis("level ε, in nats", lambda nats: f"{nats:.3g}")
-_INFORMATION = Axis("information about the answer, in nats", lambda nats: f"{nats:.3g}")
+_LEVEL = "level ε, in nats"
+_INFORMATION = "information about the answer, in nats"

@@ -77,11 +77,11 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
     def page(status: int = 200, **values: object) -> Response:
         mine = person().organisation
         keys = [key for key in services.access.list() if key.organisation == mine]
-        standings = services.lifecycle.every()
+        state_rows = services.lifecycle.every()
         surveys = {
             row.survey_id: row.name
             for row in services.surveys.list()
-            if (standings[row.survey_id].organisation if row.survey_id in standings else "main")
+            if (state_rows[row.survey_id].organisation if row.survey_id in state_rows else "main")
             == mine
         }
         return render("keys.html", status=status, keys=keys, surveys=surveys, **values)

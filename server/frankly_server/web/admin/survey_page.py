@@ -10,7 +10,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
-from frankly_server.store.standings import MAIN, StandingRow
+from frankly_server.store.survey_states import MAIN, SurveyStateRow
 from frankly_server.surveys import Summary, SurveyDefinition
 from frankly_server.surveys.definition import parse_value
 from frankly_server.surveys.editing import Draft
@@ -25,7 +25,7 @@ class Opened:
     """A survey of the caller's organisation."""
 
     summary: Summary
-    standing: StandingRow
+    state_row: SurveyStateRow
     definition: SurveyDefinition
 
     @property
@@ -36,7 +36,7 @@ class Opened:
     @property
     def state(self) -> str:
         """The displayed state, one word."""
-        return shown_state(self.summary, self.standing)
+        return shown_state(self.summary, self.state_row)
 
     @property
     def title(self) -> str:
@@ -56,19 +56,19 @@ class Opened:
 def opened(services: Services, survey_id: str) -> Opened:
     """Return a survey of the caller's organisation; raises InvalidInput(survey_unknown) for any other."""
     checked_id = reading.survey_id(survey_id)
-    standing = services.lifecycle.require(checked_id, person().organisation)
+    state_row = services.lifecycle.require(checked_id, person().organisation)
     return Opened(
-        services.surveys.summary(checked_id), standing, services.surveys.draft(checked_id)
+        services.surveys.summary(checked_id), state_row, services.surveys.draft(checked_id)
     )
 
 
 def mine(services: Services) -> list[Opened]:
     """Return every survey of the caller's organisation, by name."""
-    standings, surveys = services.lifecycle.every(), []
+    state_rows, surveys = services.lifecycle.every(), []
     for row in services.surveys.list():
-        standing = standings.get(row.survey_id, StandingRow(MAIN))
-        if standing.organisation == person().organisation:
-            surveys.append(Opened(row, standing, services.surveys.draft(row.survey_id)))
+        state_row = state_rows.get(row.survey_id, SurveyStateRow(MAIN))
+        if state_row.organisation == person().organisation:
+            surveys.append(Opened(row, state_row, services.surveys.draft(row.survey_id)))
     return surveys
 
 

@@ -75,9 +75,9 @@ def _figures(services: Services, survey: Opened) -> dict[str, Any]:
         (document, numbers.get(document.digest, 0))
         for document in services.surveys.versions(survey.id)
     ]
-    moves = [name for name, (sources, _) in MOVES.items() if survey.standing.state in sources]
+    moves = [name for name, (sources, _) in MOVES.items() if survey.state_row.state in sources]
     if not documents:
-        moves = ["archive"] if survey.standing.state != "archived" else []
+        moves = ["archive"] if survey.state_row.state != "archived" else []
     accepted, refusals = services.intake.accepted(survey.id), services.intake.refusals(survey.id)
     figures = live(documents, accepted, refusals, target, services.surveys.now())
     return {"live": figures, "moves": moves, "points": f"{target * 100:g}"}

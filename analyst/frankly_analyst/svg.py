@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SVG text: axes with round ticks, grid lines, curves and labels; no scripts, no inline styles.
+
+Shared by the plots of this package and of the server's pages, by the papers' figures, and by the
+pictures of the documentation and of the benchmarks. The classes `axis`, `curve` and `label` take
+their colours from a page's style sheet; the attributes written here apply without one.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+SHADES: Final = (
+    "#0b3c6f", "#b8420f", "#1c7a3d", "#6d2a86", "#555555", "#0e8088", "#9a7400", "#a8104c",
+)  # fmt: skip
+"""Colours of curves that stand beside each other."""
+DASHES: Final = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2", "1 2", "6 2 1 2 1 2")
+"""Dashes of the same curves, which must differ in black and white too."""
+GRID: Final = 'stroke="#ddd"'
+PAGE_GRID: Final = 'class="axis" stroke="#999" stroke-width="0.5"'
+ZERO: Final = 'class="axis" stroke="#999" stroke-width="1.5"'
+"""Zero is heavier on pages, because shares may be negative."""
+
+Point = tuple[float, float]
+"""Place (x, y) in pixels, or a value pair of a curve."""
+Ticks = Iterable[tuple[float, str]]
+"""Values with their labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Scale from values to pixels: low and high lie at the pixels start and end.
+
+    low, high : powers of ten if `log`. step : between ticks; not used if `log`.
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    step: float
+    log: bool = False
+
+    @classmethod
+    def around(cls, values: Iterable[float], start: float, end: float, *, log: bool) -> "Axis":
+        """Cover all values, with a little room where they do not end at a tick."""
+        known = [v for v in values if math.isfinite(v) and (v > 0 or not log)] or [0.1, 1.0]
+        low, high = min(known), max(known)
+        if log:
+            low, high = math.log10(low), math.log10(high)
+        if high - low < 1e-12 * max(1.0, abs(high)):
+            low, high = low - 0.5, high + 0.5
+        room = 0.03 * (high - low)
+        low = 0.0 if not log and 0 <= low < 0.35 * high else low - room
+        return cls(low, high + room, start, end, _round_step(high + room - low, 5), log)
+
+    @classmethod
+    def from_zero(
+        cls, values: Iterable[float], start: float, end: float, *, most: int = 5
+    ) -> "Axis":
+        """Cover zero and all values with about `most` equal steps; both ends are ticks."""
+        known = [0.0, *values]
+        low, high = min(known), max(known) if any(known) else 1.0
+        step = _round_step(high - low, most)
+        # The 1e-9 keeps float errors of the quotient from adding a step beyond a value on a tick.
+        first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+        return cls(first * step, last * step, start, end, step)
+
+    def at(self, value: float) -> float:
+        """Return the pixel of a value; the end of the axis for what is beyond it."""
+        if self.log:
+            value = math.log10(value) if value > 0 else self.low
+        share = min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
+        return round(self.start + share * (self.end - self.start), 1)
+
+    def ticks(self, factor: float = 1, unit: str = "") -> list[tuple[float, str]]:
+        """Return about five round values with their labels, which show `factor` times the value."""
+        if self.log:
+            powers = range(math.ceil(self.low - 1e-9), math.floor(self.high + 1e-9) + 1)
+            if len(powers) >= 2:
+                every = max(1, len(powers) // 5)
+                return [(10.0**k, _power(k)) for k in powers if k % every == 0]
+            few = (self.low + (self.high - self.low) * i / 3 for i in range(4))
+            return [(10.0**v, f"{10.0**v:.2g}") for v in few]
+        first = math.ceil(self.low / self.step - 1e-9)
+        last = math.floor(self.high / self.step + 1e-9)
+        values = [k * self.step for k in range(first, last + 1)]
+        return [(v, f"{v * factor:.6g}{unit}".replace("-", "−")) for v in values]
+
+
+def document(
+    width: int,
+    height: int,
+    title: str,
+    description: str,
+    parts: Iterable[str],
+    attributes: str = 'class="intervals"',
+) -> str:
+    """Return a whole SVG of width × height pixels; for screen readers, title and description.
+
+    description : "" for none. attributes : of the element.
+    """
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"'
+    return "\n".join([
+        f"{head} {attributes}>",
+        f"<title>{escape(title)}</title>",
+        *([f"<desc>{escape(description)}</desc>"] if description else []),
+        *parts,
+        "</svg>",
+    ])  # fmt: skip
+
+
+def text(x: float, y: float, anchor: str, content: str, size: int = 13, fill: str = "") -> str:
+    """Return one line of text: (x, y) is its start, middle or end (`anchor`), size in pixels."""
+    shade = f' fill="{fill}"' if fill else ""
+    ends = f'x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}"'
+    return f'<text class="label" {ends}{shade}>{escape(content)}</text>'
+
+
+def line(x1: float, y1: float, x2: float, y2: float, style: str = GRID) -> str:
+    """Return a straight line. style : its attributes."""
+    return f'<line x1="{round(x1, 1)}" y1="{y1}" x2="{round(x2, 1)}" y2="{y2}" {style}/>'
+
+
+def polyline(places: Iterable[Point], stroke: str, width: float, dash: str = "") -> str:
+    """Return a curve through places in pixels."""
+    points = " ".join(f"{x},{y}" for x, y in places)
+    style = f'fill="none" stroke="{stroke}" stroke-width="{width}"'
+    dashes = f' stroke-dasharray="{dash}"' if dash else ""
+    return f'<polyline class="curve" points="{points}" {style}{dashes}/>'
+
+
+def steps(places: Sequence[Point]) -> list[Point]:
+    """Return the corners of a step function: each height lasts until the next place."""
+    following = [*places[1:], *places[-1:]]
+    return [
+        corner
+        for (x, y), (after, _) in zip(places, following, strict=True)
+        for corner in ((x, y), (after, y))
+    ]
+
+
+def dot(kind: str, place: Point, radius: float) -> str:
+    """Return a filled circle. kind : its class in the style sheet."""
+    return f'<circle class="{kind}" cx="{place[0]}" cy="{place[1]}" r="{radius}" fill="#174ea6"/>'
+
+
+def columns(
+    axis: Axis, ticks: Ticks, top: float, bottom: float, size: int = 12, style: str = GRID
+) -> list[str]:
+    """Draw the ticks of a horizontal axis: lines from top to bottom, with labels below."""
+    return [
+        part
+        for value, label in ticks
+        for part in (
+            line(axis.at(value), top, axis.at(value), bottom, style),
+            text(axis.at(value), bottom + size + 4, "middle", label, size),
+        )
+    ]
+
+
+def rows(
+    axis: Axis, ticks: Ticks, left: float, right: float, size: int = 12, style: str = GRID
+) -> list[str]:
+    """Draw the ticks of a vertical axis: lines from left to right, with labels on the left."""
+    return [
+        part
+        for value, label in ticks
+        for part in (
+            line(left, axis.at(value), right, axis.at(value), style),
+            text(left - 6, axis.at(value) + 4, "end", label, size),
+        )
+    ]
+
+
+def _round_step(span: float, most: int) -> float:
+    """Return the least of 1, 2, 2.5 and 5 times a power of ten that divides span in ≤ most."""
+    least = span / most
+    unit = 10.0 ** math.floor(math.log10(least))
+    return next(unit * m for m in (1, 2, 2.5, 5, 10) if unit * m >= least * (1 - 1e-9))
+
+
+def _power(k: int) -> str:
+    return f"{10.0**k:g}" if -4 < k < 5 else f"1e{k}"
