@@ -9,13 +9,13 @@ from statistics import fmean
 import numpy as np
 from frankly_server.design import Prior
 from frankly_server.design.notions.promises import promise, side_channels
-from frankly_server.design.optimum.sequential import best_product
 
 from papers import channel
 from papers.draws import normalised
 from papers.figure import SECONDS, Check, Figure, Panel, Row, Rows, Run, average
 from papers.optimum import most_informative
 from papers.printed import theorem4
+from papers.sequential import best_product
 
 EPSILONS, QUICK = ("0.5", "1", "1.5", "2"), ("0.5", "2")
 ATTRIBUTES, QUICK_ATTRIBUTES = (3, 3, 4), (2, 2, 2)

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
-from frankly_server.design.measures.ball_leakage import realised_epsilon
 
 from papers import channel
 from papers import robust_common as common
+from papers.ball_leakage import realised_epsilon
 from papers.figure import Check, Figure, Panel, Row, Rows, Run, quartiles
 from papers.robust_common import IR, NR, POLYOPT, QUICKLY, SRR
 from papers.robust_utility import EPSILONS

@@ -15,13 +15,13 @@ from frankly_protocol.audit import Claim
 from frankly_protocol.errors import InvalidInput
 from frankly_server.design import Prior
 from frankly_server.design.notions import promises
-from frankly_server.design.optimum.sequential import Product, best_product
 from frankly_server.design.tables.quantise import quantise
 
 from _design import priors
 from _design.enumeration import FloatArray
 from _design.measured import GAP, Measured, Summary, most_informative
 from _design.row import Progress, Row
+from papers.sequential import Product, best_product
 
 SECRETS, ATTRIBUTES, QUICK_ATTRIBUTES = 2, (3, 3, 4), (2, 2, 2)
 PRIORS, QUICK_PRIORS = 10, 2

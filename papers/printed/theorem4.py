@@ -15,8 +15,9 @@ import numpy as np
 from frankly_protocol.audit import level_for
 from frankly_server.design import Prior
 from frankly_server.design.families.lift.mixture import Table
-from frankly_server.design.optimum.sequential import Conditions, most_informative
 from numpy.typing import NDArray
+
+from papers.sequential import Conditions, most_informative
 
 FloatArray = NDArray[np.float64]
 

@@ -140,7 +140,7 @@ Thm 1 | Theorem 3's polytope has a + 2c inequalities, not 2ac | design/notions/c
 Thm 2 | The optimum under LDP of a secret; its a(a−1) dimensions are not needed | design/optimum/programme.py | +
 Thm 3 | The optimum under LIP | design/optimum/programme.py |
 Lemma 2 | SRLIP ⇒ LIP | design/measures/levels.py |
-Thm 4 | False: factors with ε^j do not give Σε^j-SRLIP | design/optimum/sequential.py | +
+Thm 4 | False: factors with ε^j do not give Σε^j-SRLIP | papers/sequential.py | +
 Figure 3 | LIP ≥ LDP, little is lost, less at larger ε | papers/funnel_optima.py |
 Figure 4 | LDP ≥ ε/2-LIP, likewise | papers/funnel_optima.py |
 Figure 5 | The information of Theorem 4's product | |
@@ -181,7 +181,7 @@ Prop 2 (34) corrected | rad of order 2 | design/notions/balls.py | +
 Example 2 | B_s, L, rad: the printed ones are of another, too small formula | design/notions/ball_bounds.py | !
 Thm 2 | The polytopes hold the ball | frankly_protocol/audit/ratios.py |
 Thm 3 | PolyOpt is a linear programme over vertices | design/optimum/programme.py |
-Example 3 | .4228 nats and its vertices; "I_P* = .2804" is ε*, I_P* = .3702 | design/measures/ball_leakage.py | !
+Example 3 | .4228 nats and its vertices; "I_P* = .2804" is ε*, I_P* = .3702 | papers/ball_leakage.py | !
 Prop 3 | Private under every distribution iff ratios between secrets are ≤ E | design/families/robust/secret_rr.py |
 Lemma 2 | Secret randomised response is | design/families/robust/secret_rr.py |
 Example 4 | Its figures | design/families/robust/secret_rr.py |

@@ -14,9 +14,9 @@ from frankly_protocol.audit import level_for
 from frankly_server.design import Prior
 from frankly_server.design.families.lift.merging import subset_merging
 from frankly_server.design.families.lift.subset_rr import subset_random_response
-from frankly_server.design.measures.ball_leakage import realised_epsilon
 from numpy.typing import NDArray
 
+from papers.ball_leakage import realised_epsilon
 from papers.robust_common import GRR, IR, NR, POLYOPT, POLYOPT_PRINTED, SRR, Estimate
 from tests.frankly_server.design.families.lift.reference import lifts
 from tests.papers.registry import paper

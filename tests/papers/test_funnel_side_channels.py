@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from frankly_protocol.audit import level_for
 from frankly_server.design import Prior
-from frankly_server.design.optimum.sequential import best_product
 
 from bench.baselines import funnel_theorem4
+from papers.sequential import best_product
 from tests.papers.registry import paper
 
 Table = Sequence[Sequence[Fraction]]

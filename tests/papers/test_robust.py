@@ -24,7 +24,6 @@ from frankly_server.design.families.robust.independent_reporting import (
     grr_rows,
 )
 from frankly_server.design.families.robust.secret_rr import no_bounds, secret_rr
-from frankly_server.design.measures.ball_leakage import realised_epsilon, worst_case_over_ball
 from frankly_server.design.notions.ball_bounds import lower_bounds
 from frankly_server.design.notions.balls import Ball, confidence_ball
 from frankly_server.design.notions.vertices import extreme_rays
@@ -33,6 +32,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.stats import chi2
 
+from papers.ball_leakage import realised_epsilon, worst_case_over_ball
 from tests.frankly_server.design.notions.ball_reference import (
     boundary_point,
     minimum_over_ball,

@@ -2,8 +2,8 @@
 """Measures of leakage and utility of any table, private or not (DESIGN §7), for display.
 
 `levels` holds the exact extreme ratios of every notion, `breach` the posterior probabilities of
-events of the secret, `figures` all measures by name, `lift` lifts and their averages,
-`ball_leakage` leakages over a ball. Informations, errors and variances are in
+events of the secret, `figures` all measures by name, `lift` lifts and their averages.
+Informations, errors and variances are in
 `design.tables.objectives`. Only `frankly_protocol.audit` decides whether a promise is kept.
 """
 

@@ -14,7 +14,8 @@ from frankly_server.design import Prior
 from frankly_server.design.api.measure_json import measure_json
 from frankly_server.design.families.robust.secret_rr import secret_rr
 from frankly_server.design.measures import measure
-from frankly_server.design.measures.ball_leakage import realised_epsilon
+
+from papers.ball_leakage import realised_epsilon
 
 PRIOR = {"joint": [[1, 2, 0, 4], [3, 1, 2, 2]]}
 WEIGHTS = [[3, 5, 0], [6, 2, 0], [4, 4, 0], [1, 2, 5]]

@@ -13,11 +13,11 @@ from frankly_server.design import Prior
 from frankly_server.design.families.lift.complete_merging import watchdog
 from frankly_server.design.families.lift.merging import subset_merging
 from frankly_server.design.families.lift.subset_rr import subset_random_response
-from frankly_server.design.measures.ball_leakage import realised_epsilon, worst_case_epsilon
 from frankly_server.design.notions.ball_bounds import lower_bounds
 from frankly_server.design.notions.lift_criteria import criterion
 from frankly_server.design.notions.promises import pairs
 
+from papers.ball_leakage import realised_epsilon, worst_case_epsilon
 from tests.frankly_server.design.families.asking import (
     JOINT,
     ROBUST,

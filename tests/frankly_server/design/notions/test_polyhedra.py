@@ -9,13 +9,13 @@ import pytest
 from frankly_protocol.audit import Claim, level_for, require_private, worst
 from frankly_protocol.errors import InvalidInput
 from frankly_server.design import DesignRequest, Prior, design
-from frankly_server.design.measures.ball_leakage import worst_case_over_ball
 from frankly_server.design.notions.ball_bounds import ball_bounds
 from frankly_server.design.notions.balls import confidence_ball
 from frankly_server.design.notions.polyhedra import box_claims, upper_bounds, vertices
 from frankly_server.design.notions.promises import pairs, robust
 from scipy.optimize import linprog
 
+from papers.ball_leakage import worst_case_over_ball
 from tests.frankly_server.design.families.asking import ask, mechanism_of
 from tests.frankly_server.maths import random_mechanism
 

@@ -16,10 +16,10 @@ from frankly_server.design.families.robust.independent_reporting import (
     independent_reporting,
     weights,
 )
-from frankly_server.design.measures.ball_leakage import worst_case_epsilon, worst_case_over_ball
 from frankly_server.design.notions.ball_bounds import ball_bounds, lower_bounds
 from frankly_server.design.notions.balls import confidence_ball
 
+from papers.ball_leakage import worst_case_epsilon, worst_case_over_ball
 from tests.frankly_server.design.notions.ball_reference import random_counts
 
 SIZES = [(2, 2), (2, 5), (5, 2), (3, 4)]

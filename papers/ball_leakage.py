@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from frankly_protocol.audit.ratios import robust_ratios
-
 from frankly_server.design.measures import leakage, nats
 from frankly_server.design.notions.ball_bounds import Bounds
 from frankly_server.design.notions.balls import Ball, Vector

@@ -34,8 +34,6 @@ import numpy as np
 from frankly_protocol.audit import level_for
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-from numpy.typing import NDArray
-
 from frankly_server.design.families.lift.mixture import (
     Table,
     best_mixture,
@@ -45,6 +43,7 @@ from frankly_server.design.families.lift.mixture import (
 )
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.notions.promises import side_channels
+from numpy.typing import NDArray
 
 Spending = Literal["stepwise", "carried"]
 SPENDING: tuple[Spending, ...] = ("stepwise", "carried")

@@ -9,15 +9,15 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
-from frankly_server.design.measures.ball_leakage import (
+from frankly_server.design.notions.ball_bounds import ball_bounds
+from frankly_server.design.notions.balls import Ball, confidence_ball
+
+from papers.ball_leakage import (
     realised_epsilon,
     support,
     worst_case_epsilon,
     worst_case_over_ball,
 )
-from frankly_server.design.notions.ball_bounds import ball_bounds
-from frankly_server.design.notions.balls import Ball, confidence_ball
-
 from tests.frankly_server.design.notions.ball_reference import (
     Vector,
     minimum_over_ball,

@@ -12,7 +12,10 @@ from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_server.design import Prior
-from frankly_server.design.optimum.sequential import (
+from frankly_server.design.tables.quantise import quantise
+from scipy.optimize import minimize
+
+from papers.sequential import (
     SPENDING,
     Product,
     Rows,
@@ -20,8 +23,6 @@ from frankly_server.design.optimum.sequential import (
     most_informative,
     product_of,
 )
-from frankly_server.design.tables.quantise import quantise
-from scipy.optimize import minimize
 
 EQUAL = (Fraction(1, 2), Fraction(1, 2))
 
