@@ -2,7 +2,7 @@
 """Signing keys on disk, their rotation, and API keys."""
 
 from frankly_server.keys.access import Access, Principal
-from frankly_server.keys.keyring import Keyring, NewKeys, Plan, nearly_full
+from frankly_server.keys.keyring import Keyring, NewKeys, KeyPlan, nearly_full
 from frankly_server.keys.rotation import Proposal, Rotation, RotationChange
 from frankly_server.keys.status import KeyLine, Status, status
 
@@ -11,7 +11,7 @@ __all__ = [
     "KeyLine",
     "Keyring",
     "NewKeys",
-    "Plan",
+    "KeyPlan",
     "Principal",
     "Proposal",
     "Rotation",
