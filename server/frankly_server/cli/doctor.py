@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly doctor`: everything a server needs, looked at one by one, each with what to do about it."""
+"""`frankly doctor`: checks of everything a server needs, each with its remedy."""
 
 import os
 import shutil
@@ -52,7 +52,7 @@ def doctor(counts: bool, as_json: bool) -> None:
 
 
 def examine(clock: Clock, *, counts: bool = False) -> Iterator[CheckResult]:
-    """Yield one finding per check. All others need the settings: if these fail, they are the only one."""
+    """Yield one result per check; only that of the settings if they fail, as all others need them."""
     try:
         settings = Settings.load()
     except FranklyError as error:
@@ -115,7 +115,7 @@ def _database(settings: Settings) -> tuple[str, str]:
 def _keys(settings: Settings, clock: Clock) -> tuple[str, str]:
     keys = Keyring(settings.keys_folder, clock)
     keys.check()
-    prove_chain(keys.chain(), None, clock.now())  # as every device will
+    prove_chain(keys.chain(), None, clock.now())  # the check of every device
     time_left = keys.trusted().expires - clock.now()
     if time_left.days < _SOON_DAYS:
         return "warning", f"the keys document expires in {time_left.days} days; rotate before"
@@ -155,7 +155,7 @@ def _disk(home: Path) -> CheckResult:
 
 def _libraries() -> CheckResult:
     try:
-        import frankly_server.design.vertices  # noqa: F401, PLC0415 - slow to load, and what is looked for
+        import frankly_server.design.vertices  # noqa: F401, PLC0415 - slow to load, and the import is the check
     except ImportError:
         return CheckResult(
             "libraries",

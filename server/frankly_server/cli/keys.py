@@ -9,7 +9,7 @@ from frankly_protocol.clock import SystemClock
 from frankly_server.cli import keys_rotate
 from frankly_server.cli.console import json_option, remarks, write_json
 from frankly_server.cli.services import open_services
-from frankly_server.keys import Keyring, KeyPlan
+from frankly_server.keys import KeyPlan, Keyring
 from frankly_server.settings import Settings
 
 
@@ -33,7 +33,7 @@ keys_rotate.add_to(keys)
     "--root-threshold",
     type=click.IntRange(1, 32),
     default=1,
-    help="How many of them must sign [1].",
+    help="How many root keys must sign [1].",
 )
 @click.option(
     "--publishers",

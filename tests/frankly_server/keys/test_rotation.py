@@ -11,7 +11,7 @@ from frankly_protocol.clock import FixedClock
 from frankly_protocol.envelope import SigningKey
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.trust import KeysDocument, KnownKeys, prove_chain, write_chain
-from frankly_server.keys import Keyring, KeyPlan, Rotation, RotationChange, rotation, status
+from frankly_server.keys import KeyPlan, Keyring, Rotation, RotationChange, rotation, status
 
 from tests.frankly_protocol.samples import NOW, sealed_keys
 

@@ -38,14 +38,15 @@ class EstimatesTable:
     rows: Sequence[Mapping[str, Any]]
     product: Mapping[str, float] | None
     intervals: Mapping[str, tuple[float, float]]
-    said: Said
+    sentences: Said
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A question with its groups, its picture ("" if there is nothing to draw), and what its groups say together.
+    """A question with its groups, plot and sentences.
 
-    matrix : of two questions, the cells by row and column.
+    plot : SVG, "" if there is nothing to draw. differences : sentences that compare the groups.
+    matrix : the cross-table of two questions.
     """
 
     text: str
@@ -57,9 +58,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A cross-table: the two questions, the column's choices, and each of the row's with its cells.
+    """A cross-table of two questions: corner and column headings, and (heading, cells) of each row.
 
-    caption : what the cells are shares of.
+    caption : names the base of the cells' shares.
     """
 
     caption: str
@@ -155,7 +156,9 @@ def _matrix(groups: Sequence[EstimatesTable], asked: Asked, names: Names) -> Mat
     )
 
 
-def _over_time(text: str, groups: Sequence[EstimatesTable], order: Sequence[str], names: Names) -> str:
+def _over_time(
+    text: str, groups: Sequence[EstimatesTable], order: Sequence[str], names: Names
+) -> str:
     """Draw each choice over the periods; those with too few answers are gaps."""
     points_of: dict[str, list[TrendPoint]] = {choice: [] for choice in order}
     labels = {row["choice"]: names.of(row["label"]) for group in groups for row in group.rows}
@@ -186,7 +189,7 @@ def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names
         intervals={}
         if asked.product == "unbiased"
         else question[f"{asked.product}_interval"] or {},
-        said=said_of(question, level, names.language, asked.percent) if ok else Said((), ()),
+        sentences=said_of(question, level, names.language, asked.percent) if ok else Said((), ()),
     )
 
 
