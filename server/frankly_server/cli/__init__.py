@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly`: the one command of admins, analysts and operators."""
+"""Command line `frankly`, for admins, analysts and operators."""
 
 from frankly_server.cli.front import main
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m frankly_server.cli`, for where no script was installed."""
+"""`python -m frankly_server.cli`, for environments without the installed script."""
 
 from frankly_server.cli.front import main
 

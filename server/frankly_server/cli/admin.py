@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly admin`: the first account of an organisation; everything else is on the pages."""
+"""`frankly admin`: the first account of an organisation; the admin pages do the rest."""
 
 import secrets
 from pathlib import Path
@@ -32,7 +32,7 @@ def admin() -> None:
 )
 @json_option
 def create_owner(email: str, organisation: str, password_file: Path | None, as_json: bool) -> None:
-    """Make the owner of an organisation. Without a password file, a password is drawn and shown once."""
+    """Make the owner of an organisation. Without a password file, a random one is shown once."""
     password = secrets.token_urlsafe(15) if password_file is None else _read(password_file)
     with open_services() as services:
         person = services.accounts.create(organisation, email, "owner", password)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly audit`: re-verify everything a server has published, from outside."""
+"""`frankly audit`: verification of all that a server has published, from outside."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ _FILE = click.Path(path_type=Path)
     "--keys", "keys_file", type=_FILE, help="A keys document to begin with, as shipped in an app."
 )
 @click.option(
-    "--state", "state_file", type=_FILE, help="Remembers the head seen; the next must continue it."
+    "--state", "state_file", type=_FILE, help="Stores the head; the next one must extend it."
 )
 @json_option
 def audit(url: str, keys_file: Path | None, state_file: Path | None, as_json: bool) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly backup` and `frankly restore`: one file, read back and compared on every use."""
+"""`frankly backup` and `frankly restore`: one file, verified by reading it back each time."""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -11,7 +11,7 @@ from frankly_server.cli.services import open_services
 from frankly_server.durable import written_whole
 from frankly_server.store import Contents, read_back, restore_backup, save_backup
 
-_NO_KEYS = "Signing keys are not in it: keep the key folder's own copy elsewhere, offline."
+_NO_KEYS = "The backup holds no signing keys: keep a copy of the key folder elsewhere, offline."
 
 
 @click.group()
@@ -24,11 +24,11 @@ def backup() -> None:
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @json_option
 def create(file: Path, force: bool, as_json: bool) -> None:
-    """Write everything to FILE (a zip, readable by you alone) while the server goes on, then read it back."""
+    """Write a backup to FILE (a zip, readable by you alone) and verify it; servers may run."""
     with open_services() as services, written_whole(file, replace=force) as target:
         contents = save_backup(services.database, target)
         if read_back(target) != contents:
-            raise AssertionError("what was read back is not what was written")
+            raise AssertionError("the backup read back differs from the one written")
     _print_contents("saved", contents, file, as_json)
     if not as_json:
         remarks().print(_NO_KEYS, markup=False)

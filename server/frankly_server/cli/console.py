@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results go to stdout, progress and remarks to stderr; `--json` turns every result into one JSON object."""
+"""Terminal output: results on stdout, remarks on stderr, one JSON object with `--json`."""
 
 import json
 import sys
@@ -27,7 +27,7 @@ def json_option(command: Command) -> Command:
 
 
 def remarks() -> Console:
-    """Return the console on stderr; rich keeps to NO_COLOR and to plain text when it is no terminal."""
+    """Return the console on stderr; rich obeys NO_COLOR and writes plain text to a pipe."""
     return Console(file=sys.stderr, highlight=False, soft_wrap=True)
 
 
@@ -43,7 +43,8 @@ def write_json(value: Any) -> None:
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Return a plain table; nothing in it is read as markup, since labels are other people's text."""
+    """Return a table without borders."""
+    # Text(…): names and labels are input, so they must not be interpreted as markup.
     rendered = Table(title=Text(title), title_justify="left", show_edge=False)
     for name in columns:
         rendered.add_column(name, overflow="fold")

@@ -22,8 +22,8 @@ def counts() -> None:
 def verify(name: str | None, as_json: bool) -> None:
     """Count every released report of the survey called NAME (default: all) and compare.
 
-    Exit code 6 if a count is wrong. It sees one moment and keeps nobody waiting. What differs is shown by document,
-    block and how many, not by symbol.
+    Exit code 6 if a count is wrong. It reads one snapshot and blocks no writer. Differences are shown by document and
+    block with their number, not by symbol.
     """
     with open_database() as database, database.reading("verify counts") as tx:
         differences = {survey.name: tx.counts.recount(survey.id) for survey in _surveys(tx, name)}
@@ -53,7 +53,7 @@ def verify(name: str | None, as_json: bool) -> None:
 @click.argument("name", required=False)
 @json_option
 def rebuild(name: str | None, as_json: bool) -> None:
-    """Count every released report of the survey called NAME (default: all) again, in place of the counts there are.
+    """Count every released report of the survey called NAME (default: all) again, replacing the stored counts.
 
     Releases wait meanwhile; reports and estimates go on.
     """

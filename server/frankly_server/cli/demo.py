@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly demo`: the examples of a checkout, end to end, in a process of their own."""
+"""`frankly demo`: examples of a checkout, end to end, in a child process."""
 
 import os
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly doctor`: everything a server needs, looked at one by one, each with what to do about it."""
+"""`frankly doctor`: checks of everything a server needs, each with its remedy."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ _SOON_DAYS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """Result of one check: `state` is ok, warning or broken; `words` is the finding or the remedy."""
 
     what: str
@@ -51,14 +51,14 @@ def doctor(counts: bool, as_json: bool) -> None:
         raise click.exceptions.Exit(exits.INTEGRITY)
 
 
-def examine(clock: Clock, *, counts: bool = False) -> Iterator[Finding]:
-    """Yield one finding per check. All others need the settings: if these fail, they are the only one."""
+def examine(clock: Clock, *, counts: bool = False) -> Iterator[CheckResult]:
+    """Yield one result per check; only that of the settings if they fail, as all others need them."""
     try:
         settings = Settings.load()
     except FranklyError as error:
         yield _broken("settings", error)
         return
-    yield Finding("settings", "ok", f"home {settings.home}")
+    yield CheckResult("settings", "ok", f"home {settings.home}")
     yield _address(settings)
     database = _checked("database", lambda: _database(settings))
     keys = _checked("keys", lambda: _keys(settings, clock))
@@ -71,26 +71,26 @@ def examine(clock: Clock, *, counts: bool = False) -> Iterator[Finding]:
         yield _checked("counts", lambda: _counts(settings))
 
 
-def _checked(what: str, check: Callable[[], tuple[str, str]]) -> Finding:
+def _checked(what: str, check: Callable[[], tuple[str, str]]) -> CheckResult:
     try:
         state, detail = check()
     except FranklyError as error:
         return _broken(what, error)
-    return Finding(what, state, detail)
+    return CheckResult(what, state, detail)
 
 
-def _broken(what: str, error: FranklyError) -> Finding:
-    return Finding(
+def _broken(what: str, error: FranklyError) -> CheckResult:
+    return CheckResult(
         what, "broken", f"{error.field}: {error.detail}" if error.field else error.detail
     )
 
 
-def _address(settings: Settings) -> Finding:
+def _address(settings: Settings) -> CheckResult:
     url = settings.public_url
     if url.startswith("https://"):
-        return Finding("address", "ok", url)
+        return CheckResult("address", "ok", url)
     detail = f"{url}: devices refuse http except on this machine; set FRANKLY_PUBLIC_URL to the https address"
-    return Finding("address", "warning", detail)
+    return CheckResult("address", "warning", detail)
 
 
 def is_there(database: Database) -> bool:
@@ -115,7 +115,7 @@ def _database(settings: Settings) -> tuple[str, str]:
 def _keys(settings: Settings, clock: Clock) -> tuple[str, str]:
     keys = Keyring(settings.keys_folder, clock)
     keys.check()
-    prove_chain(keys.chain(), None, clock.now())  # as every device will
+    prove_chain(keys.chain(), None, clock.now())  # the check of every device
     time_left = keys.trusted().expires - clock.now()
     if time_left.days < _SOON_DAYS:
         return "warning", f"the keys document expires in {time_left.days} days; rotate before"
@@ -144,26 +144,26 @@ def _signatures(settings: Settings, clock: Clock) -> tuple[str, str]:
     return "ok", "the publisher keys in force have signed every published survey"
 
 
-def _disk(home: Path) -> Finding:
+def _disk(home: Path) -> CheckResult:
     existing_folder = next(folder for folder in (home, *home.resolve().parents) if folder.exists())
     free = shutil.disk_usage(existing_folder).free
     if not os.access(existing_folder, os.W_OK):
-        return Finding("disk", "broken", f"{existing_folder} cannot be written by this user")
+        return CheckResult("disk", "broken", f"{existing_folder} cannot be written by this user")
     state = "ok" if free > _FREE_BYTES else "warning"
-    return Finding("disk", state, f"{free / 1e9:.1f} GB free at {existing_folder}")
+    return CheckResult("disk", state, f"{free / 1e9:.1f} GB free at {existing_folder}")
 
 
-def _libraries() -> Finding:
+def _libraries() -> CheckResult:
     try:
-        import frankly_server.design.vertices  # noqa: F401, PLC0415 - slow to load, and what is looked for
+        import frankly_server.design.vertices  # noqa: F401, PLC0415 - slow to load, and the import is the check
     except ImportError:
-        return Finding(
+        return CheckResult(
             "libraries",
             "broken",
             "pycddlib lacks its exact part; install libcdd-dev and build it again",
         )
     version = ".".join(map(str, sys.version_info[:3]))
-    return Finding(
+    return CheckResult(
         "libraries", "ok", f"Python {version}; vertices by cdd with exact rationals (gmp)"
     )
 

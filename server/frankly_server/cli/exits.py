@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors on the terminal and their exit codes (DESIGN §7).
+"""Errors on the terminal and their exit codes.
 
-0 done · 1 a fault of ours · 2 usage · 3 bad input · 4 privacy refusal · 5 network · 6 integrity · 130 interrupted
+0 done · 1 internal fault · 2 usage · 3 bad input · 4 privacy refusal · 5 network · 6 integrity · 130 interrupted
 """
 
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The front door: every verb, and the only place where an error becomes words and an exit code."""
+"""Entry point of `frankly`: its commands, and the only place that turns errors into exit codes."""
 
 import logging
 import os
@@ -15,7 +15,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.cli import exits
 from frankly_server.web import logs
 
-# Imported when used: the solver and the web frame cost a second that `frankly --help` should not pay.
+# Imported on use: the solver and the web framework take a second that `frankly --help` can save.
 VERBS = {
     "keys": ("frankly_server.cli.keys:keys", "Make signing keys and API keys."),
     "migrate": (
@@ -39,7 +39,7 @@ VERBS = {
     ),
     "doctor": (
         "frankly_server.cli.doctor:doctor",
-        "Check everything a server needs, and say what to mend.",
+        "Check everything a server needs, and how to fix it.",
     ),
     "estimates": (
         "frankly_server.cli.estimates:estimates",
@@ -82,7 +82,7 @@ VERBS = {
 
 
 class Verbs(click.Group):
-    """A group that imports a verb's module when the verb is asked for."""
+    """A group that imports the module of a command when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Return the verbs in the order a new admin needs them."""
@@ -128,7 +128,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: list[str], command: click.Command = cli, name: str = "frankly") -> int:
-    """Run a command line and return its exit code; errors go to stderr, as JSON if --json is among the arguments."""
+    """Run a command line; return its exit code. Errors go to stderr, as JSON with --json."""
     as_json = "--json" in arguments
     try:
         # Not click's own main(): that one turns a closed pipe into a failure.
@@ -144,7 +144,7 @@ def run(arguments: list[str], command: click.Command = cli, name: str = "frankly
     except click.ClickException as error:
         return _usage(error, as_json)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("frankly: interrupted; what was done before stays whole", err=True)
+        click.echo("frankly: interrupted; completed steps are kept", err=True)
         return exits.INTERRUPTED
     except BrokenPipeError:
         # The reader closed the pipe, as in `frankly … | head`: no error. Stdout becomes /dev/null so
@@ -166,7 +166,7 @@ def _usage(error: click.ClickException, as_json: bool) -> int:
 
 
 def _fault(error: Exception) -> FranklyError:
-    """Describe a fault of ours by kind and place: its message might quote an input."""
+    """Return an internal fault as its kind and place; its message might quote an input."""
     place = logs.code_place(error.__traceback__)
     return FranklyError(
         f"a fault of ours: {type(error).__name__} at {place}; please report it", code="internal"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gunicorn, set up for one container: one worker process of many threads, watched and replaced by its master.
+"""gunicorn server for one container: a worker process with many threads, replaced if it hangs.
 
-One process, because limits and metrics are of a process: more of them are more containers, each scraped by itself.
+One worker, because rate limits and metrics are of one process: to scale, run more containers and
+scrape each by itself.
 """
 
 import contextlib
@@ -25,13 +26,13 @@ from frankly_server.web.problems import raw_problem
 _LATE: Final = "the request did not arrive in time; send it again"
 _WORKER_TIMEOUT_S: Final = 60
 _STOPPING_WAIT_S: Final = 5.0
-_KEEP_ALIVE_S: Final = (
-    75  # longer than proxies keep theirs: the proxy closes first, so none writes into a closed one
-)
+# Longer than the keep-alive time of proxies, so that the proxy closes first: otherwise it could send
+# a request on a connection that the server is closing.
+_KEEP_ALIVE_S: Final = 75
 
 
 class Quiet(Logger):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's messages hold client addresses and paths: only who complained, and of what kind of error, is kept."""
+    """gunicorn logger without messages, which hold client addresses and paths: logger and error only."""
 
     def setup(self, cfg: Any) -> None:
         """Send both of gunicorn's loggers through the allow-list, and write no access log."""
@@ -46,30 +47,30 @@ class Quiet(Logger):  # type: ignore[misc]  # gunicorn has no types
 
 
 class TimelySocket:
-    """A socket that is read until a moment, however small the pieces are in which it brings them."""
+    """Socket with one deadline for a whole request: slow small pieces do not extend it."""
 
     def __init__(self, plain: socket.socket, seconds: float) -> None:
         self._plain, self._seconds = plain, seconds
         self._until = 0.0
 
     def begin(self) -> None:
-        """Let the time of the next request begin."""
+        """Start the time limit of the next request."""
         self._until = time.monotonic() + self._seconds
 
     def gettimeout(self) -> None:
-        """Say that no timeout is set: gunicorn asks before it throws away the rest of a body."""
+        """Return None, no timeout: gunicorn asks before it discards the rest of a body."""
 
     def settimeout(self, seconds: float | None) -> None:
-        """Let the time end earlier, if it would not yet."""
+        """Move the deadline forward if `seconds` from now is earlier."""
         if seconds is not None:
             self._until = min(self._until, time.monotonic() + seconds)
 
     def recv(self, size: int) -> bytes:
-        """Return what has come; raises InvalidInput(timed_out) once the time is over."""
-        left = self._until - time.monotonic()
-        if left <= 0:
+        """Return received bytes; raises InvalidInput(timed_out) after the deadline."""
+        remaining_s = self._until - time.monotonic()
+        if remaining_s <= 0:
             raise InvalidInput(Problem.TIMED_OUT, _LATE)
-        self._plain.settimeout(left)
+        self._plain.settimeout(remaining_s)
         try:
             return self._plain.recv(size)
         except TimeoutError:
@@ -79,14 +80,14 @@ class TimelySocket:
 
 
 class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's threads, none of which waits for a connection that sends nothing, or longer than `seconds`."""
+    """gunicorn worker: no thread waits for an idle connection, or longer than `seconds` for a request."""
 
     seconds: float = 30.0
 
     def handle(self, conn: Any) -> Any:
-        """Serve the request that has begun to arrive; a connection without one goes to the poller, not to a thread."""
+        """Serve a request that begins to arrive; return an idle connection to the poller."""
         if not conn.initialized:
-            # While stopping, who has connected is waited for here: the poller would close the connection unread.
+            # During shutdown wait here: the poller would close a new connection with its request unread.
             if not conn.wait_for_data(0 if self.alive else _STOPPING_WAIT_S):
                 return _DEFER
             conn.init()
@@ -95,13 +96,12 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         return super().handle(conn)
 
     def handle_error(self, req: Any, client: Any, _addr: Any, exc: BaseException) -> None:
-        """Answer what no application saw, or a fault of gunicorn's own; the connection is closed after it."""
+        """Answer a request that never reached the application, or a fault of gunicorn; then close."""
         late = isinstance(exc, InvalidInput) and exc.problem is Problem.TIMED_OUT
         if late and req is not None:
             return  # the application has answered already
-        is_bad_request = (
-            type(exc).__module__ == "gunicorn.http.errors"
-        )  # all of them are about what was sent
+        # Every exception of this module is caused by the client.
+        is_bad_request = type(exc).__module__ == "gunicorn.http.errors"
         problem, headers, body = raw_problem(408 if late else 400 if is_bad_request else 500)
         if not (late or is_bad_request):
             self.log.error("Error handling request", exc_info=exc)
@@ -116,7 +116,7 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
 
 class Production(BaseApplication):  # type: ignore[misc]
-    """A checked application under gunicorn, which ends with exit code 0 on SIGTERM once requests are answered."""
+    """gunicorn with a checked application; on SIGTERM it answers its requests and exits with 0."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Production(BaseApplication):  # type: ignore[misc]
         request_timeout_s: float = 30.0,
         started: Callable[[], None] = lambda: None,
     ) -> None:
-        """Set everything up; `ready` is called with the port once it is listened on.
+        """Set the options; `ready` is called with the port once the server listens.
 
         request_timeout_s : a request that has not arrived whole by then is 408. started : called in every worker.
         """
@@ -145,7 +145,8 @@ class Production(BaseApplication):  # type: ignore[misc]
             "timeout": _WORKER_TIMEOUT_S,
             "graceful_timeout": int(DRAIN_S),
             "keepalive": _KEEP_ALIVE_S,
-            "worker_tmp_dir": "/dev/shm",  # noqa: S108 - the heartbeat's file: memory, in a container that is read-only
+            # The heartbeat file needs a writable folder; a container's own file system is read-only.
+            "worker_tmp_dir": "/dev/shm",  # noqa: S108
             "control_socket_disable": True,
             "forwarded_allow_ips": "",
             "logger_class": Quiet,
@@ -155,7 +156,7 @@ class Production(BaseApplication):  # type: ignore[misc]
         super().__init__()
 
     def load_config(self) -> None:
-        """Set the options; nothing is read from files or the environment."""
+        """Set the options; configuration files and the environment are ignored."""
         for name, value in self._options.items():
             self.cfg.set(name, value)
 

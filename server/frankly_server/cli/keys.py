@@ -9,7 +9,7 @@ from frankly_protocol.clock import SystemClock
 from frankly_server.cli import keys_rotate
 from frankly_server.cli.console import json_option, remarks, write_json
 from frankly_server.cli.services import open_services
-from frankly_server.keys import Keyring, Plan
+from frankly_server.keys import KeyPlan, Keyring
 from frankly_server.settings import Settings
 
 
@@ -33,7 +33,7 @@ keys_rotate.add_to(keys)
     "--root-threshold",
     type=click.IntRange(1, 32),
     default=1,
-    help="How many of them must sign [1].",
+    help="How many root keys must sign [1].",
 )
 @click.option(
     "--publishers",
@@ -64,7 +64,7 @@ def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **
         )
     keys_rotate.ask(yes, question)
     new_keys = Keyring(folder, SystemClock()).init(
-        force=force, plan=Plan(**plan), passphrase=passphrase
+        force=force, plan=KeyPlan(**plan), passphrase=passphrase
     )
     aside = None if new_keys.set_aside is None else str(new_keys.set_aside)
     if as_json:

@@ -47,7 +47,7 @@ def read_passphrase(path: Path | None) -> bytes | None:
 @click.command()
 @json_option
 def status(as_json: bool) -> None:
-    """Show the keys in force, next and retired, and what should be done about them."""
+    """Show the keys in force, next and retired, with remarks on what to do."""
     key_status, waiting = keys_status(_keyring(), SystemClock()), _waiting()
     if as_json:
         write_json(_as_json(key_status) | {"signed_by_retired": waiting})
@@ -71,7 +71,7 @@ def status(as_json: bool) -> None:
 @click.command()
 @click.option("--publisher", is_flag=True, help="Replace every publisher key.")
 @click.option("--root", is_flag=True, help="Replace every root key.")
-@click.option("--log", is_flag=True, help="Replace the log's key; its tree goes on.")
+@click.option("--log", is_flag=True, help="Replace the log's signing key; its entries stay.")
 @click.option(
     "--add-publisher", type=click.IntRange(0, 31), default=0, help="Add so many publisher keys."
 )
@@ -148,16 +148,16 @@ def revoke(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Leave keys out of the next version: stolen ones first of all. A role that needs new ones gets them.
+    """Leave keys, such as stolen ones, out of the next version. A role that needs new keys gets them.
 
-    Devices refuse what a revoked key signed from the next time they ask for the keys. KEY_ID is the beginning of an id.
+    Devices refuse signatures of a revoked key from their next fetch of the keys on. KEY_ID is the beginning of an id.
     """
     keyring = _keyring()
     keys_in_force = [
         line.key_id for line in keys_status(keyring, SystemClock()).keys if line.state == "in force"
     ]
     drop = frozenset(_one_key(keys_in_force, start) for start in key_ids)
-    ask(yes, f"Revoke {len(drop)} key(s)? What only they signed will be refused.")
+    ask(yes, f"Revoke {len(drop)} key(s)? Documents that only they signed will be refused.")
     passphrase = read_passphrase(passphrase_file)
     _print_proposal(
         Rotation(keyring, SystemClock(), root_keys, passphrase).propose(RotationChange(drop=drop)),
@@ -170,7 +170,7 @@ def revoke(
 @passphrase_option
 @json_option
 def sign(root_keys: Sequence[Path], passphrase_file: Path | None, as_json: bool) -> None:
-    """Add the signatures of the root keys at hand to the version that waits."""
+    """Add the signatures of the available root keys to the waiting version."""
     rotation = Rotation(_keyring(), SystemClock(), root_keys, read_passphrase(passphrase_file))
     _print_proposal(rotation.sign(), as_json)
 
@@ -181,8 +181,8 @@ def sign(root_keys: Sequence[Path], passphrase_file: Path | None, as_json: bool)
 def resign(yes: bool, as_json: bool) -> None:
     """Sign every published survey again with the publisher keys in force; the surveys themselves do not change.
 
-    Run it after publisher keys were replaced: devices refuse surveys that only older keys have signed. Look at the list
-    first if a key was stolen: what a thief put into this database would be signed as well.
+    Run it after publisher keys were replaced: devices refuse surveys that only older keys have signed. If a key
+    was stolen, check the list first: documents that a thief put into this database would be signed as well.
     """
     with open_services() as services:
         waiting = services.surveys.signed_by_others()
@@ -257,7 +257,7 @@ def ask(yes: bool, question: str) -> None:
             raise InvalidInput(Problem.USAGE, "there is no terminal to ask; add --yes") from None
         raise
     if not agreed:
-        raise InvalidInput(Problem.USAGE, "you said no; nothing was made")
+        raise InvalidInput(Problem.USAGE, "cancelled: nothing was changed")
 
 
 def _print_proposal(proposal: Proposal, as_json: bool) -> None:
@@ -269,8 +269,8 @@ def _print_proposal(proposal: Proposal, as_json: bool) -> None:
         return
     if proposal.in_force:
         message = (
-            f"Version {document.version} is in force until {format_time(document.expires)}. What clients do: when they "
-            "fetch a survey next, they follow to this version and refuse what only keys outside it have signed. "
+            f"Version {document.version} is in force until {format_time(document.expires)}. Clients follow "
+            "at their next fetch of a survey, and refuse documents that only keys outside this version have signed. "
             "Run `frankly keys resign` if publisher keys were replaced."
         )
     else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly release`: say when pending reports are released, or release them now."""
+"""`frankly release`: times of the next releases, or a release of pending reports now."""
 
 import click
 from frankly_protocol.clock import SystemClock, format_time
@@ -17,8 +17,8 @@ def release(name: str | None, now: bool, as_json: bool) -> None:
     """Release the pending reports of the survey called NAME (default: all surveys).
 
     A running server does so by itself at the published times: 00:00 UTC, and every full hour for surveys whose
-    documents say `hour`. With --now, whoever knows when you do it, and can look before and after, learns of the reports
-    in between: as many as a batch has at the least, some of which may be his own.
+    documents say `hour`. With --now, an observer who knows the moment and compares the estimates before and after
+    learns about the reports in between: at least as many as the smallest batch, some of which may be the observer's.
     """
     with open_services() as services:
         survey = None

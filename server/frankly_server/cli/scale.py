@@ -36,10 +36,10 @@ def scale() -> None:
 )
 @json_option
 def export_command(name: str, folder: Path, rows: int, as_json: bool) -> None:
-    """Export the reports of the survey called NAME to FOLDER, or bring an export that is there up to date.
+    """Export the reports of the survey called NAME to FOLDER, or update the export that is there.
 
-    A run that was stopped is taken up where it was. Servers may run meanwhile. `frankly survey erase` does not reach
-    what was exported: remove the folder too.
+    A stopped run resumes. Servers may run meanwhile. `frankly survey erase` does not delete exports: remove the folder
+    too.
     """
     with open_database() as database:
         manifest = export(database, _survey(database, name), folder, rows=rows)
@@ -56,8 +56,8 @@ def export_command(name: str, folder: Path, rows: int, as_json: bool) -> None:
 def partition(name: str, as_json: bool) -> None:
     """Give the survey called NAME a table of its own for its reports (PostgreSQL).
 
-    Erasing the survey then drops the table instead of deleting row by row. Reports that devices send meanwhile wait, or
-    are told to come again: do it before the survey is large, or while it is paused.
+    Erasing the survey then drops the table instead of deleting row by row. Reports that arrive meanwhile wait, or get
+    503 and are sent again: do it before the survey is large, or while it is paused.
     """
     with open_database() as database:
         survey = _survey(database, name)

@@ -24,8 +24,8 @@ from frankly_server.web import logs
 def serve(host: str | None, port: int | None, production: bool, as_json: bool) -> None:
     """Serve documents, reports and estimates.
 
-    It refuses to start with keys, a schema or durability settings that could break a promise. SIGTERM stops it
-    gracefully: every request in flight is answered, exit code 0.
+    It refuses to start with keys, a schema or durability settings that could break a promise. On SIGTERM it answers
+    all requests in flight and exits with code 0.
     """
     settings = Settings.load()
     listen_on = settings.host if host is None else host

@@ -24,9 +24,9 @@ MAX_FILE_BYTES = 8 * 2**20
 _COUNTED = {"level": "its level", "ceiling": "its ceiling"}
 _ENDLESS = (
     "∞, or more than 16, as a ceiling: some reports rule some answers out. The promise about the secret holds under "
-    "the published prior; it says nothing to somebody who knows more than that prior."
+    "the published prior; it does not bind an observer who knows more than that prior."
 )
-_NOT_ESTIMABLE = "In {}, no number of reports tells apart: {}. What can be estimated: {}."
+_NOT_ESTIMABLE = "In {}, no number of reports distinguishes: {}. What can be estimated: {}."
 _UNCHANGED = (
     "Answers are sent unchanged in: {}. They say about the secret no more than the promise allows."
 )
@@ -79,12 +79,12 @@ def apply(file: BinaryIO, counts: Sequence[str], dry_run: bool, as_json: bool) -
 def publish(name: str, as_json: bool) -> None:
     """Design, certify and sign the survey called NAME; the same definition is published once only."""
     with open_services() as services, _progress() as report:
-        found = services.surveys.publish(name, report)
+        published = services.surveys.publish(name, report)
         draft = services.surveys.draft(name)
     if as_json:
-        write_json(_published(found))
+        write_json(_published(published))
         return
-    _show(found)
+    _show(published)
     pending = expected_pending([len(question.choices) for question in draft.strata], draft.step)
     remarks().print(
         f"Reports are released for counting every {draft.release_every} (UTC), {draft.step} or more with the same "
@@ -122,7 +122,7 @@ def diff(file: BinaryIO, counts: Sequence[str], as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def export(name: str, as_json: bool) -> None:
-    """Write the draft of the survey called NAME as a file (YAML) that `apply` reads back as it is."""
+    """Write the draft of the survey called NAME as a file (YAML) for `apply`."""
     with open_services() as services:
         definition = services.surveys.draft(name)
     if as_json:
@@ -192,10 +192,10 @@ def list_surveys(as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 def erase(name: str, yes: bool, as_json: bool) -> None:
-    """Delete every report of the survey called NAME, and all that was counted from them. There is no way back.
+    """Delete every report of the survey called NAME and all counts of them. There is no way back.
 
-    Its draft and its signed documents stay: whoever answered can still check what was promised. Reports that devices
-    send afterwards are accepted as long as the survey is open. Backups made before still hold what they held.
+    Its draft and its signed documents stay, so that respondents can still check the promises. Later reports are
+    accepted as long as the survey is open. Earlier backups still hold the reports.
     """
     if not yes:
         click.confirm(f"Delete every report of {name}? There is no way back", abort=True, err=True)
@@ -255,24 +255,24 @@ def _progress() -> Iterator[Report]:
         yield report
 
 
-def _published(found: Published) -> dict[str, object]:
+def _published(survey_version: Published) -> dict[str, object]:
     blocks = [
         {"id": b.id, "mechanism": b.mechanism, "notion": b.notion, "epsilon": b.epsilon, "ceiling": b.ceiling,
          "counted_by": b.counted_by, "answers_unchanged": b.answers_unchanged, "rules_out": b.rules_out,
          "estimable": list(b.estimable), "untold": list(b.untold), "regret": b.regret and b.regret.to_json()}
-        for b in found.blocks
+        for b in survey_version.blocks
     ]  # fmt: skip
     return {
-        "status": found.status,
-        "survey": found.survey_id,
-        "name": found.name,
-        "version": found.version,
-        "digest": found.digest,
-        "link": found.link,
-        "report": report_json(found.level),
-        "budget": found.budget,
+        "status": survey_version.status,
+        "survey": survey_version.survey_id,
+        "name": survey_version.name,
+        "version": survey_version.version,
+        "digest": survey_version.digest,
+        "link": survey_version.link,
+        "report": report_json(survey_version.level),
+        "budget": survey_version.budget,
         "blocks": blocks,
-        "warnings": list(found.warnings),
+        "warnings": list(survey_version.warnings),
     }
 
 
@@ -304,7 +304,7 @@ def _show(published: Published) -> None:
             out.print(f"{block.id}: {block.regret}.", markup=False)
     _warn(published.warnings)
     out.print(
-        "Give respondents this link, whole; whoever holds it gets exactly this document:",
+        "Give respondents this whole link; with it a device accepts exactly this document:",
         markup=False,
     )
     click.echo(published.link)

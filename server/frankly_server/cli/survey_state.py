@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly survey pause|resume|close|archive`: the same changes and audit trail as on the page Intake."""
+"""`frankly survey pause|resume|close|archive`, recorded on the audit trail as on the intake page."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -11,10 +11,10 @@ from frankly_server.cli.services import open_services
 from frankly_server.surveys.survey_state import MOVES
 
 _HELP: Final[Mapping[str, str]] = {
-    "pause": "Take no reports of the survey called NAME for now: devices keep theirs and come back later.",
+    "pause": "Refuse reports of the survey called NAME for now: devices send theirs again later.",
     "resume": "Take reports of the paused survey called NAME again.",
     "close": "Take no more reports of the survey called NAME. There is no way back: publish a new survey instead.",
-    "archive": "Put away the closed survey called NAME, or a draft that nobody will publish. There is no way back.",
+    "archive": "Put away the closed survey called NAME, or a draft that will not be published. There is no way back.",
 }
 _FINAL: Final = ("close",)
 

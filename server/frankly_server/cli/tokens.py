@@ -14,10 +14,10 @@ from frankly_server.cli.services import open_services
 )
 @json_option
 def tokens(name: str, count: int, as_json: bool) -> None:
-    """Make invite tokens for the survey called NAME, one a line; each opens it for one report.
+    """Make invite tokens for the survey called NAME, one per line; each is valid for one report.
 
-    Only their hashes are kept. Whoever keeps a list of who got which token, and watches reports arrive, can tell whose
-    noisy report is whose: hand them out unseen, or let an outside issuer sign tokens blindly (docs/protocol.md §10).
+    Only their hashes are stored. A list of who got which token, together with the arriving requests, links people to
+    noisy reports: hand tokens out unseen, or let an outside issuer sign them blindly (docs/protocol.md §10).
     """
     with open_services() as services:
         new_tokens = services.invites.make(name, count)

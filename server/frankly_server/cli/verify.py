@@ -26,7 +26,7 @@ _MAX_ENTRIES = 150
 
 
 def verify_json(obj: Any) -> dict[str, Any]:
-    """Verify a JSON request, in whole numbers alone.
+    """Verify a JSON request in exact integer arithmetic.
 
     In: a survey document, as its envelope or as its payload; or weights and bits (kind and params for the other kinds),
     notion, and what the notion takes: level [p, q], low_level (alip; null for a side that is not promised), prior
@@ -37,8 +37,8 @@ def verify_json(obj: Any) -> dict[str, Any]:
     likewise, worst with report and pair, and for srlip the condition; for ldp of a table of at most 150 entries also
     extreme and loose, its loose entries [row, column] there  [Thesis Def 5.5]. Of a document: holds, digest, and each
     block's claims, where a prior is by stratum one claim within each `stratum` (its position) among the `secrets` that
-    occur there; report, the level of the whole report in nats, null unless every claim holds. Signatures are not looked
-    at.
+    occur there; report, the level of the whole report in nats, null unless every claim holds. Signatures are not
+    checked.
 
     Raises InvalidInput, naming the field; DocumentRejected for an invalid document.
     """
@@ -93,7 +93,7 @@ def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _claims(mechanism: Mechanism, promise: Promise) -> Iterator[dict[str, Any]]:
-    """Yield the verdict on each claim of a promise; secrets : the rows that are left within a stratum."""
+    """Yield the verdict on each claim of a promise; secrets : those that occur within the stratum."""
     for z, claim in promise.numbered_claims:
         verdict = {"notion": claim.notion} | _judged(mechanism, claim)
         if z is not None and promise.prior is not None:
@@ -171,7 +171,7 @@ def _rows(value: Any) -> tuple[tuple[tuple[int, int], ...], ...]:
 
 
 def _ratio(value: Any, field: str) -> tuple[int, int] | None:
-    """Read a ratio [p, q], or nothing."""
+    """Return the ratio of a list [p, q], None for null."""
     if value is None:
         return None
     if not isinstance(value, list) or len(value) != 2:

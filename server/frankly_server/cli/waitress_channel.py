@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """waitress channel and tasks: time limit of arriving requests, and problem objects as errors.
 
-Some requests are refused before the application sees them. Such an answer is a problem object as well; a request that
-is not there in time is 408, and the same bytes may be sent again.
+waitress refuses some requests before the application sees them; these responses are problem
+objects too. A request that does not arrive in time is 408 and may be sent again.
 """
 
 import time

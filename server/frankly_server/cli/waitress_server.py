@@ -19,8 +19,8 @@ from frankly_server.cli.waitress_channel import TimelyChannel
 DRAIN_S = 10.0
 _BACKLOG = 1024
 _TICK_S = 0.25
-_QUIET_TICKS = 4
-# Read beyond the application's own limit, so that it can answer 413 in its own words; waitress stops what is longer.
+_QUIET_TICKS = 4  # idle polls in a row, each _TICK_S / 10, before connections are closed
+# Above the application's limit, so that its own 413 is sent; waitress cuts off longer bodies.
 _SLACK_BYTES = 16 * 2**20
 
 
@@ -67,18 +67,18 @@ class Server:
         self._server.channel_class = TimelyChannel
 
     def stop(self) -> None:
-        """Ask `run` to finish what is in flight and return."""
+        """Ask `run` to answer the requests in flight and return."""
         self._stopping = True
 
     def run(self) -> None:
-        """Serve until `stop`; then answer what is in flight, for at most DRAIN_S seconds."""
+        """Serve until `stop`; then answer the requests in flight, for at most DRAIN_S seconds."""
         while not self._stopping:
             wasyncore.loop(timeout=_TICK_S, map=self._sockets, count=1, use_poll=True)
             self._refuse_late()
         self._drain()
 
     def _refuse_late(self) -> None:
-        """Look at every connection, a few times a second at most."""
+        """Check the time limit of every connection, at most once per _TICK_S."""
         now = time.monotonic()
         if now >= self._next_look:
             self._next_look = now + _TICK_S
@@ -95,7 +95,7 @@ class Server:
         deadline = time.monotonic() + DRAIN_S
         quiet = 0
         while quiet < _QUIET_TICKS and time.monotonic() < deadline:
-            # Looked at before anything is closed: a request may have arrived that was not read yet.
+            # Poll before closing: a request may have arrived that is not read yet.
             wasyncore.loop(timeout=_TICK_S / 10, map=self._sockets, count=1, use_poll=True)
             quiet = 0 if any(_busy(item) for item in list(self._sockets.values())) else quiet + 1
         self._server.task_dispatcher.shutdown(timeout=1)
@@ -109,9 +109,9 @@ def _listen(host: str, port: int) -> socket.socket:
         )[0]
         return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     except OSError as error:
-        why = error.strerror or "no such address"
+        reason = error.strerror or "no such address"
         raise FranklyError(
-            f"cannot listen on {host} port {port}: {why}", code="network", field="port"
+            f"cannot listen on {host} port {port}: {reason}", code="network", field="port"
         ) from None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly witness`: watch other people's logs and co-sign their heads; run it by hand, by cron, or with --every."""
+"""`frankly witness`: checks that logs of other servers only grow, and co-signs their heads."""
 
 import time
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ KEY_FILE = "witness.pem"
 @click.command()
 @click.argument("urls", nargs=-1, metavar="[URL]...")
 @click.option(
-    "--name", required=True, help="What this witness is called, as in witness.example.org/frankly."
+    "--name", required=True, help="Name of this witness, as in witness.example.org/frankly."
 )
 @click.option(
     "--show", is_flag=True, help="Print NAME=KEY for a keys document (making the key), and stop."
@@ -50,8 +50,8 @@ def witness(
 ) -> None:
     """Visit servers at URL, check that each log only grew since the last visit, and co-sign its head.
 
-    What was seen is kept under FRANKLY_HOME/witness, one small file per log. A log that shrank or forked is refused;
-    both heads are kept there as evidence.
+    The last head of each log is stored under FRANKLY_HOME/witness. A log that shrank or forked is refused; both heads
+    are stored there as evidence.
     """
     folder = Settings.load().home / "witness"
     if not is_name(name):

@@ -2,16 +2,16 @@
 """Signing keys on disk, their rotation, and API keys."""
 
 from frankly_server.keys.access import Access, Principal
-from frankly_server.keys.keyring import Keyring, NewKeys, Plan, nearly_full
+from frankly_server.keys.keyring import KeyPlan, Keyring, NewKeys, nearly_full
 from frankly_server.keys.rotation import Proposal, Rotation, RotationChange
 from frankly_server.keys.status import KeyLine, Status, status
 
 __all__ = [
     "Access",
     "KeyLine",
+    "KeyPlan",
     "Keyring",
     "NewKeys",
-    "Plan",
     "Principal",
     "Proposal",
     "Rotation",

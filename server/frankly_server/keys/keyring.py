@@ -55,7 +55,7 @@ class NewKeys:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class KeyPlan:
     """Numbers of keys that `init` makes for each role, and of those that must sign."""
 
     roots: int = 1
@@ -86,7 +86,7 @@ class Keyring:
         self,
         *,
         force: bool = False,
-        plan: Plan | None = None,
+        plan: KeyPlan | None = None,
         passphrase: bytes | None = None,
     ) -> NewKeys:
         """Generate keys for every role and version 1 of the keys document.
@@ -96,7 +96,7 @@ class Keyring:
         Raises InvalidInput: file_exists if there are keys already and `force` is false, key_file
         for a plan or passphrase that cannot be used.
         """
-        plan = plan or Plan()
+        plan = plan or KeyPlan()
         if self._folder.exists() and not force:
             raise InvalidInput(
                 Problem.FILE_EXISTS,

@@ -27,7 +27,7 @@ from frankly_protocol.trust import (
 from frankly_protocol.trust.notes import NoteSignature, to_base64
 
 from frankly_server.keys import Keyring
-from frankly_server.store import Database, LogEntry, Transaction
+from frankly_server.store import Database, LogEntryRow, Transaction
 
 ENTRIES_LIMIT = 1000
 LEAVES_LIMIT = 131_072
@@ -35,7 +35,7 @@ LEAVES_LIMIT = 131_072
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentCounts:
+class LoggedVersion:
     """Public figures of one version: digest, position in the log, number of released reports."""
 
     digest: str
@@ -114,7 +114,7 @@ class LogService:
             raise InvalidInput(Problem.LOG_UNKNOWN, f"the log has {tree.size} entries", "size")
         return b"".join(tree.leaves(size))
 
-    def entries(self, start: int) -> tuple[int, Sequence[LogEntry]]:
+    def entries(self, start: int) -> tuple[int, Sequence[LogEntryRow]]:
         """Return the size of the log, and at most 1,000 of its entries from `start` on."""
         with self._database.reading("log entries") as tx:
             return tx.log.size(), tx.log.entries(start, ENTRIES_LIMIT)
@@ -150,7 +150,7 @@ class LogService:
                 tx.log.cosign(size, key_id, line)
         return len(lines)
 
-    def audit(self, survey_id: str) -> list[DocumentCounts]:
+    def audit(self, survey_id: str) -> list[LoggedVersion]:
         """Return every published version of a survey with its number of reports.
 
         Raises InvalidInput(survey_unknown).
@@ -158,7 +158,7 @@ class LogService:
         with self._database.reading("survey audit") as tx:
             rows = tx.documents.versions(survey_id)
             counts = [
-                DocumentCounts(
+                LoggedVersion(
                     row.digest,
                     row.version,
                     tx.log.position(row.digest),
@@ -254,7 +254,7 @@ def _is_of(signature: NoteSignature, name: str, hint: bytes) -> bool:
     return signature.name == name and signature.hint == hint
 
 
-def entry_json(entry: LogEntry) -> dict[str, Any]:
+def entry_json(entry: LogEntryRow) -> dict[str, Any]:
     """Return an entry as JSON."""
     return {
         "position": entry.position,

@@ -13,7 +13,7 @@ from frankly_server.store.counts import CountKey, DayKey, Difference, PairKey
 from frankly_server.store.database import Database, Transaction
 from frankly_server.store.documents import DocumentRow
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
-from frankly_server.store.log import LogEntry
+from frankly_server.store.log import LogEntryRow
 from frankly_server.store.migrate import downgrade, upgrade
 from frankly_server.store.releases import WITHHELD_STRATUM
 from frankly_server.store.reports import ReportRow
@@ -36,7 +36,7 @@ __all__ = [
     "DocumentRow",
     "IdenticalReports",
     "Layout",
-    "LogEntry",
+    "LogEntryRow",
     "PairKey",
     "ReleasedBatch",
     "ReportRow",

@@ -59,7 +59,7 @@ log_cosignatures = Table(
 
 
 @dataclass(frozen=True, slots=True)
-class LogEntry:
+class LogEntryRow:
     """One logged document: its position (from 0), digest, survey and version."""
 
     position: int
@@ -109,7 +109,7 @@ class LogEntriesTable:
         query = select(log_entries.c.document).where(position >= start).order_by(position)
         return list(self._connection.execute(query).scalars())
 
-    def entries(self, start: int, limit: int) -> list[LogEntry]:
+    def entries(self, start: int, limit: int) -> list[LogEntryRow]:
         """Return at most `limit` entries from position `start` on."""
         joined = (
             select(
@@ -123,7 +123,7 @@ class LogEntriesTable:
             .order_by(log_entries.c.position)
             .limit(limit)
         )
-        return [LogEntry(**row) for row in self._connection.execute(joined).mappings()]
+        return [LogEntryRow(**row) for row in self._connection.execute(joined).mappings()]
 
     def cosign(self, size: int, key_id: str, line: str) -> None:
         """Store a witness' signature line on the head of this size, replacing its previous one."""

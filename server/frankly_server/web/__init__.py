@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP border, and the only place that knows Flask: parse, call one service, render."""
+"""HTTP layer, the only package that imports Flask: parse, call one service, render."""

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""API keys at the door: `Authorization: Bearer frankly_live_…`. The key is handed on, never kept, logged or echoed."""
+"""API-key authentication: `Authorization: Bearer frankly_live_…`.
+
+A key is checked and dropped: never stored, logged or echoed.
+"""
 
 from flask import request
 from frankly_protocol.errors import InvalidInput
@@ -12,9 +15,10 @@ ANALYST_ROLES = frozenset({"analyst", "admin"})
 
 
 def require_role(services: Services, roles: frozenset[str]) -> Principal:
-    """Let the request pass if its API key holds one of `roles`; return who holds the key.
+    """Return the holder of the request's API key.
 
-    Raises InvalidInput: unauthenticated without a valid key, forbidden for a valid key of another role.
+    Raises InvalidInput: unauthenticated without a valid key, forbidden if its role is not one of
+    `roles`.
     """
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
@@ -30,7 +34,9 @@ def require_role(services: Services, roles: frozenset[str]) -> Principal:
 
 
 def require_survey(services: Services, holder: Principal, survey_id: str) -> None:
-    """Raise InvalidInput(survey_unknown) for a survey that the key does not reach, as for one that does not exist."""
+    """Raise InvalidInput(survey_unknown) for a survey that the key does not open."""
+    # The same answer as for a survey that does not exist: a key of another organisation must not
+    # reveal which surveys there are.
     if not holder.opens(survey_id, services.lifecycle.get(survey_id).organisation):
         raise InvalidInput(
             Problem.SURVEY_UNKNOWN, "no such survey is published here; check the link"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers of every answer: no cookie, no ETag, nothing that could carry an identifier (THREATS A2).
+"""Headers of every response: no cookie, no ETag, nothing that could carry an identifier.
 
-Nothing may be cached except documents asked for by their digest. Only what analysts ask with their key has an ETag.
+Nothing may be cached, except documents requested by their digest. Only responses to analysts, who
+are known by their API key, have an ETag.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ from frankly_server.web.logs import duration_bucket, method_name
 PUBLIC_FOREVER = "public, max-age=31536000, immutable"
 _logger: Final = structlog.get_logger("frankly.web")
 STARTED: Final = "frankly.started"
-"""When a request began that was first seen in front of Flask."""
+"""WSGI key: start of the request (monotonic seconds), set by the fast path in front of Flask."""
 _REPORTS: Final = "public.report"
 ALWAYS: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -25,11 +26,12 @@ ALWAYS: Final = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
-"""What every answer says, unless its view says otherwise."""
+"""Headers of every response whose view does not set them itself."""
 
 
 def register(app: Flask) -> None:
-    """Attach the headers, write the log lines and count every request. One function each: every report runs them."""
+    """Attach headers, log lines and counters to every request of `app`."""
+    # One hook of each kind instead of one per concern: every report that Flask answers runs them.
     counted = metrics.of(app)
 
     def begin() -> None:
@@ -38,11 +40,10 @@ def register(app: Flask) -> None:
 
     def finish(response: Response) -> Response:
         headers = response.headers
-        given = {
-            name.lower() for name, _ in headers
-        }  # the admin's pages allow their own style and script
+        # Admin pages set their own policy, which allows their style sheet and script.
+        names = {name.lower() for name, _ in headers}
         headers.extend(
-            [(name, value) for name, value in ALWAYS.items() if name.lower() not in given]
+            [(name, value) for name, value in ALWAYS.items() if name.lower() not in names]
         )
         headers.extend(g.get("limit_headers", ()))
         if response.status_code == 200 and getattr(_view(), "tagged", False):
@@ -50,18 +51,19 @@ def register(app: Flask) -> None:
         route = request.url_rule.rule if request.url_rule else "none"
         seconds, method = time.monotonic() - g.started, method_name(request.method)
         counted.answered(route, method, response.status_code, seconds)
-        # Of reports that were stored there is no line: with its time it would say when somebody answered.
+        # A stored report gets no log line: its time would show when a respondent answered.
         if request.endpoint != _REPORTS or response.status_code >= 400:
             _log(response, route, method, seconds)
         return response
 
-    def gone(_error: BaseException | None) -> None:
+    def release(_error: BaseException | None) -> None:
+        # Teardown also runs if another hook ended the request before `begin`.
         if "started" in g:
             counted.end()
 
     app.before_request(begin)
     app.after_request(finish)
-    app.teardown_request(gone)
+    app.teardown_request(release)
 
 
 def _view() -> object:
@@ -69,26 +71,27 @@ def _view() -> object:
 
 
 def _tag(response: Response) -> None:
-    """Name the bytes, and send none if the caller says that these are there already."""
+    """Set the ETag of a response; answer 304 without a body if the caller has these bytes."""
     response.set_etag(hashlib.sha256(response.get_data()).hexdigest()[:32])
     if request.if_none_match.contains(response.get_etag()[0] or ""):
         response.status_code = 304
         response.set_data(b"")
+        # A 304 has no content, so it must not carry headers that describe one.
         for name in ("Content-Length", "Content-Type"):
             response.headers.remove(name)
 
 
 def _log(response: Response, route: str, method: str, seconds: float) -> None:
-    """Write one line: the route's template, never the path that was asked for."""
-    more = {"code": g.problem_code} if "problem_code" in g else {}
+    """Write one line with the template of the route: the path itself may name a survey."""
+    details = {"code": g.problem_code} if "problem_code" in g else {}
     if "error_kind" in g:
-        more |= {"error": g.error_kind, "where": g.error_place}
-    write = _logger.error if "error" in more else _logger.info
+        details |= {"error": g.error_kind, "where": g.error_place}
+    write = _logger.error if "error" in details else _logger.info
     write(
         "request",
         route=route,
         method=method,
         status=response.status_code,
         duration=duration_bucket(seconds),
-        **more,
+        **details,
     )

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Alive and ready, told apart: a server whose database is away must be given no requests, but must not be restarted."""
+"""Health routes. Live: restart the process if it fails. Ready: send no requests while it fails.
+
+They are separate because a restart does not repair a database that is down.
+"""
 
 from apiflask import APIBlueprint
 from flask import Response, json
@@ -17,14 +20,14 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/health/live")
     @declare(routes, "alive", answers={200: ("The process answers.", reading.JSON, models.Health)})
     def alive() -> Response:
-        """Tell that the process answers; the database is not asked. If this fails, restart the process."""
+        """Answer as long as the process runs, without the database. If this fails, restart it."""
         reading.query(())
         return Response(_OK, content_type=reading.JSON)
 
     @routes.get("/health/ready")
     @declare(routes, "ready", answers={200: ("Ready to answer.", reading.JSON, models.Health)})
     def ready() -> Response:
-        """Tell whether requests may be sent here: the database answers and has our schema. If not, wait."""
+        """Check that the database answers and has the current schema. If not, send no requests yet."""
         reading.query(())
         services.check_health()
         return Response(_OK, content_type=reading.JSON)
@@ -32,5 +35,5 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/health")
     @declare(routes, "health", answers={200: ("Ready to answer.", reading.JSON, models.Health)})
     def health() -> Response:
-        """Tell whether the server can answer: the same as /health/ready."""
+        """Check the same as /health/ready."""
         return ready()

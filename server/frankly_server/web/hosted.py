@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For web pages: the hosted survey page, the browser SDK's files, and what other origins may read.
+"""Hosted survey page, files of the browser SDK, and cross-origin access (CORS).
 
-A page that the collecting server serves protects less than a page that brings its own copy of the SDK: whoever changes
-the server can change the page. The page says so. What it may do is bound by a strict Content-Security-Policy.
+A page served by the collecting server protects less than a page with its own copy of the SDK: an
+attacker who changes the server can change the page. The page says so. A strict
+Content-Security-Policy bounds what it may do.
 """
 
 import base64
@@ -24,14 +25,14 @@ from frankly_server.web.openapi import declare
 
 _HERE: Final = Path(__file__).resolve()
 _TYPES: Final = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
-_SECONDS: Final = 300
+_SECONDS: Final = 300  # file names carry no version, so browsers must ask again soon
 _POLICY: Final = (
     "default-src 'none'; script-src 'self' '{hash}'; style-src 'self'; connect-src 'self'; worker-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
     "trusted-types frankly"
 )
 _WORKER: Final = "default-src 'none'; script-src 'self'"
-"""The policy of the script that verifies beside the page; a worker keeps to its own script's policy."""
+"""Policy of the verifying worker: a worker has the policy of its script, not of the page."""
 _PAGE: Final = """<!doctype html>
 <html lang="en">
 <head>
@@ -49,7 +50,7 @@ here; without it nothing can be answered.</p>
 </noscript></main></body>
 </html>
 """
-# What a page of another origin may read: everything here is public, and no request carries a credential.
+# Open to every origin, because all of it is public and no request carries a credential.
 _OPEN_TO_PAGES: Final = re.compile(
     r"/sdk/v1/.*|/v1/keys(/chain)?|/v1/log/.*|/v1/surveys/[^/]*/(document|reports)"
 )
@@ -59,7 +60,7 @@ OPEN: Final = {
     "Access-Control-Expose-Headers": "Retry-After",
     "Cross-Origin-Resource-Policy": "cross-origin",
 }
-"""What lets a page of another origin read an answer."""
+"""Headers that let a page of another origin read a response."""
 
 
 class PageText(RootModel[str]):
@@ -67,31 +68,32 @@ class PageText(RootModel[str]):
 
 
 def files() -> dict[str, bytes]:
-    """Return the SDK's modules by name: from inside the installed package, or from the checkout.
+    """Return file name -> content of the SDK: from the installed package, or from the checkout.
 
-    Raises FileNotFoundError if this installation came without them.
+    Raises FileNotFoundError if this installation has no browser SDK.
     """
     packaged = _HERE.parents[1] / "browser"
     folder = packaged if packaged.is_dir() else _HERE.parents[3] / "client_sdk" / "browser" / "src"
-    found = {
+    contents = {
         path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix in _TYPES
     }
-    if "hosted.js" not in found:
+    if "hosted.js" not in contents:
         raise FileNotFoundError(folder)
-    return found
+    return contents
 
 
 def integrity(content: bytes, algorithm: str = "sha384") -> str:
-    """Return the value for an `integrity` attribute, or with sha256 for a policy's source."""
+    """Return a hash in the form of an `integrity` attribute, or of a CSP source (sha256)."""
     return f"{algorithm}-" + base64.b64encode(hashlib.new(algorithm, content).digest()).decode(
         "ascii"
     )
 
 
 def import_map(served: dict[str, bytes], origin: str = "") -> str:
-    """Return an import map by which browsers load the modules of `origin`/sdk/v1/ only as they are now.
+    """Return an import map (JSON) with the hashes of all modules under `origin`/sdk/v1/.
 
-    It covers modules that other modules import, too; an `integrity` attribute covers the first one alone.
+    Browsers then refuse changed modules, imported ones included; an `integrity` attribute covers
+    the first module alone.
     """
     modules = {
         f"{origin}/sdk/v1/{name}": integrity(content)
@@ -102,7 +104,7 @@ def import_map(served: dict[str, bytes], origin: str = "") -> str:
 
 
 def hosted_page(served: dict[str, bytes]) -> tuple[str, str]:
-    """Return the page and its Content-Security-Policy, which lets the one inline text pass by its hash."""
+    """Return the page and its Content-Security-Policy, which allows the inline import map by hash."""
     modules = import_map(served)
     values = {
         "modules": modules,
@@ -148,7 +150,7 @@ def blueprint(services: Services) -> APIBlueprint:
         problems=(Problem.NOT_FOUND,),
     )
     def sdk_file(name: str) -> Response:
-        """Return one file of the browser SDK, for demonstrations: for the strong promise, bundle your own copy."""
+        """Return one file of the browser SDK. In production serve your own copy instead."""
         reading.query(())
         if name not in served:
             raise InvalidInput(
@@ -164,11 +166,12 @@ def blueprint(services: Services) -> APIBlueprint:
 
 
 def open_to_pages(app: APIFlask) -> None:
-    """Let web pages of every origin read what devices read, and send reports; never with credentials."""
+    """Add the CORS headers: pages of every origin may read public routes and send reports."""
 
     def preflight() -> Response | None:
-        asked = request.headers.get("Access-Control-Request-Method")
-        if request.method != "OPTIONS" or asked != "POST" or not REPORTS.fullmatch(request.path):
+        method = request.headers.get("Access-Control-Request-Method")
+        # Only reports need a preflight: reads are simple requests.
+        if request.method != "OPTIONS" or method != "POST" or not REPORTS.fullmatch(request.path):
             return None
         headers = {
             "Access-Control-Allow-Methods": "POST",

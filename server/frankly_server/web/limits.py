@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rate limits by survey and by API key; never by address, which would have to be looked at and kept (THREATS A4, A6).
+"""Rate limits by survey and by API key; never by address, which would have to be stored.
 
-What is limited is what costs: reports that were stored, and questions of analysts. A refused report costs next to
-nothing and draws on no limit, so a flood of them takes nothing from honest respondents of the same survey.
+Stored reports and requests of analysts count, because they are expensive. A refused report costs
+little and does not count, so that a flood of them takes nothing from honest respondents.
 """
 
 import time
@@ -17,12 +17,12 @@ from frankly_server.buckets import BucketLevel, Buckets
 from frankly_server.settings import Settings
 from frankly_server.web import metrics
 
-_WINDOW_S = 10
+_WINDOW_S = 10  # a bucket holds as many tokens as the rate allows in this many seconds
 Now = Callable[[], float]
 
 
 class TooMany(InvalidInput):
-    """More than the limit of this name and kind; the same request may be sent again after `retry_after_s` seconds."""
+    """Rate limit exceeded; the same request may be sent again after `retry_after_s` seconds."""
 
     def __init__(self, allowance: BucketLevel) -> None:
         super().__init__(
@@ -33,10 +33,10 @@ class TooMany(InvalidInput):
 
 
 class Limit:
-    """One kind of limit, such as that of surveys: a bucket of `per_s` · 10 for each name.
+    """One kind of limit, such as that of surveys: a token bucket of `per_s` · 10 for each name.
 
-    shown : whether answers say how much is left. For reports they do not: whoever may see what is left of a survey's
-    limit can watch, to the second, when somebody answers it.
+    shown : True if responses state the remaining tokens. For reports they do not: with the
+    remainder of a survey's limit an observer could see, to the second, when a report is stored.
     """
 
     def __init__(self, kind: str, per_s: float, *, shown: bool, now: Now = time.monotonic) -> None:
@@ -46,44 +46,44 @@ class Limit:
 
     @property
     def policy(self) -> dict[str, str]:
-        """What the headers of every answer say."""
+        """The headers of every response."""
         return {"RateLimit-Policy": self._policy}
 
     def has_left(self, name: str) -> bool:
-        """Tell whether `check` would raise nothing; takes nothing."""
+        """Return True if `check` would pass; takes no token."""
         return self._buckets.look(name, self._now()).wait_s == 0.0
 
     def check(self, name: str) -> None:
-        """Raise TooMany if nothing is left for this name; takes nothing."""
+        """Raise TooMany if no token is left for this name; takes none."""
         self._judge(self._buckets.look(name, self._now()), about_to_take=0)
 
     def spend(self, name: str, cost: int = 1) -> None:
-        """Take `cost` after `check`: the work is done already, so it may leave a debt."""
+        """Take `cost` tokens after `check`; the work is done, so the balance may become negative."""
         self._buckets.take(name, self._now(), cost)
 
     def take(self, name: str) -> None:
-        """Take one; raises TooMany if nothing is left."""
+        """Take one token; raises TooMany if none is left."""
         self._judge(self._buckets.take(name, self._now()), about_to_take=1)
 
     def _judge(self, allowance: BucketLevel, about_to_take: int) -> None:
-        g.limit_headers = self._told(allowance, about_to_take)
+        g.limit_headers = self._limit_headers(allowance, about_to_take)
         if allowance.wait_s > 0.0:
             metrics.count_limited(self.kind)
             raise TooMany(allowance)
 
-    def _told(self, allowance: BucketLevel, about_to_take: int) -> dict[str, str]:
-        """Return what the answer's headers say, in the words of the IETF draft on RateLimit fields."""
+    def _limit_headers(self, allowance: BucketLevel, about_to_take: int) -> dict[str, str]:
+        """Return the response headers of the IETF draft on RateLimit fields."""
         refused = allowance.wait_s > 0.0
-        told = self.policy
+        fields = self.policy
         if refused or self._shown:
-            left = 0 if refused else max(0, floor(allowance.level) - about_to_take)
+            remaining = 0 if refused else max(0, floor(allowance.level) - about_to_take)
             until = allowance.retry_after_s if refused else ceil(allowance.full_s)
-            told["RateLimit"] = f'"{self.kind}";r={left};t={until}'
-        return told
+            fields["RateLimit"] = f'"{self.kind}";r={remaining};t={until}'
+        return fields
 
 
 class Limits:
-    """The limits of one process: with N replicas behind a proxy, N times as much is let through."""
+    """The limits of one process: N replicas behind a proxy let N times as much through."""
 
     def __init__(self, settings: Settings, now: Now = time.monotonic) -> None:
         self.reports = Limit("survey", settings.survey_rate_per_s, shown=False, now=now)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs by allow-list: what is not named here cannot be written (THREATS A6, T15).
+"""Logging by allow-list: a field that is not listed here is dropped.
 
-A line says which route answered how, never which survey, report, address, user agent or body it was about. Lines of
-libraries are reduced to who spoke, how loudly, and the kind of error: their messages may quote a request.
+A line holds the route, status and duration, never a survey, report, address, user agent or body. A
+library's line is reduced to its logger, level and kind of error, because its message may quote a
+request.
 """
 
 import logging
@@ -20,17 +21,17 @@ _BUCKETS_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 def duration_bucket(seconds: float) -> str:
-    """Return a coarse duration such as ``<=0.03s``: exact times would let logs be matched with other logs."""
+    """Return a coarse duration such as ``<=0.03s``; exact ones could be matched with other logs."""
     return next((f"<={edge:g}s" for edge in _BUCKETS_S if seconds <= edge), f">{_BUCKETS_S[-1]:g}s")
 
 
 def method_name(method: str) -> str:
-    """Return a known HTTP method, or OTHER: a method is text that the caller chose."""
+    """Return a known HTTP method, or OTHER, because the caller may send any text as method."""
     return method if method in METHODS else "OTHER"
 
 
 def code_place(trace: TracebackType | None) -> str:
-    """Return ``module:line`` of the innermost frame: enough to find the fault, nothing of the data."""
+    """Return ``module:line`` of the innermost frame, which finds the fault and quotes no data."""
     if trace is None:
         return "unknown"
     while trace.tb_next is not None:
@@ -46,9 +47,9 @@ def keep_allowed(
 
 
 def configure(stream: TextIO | None = None, level: int = logging.INFO) -> None:
-    """Send every log line of this process, ours and the libraries', through the list; entry points call it once.
+    """Send all log lines of this process, libraries included, through the allow-list.
 
-    One JSON object a line, on `stream` (default: stderr), from `level` up.
+    One JSON object per line, on `stream` (default: stderr), from `level` up. Entry points call it.
     """
     structlog.configure(
         processors=[
@@ -66,7 +67,7 @@ def configure(stream: TextIO | None = None, level: int = logging.INFO) -> None:
 
 
 class LibraryHandler(logging.Handler):
-    """Passes on that a library complained, without its message, which may hold an address or a body."""
+    """Log record of a library without its message, which may hold an address or a body."""
 
     def __init__(self) -> None:
         super().__init__(level=logging.WARNING)

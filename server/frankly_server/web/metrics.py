@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Prometheus may read: how many requests of which route ended how, and how fast; nothing of their content.
+"""Prometheus metrics: counts, statuses and durations of requests by route; nothing of their content.
 
-Labels are route templates, methods, statuses and names of ours: no survey, no key, no address can become one, and
-their number is bounded. Counts are of one process: scrape every replica by itself.
+Labels are route templates, methods, statuses and fixed names, so their number is bounded and no
+survey, key or address can become one. Counts are of one process: scrape every replica by itself.
 """
 
 import hmac
@@ -43,7 +43,7 @@ class Metrics:
             self._in_flight += 1
 
     def end(self) -> None:
-        """Count a request as gone."""
+        """Count a request as finished."""
         with self._guard:
             self._in_flight -= 1
 
@@ -52,6 +52,7 @@ class Metrics:
         with self._guard:
             self._answers[route, method, status] += 1
             self._seconds[route] += seconds  # type: ignore[assignment]  # a Counter adds floats as well
+            # Histogram buckets of Prometheus are cumulative: every edge above counts as well.
             for edge in SECONDS:
                 self._within[route, edge] += seconds <= edge
 
@@ -61,7 +62,8 @@ class Metrics:
             self._limited[kind] += 1
 
     def text(self) -> str:
-        """Return everything in Prometheus' text format 0.0.4."""
+        """Return all metrics in Prometheus' text format 0.0.4."""
+        # Copied under the lock and formatted outside it: a scrape must not hold up requests.
         with self._guard:
             answers, within, seconds = dict(self._answers), dict(self._within), dict(self._seconds)
             limited, in_flight = dict(self._limited), self._in_flight
@@ -98,9 +100,9 @@ def count_limited(kind: str) -> None:
 
 
 def of(app: Flask) -> Metrics:
-    """Return the counters of an application, which has them from the first call on."""
-    found: Metrics = app.extensions.setdefault(_NAME, Metrics())
-    return found
+    """Return the counters of an application; the first call makes them."""
+    counters: Metrics = app.extensions.setdefault(_NAME, Metrics())
+    return counters
 
 
 def add_to(routes: APIBlueprint, settings: Settings) -> None:
@@ -123,9 +125,11 @@ def add_to(routes: APIBlueprint, settings: Settings) -> None:
             raise InvalidInput(
                 Problem.NOT_FOUND, "metrics are off; set FRANKLY_METRICS_TOKEN to have them"
             )
-        given = request.headers.get("Authorization", "").encode("utf-8", "surrogatepass")
-        wanted = f"Bearer {settings.metrics_token.get_secret_value()}".encode()
-        if not hmac.compare_digest(given, wanted):
+        # Bytes, because compare_digest takes ASCII text only and the header may hold anything;
+        # compare_digest, because its time does not depend on the first wrong character.
+        sent_header = request.headers.get("Authorization", "").encode("utf-8", "surrogatepass")
+        expected_header = f"Bearer {settings.metrics_token.get_secret_value()}".encode()
+        if not hmac.compare_digest(sent_header, expected_header):
             raise InvalidInput(
                 Problem.UNAUTHENTICATED,
                 "send the header Authorization: Bearer and the metrics token",
@@ -135,6 +139,7 @@ def add_to(routes: APIBlueprint, settings: Settings) -> None:
 
 def _process() -> list[str]:
     used = resource.getrusage(resource.RUSAGE_SELF)
+    # Second field of statm: resident pages now. getrusage has only the peak.
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return [
         *_one(
@@ -149,9 +154,9 @@ def _process() -> list[str]:
     ]
 
 
-def _head(name: str, kind: str, words: str) -> list[str]:
-    return [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]
+def _head(name: str, kind: str, help_text: str) -> list[str]:
+    return [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"]
 
 
-def _one(name: str, kind: str, words: str, value: float) -> list[str]:
-    return [*_head(name, kind, words), f"{name} {value}"]
+def _one(name: str, kind: str, help_text: str, value: float) -> list[str]:
+    return [*_head(name, kind, help_text), f"{name} {value}"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The OpenAPI 3.1 description, declared beside each view so that it cannot drift from it.
 
-A view states its operation once with `declare`; the frame walks the routes; `finish` adds the schemas. Everything a
-view may answer is listed, problem by problem, with the codes of the shared problem table.
+A view states its operation once with `declare`; APIFlask walks the routes; `finish` adds the
+schemas. Every response of a view is listed, with the codes of the shared problem table.
 """
 
 import json
@@ -21,7 +21,7 @@ from frankly_server.web.problems import MEDIA_TYPE
 View = TypeVar("View", bound=Callable[..., Any])
 SECURITY = "api_key"
 _REF = "#/components/schemas/{model}"
-# Any address may answer these, whatever was asked of it.
+# Problems that every route can answer with.
 _EVERYWHERE = (Problem.BAD_REQUEST, Problem.FIELD_UNKNOWN, Problem.METHOD_NOT_ALLOWED, Problem.INTERNAL,
                Problem.UNAVAILABLE, Problem.TOO_MANY)  # fmt: skip
 _HEADERS: dict[int, dict[str, Any]] = {
@@ -80,13 +80,13 @@ def declare(
 
     Parameters
     ----------
-    answers : status -> (description, media type, model) of every success. also : status -> further media types, which
-    hold the same in another form.
-    problems : what the view itself may refuse; what any address may answer is added.
+    answers : status -> (description, media type, model) of every success. also : status -> further
+    media types, which hold the same in another form.
+    problems : the view's own problems; those of every route are added.
     body : media type -> model of the request body; None if the view reads none.
-    secured : needs an API key. What such a view returns without reading a body has an ETag, and is 304 where the caller
-    has it already: callers with a key are known, all others could be recognised by a tag.
+    secured : True if the view needs an API key. Its response has an ETag unless it reads a body.
     """
+    # Callers with a key are known anyway; an ETag could recognise all others on their next visit.
     tagged = secured and body is None
     responses: dict[int, Any] = {status: _answer(*answer) for status, answer in answers.items()}
     for status, kinds in (also or {}).items():
@@ -120,7 +120,7 @@ def declare(
 
 
 def configure(app: APIFlask) -> None:
-    """Set what the frame needs to know before it describes the routes."""
+    """Configure APIFlask; call this before the routes are described."""
     app.config.update(
         AUTO_SERVERS=False,
         AUTO_404_RESPONSE=False,
@@ -139,7 +139,7 @@ def configure(app: APIFlask) -> None:
 
 
 def finish(app: APIFlask, models: Sequence[type[BaseModel]]) -> bytes:
-    """Return the complete document as the exact bytes that are served and kept under docs/."""
+    """Return the complete document: the bytes that are served, and stored as docs/openapi.json."""
     spec: dict[str, Any] = dict(app.spec)  # type: ignore[arg-type]
     every: list[type[BaseModel]] = [*models, ProblemDetails]
     described: list[tuple[type[BaseModel], Literal["serialization"]]] = [
@@ -166,16 +166,19 @@ def _parameter(item: Query) -> dict[str, Any]:
 
 
 def _problem_responses(problems: Sequence[Problem]) -> dict[int, Any]:
-    """Group problems by status: one response each, naming the codes it may carry."""
+    """Return status -> response, which names the codes of its problems."""
     grouped: dict[int, list[Problem]] = defaultdict(list)
     for problem in dict.fromkeys(problems):
         grouped[problem.status].append(problem)
-    return {status: _problem_response(status, found) for status, found in sorted(grouped.items())}
+    return {
+        status: _problem_response(status, same_status)
+        for status, same_status in sorted(grouped.items())
+    }
 
 
-def _problem_response(status: int, found: Sequence[Problem]) -> dict[str, Any]:
+def _problem_response(status: int, problems: Sequence[Problem]) -> dict[str, Any]:
     response: dict[str, Any] = {
-        "description": " ".join(f"`{problem.code}`: {problem.title}" for problem in found),
+        "description": " ".join(f"`{problem.code}`: {problem.title}" for problem in problems),
         "content": {MEDIA_TYPE: _schema(ProblemDetails)},
     }
     if status in _HEADERS:

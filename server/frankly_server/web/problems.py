@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every error becomes one problem+json object (RFC 9457), and nothing else ever leaves.
+"""Errors as problem+json objects (RFC 9457), the only form in which they leave the server.
 
-The body is made from the shared problem table; the detail is ours, never an exception's message that we did not write.
+The body is made from the shared problem table; the detail is our own text, never the message of a
+library's exception.
 """
 
 import sys
@@ -34,9 +35,9 @@ _FAULT: tuple[Problem, str] = (Problem.INTERNAL, "the fault is ours; try again l
 
 
 def raw_problem(status: int) -> tuple[Problem, list[tuple[str, str]], bytes]:
-    """Return problem, headers and body for what a WSGI server refuses before the application sees it.
+    """Return problem, headers and body for a request refused by the WSGI server itself.
 
-    Any status without words of its own becomes 400, or 500 from there on: what could not be read was a bad request.
+    A status without a text in the table becomes 400 if it is below 500, and 500 otherwise.
     """
     problem, detail = _BY_STATUS.get(status, _BY_STATUS[400] if status < 500 else _FAULT)
     body = json.dumps(problem_body(problem, detail)).encode()
@@ -49,7 +50,7 @@ def raw_problem(status: int) -> tuple[Problem, list[tuple[str, str]], bytes]:
 
 
 def problem_response(problem: Problem, detail: str, field: str | None = None) -> Response:
-    """Render one problem; adds the headers its status demands."""
+    """Render one problem with the headers that its status needs."""
     body = json.dumps(problem_body(problem, detail, field))
     response = Response(body, status=problem.status, content_type=MEDIA_TYPE)
     if problem.status == 401:
@@ -61,7 +62,7 @@ def problem_response(problem: Problem, detail: str, field: str | None = None) ->
 
 
 def from_http(error: HTTPException) -> Response:
-    """Render an error of the framework, keeping Allow and Retry-After."""
+    """Render an error of Flask or werkzeug with its Allow and Retry-After headers."""
     status = error.code or 500
     fallback = _BY_STATUS[400] if 400 <= status < 500 else _FAULT
     problem, detail = _BY_STATUS.get(status, fallback)
@@ -73,12 +74,12 @@ def from_http(error: HTTPException) -> Response:
 
 
 def from_frankly(error: FranklyError) -> Response:
-    """Render a refusal of ours; one that is not about the caller's input is an internal fault."""
+    """Render a FranklyError; one without an entry in the problem table is an internal fault."""
     problem = error.problem if isinstance(error, InvalidInput) else Problem.from_code(error.code)
     if problem is None:
         return from_unexpected(error)
     if problem in _OPERATORS:
-        # Not the caller's business: the detail names files and settings. The log line and `frankly serve` say more.
+        # The detail names files and settings, which callers must not see. `frankly doctor` shows it.
         return problem_response(
             Problem.UNAVAILABLE, "the server is not set up to answer this; its operator must act"
         )
@@ -90,7 +91,7 @@ def from_frankly(error: FranklyError) -> Response:
 
 
 def from_unexpected(error: Exception) -> Response:
-    """Render a fault of ours without any detail; the log line names its kind and place only."""
+    """Render an internal fault without detail; the log line names its kind and place only."""
     g.error_kind = type(error).__name__
     g.error_place = code_place(error.__traceback__ or sys.exc_info()[2])
     return problem_response(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What devices use: keys, signed documents, reports; and health. No key, no cookie, no state between requests."""
+"""Routes for devices: keys, signed documents, reports, health; without API key, cookie or session."""
 
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ _REPORT_PROBLEMS = (
 
 REPORTS_ROUTE: Final = "/v1/surveys/<survey_id>/reports"
 FAILED: Final = "frankly.failed"
-"""Where `receiving` leaves the error it met, for the view to raise."""
+"""WSGI key: an exception of the fast path, raised again by the view so that one place renders it."""
 _STATUS: Final = {"accepted": 201, "duplicate": 200}
 
 
@@ -62,7 +62,7 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
         ),
     )
     def keys() -> Response:
-        """Return the signed keys document: who may publish, which log there is, and who watches it."""
+        """Return the signed keys document: publisher keys, log key and witnesses."""
         version = reading.whole(reading.query({"version"}).get("version"), "version")
         return Response(services.keys.document(version), content_type=reading.JSON)
 
@@ -73,7 +73,7 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
         answers={200: ("Every version, oldest first.", reading.JSON, models.KeysChain)},
     )
     def keys_chain() -> Response:
-        """Return every version of the keys, oldest first: this is what devices ask for."""
+        """Return every version of the keys document, oldest first, as devices need it."""
         reading.query(())
         return Response(write_chain(services.keys.chain()), content_type=reading.JSON)
 
@@ -92,16 +92,16 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
         ),
     )
     def document(survey_id: str) -> Response:
-        """Return a survey's newest signed document, or the one with the digest asked for.
+        """Return a survey's newest signed document, or the one with the requested digest.
 
-        A document asked for by digest never changes, so it may be cached by anyone; it carries no identifier.
+        A document requested by digest may be cached by everyone: it never changes and carries no identifier.
         """
-        wanted = reading.digest(reading.query({"digest"}).get("digest"))
+        pinned_digest = reading.digest(reading.query({"digest"}).get("digest"))
         response = Response(
-            services.surveys.envelope(reading.survey_id(survey_id), wanted),
+            services.surveys.envelope(reading.survey_id(survey_id), pinned_digest),
             content_type=reading.JSON,
         )
-        if wanted is not None:
+        if pinned_digest is not None:
             response.headers["Cache-Control"] = PUBLIC_FOREVER
         return response
 
@@ -132,12 +132,12 @@ def _add_reports(
         reading.query(())
         survey = reading.survey_id(survey_id)
         limits.reports.check(survey)
-        if (failed := request.environ.get(FAILED)) is not None:  # in front of Flask
+        if (failed := request.environ.get(FAILED)) is not None:
             raise failed
         if reading.content_type({reading.JSON, reading.BATCH_JSON}) == reading.BATCH_JSON:
-            done = _batch(services, settings, survey)
+            response = _batch(services, settings, survey)
             limits.reports.spend(survey)
-            return done
+            return response
         body, status = receipt(
             services.intake.accept(survey, reading.body(settings.report_limit_bytes))
         )
@@ -146,15 +146,16 @@ def _add_reports(
 
 
 def receipt(outcome: Outcome) -> tuple[bytes, int]:
-    """Return the answer to a report that is stored, and its status."""
-    # Written out: hex and a word of ours.
+    """Return the response body for a stored report, and its HTTP status."""
+    # Not json.dumps, because this runs for every report: an id is hex and a status one of two
+    # words, so nothing needs escaping.
     return f'{{"id": "{outcome.id}", "status": "{outcome.status}"}}'.encode(), _STATUS[
         outcome.status
     ]
 
 
 def _batch(services: Services, settings: Settings, survey: str) -> Response:
-    """Store a batch in one transaction, and answer report by report."""
+    """Store a batch in one transaction; return one result per report."""
     body = reading.body(settings.body_limit_bytes)
     content = canonical.parse_json(body, max_bytes=settings.body_limit_bytes, max_depth=5)
     if not isinstance(content, dict) or set(content) != {"reports"}:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single reports, received in front of Flask, whose share of one is half of the whole (ADR 0020 has the measurement).
+"""Fast path for single reports in front of Flask, which costs half of a request (ADR 0020).
 
-What is taken here: POST of one report, of a length within the limit, with no query and no encoding, while something is
-left of the survey's limit. Anything else goes on to Flask untouched. So does what is refused or fails: the view raises
-the same error again, so that it is answered, counted and logged in one place.
+It takes a POST of one report of an allowed length, without query or encoding, while the survey's
+rate limit has tokens left. All other requests go to Flask untouched. So do refused and failed
+ones: the view raises the same error again, so that one place renders, counts and logs it.
 """
 
 import time
@@ -21,11 +21,11 @@ from frankly_server.web.limits import Limit
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-_NOT_PLAIN: Final = frozenset({"HTTP_CONTENT_ENCODING", "HTTP_TRANSFER_ENCODING", "HTTP_UPGRADE"})
+_ENCODED: Final = frozenset({"HTTP_CONTENT_ENCODING", "HTTP_TRANSFER_ENCODING", "HTTP_UPGRADE"})
 
 
 class Receiving:
-    """The WSGI application in front of Flask's; `limit` is the one that Flask's view draws on."""
+    """WSGI application in front of Flask's; `limit` is shared with Flask's view of reports."""
 
     def __init__(self, app: APIFlask, intake: Intake, limit: Limit, max_bytes: int) -> None:
         self._flask: WSGIApplication = app.wsgi_app
@@ -37,7 +37,7 @@ class Receiving:
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Answer a request."""
-        survey = self._plain(environ)
+        survey = self._fast_survey(environ)
         outcome = (
             self._accept(environ, survey)
             if survey is not None and self._limit.has_left(survey)
@@ -53,18 +53,17 @@ class Receiving:
         )
         return [body]
 
-    def _plain(self, environ: "WSGIEnvironment") -> str | None:
-        """Return the survey of a request that is taken here."""
-        found, length = (
-            hosted.REPORTS.fullmatch(environ["PATH_INFO"]),
-            environ.get("CONTENT_LENGTH", ""),
-        )
-        plain = (
+    def _fast_survey(self, environ: "WSGIEnvironment") -> str | None:
+        """Return the survey id of a request for the fast path, None for any other request."""
+        match = hosted.REPORTS.fullmatch(environ["PATH_INFO"])
+        length = environ.get("CONTENT_LENGTH", "")
+        is_fast = (
             environ["REQUEST_METHOD"] == "POST"
             and environ.get("CONTENT_TYPE") == reading.JSON
             and not environ.get("QUERY_STRING")
             and not environ.get("SCRIPT_NAME")
-            and _NOT_PLAIN.isdisjoint(environ)
+            and _ENCODED.isdisjoint(environ)
+            # isdigit alone accepts digits of other scripts; nine digits bound the cost of int().
             and (
                 length.isascii()
                 and length.isdigit()
@@ -72,10 +71,10 @@ class Receiving:
                 and int(length) <= self._max_bytes
             )
         )
-        return found[1] if found is not None and plain else None
+        return match[1] if match is not None and is_fast else None
 
     def _accept(self, environ: "WSGIEnvironment", survey: str) -> Outcome | None:
-        """Store the report; None leaves it to Flask, with the body to be read again and the error that it met."""
+        """Store the report; None leaves it to Flask, with the body rewound and any error in `environ`."""
         environ[headers.STARTED] = started = time.monotonic()
         length = int(environ["CONTENT_LENGTH"])
         self._counted.begin()
@@ -96,7 +95,7 @@ class Receiving:
 
 
 def _read(environ: "WSGIEnvironment", length: int) -> bytes:
-    """Return the body and leave it to be read again; nothing if the sender has gone, which Flask then sees as well."""
+    """Return the body and rewind it for Flask; empty if the client has disconnected."""
     try:
         body: bytes = environ["wsgi.input"].read(length)
     except (OSError, ValueError):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions, forms and headers of the admin's pages. Nothing here touches the API, which knows no cookie.
+"""Sessions, CSRF protection and headers of the admin pages. The API uses no cookies.
 
-A cookie holds a random token: before signing in it only ties a form to a browser, signing in replaces it. The forms'
-hidden field is an HMAC of the cookie's token, so that no other site can send a form in somebody's name.
+The cookie holds a random token. Before sign-in it only ties a form to a browser; sign-in replaces
+it, which prevents session fixation. Each form carries an HMAC of the token, which no other site
+can compute.
 """
 
 import hashlib
@@ -37,15 +38,16 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 
 class Door:
-    """Knows who is asking; one for the whole blueprint."""
+    """Session cookie and form check, before and after every request of the admin pages."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._secure = services.settings.public_url.startswith("https://")
+        # Browsers accept a name with the prefix __Secure- over https only.
         self.cookie = "__Secure-frankly_admin" if self._secure else "frankly_admin"
 
     def enter(self) -> None:
-        """Find out who is asking, and stop a form that did not come from our own page (before every request)."""
+        """Set g.person, None without a session; raise InvalidInput(forbidden) for a forged form."""
         token = request.cookies.get(self.cookie, "")
         g.token = token if _TOKEN.fullmatch(token) else secrets.token_urlsafe(32)
         g.is_new = g.token != token
@@ -55,11 +57,11 @@ class Door:
             if g.is_new or not hmac.compare_digest(
                 sent.encode("utf-8", "replace"), form_token().encode()
             ):
-                words = "the form is too old, or was not opened here: go back, reload the page and send it again"
-                raise InvalidInput(Problem.FORBIDDEN, words, "csrf")
+                message = "the form is too old, or was not opened here: go back, reload the page and send it again"
+                raise InvalidInput(Problem.FORBIDDEN, message, "csrf")
 
     def leave(self, response: Response) -> Response:
-        """Set headers and, where the token is new, the cookie (after every request)."""
+        """Set the headers and, on a page with a new token, the cookie."""
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
         if g.get("is_new", False) and response.mimetype == "text/html":
@@ -67,7 +69,7 @@ class Door:
         return response
 
     def remember(self, response: Response, token: str) -> None:
-        """Put a session's token into the cookie, out of reach of scripts and of other sites."""
+        """Set the cookie to a session token, unreadable to scripts and not sent from other sites."""
         g.is_new = False
         response.set_cookie(
             self.cookie,
@@ -80,7 +82,7 @@ class Door:
         )
 
     def forget(self, response: Response) -> None:
-        """Take the cookie away."""
+        """Delete the cookie."""
         g.is_new = False
         response.delete_cookie(
             self.cookie, path=PATH, secure=self._secure, httponly=True, samesite="Strict"
@@ -88,12 +90,12 @@ class Door:
 
 
 def form_token() -> str:
-    """Return what this browser's forms carry."""
+    """Return the CSRF token of this browser's forms."""
     return hmac.new(g.token.encode(), b"frankly form", hashlib.sha256).hexdigest()
 
 
 def needs(role: str) -> Callable[[View], View]:
-    """Let only people of this role or one that does more see a view; who is not signed in is sent to sign in."""
+    """Return the decorator for views of a role: 403 for lesser roles, sign-in page if signed out."""
 
     def wrap(view: View) -> View:
         @wraps(view)
@@ -111,6 +113,6 @@ def needs(role: str) -> Callable[[View], View]:
 
 
 def person() -> Person:
-    """Return who is signed in; only for views that `needs` guards."""
-    found: Person = g.person
-    return found
+    """Return the signed-in person; only for views that `needs` guards."""
+    signed_in: Person = g.person
+    return signed_in

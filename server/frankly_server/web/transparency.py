@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the transparency log shows to everybody: heads, proofs, entries, per-document counts; and what witnesses add."""
+"""Public routes of the transparency log: heads, proofs, entries, counts, and cosignatures."""
 
 from apiflask import APIBlueprint
 from flask import Response, json
@@ -32,7 +32,7 @@ def _add_heads(routes: APIBlueprint, services: Services) -> None:
         problems=(Problem.LOG_UNKNOWN,),
     )
     def checkpoint() -> Response:
-        """Return the log's newest head, signed by the log, with the witnesses' signatures there are so far."""
+        """Return the log's newest head, signed by the log, with the witnesses' signatures so far."""
         reading.query(())
         return Response(services.log.checkpoint(), content_type=reading.TEXT)
 
@@ -62,14 +62,14 @@ def _add_heads(routes: APIBlueprint, services: Services) -> None:
         body={reading.TEXT: models.LogText},
     )
     def cosignatures() -> Response:
-        """Keep witnesses' signatures: the body is a checkpoint of this log with their signature lines.
+        """Store witnesses' signatures: the body is a checkpoint of this log with their signature lines.
 
-        Nobody needs a key for it: only signatures of witnesses that the keys document names are kept.
+        It needs no API key: only signatures of witnesses that the keys document names are stored.
         """
         reading.query(())
         reading.content_type({reading.TEXT})
-        kept = services.log.add_cosignature(reading.body(MAX_NOTE_BYTES))
-        return Response(json.dumps({"kept": kept}), content_type=reading.JSON)
+        stored = services.log.add_cosignature(reading.body(MAX_NOTE_BYTES))
+        return Response(json.dumps({"kept": stored}), content_type=reading.JSON)
 
 
 def _add_trees(routes: APIBlueprint, services: Services) -> None:
@@ -82,9 +82,11 @@ def _add_trees(routes: APIBlueprint, services: Services) -> None:
         query=(Query("old", _WHOLE, "The smaller size."), Query("new", _WHOLE, "The larger size.")),
     )
     def consistency() -> Response:
-        """Return the RFC 6962 proof that the tree of `old` entries is the beginning of that of `new`."""
-        asked = reading.query({"old", "new"})
-        old, new = (_needed(reading.whole(asked.get(name), name), name) for name in ("old", "new"))
+        """Return the RFC 6962 proof that the tree of `old` entries is a prefix of that of `new`."""
+        parameters = reading.query({"old", "new"})
+        old, new = (
+            _needed(reading.whole(parameters.get(name), name), name) for name in ("old", "new")
+        )
         return Response(services.log.consistency(old, new), content_type=reading.TEXT)
 
     @routes.get("/v1/log/leaves")
@@ -96,7 +98,7 @@ def _add_trees(routes: APIBlueprint, services: Services) -> None:
         query=(Query("size", _WHOLE, "How many."),),
     )
     def leaves() -> Response:
-        """Return the first leaf hashes, so that a head can be checked against any older one without naming that."""
+        """Return the first leaf hashes: a client checks a head against an older one without naming it."""
         size = _needed(reading.whole(reading.query({"size"}).get("size"), "size"), "size")
         return Response(services.log.leaves(size), content_type=reading.BYTES)
 
@@ -109,11 +111,11 @@ def _add_trees(routes: APIBlueprint, services: Services) -> None:
         query=(Query("start", _WHOLE, "The first position wanted; 0 if left out."),),
     )
     def entries() -> Response:
-        """Return what is logged: at most 1,000 entries from `start` on."""
-        size, found = services.log.entries(
+        """Return at most 1,000 log entries from `start` on."""
+        size, page = services.log.entries(
             reading.whole(reading.query({"start"}).get("start"), "start") or 0
         )
-        body = {"size": size, "entries": [entry_json(entry) for entry in found]}
+        body = {"size": size, "entries": [entry_json(entry) for entry in page]}
         return Response(json.dumps(body), content_type=reading.JSON)
 
 
@@ -128,13 +130,13 @@ def _add_audits(routes: APIBlueprint, services: Services) -> None:
         problems=(Problem.SURVEY_UNKNOWN,),
     )
     def audit(survey_id: str) -> Response:
-        """Return every published version of a survey, its place in the log and how many reports it has."""
+        """Return every published version of a survey, its log position and number of reports."""
         reading.query(())
         survey = reading.survey_id(survey_id)
-        found = services.log.audit(survey)
+        versions = services.log.audit(survey)
         documents = [
             {"digest": d.digest, "version": d.version, "position": d.position, "n": d.n}
-            for d in found
+            for d in versions
         ]
         return Response(
             json.dumps({"survey": survey, "documents": documents}), content_type=reading.JSON

@@ -11,7 +11,7 @@ from frankly_protocol.clock import FixedClock
 from frankly_protocol.envelope import SigningKey
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.trust import KeysDocument, KnownKeys, prove_chain, write_chain
-from frankly_server.keys import Keyring, Plan, Rotation, RotationChange, rotation, status
+from frankly_server.keys import KeyPlan, Keyring, Rotation, RotationChange, rotation, status
 
 from tests.frankly_protocol.samples import NOW, sealed_keys
 
@@ -22,7 +22,7 @@ WITNESS = SigningKey.from_raw(bytes([9]) * 32).public
 
 def made(folder: Path, passphrase: bytes | None = None, **plan: int) -> Keyring:
     keyring = Keyring(folder / "keys", CLOCK)
-    keyring.init(plan=Plan(**plan), passphrase=passphrase)
+    keyring.init(plan=KeyPlan(**plan), passphrase=passphrase)
     return keyring
 
 

@@ -29,7 +29,7 @@ def test_publishing_says_what_can_be_estimated_and_what_cannot(
     assert drinks.untold == ("weekly against never",)
     command._show(told)
     shown = " ".join(capsys.readouterr().out.split())
-    assert "In drinks, no number of reports tells apart: weekly against never." in shown
+    assert "In drinks, no number of reports distinguishes: weekly against never." in shown
     assert "In smokes" not in shown
     assert json.loads(json.dumps(command._published(told)))["blocks"][1]["untold"] == [
         "weekly against never"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The admin's pages: rendered here, styled and scripted from here, usable without scripts and by keyboard alone."""
+"""Admin pages, rendered on the server; they work without scripts and by keyboard alone."""
 
 from apiflask import APIBlueprint
 from flask import Response
@@ -24,7 +24,7 @@ from frankly_server.web.security import PATH, Door
 
 
 def blueprint(services: Services) -> APIBlueprint:
-    """Return the pages, bound to `services`; they are no part of the API and not described there."""
+    """Return the pages, bound to `services`; they are not part of the API and its description."""
     routes = APIBlueprint(
         "admin", __name__, url_prefix=PATH, template_folder="templates", enable_openapi=False
     )
@@ -34,6 +34,8 @@ def blueprint(services: Services) -> APIBlueprint:
     routes.register_error_handler(FranklyError, failed)
     routes.register_error_handler(HTTPException, _missing)
     routes.register_error_handler(Exception, _broken)
+    # For every request of the app, not only of these pages: threads do not survive a fork, so each
+    # worker process starts its own at its first request.
     routes.before_app_request(services.herald.wake)
     assets(routes)
     sign_in.add_to(routes, services, door)
@@ -49,7 +51,7 @@ def blueprint(services: Services) -> APIBlueprint:
 
 
 def _missing(error: HTTPException) -> Response:
-    """Show an error of the framework: wrong role, no such page, too large a file."""
+    """Show an HTTP error: wrong role, no such page, file too large."""
     code = error.code or 500
     messages = {
         403: (
@@ -66,7 +68,7 @@ def _missing(error: HTTPException) -> Response:
 
 
 def _broken(error: Exception) -> Response:
-    """Show a fault of ours, which the log line names by kind and place."""
+    """Show an internal fault; the log line names its kind and place."""
     problems.from_unexpected(error)
     return render(
         "error.html",

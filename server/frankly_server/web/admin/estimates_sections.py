@@ -24,7 +24,7 @@ _COMPARED: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class EstimatesTable:
     """One table of numbers: a question, or a question within one group.
 
     name : the group, "" if there is none. product : what stands in the rows' first column,
@@ -38,18 +38,19 @@ class Group:
     rows: Sequence[Mapping[str, Any]]
     product: Mapping[str, float] | None
     intervals: Mapping[str, tuple[float, float]]
-    said: Said
+    sentences: Said
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A question with its groups, its picture ("" if there is nothing to draw), and what its groups say together.
+    """A question with its groups, plot and sentences.
 
-    matrix : of two questions, the cells by row and column.
+    plot : SVG, "" if there is nothing to draw. differences : sentences that compare the groups.
+    matrix : the cross-table of two questions.
     """
 
     text: str
-    groups: Sequence[Group]
+    groups: Sequence[EstimatesTable]
     plot: str
     differences: Sequence[str]
     matrix: "Matrix | None" = None
@@ -57,9 +58,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A cross-table: the two questions, the column's choices, and each of the row's with its cells.
+    """A cross-table of two questions: corner and column headings, and (heading, cells) of each row.
 
-    caption : what the cells are shares of.
+    caption : names the base of the cells' shares.
     """
 
     caption: str
@@ -140,7 +141,7 @@ def _section(questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names)
     return Section(text, groups, plot, differences, _matrix(groups, asked, names))
 
 
-def _matrix(groups: Sequence[Group], asked: Asked, names: Names) -> Matrix | None:
+def _matrix(groups: Sequence[EstimatesTable], asked: Asked, names: Names) -> Matrix | None:
     """Return the cross-table of two questions, or None unless every cell has an estimate."""
     if asked.row is None or asked.column is None or len(groups) != 1:
         return None
@@ -155,7 +156,9 @@ def _matrix(groups: Sequence[Group], asked: Asked, names: Names) -> Matrix | Non
     )
 
 
-def _over_time(text: str, groups: Sequence[Group], order: Sequence[str], names: Names) -> str:
+def _over_time(
+    text: str, groups: Sequence[EstimatesTable], order: Sequence[str], names: Names
+) -> str:
     """Draw each choice over the periods; those with too few answers are gaps."""
     points_of: dict[str, list[TrendPoint]] = {choice: [] for choice in order}
     labels = {row["choice"]: names.of(row["label"]) for group in groups for row in group.rows}
@@ -174,9 +177,9 @@ def _place(order: Sequence[str], choice: str) -> int:
     return order.index(choice) if choice in order else len(order)
 
 
-def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names) -> Group:
+def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names) -> EstimatesTable:
     ok = question["status"] == "ok"
-    return Group(
+    return EstimatesTable(
         name=names.group(question["by"]),
         status=question["status"],
         n=question["n"],
@@ -186,11 +189,11 @@ def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names
         intervals={}
         if asked.product == "unbiased"
         else question[f"{asked.product}_interval"] or {},
-        said=said_of(question, level, names.language, asked.percent) if ok else Said((), ()),
+        sentences=said_of(question, level, names.language, asked.percent) if ok else Said((), ()),
     )
 
 
-def _bars(group: Group, names: Names) -> list[tuple[str, PlotRow]]:
+def _bars(group: EstimatesTable, names: Names) -> list[tuple[str, PlotRow]]:
     """Return each choice with its bar; a bar without an interval has no whiskers."""
     bars = []
     for row in group.rows:
@@ -204,7 +207,7 @@ def _bars(group: Group, names: Names) -> list[tuple[str, PlotRow]]:
     return bars
 
 
-def _ends(group: Group, row: Mapping[str, Any]) -> tuple[float | None, float | None]:
+def _ends(group: EstimatesTable, row: Mapping[str, Any]) -> tuple[float | None, float | None]:
     """Return the interval's ends for the product that the page shows; None without an interval."""
     return (
         (row["low"], row["high"])

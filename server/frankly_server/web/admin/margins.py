@@ -98,11 +98,12 @@ def _shown(
                              "answer": everybody_says, "rehearsal": None, "table": None}  # fmt: skip
     document = unfit = None
     try:
-        # One search for each block, and one limit for them all: the document is drafted, or the block that is shown.
+        # With answers the whole document is drafted, else only the block of the page: each block is
+        # searched once, and all searches share one time limit.
         document = None if answers is None else drafted(survey.definition, services.surveys.now(),
                                                      services.settings.public_url)  # fmt: skip
     except InvalidInput as refused:
-        unfit = refused  # perhaps for another block's sake: this one's table is shown all the same
+        unfit = refused  # another block may be the cause, so this one's table is shown anyway
     try:
         drawn = (
             previewed(block).block

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rendering: one door to the templates, the files they link, and how errors look."""
+"""Rendering of templates, static files, form fields and error pages."""
 
 import hashlib
 from collections.abc import Callable
@@ -30,7 +30,7 @@ _LINKS: Final = {
 
 
 def assets(routes: APIBlueprint) -> None:
-    """Serve the style sheet, the script and the icon, under names that change with their content."""
+    """Serve style sheet, script and icon under paths with their digest, which never expire."""
 
     @routes.get("/assets/<digest>/<name>")
     def asset(digest: str, name: str) -> Response:
@@ -42,7 +42,7 @@ def assets(routes: APIBlueprint) -> None:
 
 
 def render(template: str, *, status: int = 200, **values: Any) -> Response:
-    """Return a page; every template knows who is signed in, what they may do, and the form token."""
+    """Return a page; every template gets the signed-in person, their rights and the CSRF token."""
     person = g.get("person")
     text = render_template(
         f"admin/{template}",
@@ -58,7 +58,7 @@ def render(template: str, *, status: int = 200, **values: Any) -> Response:
 
 
 def failed(error: FranklyError) -> Response:
-    """Show a refusal of ours that no form took care of."""
+    """Show a FranklyError that no form has shown."""
     problem = error.problem if isinstance(error, InvalidInput) else Problem.from_code(error.code)
     status = 500 if problem is None else problem.status
     detail = "The fault is ours; try again later." if status == 500 else error.detail
@@ -72,25 +72,25 @@ def failed(error: FranklyError) -> Response:
 
 
 def attempt(act: Callable[[], str], again: Callable[[InvalidInput], Response]) -> Response:
-    """Run a form's action and go to the address it returns; a refusal shows the form again, with the reason."""
+    """Run a form's action and redirect to the path it returns; show a refusal with `again`."""
     try:
-        where = act()
+        path = act()
     except InvalidInput as refused:
         if refused.problem in (Problem.SURVEY_UNKNOWN, Problem.KEY_FILE):
             raise
         return again(refused)
-    return go(where)
+    return go(path)
 
 
-def go(where: str) -> Response:
-    """Send the browser to another page with GET."""
-    response = redirect(where, 303)
+def go(path: str) -> Response:
+    """Redirect the browser to another page with GET."""
+    response = redirect(path, 303)
     assert isinstance(response, Response)  # noqa: S101 - what flask's redirect returns, though typed wider
     return response
 
 
 def field(name: str, limit: int = 4000) -> str:
-    """Return a form field's text without the ends' white space; line ends are plain."""
+    """Return a form field's text, stripped, with plain newlines, cut to `limit`."""
     return request.form.get(name, "")[:limit].replace("\r\n", "\n").strip()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishing in the background, what was published with its certificate, and how to embed it."""
+"""Publish page: background jobs, published versions with their certificates, embedding code."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -98,7 +98,7 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
 
         def act() -> str:
             if services.jobs.cancel(survey.id, job_id):
-                services.accounts.record(person(), "publishing told to stop", survey.summary.name)
+                services.accounts.record(person(), "publishing cancelled", survey.summary.name)
             return survey.path(f"jobs/{job_id}")
 
         return attempt(act, failed)
@@ -108,7 +108,7 @@ def _home(services: Services, survey: Opened, refused: InvalidInput | None = Non
     form, unfit = None, None
     try:
         form = expected_form(survey.definition)
-    except InvalidInput as error:  # a draft may be older than what refuses it
+    except InvalidInput as error:  # the draft may be older than the check that refuses it
         unfit = error
     versions = [
         (document, warnings_of(document)) for document in services.surveys.versions(survey.id)
@@ -124,7 +124,7 @@ def _home(services: Services, survey: Opened, refused: InvalidInput | None = Non
 
 
 def _calls(document: SurveyDocument) -> dict[str, Any]:
-    """Return the arguments of an `answer` in Python and JavaScript: the first choice of each question."""
+    """Return the example arguments of `answer` in Python and JavaScript: all first choices."""
     strata, token = _firsts(document.strata), document.token is not None
     python = [f"strata={strata}"] if document.strata else []
     web = [f"strata: {strata}"] if document.strata else []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From nothing to a draft: a new survey, its questions and texts, and the whole of it as a file."""
+"""Draft pages: list of surveys, new survey, questions and texts, and the draft as a file."""
 
 import secrets
 
@@ -38,7 +38,7 @@ def _add_list(routes: APIBlueprint, services: Services) -> None:
     @needs("admin")
     def make_survey() -> Response:
         def act() -> str:
-            definition = _begun()
+            definition = _first_draft()
             # A name in use is changed, not refused: a refusal would reveal other organisations' names.
             names_in_use = {row.name for row in services.surveys.list()}
             if definition.name in names_in_use:
@@ -63,8 +63,8 @@ def _add_list(routes: APIBlueprint, services: Services) -> None:
         )
 
 
-def _begun() -> SurveyDefinition:
-    """Return the first draft: of a template, of a file, or of one question."""
+def _first_draft() -> SurveyDefinition:
+    """Return the first draft, made from a template, a file or one question."""
     how = field("how")
     if how == "template":
         return parse_definition(files.template(field("template")))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signing in and out, and one's own password."""
+"""Sign-in, sign-out and change of password."""
 
 from apiflask import APIBlueprint
 from flask import Response, g, request
@@ -11,7 +11,7 @@ from frankly_server.web.security import PATH, Door, needs, person
 
 
 def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
-    """Add the pages of the door."""
+    """Add the pages; `door` sets and deletes the session cookie."""
 
     @routes.get("/")
     @needs("viewer")

@@ -54,7 +54,7 @@ class Opened:
 
 
 def opened(services: Services, survey_id: str) -> Opened:
-    """Return a survey of the caller's organisation; raises InvalidInput(survey_unknown) for any other."""
+    """Return a survey of the caller's organisation; InvalidInput(survey_unknown) for any other."""
     checked_id = reading.survey_id(survey_id)
     state_row = services.lifecycle.require(checked_id, person().organisation)
     return Opened(
@@ -73,16 +73,18 @@ def mine(services: Services) -> list[Opened]:
 
 
 def store(services: Services, survey: Opened, draft: Draft) -> None:
-    """Keep an edited draft, and say so on the trail. Raises InvalidInput for one that cannot be."""
+    """Store an edited draft and record the change. Raises InvalidInput for an invalid draft."""
     keep(services, survey, parse_value(draft))
 
 
 def keep(services: Services, survey: Opened, definition: SurveyDefinition) -> None:
-    """Keep a definition as the survey's draft, and say so on the trail.
+    """Store a definition as the survey's draft and record the change on the audit trail.
 
-    A form that shows the draft says with `seen` which one. Raises InvalidInput: immutable if it is another by now, so
-    that two tabs do not undo each other's work unseen, and for a definition that cannot be.
+    Raises InvalidInput for an invalid definition, and immutable if the draft has changed since the
+    form was shown.
     """
+    # The form's `seen` is the digest of the draft it was made from: two tabs cannot overwrite each
+    # other's changes unnoticed.
     change = services.surveys.apply(definition, seen=field("seen") or None)
     if change.status != "unchanged":
         services.accounts.record(person(), "draft changed", survey.summary.name)
@@ -105,7 +107,7 @@ def show(
 
 
 def asked_block(survey: Opened) -> str:
-    """Return the id of the block that is asked about: the first, if none is named."""
+    """Return the id of the block that the request names; the first block if it names none."""
     ids = [block.id for block in survey.definition.blocks]
     block_id = request.values.get("block", ids[0])
     if block_id not in ids:

@@ -84,7 +84,7 @@ def _figures(services: Services, survey: Opened) -> dict[str, Any]:
 
 
 def _set_stop(services: Services, survey: Opened) -> str:
-    """Set the rule the form asks for, and return it in words."""
+    """Set the stop rule of the form; return its description for the audit trail."""
     rule = field("rule")
     if rule == "never":
         services.lifecycle.stop_at(survey.id, None)

@@ -89,7 +89,7 @@ def test_stopping_a_job_that_has_ended_leaves_no_trace(office: Office) -> None:
             == 303
         )
     assert office.services.jobs.get(office.survey, running.id).state == "cancelling"
-    assert _trail(office) == [*trail, "publishing told to stop"]
+    assert _trail(office) == [*trail, "publishing cancelled"]
 
 
 def _seen(client: FlaskClient, address: str) -> str:

@@ -59,17 +59,17 @@ RANKED: dict[str, tuple[dict[str, float], float, str]] = {
     "unclear": (
         {"no": 0.52, "yes": 0.48},
         0.05,
-        "Which of “no” and “yes” is more common cannot be told",
+        "Which of “no” and “yes” is more common is unclear",
     ),
     "two lead": (
         {"a": 0.42, "b": 0.40, "c": 0.18},
         0.02,
-        "Which of “a” and “b” is more common cannot be told",
+        "Which of “a” and “b” is more common is unclear",
     ),
     "none": (
         {"a": 0.34, "b": 0.33, "c": 0.33},
         0.05,
-        "Which answer is the most common cannot be told",
+        "Which answer is the most common is unclear",
     ),
 }
 
@@ -100,7 +100,7 @@ def test_groups_are_told_apart_only_beyond_all_comparisons(apart: float) -> None
     said = said_of_groups([("North", here), ("South", there)], 0.95, "en")
     clear = apart > z(0.95, 1) * 0.05 * 2**0.5
     assert ("“yes” is more common in “North” than in “South”" in said[0]) == clear
-    assert (said[0] == "No difference between them can be told from noise.") == (not clear)
+    assert (said[0] == "No difference between them is distinguishable from noise.") == (not clear)
 
 
 def test_limits_tell_what_privacy_costs_what_fakes_can_do_and_what_is_wrong_once() -> None:
@@ -137,7 +137,7 @@ def test_versions_that_differ_are_said_to(p: float, words: str) -> None:
 def test_versions_that_do_not_differ_are_not_said_to_be_the_same() -> None:
     found = question({"no": 0.7, "yes": 0.3}, 0.02)
     found["rows"] = [each | {"versions_p": 0.41, "flags": ["pooled"]} for each in found["rows"]]
-    words = "No difference between the versions of the survey can be told from noise (p = 0.410)."
+    words = "No difference between the versions of the survey is distinguishable from noise (p = 0.410)."
     assert said_of(found, 0.95, "en").findings[-1] == words
 
 
@@ -171,10 +171,10 @@ def test_an_estimate_of_zero_people_comes_last_and_one_without_an_error_is_said(
         {"rows": [nothing, unknown, row("b", 0.5, 0.05)], "covariance": None}, 0.95, "en", "row"
     )
     assert said.findings[1:] == (
-        "“a”: there is an estimate, but how far it may be off cannot be told.",
+        "“a”: there is an estimate, but how far it may be off is unknown.",
         "“yes | often”: nothing can be said, for those with the answer after the bar may be none.",
     )
-    assert any("no interval: its error cannot be told" in words for words in said.limits)
+    assert any("no interval: its error is unknown" in words for words in said.limits)
     groups = [(name, {"rows": [unknown], "covariance": None}) for name in ("north", "south")]
     assert said_of_groups(groups, 0.95, "en") == ()
 
@@ -188,7 +188,7 @@ def test_versions_that_differ_are_about_those_of_the_row() -> None:
 def test_what_cannot_be_told_is_said() -> None:
     said = said_of({"rows": [], "covariance": None}, 0.95, "en")
     assert said.findings == ()
-    assert "Nothing can be told" in said.limits[0]
+    assert "cannot be estimated, however many answers come in" in said.limits[0]
 
 
 def test_a_text_in_another_language_is_shown_rather_than_none() -> None:
