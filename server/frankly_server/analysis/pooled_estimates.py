@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from frankly_analyst.request import INVERSE_VARIANCE
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
 from frankly_server.analysis.pooling import Part
-from frankly_server.analysis.request import INVERSE_VARIANCE, Request
+from frankly_server.analysis.request import Request
 from frankly_server.analysis.versions import (
     DIFFER,
     homogeneity_of,

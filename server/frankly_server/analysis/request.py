@@ -1,27 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates request: targets, grouping, span of days, confidence level and margin method."""
+"""Reader of the estimates request that `frankly_analyst.request` declares."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
+from frankly_analyst.request import (
+    FIELDS,
+    INVERSE_VARIANCE,
+    KINDS,
+    RESPONDENTS,
+    SHARES,
+    EstimatesRequest,
+)
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.periods import ALL_DAYS, PERIODS, Span
-from frankly_server.estimate.margins import DEFAULT, METHODS, require_level
+from frankly_server.estimate.margins import DEFAULT, require_level
 from frankly_server.records import flag, number, record, whole
 
 VERSION: Final = "version"
 """Value of `by`: a separate estimate for each published version of the survey."""
-RESPONDENTS: Final = "respondents"
-INVERSE_VARIANCE: Final = "inverse-variance"
-WEIGHTS: Final = (RESPONDENTS, INVERSE_VARIANCE)
-"""Weights of versions that are pooled."""
-PERCENT: Final = ("row", "column")
-"""Shares of a cross-table within the rows, or within the columns."""
 _MAX_TARGETS, _MAX_JOINT_QUESTIONS = 256, 6
 
 Coefficients = Mapping[str, Fraction]
@@ -40,33 +42,21 @@ Combinations = Mapping[str, Mapping[str, Combination]]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """Options of one estimates request. A result carries them as JSON, so that it can be replayed.
+class Request(EstimatesRequest):
+    """Estimates request that was read and checked; a result carries it as JSON, so that it can be replayed.
 
-    level : confidence of the margins, between 0 and 1.
-    method : kind of margin, one of `METHODS`.
-    census : True if the respondents are the whole population.
-    population : N, if the respondents were drawn without replacement from N people.
-    span : days of release to include.
-    joint : question ids of one joint table, instead of the shares of every question.
-    combinations : targets by question, instead of the shares of every question.
-    by : a public question of the survey, or "version"; "day", "week" or "month"; or one of each,
-        separated by a comma. None for all reports together.
-    percent : one of `PERCENT`; for a joint table of two questions, the shares within each row (a
-        choice of the first question) or column.
-    weights : of versions that are pooled, one of `WEIGHTS`.
+    method : `simultaneous` and the default are resolved. targets : as JSON, decimals as texts.
+    combinations : targets by question, if these are asked for. span : days of release to include.
     """
 
-    level: float = 0.95
     method: str = DEFAULT
-    census: bool = False
-    joint: tuple[str, ...] | None = None
     combinations: Combinations | None = None
-    by: str | None = None
     span: Span = ALL_DAYS
-    population: int | None = None
-    percent: str | None = None
-    weights: str = RESPONDENTS
+
+    @property
+    def joint(self) -> tuple[str, ...] | None:
+        """Question ids of one joint table, instead of the shares of every question."""
+        return tuple(self.targets) if isinstance(self.targets, list) else None
 
     @property
     def group(self) -> str | None:
@@ -85,10 +75,14 @@ class Request:
 
     @classmethod
     def from_json(cls, value: Any) -> "Request":
-        """Read a request. Raises InvalidInput: confidence_range, targets_invalid, field_type, field_unknown."""
-        fields = record(value, frozenset(), _FIELDS)
-        method, by, targets = fields.get("method", DEFAULT), fields.get("by"), fields.get("targets")
-        census = flag(fields.get("census", False), "census")
+        """Read a request; null is a field's default.
+
+        Raises InvalidInput: confidence_range, targets_invalid, field_type, field_unknown, counts_invalid, unsupported.
+        """
+        given = record(value, frozenset(), frozenset(FIELDS))
+        fields = {name: _field(name, v) for name, v in given.items() if v is not None}
+        method, targets = _method(fields), fields.get("targets", SHARES)
+        by, census = fields.get("by"), fields.get("census", False)
         _check(method, targets, census=census)
         _check_by(by)
         percent, weights = fields.get("percent"), fields.get("weights", RESPONDENTS)
@@ -96,61 +90,52 @@ class Request:
         _check_weights(weights, census=census)
         combinations = _combinations(targets) if isinstance(targets, Mapping) else None
         _check_weights_of_ratios(weights, percent, combinations)
-        span, population = (
-            Span.read(fields.get("since"), fields.get("until")),
-            fields.get("population"),
-        )
-        if population is not None:
-            _check_population(
-                whole(population, "population"), method, is_apart=by is not None or bool(span)
-            )
-        return cls(
-            level=require_level(fields.get("level", 0.95)),
-            method=method,
-            census=census,
-            joint=_joint(targets) if isinstance(targets, list) else None,
-            combinations=combinations,
-            by=by,
-            span=span,
-            population=population,
-            percent=percent,
-            weights=weights,
-        )
+        span = Span.read(fields.get("since"), fields.get("until"))
+        if (population := fields.get("population")) is not None:
+            _check_population(population, method, is_apart=by is not None or bool(span))
+        if combinations is not None:
+            targets = {
+                question: {name: _written(target) for name, target in by_name.items()}
+                for question, by_name in combinations.items()
+            }
+        resolved = {"simultaneous": False, "method": method, "targets": targets}
+        return cls(**fields | resolved, combinations=combinations, span=span)
 
     def to_json(self) -> dict[str, Any]:
         """Return the request as JSON values; decimals are texts."""
-        targets: Any = "shares"
-        if self.joint is not None:
-            targets = list(self.joint)
-        elif self.combinations is not None:
-            targets = {
-                q: {name: _written(c) for name, c in by_name.items()}
-                for q, by_name in self.combinations.items()
-            }
-        fields = {
-            "level": self.level,
-            "method": self.method,
-            "census": self.census,
-            "targets": targets,
-            "by": self.by,
-        }
-        fields |= {
-            "since": self.span.since,
-            "until": self.span.until,
-            "population": self.population,
-        }
-        return fields | {"percent": self.percent, "weights": self.weights}
+        return {name: getattr(self, name) for name in FIELDS if name != "simultaneous"}
 
 
-_FIELDS: Final = frozenset(
-    "level method census targets by since until population percent weights".split()
-)
+_READERS: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
+    float: require_level,
+    bool: flag,
+    int: whole,
+}
 
 
-def _check(method: Any, targets: Any, *, census: bool) -> None:
-    if method not in METHODS:
-        raise InvalidInput(Problem.FIELD_TYPE, f"the methods are {', '.join(METHODS)}", "method")
-    if targets not in (None, "shares") and not isinstance(targets, list | Mapping):
+def _field(name: str, value: Any) -> Any:
+    """Return a field as its type and its choices are declared. Raises InvalidInput."""
+    choices = FIELDS[name].metadata.get("choices")
+    if choices and value not in choices:
+        raise InvalidInput(Problem.FIELD_TYPE, f"choose one of {', '.join(choices)}", name)
+    reader = _READERS.get(KINDS[name])
+    return value if reader is None else reader(value, name)
+
+
+def _method(fields: Mapping[str, Any]) -> str:
+    method = fields.get("method")
+    if not fields.get("simultaneous"):
+        return method or DEFAULT
+    if method not in (None, "simultaneous", "simultaneous_plugin"):
+        detail = f"simultaneous is a method of its own and {method} is another: ask for one of them"
+        raise InvalidInput(Problem.UNSUPPORTED, detail, "simultaneous")
+    return method or "simultaneous"
+
+
+def _check(method: str, targets: Any, *, census: bool) -> None:
+    if isinstance(targets, list):
+        _check_joint(targets)
+    elif targets != SHARES and not isinstance(targets, Mapping):
         detail = 'give "shares", a list of question ids for their joint table, or combinations of choices by question'
         raise InvalidInput(Problem.TARGETS_INVALID, detail, "targets")
     if census and method == "sequence":
@@ -158,21 +143,13 @@ def _check(method: Any, targets: Any, *, census: bool) -> None:
         raise InvalidInput(Problem.UNSUPPORTED, detail, "method")
 
 
-def _check_percent(percent: Any, targets: Any) -> None:
-    if percent is None:
-        return
-    if percent not in PERCENT:
-        raise InvalidInput(
-            Problem.FIELD_TYPE, f"percentages are of a {' or a '.join(PERCENT)}", "percent"
-        )
-    if not isinstance(targets, list) or len(targets) != 2:
+def _check_percent(percent: str | None, targets: Any) -> None:
+    if percent is not None and (not isinstance(targets, list) or len(targets) != 2):
         detail = "percentages are of a table of two questions: name both in targets"
         raise InvalidInput(Problem.TARGETS_INVALID, detail, "percent")
 
 
-def _check_weights(weights: Any, *, census: bool) -> None:
-    if weights not in WEIGHTS:
-        raise InvalidInput(Problem.FIELD_TYPE, f"the weights are {', '.join(WEIGHTS)}", "weights")
+def _check_weights(weights: str, *, census: bool) -> None:
     if census and weights != RESPONDENTS:
         detail = "in a census every version stands for its own respondents: leave the weights out"
         raise InvalidInput(Problem.UNSUPPORTED, detail, "weights")
@@ -222,7 +199,7 @@ def _names(by: str | None) -> list[str]:
     return [] if by is None else by.split(",")
 
 
-def _joint(value: list[Any]) -> tuple[str, ...]:
+def _check_joint(value: list[Any]) -> None:
     if (
         not 1 <= len(value) <= _MAX_JOINT_QUESTIONS
         or not all(isinstance(v, str) for v in value)
@@ -230,7 +207,6 @@ def _joint(value: list[Any]) -> tuple[str, ...]:
     ):
         detail = f"name 1 to {_MAX_JOINT_QUESTIONS} different questions for one table"
         raise InvalidInput(Problem.TARGETS_INVALID, detail, "targets")
-    return tuple(value)
 
 
 def _combinations(value: Mapping[str, Any]) -> Combinations:
