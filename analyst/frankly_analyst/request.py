@@ -9,7 +9,7 @@ are made from this declaration.
 import json
 from dataclasses import dataclass, field, fields
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from frankly_analyst.declared import described, kinds
 
@@ -24,7 +24,10 @@ WEIGHTS: Final = (RESPONDENTS, INVERSE_VARIANCE)
 """Weights of versions that are pooled."""
 SHARES: Final = "shares"
 """Value of `targets`: the shares of every question."""
-_DAY: Final = {"pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "example": "2026-05-31"}
+_DAY: Final = {
+    "json": str | None,
+    "schema": {"pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "example": "2026-05-31"},
+}
 
 
 @described
@@ -33,7 +36,7 @@ class EstimatesRequest:
     """Fields of one estimates request.
 
     The metadata of a field: `description`; `choices`, its legal values, if they are few; `schema`,
-    what JSON schema can say of its text in a query beside these.
+    what JSON schema can say of its text in a query beside these; `json`, its type in a result, where that differs.
     """
 
     level: float = field(
@@ -64,7 +67,11 @@ class EstimatesRequest:
     method: str | None = field(
         default=None,
         kw_only=True,
-        metadata={"description": "Which margin; default score.", "choices": METHODS},
+        metadata={
+            "description": "Which margin; default score.",
+            "choices": METHODS,
+            "json": Literal[METHODS],
+        },
     )
     targets: Any = field(
         default=SHARES,
@@ -109,7 +116,7 @@ class EstimatesRequest:
         kw_only=True,
         metadata={
             "description": "Only batches released on this UTC day or later.",
-            "schema": _DAY,
+            **_DAY,
         },
     )
     until: date | str | None = field(
@@ -117,7 +124,7 @@ class EstimatesRequest:
         kw_only=True,
         metadata={
             "description": "Only batches released on this UTC day or before.",
-            "schema": _DAY,
+            **_DAY,
         },
     )
 

@@ -175,15 +175,9 @@ def _question(table: Table, group: Group, request: Request) -> dict[str, Any]:
     }
     if not used or n < least:
         return head | {"status": "insufficient", "rows": [], "covariance": None, **NO_PRODUCTS}
-    body = table_json(
-        table, [_part(source, keys, table) for source, keys in used], request, digests
-    )
-    label_text = (
-        "" if label is None else " ".join(f"{name}={value}" for name, value in label.items())
-    )
-    for row in body["rows"]:
-        row["by"] = label_text
-    return head | {"status": "ok"} | body
+    by = "" if label is None else " ".join(f"{name}={value}" for name, value in label.items())
+    parts = [_part(source, keys, table) for source, keys in used]
+    return head | {"status": "ok"} | table_json(table, parts, request, digests, by)
 
 
 def _keys(source: Received, table: Table, group: Group) -> list[Key]:
