@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reader of the estimates request that `frankly_analyst.request` declares."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -73,6 +73,14 @@ class Request(EstimatesRequest):
         """True if the result depends on the days of release."""
         return self.period is not None or bool(self.span)
 
+    @property
+    def is_ratio(self) -> bool:
+        """True if some estimate is a ratio or a percentage."""
+        by_question = (self.combinations or {}).values()
+        return self.percent is not None or any(
+            target.over is not None for by_name in by_question for target in by_name.values()
+        )
+
     @classmethod
     def from_json(cls, value: Any) -> "Request":
         """Read a request; null is a field's default.
@@ -81,25 +89,19 @@ class Request(EstimatesRequest):
         """
         given = record(value, frozenset(), frozenset(FIELDS))
         fields = {name: _field(name, v) for name, v in given.items() if v is not None}
-        method, targets = _method(fields), fields.get("targets", SHARES)
-        by, census = fields.get("by"), fields.get("census", False)
-        _check(method, targets, census=census)
-        _check_by(by)
-        percent, weights = fields.get("percent"), fields.get("weights", RESPONDENTS)
-        _check_percent(percent, targets)
-        _check_weights(weights, census=census)
-        combinations = _combinations(targets) if isinstance(targets, Mapping) else None
-        _check_weights_of_ratios(weights, percent, combinations)
-        span = Span.read(fields.get("since"), fields.get("until"))
-        if (population := fields.get("population")) is not None:
-            _check_population(population, method, is_apart=by is not None or bool(span))
-        if combinations is not None:
-            targets = {
+        fields |= {"method": _method(fields), "simultaneous": False}
+        fields["span"] = Span.read(fields.get("since"), fields.get("until"))
+        if isinstance(fields.get("targets"), Mapping):
+            fields["combinations"] = combinations = _combinations(fields["targets"])
+            fields["targets"] = {
                 question: {name: _written(target) for name, target in by_name.items()}
                 for question, by_name in combinations.items()
             }
-        resolved = {"simultaneous": False, "method": method, "targets": targets}
-        return cls(**fields | resolved, combinations=combinations, span=span)
+        request = cls(**fields)
+        for is_broken, problem, field, detail in _RULES:
+            if is_broken(request):
+                raise InvalidInput(problem, detail, field)
+        return request
 
     def to_json(self) -> dict[str, Any]:
         """Return the request as JSON values; decimals are texts."""
@@ -132,81 +134,92 @@ def _method(fields: Mapping[str, Any]) -> str:
     return method or "simultaneous"
 
 
-def _check(method: str, targets: Any, *, census: bool) -> None:
-    if isinstance(targets, list):
-        _check_joint(targets)
-    elif targets != SHARES and not isinstance(targets, Mapping):
-        detail = 'give "shares", a list of question ids for their joint table, or combinations of choices by question'
-        raise InvalidInput(Problem.TARGETS_INVALID, detail, "targets")
-    if census and method == "sequence":
-        detail = "a sequence of looks is about a sample: for everybody use kl"
-        raise InvalidInput(Problem.UNSUPPORTED, detail, "method")
-
-
-def _check_percent(percent: str | None, targets: Any) -> None:
-    if percent is not None and (not isinstance(targets, list) or len(targets) != 2):
-        detail = "percentages are of a table of two questions: name both in targets"
-        raise InvalidInput(Problem.TARGETS_INVALID, detail, "percent")
-
-
-def _check_weights(weights: str, *, census: bool) -> None:
-    if census and weights != RESPONDENTS:
-        detail = "in a census every version stands for its own respondents: leave the weights out"
-        raise InvalidInput(Problem.UNSUPPORTED, detail, "weights")
-
-
-def _check_weights_of_ratios(
-    weights: str, percent: str | None, combinations: Combinations | None
-) -> None:
-    # Inverse-variance weights differ between numerator and denominator: their ratio would describe
-    # no group of people.
-    by_question = (combinations or {}).values()
-    has_ratio = percent is not None or any(
-        combination.over is not None for by_name in by_question for combination in by_name.values()
-    )
-    if weights == INVERSE_VARIANCE and has_ratio:
-        detail = "a ratio or a percentage needs one weight of each version: leave the weights out"
-        raise InvalidInput(Problem.UNSUPPORTED, detail, "weights")
-
-
-def _check_population(people: int, method: Any, *, is_apart: bool) -> None:
-    if people < 2:
-        raise InvalidInput(
-            Problem.COUNTS_INVALID, "a population is at least two people", "population"
-        )
-    if is_apart:
-        detail = (
-            "how many people there are of a group or a period is not known: ask for all reports"
-        )
-        raise InvalidInput(Problem.UNSUPPORTED, detail, "population")
-    if method == "sequence":
-        detail = "a sequence of looks is about an endless population: use kl, or leave the population out"
-        raise InvalidInput(Problem.UNSUPPORTED, detail, "method")
-
-
-def _check_by(by: Any) -> None:
+def _is_grouping(by: Any) -> bool:
+    """Return True for None, a name, a period, or one of each."""
     names = _names(by) if by is None or isinstance(by, str) else [""]
     periods = sum(name in PERIODS for name in names)
-    if "" in names or periods > 1 or len(names) - periods > 1:
-        choices = (
-            f"a public question of the survey or {VERSION}, one of {', '.join(PERIODS)}, or "
-            "both with a comma between"
-        )
-        raise InvalidInput(Problem.FIELD_TYPE, f"name {choices}", "by")
+    return "" not in names and periods <= 1 and len(names) - periods <= 1
 
 
 def _names(by: str | None) -> list[str]:
     return [] if by is None else by.split(",")
 
 
-def _check_joint(value: list[Any]) -> None:
-    if (
-        not 1 <= len(value) <= _MAX_JOINT_QUESTIONS
-        or not all(isinstance(v, str) for v in value)
-        or len(set(value)) < len(value)
-    ):
-        detail = f"name 1 to {_MAX_JOINT_QUESTIONS} different questions for one table"
-        raise InvalidInput(Problem.TARGETS_INVALID, detail, "targets")
+def _is_table(questions: Any) -> bool:
+    """Return True for a list of different texts, as many as a table can have."""
+    return (
+        isinstance(questions, list)
+        and 1 <= len(questions) <= _MAX_JOINT_QUESTIONS
+        and all(isinstance(question, str) for question in questions)
+        and len(set(questions)) == len(questions)
+    )
+
+
+_RULES: Final[Sequence[tuple[Callable[[Request], bool], Problem, str, str]]] = (
+    (
+        lambda r: r.targets != SHARES and not isinstance(r.targets, list | Mapping),
+        Problem.TARGETS_INVALID,
+        "targets",
+        'give "shares", a list of question ids for their joint table, or combinations of choices by question',
+    ),
+    (
+        lambda r: isinstance(r.targets, list) and not _is_table(r.targets),
+        Problem.TARGETS_INVALID,
+        "targets",
+        f"name 1 to {_MAX_JOINT_QUESTIONS} different questions for one table",
+    ),
+    (
+        lambda r: r.census and r.method == "sequence",
+        Problem.UNSUPPORTED,
+        "method",
+        "a sequence of looks is about a sample: for everybody use kl",
+    ),
+    (
+        lambda r: not _is_grouping(r.by),
+        Problem.FIELD_TYPE,
+        "by",
+        f"name a public question of the survey or {VERSION}, one of {', '.join(PERIODS)}, or both with a comma between",
+    ),
+    (
+        lambda r: r.percent is not None and len(r.joint or ()) != 2,
+        Problem.TARGETS_INVALID,
+        "percent",
+        "percentages are of a table of two questions: name both in targets",
+    ),
+    (
+        lambda r: r.census and r.weights != RESPONDENTS,
+        Problem.UNSUPPORTED,
+        "weights",
+        "in a census every version stands for its own respondents: leave the weights out",
+    ),
+    (
+        # Inverse-variance weights differ between numerator and denominator: their ratio would
+        # describe no group of people.
+        lambda r: r.weights == INVERSE_VARIANCE and r.is_ratio,
+        Problem.UNSUPPORTED,
+        "weights",
+        "a ratio or a percentage needs one weight of each version: leave the weights out",
+    ),
+    (
+        lambda r: r.population is not None and r.population < 2,
+        Problem.COUNTS_INVALID,
+        "population",
+        "a population is at least two people",
+    ),
+    (
+        lambda r: r.population is not None and (r.by is not None or bool(r.span)),
+        Problem.UNSUPPORTED,
+        "population",
+        "how many people there are of a group or a period is not known: ask for all reports",
+    ),
+    (
+        lambda r: r.population is not None and r.method == "sequence",
+        Problem.UNSUPPORTED,
+        "method",
+        "a sequence of looks is about an endless population: use kl, or leave the population out",
+    ),
+)
+"""Requests that are refused: what is wrong, the problem, the field at fault, and the way out."""
 
 
 def _combinations(value: Mapping[str, Any]) -> Combinations:
