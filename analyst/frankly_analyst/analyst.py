@@ -48,8 +48,8 @@ class Analyst:
     def estimates(self, survey: str, request: _LabelledRequest) -> Estimates:
         """Return a survey's estimates.
 
-        survey : its id. Days are a `date` or a text; targets are not written as JSON, but are a list or a mapping.
-        Raises Unreachable or Refused.
+        survey : its id. Targets are a list or a mapping, such as ``["smokes", "drinks"]``; of cells of a table,
+        ``{"smokes,drinks": {"both": {"yes,daily": 1}}}``. Days may be of type `date`. Raises Unreachable or Refused.
         """
 
         def ask(targets: Any, percent: str | None) -> Estimates:

@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declarations: dataclasses whose fields carry their description, from which other forms are made."""
+"""Declarations: dataclasses from which the other forms of a request or a row are made.
+
+The metadata of a field:
+
+- `description`, in help, docstrings and OpenAPI;
+- `choices`, its legal values, if they are few;
+- `schema`, what JSON schema can say of its text in a query beside choices and default;
+- `json`, its type in a result, where that differs.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields

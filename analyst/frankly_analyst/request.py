@@ -33,11 +33,7 @@ _DAY: Final = {
 @described
 @dataclass(frozen=True, slots=True)
 class EstimatesRequest:
-    """Fields of one estimates request.
-
-    The metadata of a field: `description`; `choices`, its legal values, if they are few; `schema`,
-    what JSON schema can say of its text in a query beside these; `json`, its type in a result, where that differs.
-    """
+    """Fields of one estimates request; see `Analyst.estimates`."""
 
     level: float = field(
         default=0.95,

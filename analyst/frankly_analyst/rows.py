@@ -21,9 +21,7 @@ def localised(texts: Mapping[str, str], language: str | None, languages: Sequenc
 class Estimate:
     """One number beside its uncertainty: a row, with its columns in the order of CSV.
 
-    The metadata of a field: `description`; `choices`, its legal values, if they are few; `json`, its type in JSON,
-    where that differs. Null in JSON is None.
-
+    None is null in JSON.
     """
 
     question: str = field(metadata={"description": "Id of the question, or of the table."})
