@@ -15,9 +15,11 @@ from frankly_analyst.rows import Estimate, localised
 
 _OF_QUESTION: Final[Mapping[str, Mapping[str, Any]]] = {"by": {"status": str}, "n": {"needed": int}}
 """Columns that a question has and a row has not, each after a column of the row."""
-_KINDS: Final[dict[str, Any]] = {}
-for _name, _kind in kinds(Estimate).items():
-    _KINDS.update({_name: _kind, **_OF_QUESTION.get(_name, {})})
+_KINDS: Final = {
+    column: kind
+    for name, own in kinds(Estimate).items()
+    for column, kind in {name: own, **_OF_QUESTION.get(name, {})}.items()
+}
 COLUMNS: Final = tuple(_KINDS)
 
 

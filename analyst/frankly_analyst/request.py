@@ -135,7 +135,7 @@ class EstimatesRequest:
 
     def query(self) -> dict[str, str]:
         """Return the given fields as the texts of a query."""
-        return {name: as_text(value) for name, value in self.given().items()}
+        return {name: as_text(name, value) for name, value in self.given().items()}
 
     def arguments(self) -> str:
         """Return the given fields as Python source: keyword arguments of `Analyst.estimates`."""
@@ -146,16 +146,15 @@ class EstimatesRequest:
 
 
 FIELDS: Final = {item.name: item for item in fields(EstimatesRequest)}
-
-
 KINDS: Final = kinds(EstimatesRequest)
 """Type of each field: float for a level, bool, int, str, date for a UTC day, Any for JSON."""
 
 
-def as_text(value: Any) -> str:
-    """Return a value of a field as the text of a query."""
-    if isinstance(value, bool):
+def as_text(name: str, value: Any) -> str:
+    """Return the value of a field as the text of a query."""
+    kind = KINDS[name]
+    if kind is bool:
         return "true" if value else "false"
-    if isinstance(value, float):
+    if kind is float:
         return f"{value:.12f}".rstrip("0")
-    return str(value) if isinstance(value, str | int | date) else json.dumps(value)
+    return json.dumps(value) if kind is Any and not isinstance(value, str) else str(value)

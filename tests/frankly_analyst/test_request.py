@@ -9,12 +9,14 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
 import frankly_analyst
 import jsonschema
+import numpy as np
 import pytest
 import requests
 from click.testing import CliRunner
@@ -64,7 +66,7 @@ def test_every_field_has_a_value_here_and_differs_from_its_default() -> None:
 @pytest.mark.parametrize("name", FIELDS)
 def test_a_query_reads_back(name: str) -> None:
     value, text = VALUES[name]
-    assert as_text(value) == text
+    assert as_text(name, value) == text
     assert EstimatesRequest(**{name: value}).query() == {name: text}
     assert estimates_request.read({name: text}) == {name: value}
 
@@ -87,6 +89,13 @@ def test_the_clients_signature_and_help_show_it(name: str) -> None:
     line = f"{name} : {FIELDS[name].metadata['description']}"
     assert line in (inspect.getdoc(Analyst.estimates) or "").splitlines()
     assert line in (inspect.getdoc(EstimatesRequest) or "").splitlines()
+
+
+def test_values_of_numpy_are_sent_as_well() -> None:
+    """A notebook's numbers are often numpy's."""
+    given = EstimatesRequest(level=np.float64(0.9), census=np.True_, population=np.int64(1200))  # type: ignore[arg-type]
+    assert given.query() == {"level": "0.9", "census": "true", "population": "1200"}
+    assert EstimatesRequest(since=date(2026, 5, 1)).query() == {"since": "2026-05-01"}
 
 
 def test_the_client_refuses_a_field_that_is_not_declared() -> None:
@@ -120,7 +129,7 @@ def test_the_snippet_is_python_that_asks_for_it(name: str) -> None:
     assert {k.arg: ast.literal_eval(k.value) for k in call.keywords} == {name: value}
 
 
-# Beside a field: what else the page must be asked for, so that the request is legal.
+# The page has `row` and `column` for targets, `by` and `period` for groups, and methods by their own names.
 @pytest.mark.parametrize("name", sorted(set(FIELDS) - {"targets", "simultaneous", "by"}))
 def test_the_pages_links_keep_it(name: str) -> None:
     _, text = VALUES[name]

@@ -13,6 +13,7 @@ between the estimates (ADR 0010).
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any, Final
 
 import numpy as np
 from frankly_analyst.request import INVERSE_VARIANCE
@@ -34,14 +35,18 @@ from frankly_server.estimate.poisoning import Poisoning
 from frankly_server.estimate.pooling import combined_ends, kl_ends, weighted_root, weighted_sum
 from frankly_server.estimate.target_ends import cut
 
+_OF_ONE_PART: Final = ("projected", "projected_interval", "mle", "mle_interval", "design_effect", "privacy_cost",
+                       "efficiency", "informative")  # fmt: skip
+"""Figures per target that a weighted mean does not have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
     """Weighted mean of the parts' estimates.
 
-    mean : its figures per target, None where a part does not identify the target; what only one
-        part can have, such as projected shares, is None for several. Of several parts its margins
-        are not pooled: the intervals are these.
+    mean : its figures per target, None where a part does not identify the target. What only one
+        part can have, such as projected shares, is None for several parts. Rank and margins are
+        then those of the first part: the pooled intervals are `ends`.
     ends : [low, high] by the requested method. uncut : by `score`, before they are cut.
     estimates, weights : of each part, and of its targets in the mean.
     versions_p : p-value of the test that all versions have equal truths, None for one version.
@@ -111,7 +116,7 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
 
 def _mean(weights: Sequence[Values], results: Sequence[Estimate]) -> Estimate:
     """Return the figures of the weighted mean of several estimates."""
-    unknown = (None,) * len(weights[0])
+    unknown: Any = (None,) * len(weights[0])
     return replace(
         results[0],
         n=sum(result.n for result in results),
@@ -125,16 +130,9 @@ def _mean(weights: Sequence[Values], results: Sequence[Estimate]) -> Estimate:
             up=weighted_sum(weights, [result.poisoning.up for result in results]),
             down=weighted_sum(weights, [result.poisoning.down for result in results]),
         ),
-        projected=unknown,
-        projected_interval=unknown,
-        mle=unknown,
-        mle_interval=unknown,
+        **dict.fromkeys(_OF_ONE_PART, unknown),
         mle_gap=None,
-        design_effect=unknown,
-        privacy_cost=unknown,
-        efficiency=unknown,
         fit_p=None,
-        informative=unknown,
         # Of every part: one flagged part among several says little about their mean.
         row_flags=tuple(
             tuple(flag for flag in flags[0] if all(flag in others for others in flags))

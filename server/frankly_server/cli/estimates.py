@@ -26,26 +26,23 @@ _NO_END = "no end"
 
 _LINK = re.compile(r"(?P<url>https?://[^/]+(?:/.+)?)/s/(?P<survey>[0-9a-f]{32})(?:#.*)?")
 _ID = re.compile(r"[0-9a-f]{32}")
-
-
 _OPTIONS: dict[Any, dict[str, Any]] = {
     bool: {"is_flag": True},
     float: {"type": float, "show_default": True},
     int: {"type": int},
-    date: {"metavar": "DAY"},
+    date: {"metavar": "YYYY-MM-DD"},
 }
 
 
 def request_options(command: Command) -> Command:
     """Add the options of the declared fields; targets have `--crosstab`, which is easier to type."""
     for name, item in reversed(FIELDS.items()):
-        choices, more = item.metadata.get("choices"), _OPTIONS.get(KINDS[name], {})
-        more = {"type": click.Choice(choices)} if choices else more
+        more = _OPTIONS.get(KINDS[name], {})
+        if choices := item.metadata.get("choices"):
+            more = {"type": click.Choice(choices)}
+        words = item.metadata["description"]
         if name != "targets":
-            help_text = item.metadata["description"]
-            command = click.option(f"--{name}", default=item.default, help=help_text, **more)(
-                command
-            )
+            command = click.option(f"--{name}", default=item.default, help=words, **more)(command)
     return command
 
 

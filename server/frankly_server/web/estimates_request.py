@@ -3,7 +3,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import Field
-from datetime import date
 from typing import Any, Final
 
 from frankly_analyst.request import FIELDS, KINDS, SHARES, as_text
@@ -20,9 +19,12 @@ def read(texts: Mapping[str, str]) -> dict[str, Any]:
 
     Raises InvalidInput: confidence_range, field_type, targets_invalid.
     """
-    return {
-        name: _READERS[KINDS[name]](text, name) for name, text in texts.items() if name in FIELDS
-    }
+    return {name: _value(name, text) for name, text in texts.items() if name in FIELDS}
+
+
+def _value(name: str, text: str) -> Any:
+    reader = _READERS.get(KINDS[name])
+    return text if reader is None else reader(text, name)
 
 
 def _parameter(item: Field[Any]) -> Query:
@@ -30,7 +32,7 @@ def _parameter(item: Field[Any]) -> Query:
     choices = ["true", "false"] if KINDS[item.name] is bool else item.metadata.get("choices")
     schema = {"type": "string", **item.metadata.get("schema", {})}
     schema |= {"enum": list(choices)} if choices else {}
-    schema |= {} if item.default is None else {"default": as_text(item.default)}
+    schema |= {} if item.default is None else {"default": as_text(item.name, item.default)}
     return Query(item.name, schema, item.metadata["description"])
 
 
@@ -50,15 +52,9 @@ def _targets(text: str, _name: str) -> Any:
         raise InvalidInput(Problem.TARGETS_INVALID, words, "targets") from None
 
 
-def _text(text: str, _name: str) -> str:
-    return text
-
-
 _READERS: Final[Mapping[Any, Callable[[str, str], Any]]] = {
     float: reading.level,
     bool: reading.flag,
     int: reading.whole,
-    str: _text,
-    date: _text,
     Any: _targets,
 }
