@@ -10,6 +10,7 @@ from frankly_analyst.analyst import MAX_ANSWER_BYTES, Analyst
 from frankly_analyst.errors import AnalystError, InvalidRequest, Refused, Unreachable
 from frankly_analyst.estimates import Estimates
 from frankly_analyst.plans import Plan
+from frankly_analyst.request import EstimatesRequest
 from frankly_analyst.rows import Estimate
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "AnalystError",
     "Estimate",
     "Estimates",
+    "EstimatesRequest",
     "InvalidRequest",
     "Plan",
     "Refused",

@@ -3,20 +3,32 @@
 
 import json
 from collections.abc import Callable
-from datetime import date
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import requests
 
+from frankly_analyst.declared import takes_fields_of
 from frankly_analyst.errors import Refused, Unreachable
 from frankly_analyst.estimates import Estimates
 from frankly_analyst.plans import Plan
+from frankly_analyst.request import EstimatesRequest
 
 MAX_ANSWER_BYTES = 64 * 2**20
 TIMEOUT_S = (5.0, 60.0)
 Answer = TypeVar("Answer")
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+@dataclass(frozen=True, slots=True)
+class _LabelledRequest(EstimatesRequest):
+    """An estimates request, and the language of the labels, which this client chooses."""
+
+    language: str | None = field(
+        default=None,
+        metadata={"description": "Of the labels; None for the survey's first."},
+    )
 
 
 class Analyst:
@@ -32,62 +44,20 @@ class Analyst:
         self._session = session or requests.Session()
         self._key = key
 
-    def estimates(
-        self,
-        survey: str,
-        level: float = 0.95,
-        census: bool = False,
-        simultaneous: bool = False,
-        language: str | None = None,
-        *,
-        method: str | None = None,
-        targets: Any = None,
-        by: str | None = None,
-        since: date | str | None = None,
-        until: date | str | None = None,
-        population: int | None = None,
-        percent: str | None = None,
-        weights: str | None = None,
-    ) -> Estimates:
+    @takes_fields_of(_LabelledRequest)
+    def estimates(self, survey: str, request: _LabelledRequest) -> Estimates:
         """Return a survey's estimates.
 
-        survey : its id. level : confidence, strictly between 0 and 1. census : the respondents are everybody.
-        simultaneous : margins for all choices of a question at once. method : another margin, such as "exact" or
-        "chebyshev". targets : question ids for their joint table, or combinations of choices by question, such as
-        ``{"drinks": {"at all": {"weekly": 1, "daily": 1}}}``, or cells of a table, ``{"smokes,drinks": {"both":
-        {"yes,daily": 1}}}``. by : a public question, or "version"; "day", "week" or "month"; or one of each, as
-        "region,week". since, until : only reports of these UTC days and between. population : how many people the
-        respondents were drawn from, without replacement. percent : of a table of two questions, "row" or "column" for
-        the shares within these. weights : of versions that are pooled, "respondents" or "inverse-variance".
-        Raises Unreachable or Refused.
+        survey : its id. Targets are a list or a mapping, such as ``["smokes", "drinks"]``; of cells of a table,
+        ``{"smokes,drinks": {"both": {"yes,daily": 1}}}``. Days may be of type `date`. Raises Unreachable or Refused.
         """
-        query = {
-            "level": f"{level:.12f}".rstrip("0"),
-            "census": _flag(census),
-            "simultaneous": _flag(simultaneous),
-        }
-        texts = {"method": method, "by": by, "percent": percent, "weights": weights}
-        query |= {name: value for name, value in texts.items() if value is not None}
-        query |= {
-            name: str(day) for name, day in (("since", since), ("until", until)) if day is not None
-        }
-        if population is not None:
-            query["population"] = str(population)
-        if targets is not None:
-            query["targets"] = targets if isinstance(targets, str) else json.dumps(targets)
 
         def ask(targets: Any, percent: str | None) -> Estimates:
-            asked: dict[str, Any] = {"method": method, "by": by, "since": since, "until": until}
-            asked |= {
-                "targets": targets,
-                "population": population,
-                "percent": percent,
-                "weights": weights,
-            }
-            return self.estimates(survey, level, census, simultaneous, language, **asked)
+            other = {**asdict(request), "targets": targets, "percent": percent}
+            return self.estimates(survey, **other)
 
-        body = self._ask("GET", f"/v1/surveys/{survey}/estimates", params=query)
-        return _understood(lambda: Estimates.from_json(body, language, ask))
+        body = self._ask("GET", f"/v1/surveys/{survey}/estimates", params=request.query())
+        return _understood(lambda: Estimates.from_json(body, request.language, ask))
 
     def plan(self, solve_for: str, **asked: Any) -> Plan:
         """Return a plan: any two of level, reports and margin give the third, before anything is collected.
@@ -150,7 +120,3 @@ def _read(answer: requests.Response) -> Any:
         status=answer.status_code,
         field=field if isinstance(field, str) else None,
     )
-
-
-def _flag(value: bool) -> str:
-    return "true" if value else "false"

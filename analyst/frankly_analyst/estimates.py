@@ -10,7 +10,7 @@ from typing import Any, Self
 from frankly_analyst import formats
 from frankly_analyst.errors import InvalidRequest
 from frankly_analyst.plots import PlotRow, interval_plot, percent, small_bar
-from frankly_analyst.rows import Estimate
+from frankly_analyst.rows import Estimate, localised
 
 Ask = Callable[[Any, str | None], "Estimates"]
 """Other targets of the same survey, by the same method, level, groups and days; with percentages of a table or None."""
@@ -45,7 +45,7 @@ class Estimates:
         questions, languages = body["questions"], body["languages"]
         return cls(
             survey=body["survey"],
-            title=formats.localised(body["title"], language, languages),
+            title=localised(body["title"], language, languages),
             n=body["n"],
             rows=tuple(
                 Estimate.from_json(row, language, languages)

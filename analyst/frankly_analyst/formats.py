@@ -7,22 +7,20 @@ they are missing.
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
-_TEXTS: Final = ("question", "choice", "label", "by", "status", "method", "mechanism", "notion", "epsilon", "ceiling",
-                 "documents", "flags")  # fmt: skip
-_INTEGERS: Final = ("n", "needed")
-_NUMBERS: Final = ("estimate", "se", "margin", "low", "high", "level", "se_privacy", "se_sampling", "worst_case_se",
-                   "poisoning_up", "poisoning_down", "privacy_cost", "efficiency", "versions_p")  # fmt: skip
-COLUMNS: Final = ("question", "choice", "label", "by", "status", *_NUMBERS, "method", *_INTEGERS, "mechanism", "notion",
-                  "epsilon", "ceiling", "documents", "flags")  # fmt: skip
+from frankly_analyst.declared import kinds
+from frankly_analyst.rows import Estimate, localised
 
-
-def localised(texts: Mapping[str, str], language: str | None, languages: Sequence[str]) -> str:
-    """Return a text in `language`, else in the first of `languages` that has it, else in any."""
-    tag_present = next((tag for tag in (language, *languages) if tag in texts), None)
-    return next(iter(texts.values())) if tag_present is None else texts[tag_present]
+_OF_QUESTION: Final[Mapping[str, Mapping[str, Any]]] = {"by": {"status": str}, "n": {"needed": int}}
+"""Columns that a question has and a row has not, each after a column of the row."""
+_KINDS: Final = {
+    column: kind
+    for name, own in kinds(Estimate).items()
+    for column, kind in {name: own, **_OF_QUESTION.get(name, {})}.items()
+}
+COLUMNS: Final = tuple(_KINDS)
 
 
 def lines(answer: Mapping[str, Any], language: str | None = None) -> list[dict[str, Any]]:
@@ -65,7 +63,7 @@ def to_csv(answer: Mapping[str, Any], language: str | None = None) -> bytes:
 
 def to_arrow(arrow: Any, answer: Mapping[str, Any], language: str | None = None) -> Any:
     """Return the lines as a pyarrow table; `arrow` is the module pyarrow."""
-    types = dict.fromkeys(_TEXTS, arrow.string()) | dict.fromkeys(_INTEGERS, arrow.int64())
+    types = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
     # Declared, not inferred: a column of missing values alone would get the type null.
-    schema = arrow.schema([(name, types.get(name, arrow.float64())) for name in COLUMNS])
+    schema = arrow.schema([(name, types[kind]) for name, kind in _KINDS.items()])
     return arrow.Table.from_pylist(lines(answer, language), schema=schema)

@@ -58,6 +58,14 @@ table, named in `FAMILIES` of `server/frankly_server/design/families/__init__.py
 **A route.** A view in `server/frankly_server/web/`, with `@declare`, which describes it for OpenAPI; its problems in
 `shared/frankly_protocol/problems.py` and `docs/errors.md`; then `python -m tools.site.reference` and this page.
 
+**A field of the estimates request.** A field of `EstimatesRequest` in `analyst/frankly_analyst/request.py`: the query,
+the options of `frankly estimates`, the client's arguments, the links and snippets of the estimates page, the JSON of a
+result and OpenAPI follow. What it may not be combined with is a rule in `server/frankly_server/analysis/request.py`;
+what it does is in `server/frankly_server/analysis/`. A switch on the page is a line of its template.
+
+**A column of the estimates.** A field of `Estimate` in `analyst/frankly_analyst/rows.py`: CSV, Parquet, the rows of the
+client and OpenAPI follow. Its value is written in `server/frankly_server/analysis/rows.py`.
+
 **A command.** A module in `server/frankly_server/cli/`, named in `server/frankly_server/cli/front.py`.
 
 **A setting.** A field of `Settings` in `server/frankly_server/settings.py`, and a row in `docs/operations.md`.

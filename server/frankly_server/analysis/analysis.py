@@ -9,9 +9,8 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.counted_document import Received
 from frankly_server.analysis.reading import received, replayed, with_periods, with_tables
-from frankly_server.analysis.request import RESPONDENTS, Request
+from frankly_server.analysis.request import Request
 from frankly_server.analysis.result import answer, encode, needed
-from frankly_server.estimate.margins import DEFAULT
 from frankly_server.store import Database
 
 
@@ -21,31 +20,10 @@ class Analysis:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def estimates(
-        self,
-        survey_id: str,
-        *,
-        level: float = 0.95,
-        census: bool = False,
-        simultaneous: bool = False,
-        method: str | None = None,
-        targets: Any = None,
-        by: str | None = None,
-        since: str | None = None,
-        until: str | None = None,
-        population: int | None = None,
-        percent: str | None = None,
-        weights: str | None = None,
-    ) -> dict[str, Any]:
+    def estimates(self, survey_id: str, **fields: Any) -> dict[str, Any]:
         """Return unbiased estimates with standard errors and margins, as JSON values; `encode` writes them.
 
-        level : confidence of the margins, between 0 and 1.
-        census : True if the respondents are the whole population; margins then hold the privacy
-            noise alone.
-        method : one of `METHODS`, default score. simultaneous : short for that method.
-        targets, by, percent, weights : see `Request`.
-        since, until : first and last UTC day of release, ``YYYY-MM-DD``, both included.
-        population : N, if the respondents were drawn without replacement from N people.
+        fields : of `EstimatesRequest`; None for a field's default.
 
         Versions of the survey with the same ids of question and choices are pooled. They are
         flagged `versions_differ` where a test finds that their truths differ. A version with other
@@ -53,23 +31,8 @@ class Analysis:
         ``insufficient``, n and the number needed, and no estimate.
 
         Raises InvalidInput: survey_unknown, confidence_range unless 0 < level < 1,
-        targets_invalid, strata_invalid, field_type, counts_invalid or unsupported.
+        targets_invalid, strata_invalid, field_type, field_unknown, counts_invalid or unsupported.
         """
-        if simultaneous and method not in (None, "simultaneous", "simultaneous_plugin"):
-            detail = (
-                f"simultaneous is a method of its own and {method} is another: ask for one of them"
-            )
-            raise InvalidInput(Problem.UNSUPPORTED, detail, "simultaneous")
-        chosen_method = method or ("simultaneous" if simultaneous else DEFAULT)
-        fields = {
-            "level": level,
-            "method": chosen_method,
-            "census": census,
-            "targets": targets,
-            "by": by,
-        }
-        fields |= {"since": since, "until": until, "population": population}
-        fields |= {"percent": percent, "weights": weights or RESPONDENTS}
         request = Request.from_json(fields)
         # One read transaction: counts and releases are of one moment, while releases go on.
         with self._database.reading("estimates") as tx:

@@ -11,16 +11,17 @@ between the estimates (ADR 0010).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any, Final
 
 import numpy as np
+from frankly_analyst.request import INVERSE_VARIANCE
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-from numpy.typing import NDArray
 
 from frankly_server.analysis.pooling import Part
-from frankly_server.analysis.request import INVERSE_VARIANCE, Request
+from frankly_server.analysis.request import Request
 from frankly_server.analysis.versions import (
     DIFFER,
     homogeneity_of,
@@ -30,44 +31,33 @@ from frankly_server.analysis.versions import (
 from frankly_server.estimate import Estimate, estimate
 from frankly_server.estimate.evidence import Evidence
 from frankly_server.estimate.margins import Pairs, Values
+from frankly_server.estimate.poisoning import Poisoning
 from frankly_server.estimate.pooling import combined_ends, kl_ends, weighted_root, weighted_sum
 from frankly_server.estimate.target_ends import cut
 
-FloatArray = NDArray[np.float64]
+_OF_ONE_PART: Final = ("projected", "projected_interval", "mle", "mle_interval", "design_effect", "privacy_cost",
+                       "efficiency", "informative")  # fmt: skip
+"""Figures per target that a weighted mean does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """Figures per target; None where a part does not identify the target.
+    """Weighted mean of the parts' estimates.
 
+    mean : its figures per target, None where a part does not identify the target. What only one
+        part can have, such as projected shares, is None for several parts. Rank and margins are
+        then those of the first part: the pooled intervals are `ends`.
     ends : [low, high] by the requested method. uncut : by `score`, before they are cut.
-    few_informative : fewer than 5 informative reports in every part.
     estimates, weights : of each part, and of its targets in the mean.
-    covariance : of the pooled values; None if a part has none.
     versions_p : p-value of the test that all versions have equal truths, None for one version.
     """
 
-    n: int
-    value: Values
-    se: Values
-    se_privacy: Values
-    se_sampling: Values
-    worst_case_se: Values
-    up: Values
-    down: Values
+    mean: Estimate
     ends: Pairs
     uncut: Pairs
-    few_informative: tuple[bool, ...]
-    covariance: FloatArray | None
     estimates: tuple[Estimate, ...]
     weights: tuple[Values, ...]
-    versions_p: float | None
-    flags: tuple[str, ...]
-
-    @property
-    def single(self) -> Estimate | None:
-        """Estimate of the only part; None if several parts are pooled."""
-        return self.estimates[0] if len(self.estimates) == 1 else None
+    versions_p: float | None = None
 
 
 def pool(parts: Sequence[Part], request: Request) -> Pooled:
@@ -93,7 +83,9 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
         for part in parts
     ]
     if len(results) == 1:
-        return _alone(results[0], request.method)
+        (alone,) = results
+        ends = alone.margins.ends(request.method, alone.unbiased)
+        return Pooled(alone, ends, alone.margins.uncut, (alone,), ((1.0,) * len(ends),))
     _require_poolable(request)
     weigh = inverse_variance_weights if request.weights == INVERSE_VARIANCE else respondents_weights
     weights, evidence = weigh(parts), [part.evidence(part.targets) for part in parts]
@@ -114,26 +106,37 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
             [result.margins.ends(request.method, result.unbiased) for result in results],
         )
     differ = ["versions_differ"] if test is not None and test.p < DIFFER else []
-    return Pooled(
+    own_flags = [flag for result in results for flag in result.flags]
+    mean = replace(
+        _mean(weights, results), flags=tuple(dict.fromkeys(["pooled", *differ, *own_flags]))
+    )
+    p = None if test is None else test.p
+    return Pooled(mean, ends, uncut, tuple(results), tuple(weights), p)
+
+
+def _mean(weights: Sequence[Values], results: Sequence[Estimate]) -> Estimate:
+    """Return the figures of the weighted mean of several estimates."""
+    unknown: Any = (None,) * len(weights[0])
+    return replace(
+        results[0],
         n=sum(result.n for result in results),
-        value=weighted_sum(weights, values),
+        unbiased=weighted_sum(weights, [result.unbiased for result in results]),
+        covariance=_covariance(weights, [result.covariance for result in results]),
         se=weighted_root(weights, [result.se for result in results]),
         se_privacy=weighted_root(weights, [result.se_privacy for result in results]),
         se_sampling=weighted_root(weights, [result.se_sampling for result in results]),
         worst_case_se=weighted_root(weights, [result.worst_case_se for result in results]),
-        up=weighted_sum(weights, [result.poisoning.up for result in results]),
-        down=weighted_sum(weights, [result.poisoning.down for result in results]),
-        ends=ends,
-        uncut=uncut,
-        few_informative=_everywhere("few_informative", results),
-        covariance=_covariance(weights, [result.covariance for result in results]),
-        estimates=tuple(results),
-        weights=tuple(weights),
-        versions_p=None if test is None else test.p,
-        flags=tuple(
-            dict.fromkeys(
-                ["pooled", *differ, *(flag for result in results for flag in result.flags)]
-            )
+        poisoning=Poisoning(
+            up=weighted_sum(weights, [result.poisoning.up for result in results]),
+            down=weighted_sum(weights, [result.poisoning.down for result in results]),
+        ),
+        **dict.fromkeys(_OF_ONE_PART, unknown),
+        mle_gap=None,
+        fit_p=None,
+        # Of every part: one flagged part among several says little about their mean.
+        row_flags=tuple(
+            tuple(flag for flag in flags[0] if all(flag in others for others in flags))
+            for flags in zip(*(result.row_flags for result in results), strict=True)
         ),
     )
 
@@ -162,27 +165,6 @@ def _scaled(part: Part, weight: Values) -> Evidence:
     )
 
 
-def _alone(result: Estimate, method: str) -> Pooled:
-    return Pooled(
-        n=result.n,
-        value=result.unbiased,
-        se=result.se,
-        se_privacy=result.se_privacy,
-        se_sampling=result.se_sampling,
-        worst_case_se=result.worst_case_se,
-        up=result.poisoning.up,
-        down=result.poisoning.down,
-        ends=result.margins.ends(method, result.unbiased),
-        uncut=result.margins.uncut,
-        few_informative=_everywhere("few_informative", [result]),
-        covariance=_covariance([(1.0,) * len(result.unbiased)], [result.covariance]),
-        estimates=(result,),
-        weights=((1.0,) * len(result.unbiased),),
-        versions_p=None,
-        flags=result.flags,
-    )
-
-
 def _require_poolable(request: Request) -> None:
     if request.population is not None:
         detail = "several versions are pooled, whose respondents are different parts of it: leave the population out"
@@ -192,26 +174,17 @@ def _require_poolable(request: Request) -> None:
         raise InvalidInput(Problem.UNSUPPORTED, detail, "method")
 
 
-def _everywhere(flag: str, results: Sequence[Estimate]) -> tuple[bool, ...]:
-    """Return, per target, True if every estimate has the flag there."""
-    return tuple(
-        all(flag in flags for flags in target_flags)
-        for target_flags in zip(*(e.row_flags for e in results), strict=True)
-    )
-
-
 def _covariance(
     weights: Sequence[Values], covariances: Sequence[tuple[Values, ...] | None]
-) -> FloatArray | None:
-    """Return the covariance of the weighted mean.
+) -> tuple[Values, ...] | None:
+    """Return the covariance of the weighted mean, None if that of a part is not known.
 
     Covariances add up because the parts are reports of different people, so independent.
     """
-    total: FloatArray | None = None
+    total = np.zeros((len(weights[0]),) * 2)
     for weight, covariance in zip(weights, covariances, strict=True):
         if covariance is None:
             return None
         w = np.array(weight, dtype=np.float64)
-        scaled = np.outer(w, w) * np.array(covariance, dtype=np.float64)
-        total = scaled if total is None else total + scaled
-    return total
+        total = total + np.outer(w, w) * np.array(covariance, dtype=np.float64)
+    return tuple(map(tuple, total.tolist()))

@@ -1,27 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates request: targets, grouping, span of days, confidence level and margin method."""
+"""Reader of the estimates request that `frankly_analyst.request` declares."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
+from frankly_analyst.request import (
+    FIELDS,
+    INVERSE_VARIANCE,
+    KINDS,
+    RESPONDENTS,
+    SHARES,
+    EstimatesRequest,
+)
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.periods import ALL_DAYS, PERIODS, Span
-from frankly_server.estimate.margins import DEFAULT, METHODS, require_level
+from frankly_server.estimate.margins import DEFAULT, require_level
 from frankly_server.records import flag, number, record, whole
 
 VERSION: Final = "version"
 """Value of `by`: a separate estimate for each published version of the survey."""
-RESPONDENTS: Final = "respondents"
-INVERSE_VARIANCE: Final = "inverse-variance"
-WEIGHTS: Final = (RESPONDENTS, INVERSE_VARIANCE)
-"""Weights of versions that are pooled."""
-PERCENT: Final = ("row", "column")
-"""Shares of a cross-table within the rows, or within the columns."""
 _MAX_TARGETS, _MAX_JOINT_QUESTIONS = 256, 6
 
 Coefficients = Mapping[str, Fraction]
@@ -40,33 +42,21 @@ Combinations = Mapping[str, Mapping[str, Combination]]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """Options of one estimates request. A result carries them as JSON, so that it can be replayed.
+class Request(EstimatesRequest):
+    """Estimates request that was read and checked; a result carries it as JSON, so that it can be replayed.
 
-    level : confidence of the margins, between 0 and 1.
-    method : kind of margin, one of `METHODS`.
-    census : True if the respondents are the whole population.
-    population : N, if the respondents were drawn without replacement from N people.
-    span : days of release to include.
-    joint : question ids of one joint table, instead of the shares of every question.
-    combinations : targets by question, instead of the shares of every question.
-    by : a public question of the survey, or "version"; "day", "week" or "month"; or one of each,
-        separated by a comma. None for all reports together.
-    percent : one of `PERCENT`; for a joint table of two questions, the shares within each row (a
-        choice of the first question) or column.
-    weights : of versions that are pooled, one of `WEIGHTS`.
+    method : `simultaneous` and the default are resolved. targets : as JSON, decimals as texts.
+    combinations : targets by question, if these are asked for. span : days of release to include.
     """
 
-    level: float = 0.95
     method: str = DEFAULT
-    census: bool = False
-    joint: tuple[str, ...] | None = None
     combinations: Combinations | None = None
-    by: str | None = None
     span: Span = ALL_DAYS
-    population: int | None = None
-    percent: str | None = None
-    weights: str = RESPONDENTS
+
+    @property
+    def joint(self) -> tuple[str, ...] | None:
+        """Question ids of one joint table, instead of the shares of every question."""
+        return tuple(self.targets) if isinstance(self.targets, list) else None
 
     @property
     def group(self) -> str | None:
@@ -83,154 +73,153 @@ class Request:
         """True if the result depends on the days of release."""
         return self.period is not None or bool(self.span)
 
+    @property
+    def is_ratio(self) -> bool:
+        """True if some estimate is a ratio or a percentage."""
+        by_question = (self.combinations or {}).values()
+        return self.percent is not None or any(
+            target.over is not None for by_name in by_question for target in by_name.values()
+        )
+
     @classmethod
     def from_json(cls, value: Any) -> "Request":
-        """Read a request. Raises InvalidInput: confidence_range, targets_invalid, field_type, field_unknown."""
-        fields = record(value, frozenset(), _FIELDS)
-        method, by, targets = fields.get("method", DEFAULT), fields.get("by"), fields.get("targets")
-        census = flag(fields.get("census", False), "census")
-        _check(method, targets, census=census)
-        _check_by(by)
-        percent, weights = fields.get("percent"), fields.get("weights", RESPONDENTS)
-        _check_percent(percent, targets)
-        _check_weights(weights, census=census)
-        combinations = _combinations(targets) if isinstance(targets, Mapping) else None
-        _check_weights_of_ratios(weights, percent, combinations)
-        span, population = (
-            Span.read(fields.get("since"), fields.get("until")),
-            fields.get("population"),
-        )
-        if population is not None:
-            _check_population(
-                whole(population, "population"), method, is_apart=by is not None or bool(span)
-            )
-        return cls(
-            level=require_level(fields.get("level", 0.95)),
-            method=method,
-            census=census,
-            joint=_joint(targets) if isinstance(targets, list) else None,
-            combinations=combinations,
-            by=by,
-            span=span,
-            population=population,
-            percent=percent,
-            weights=weights,
-        )
+        """Read a request; null is a field's default.
+
+        Raises InvalidInput: confidence_range, targets_invalid, field_type, field_unknown, counts_invalid, unsupported.
+        """
+        given = record(value, frozenset(), frozenset(FIELDS))
+        fields = {name: _field(name, v) for name, v in given.items() if v is not None}
+        fields |= {"method": _method(fields), "simultaneous": False}
+        fields["span"] = Span.read(fields.get("since"), fields.get("until"))
+        if isinstance(fields.get("targets"), Mapping):
+            fields["combinations"] = combinations = _combinations(fields["targets"])
+            fields["targets"] = {
+                question: {name: _written(target) for name, target in by_name.items()}
+                for question, by_name in combinations.items()
+            }
+        request = cls(**fields)
+        for is_broken, problem, field, detail in _RULES:
+            if is_broken(request):
+                raise InvalidInput(problem, detail, field)
+        return request
 
     def to_json(self) -> dict[str, Any]:
         """Return the request as JSON values; decimals are texts."""
-        targets: Any = "shares"
-        if self.joint is not None:
-            targets = list(self.joint)
-        elif self.combinations is not None:
-            targets = {
-                q: {name: _written(c) for name, c in by_name.items()}
-                for q, by_name in self.combinations.items()
-            }
-        fields = {
-            "level": self.level,
-            "method": self.method,
-            "census": self.census,
-            "targets": targets,
-            "by": self.by,
-        }
-        fields |= {
-            "since": self.span.since,
-            "until": self.span.until,
-            "population": self.population,
-        }
-        return fields | {"percent": self.percent, "weights": self.weights}
+        return {name: getattr(self, name) for name in FIELDS if name != "simultaneous"}
 
 
-_FIELDS: Final = frozenset(
-    "level method census targets by since until population percent weights".split()
-)
+_READERS: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
+    float: require_level,
+    bool: flag,
+    int: whole,
+}
 
 
-def _check(method: Any, targets: Any, *, census: bool) -> None:
-    if method not in METHODS:
-        raise InvalidInput(Problem.FIELD_TYPE, f"the methods are {', '.join(METHODS)}", "method")
-    if targets not in (None, "shares") and not isinstance(targets, list | Mapping):
-        detail = 'give "shares", a list of question ids for their joint table, or combinations of choices by question'
-        raise InvalidInput(Problem.TARGETS_INVALID, detail, "targets")
-    if census and method == "sequence":
-        detail = "a sequence of looks is about a sample: for everybody use kl"
-        raise InvalidInput(Problem.UNSUPPORTED, detail, "method")
+def _field(name: str, value: Any) -> Any:
+    """Return a field as its type and its choices are declared. Raises InvalidInput."""
+    choices = FIELDS[name].metadata.get("choices")
+    if choices and value not in choices:
+        raise InvalidInput(Problem.FIELD_TYPE, f"choose one of {', '.join(choices)}", name)
+    reader = _READERS.get(KINDS[name])
+    return value if reader is None else reader(value, name)
 
 
-def _check_percent(percent: Any, targets: Any) -> None:
-    if percent is None:
-        return
-    if percent not in PERCENT:
-        raise InvalidInput(
-            Problem.FIELD_TYPE, f"percentages are of a {' or a '.join(PERCENT)}", "percent"
-        )
-    if not isinstance(targets, list) or len(targets) != 2:
-        detail = "percentages are of a table of two questions: name both in targets"
-        raise InvalidInput(Problem.TARGETS_INVALID, detail, "percent")
+def _method(fields: Mapping[str, Any]) -> str:
+    method = fields.get("method")
+    if not fields.get("simultaneous"):
+        return method or DEFAULT
+    if method not in (None, "simultaneous", "simultaneous_plugin"):
+        detail = f"simultaneous is a method of its own and {method} is another: ask for one of them"
+        raise InvalidInput(Problem.UNSUPPORTED, detail, "simultaneous")
+    return method or "simultaneous"
 
 
-def _check_weights(weights: Any, *, census: bool) -> None:
-    if weights not in WEIGHTS:
-        raise InvalidInput(Problem.FIELD_TYPE, f"the weights are {', '.join(WEIGHTS)}", "weights")
-    if census and weights != RESPONDENTS:
-        detail = "in a census every version stands for its own respondents: leave the weights out"
-        raise InvalidInput(Problem.UNSUPPORTED, detail, "weights")
-
-
-def _check_weights_of_ratios(
-    weights: str, percent: str | None, combinations: Combinations | None
-) -> None:
-    # Inverse-variance weights differ between numerator and denominator: their ratio would describe
-    # no group of people.
-    by_question = (combinations or {}).values()
-    has_ratio = percent is not None or any(
-        combination.over is not None for by_name in by_question for combination in by_name.values()
-    )
-    if weights == INVERSE_VARIANCE and has_ratio:
-        detail = "a ratio or a percentage needs one weight of each version: leave the weights out"
-        raise InvalidInput(Problem.UNSUPPORTED, detail, "weights")
-
-
-def _check_population(people: int, method: Any, *, is_apart: bool) -> None:
-    if people < 2:
-        raise InvalidInput(
-            Problem.COUNTS_INVALID, "a population is at least two people", "population"
-        )
-    if is_apart:
-        detail = (
-            "how many people there are of a group or a period is not known: ask for all reports"
-        )
-        raise InvalidInput(Problem.UNSUPPORTED, detail, "population")
-    if method == "sequence":
-        detail = "a sequence of looks is about an endless population: use kl, or leave the population out"
-        raise InvalidInput(Problem.UNSUPPORTED, detail, "method")
-
-
-def _check_by(by: Any) -> None:
+def _is_grouping(by: Any) -> bool:
+    """Return True for None, a name, a period, or one of each."""
     names = _names(by) if by is None or isinstance(by, str) else [""]
     periods = sum(name in PERIODS for name in names)
-    if "" in names or periods > 1 or len(names) - periods > 1:
-        choices = (
-            f"a public question of the survey or {VERSION}, one of {', '.join(PERIODS)}, or "
-            "both with a comma between"
-        )
-        raise InvalidInput(Problem.FIELD_TYPE, f"name {choices}", "by")
+    return "" not in names and periods <= 1 and len(names) - periods <= 1
 
 
 def _names(by: str | None) -> list[str]:
     return [] if by is None else by.split(",")
 
 
-def _joint(value: list[Any]) -> tuple[str, ...]:
-    if (
-        not 1 <= len(value) <= _MAX_JOINT_QUESTIONS
-        or not all(isinstance(v, str) for v in value)
-        or len(set(value)) < len(value)
-    ):
-        detail = f"name 1 to {_MAX_JOINT_QUESTIONS} different questions for one table"
-        raise InvalidInput(Problem.TARGETS_INVALID, detail, "targets")
-    return tuple(value)
+def _is_table(questions: Any) -> bool:
+    """Return True for a list of different texts, as many as a table can have."""
+    return (
+        isinstance(questions, list)
+        and 1 <= len(questions) <= _MAX_JOINT_QUESTIONS
+        and all(isinstance(question, str) for question in questions)
+        and len(set(questions)) == len(questions)
+    )
+
+
+_RULES: Final[Sequence[tuple[Callable[[Request], bool], Problem, str, str]]] = (
+    (
+        lambda r: r.targets != SHARES and not isinstance(r.targets, list | Mapping),
+        Problem.TARGETS_INVALID,
+        "targets",
+        'give "shares", a list of question ids for their joint table, or combinations of choices by question',
+    ),
+    (
+        lambda r: isinstance(r.targets, list) and not _is_table(r.targets),
+        Problem.TARGETS_INVALID,
+        "targets",
+        f"name 1 to {_MAX_JOINT_QUESTIONS} different questions for one table",
+    ),
+    (
+        lambda r: r.census and r.method == "sequence",
+        Problem.UNSUPPORTED,
+        "method",
+        "a sequence of looks is about a sample: for everybody use kl",
+    ),
+    (
+        lambda r: not _is_grouping(r.by),
+        Problem.FIELD_TYPE,
+        "by",
+        f"name a public question of the survey or {VERSION}, one of {', '.join(PERIODS)}, or both with a comma between",
+    ),
+    (
+        lambda r: r.percent is not None and len(r.joint or ()) != 2,
+        Problem.TARGETS_INVALID,
+        "percent",
+        "percentages are of a table of two questions: name both in targets",
+    ),
+    (
+        lambda r: r.census and r.weights != RESPONDENTS,
+        Problem.UNSUPPORTED,
+        "weights",
+        "in a census every version stands for its own respondents: leave the weights out",
+    ),
+    (
+        # Inverse-variance weights differ between numerator and denominator: their ratio would
+        # describe no group of people.
+        lambda r: r.weights == INVERSE_VARIANCE and r.is_ratio,
+        Problem.UNSUPPORTED,
+        "weights",
+        "a ratio or a percentage needs one weight of each version: leave the weights out",
+    ),
+    (
+        lambda r: r.population is not None and r.population < 2,
+        Problem.COUNTS_INVALID,
+        "population",
+        "a population is at least two people",
+    ),
+    (
+        lambda r: r.population is not None and (r.by is not None or bool(r.span)),
+        Problem.UNSUPPORTED,
+        "population",
+        "how many people there are of a group or a period is not known: ask for all reports",
+    ),
+    (
+        lambda r: r.population is not None and r.method == "sequence",
+        Problem.UNSUPPORTED,
+        "method",
+        "a sequence of looks is about an endless population: use kl, or leave the population out",
+    ),
+)
+"""Requests that are refused: what is wrong, the problem, the field at fault, and the way out."""
 
 
 def _combinations(value: Mapping[str, Any]) -> Combinations:

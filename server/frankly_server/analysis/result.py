@@ -67,19 +67,12 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
         raise InvalidInput(Problem.UNSUPPORTED, detail, "by")
     questions = [_question(table, group, request) for table, group in groups]
     newest = documents[-1].document
+    request_json = request.to_json()
     return {
         "survey": survey,
         "title": dict(newest.title),
         "languages": list(newest.languages),
-        "level": request.level,
-        "method": request.method,
-        "census": request.census,
-        "population": request.population,
-        "percent": request.percent,
-        "weights": request.weights,
-        "by": request.by,
-        "since": request.span.since,
-        "until": request.span.until,
+        **{name: value for name, value in request_json.items() if name != "targets"},
         "n": sum(source.n for source in documents),
         "documents": [
             {"digest": source.document.digest, "version": source.document.version, "n": source.n}
@@ -90,7 +83,7 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
         "notes": [*NOTES, *([READ] if any(map(_is_read, requested)) else [])],
         "inputs": {
             "code": __version__,
-            "request": request.to_json(),
+            "request": request_json,
             "documents": [source.to_json() for source in documents],
         },
     }
@@ -182,15 +175,9 @@ def _question(table: Table, group: Group, request: Request) -> dict[str, Any]:
     }
     if not used or n < least:
         return head | {"status": "insufficient", "rows": [], "covariance": None, **NO_PRODUCTS}
-    body = table_json(
-        table, [_part(source, keys, table) for source, keys in used], request, digests
-    )
-    label_text = (
-        "" if label is None else " ".join(f"{name}={value}" for name, value in label.items())
-    )
-    for row in body["rows"]:
-        row["by"] = label_text
-    return head | {"status": "ok"} | body
+    by = "" if label is None else " ".join(f"{name}={value}" for name, value in label.items())
+    parts = [_part(source, keys, table) for source, keys in used]
+    return head | {"status": "ok"} | table_json(table, parts, request, digests, by)
 
 
 def _keys(source: Received, table: Table, group: Group) -> list[Key]:

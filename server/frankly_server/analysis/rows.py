@@ -2,11 +2,13 @@
 """Rows of one table: each estimate with its uncertainty, sample size, documents and flags."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from itertools import chain
 from math import inf
 from typing import Any, Final
 
 import numpy as np
+from frankly_analyst.rows import Estimate
 from frankly_protocol.audit import ln_up
 from frankly_protocol.blocks import Block
 
@@ -24,22 +26,27 @@ from frankly_server.surveys.devices import is_unstated
 BETA: Final = "1/100"
 """Share of fake reports that the poisoning columns assume; the columns grow as β/(1−β)."""
 
+_EMPTY: Final[dict[str, Any]] = dict.fromkeys(column.name for column in fields(Estimate))
+"""Row of the declared columns, all null."""
+
 NO_PRODUCTS: Final[dict[str, None]] = dict.fromkeys(
     ("projected", "projected_interval", "mle", "mle_interval", "mle_gap", "fit_p")
 )
 
 
 def table_json(
-    table: Table, parts: Sequence[Part], request: Request, digests: Sequence[str]
+    table: Table, parts: Sequence[Part], request: Request, digests: Sequence[str], by: str = ""
 ) -> dict[str, Any]:
     """Return rows, covariance, products and fit of a table that has enough reports.
 
-    Targets that are not identifiable have no row; the other rows are flagged then.
+    by : label of the group that the reports are of. Targets that are not identifiable have no row;
+    the other rows are flagged then.
     """
     pooled = pool(parts, request)
     shared = {
+        "by": by,
         "level": request.level,
-        "n": pooled.n,
+        "n": pooled.mean.n,
         "mechanism": _joined(block.mechanism_name for part in parts for block in part.blocks),
         "notion": _joined(block.notion for part in parts for block in part.blocks),
         "epsilon": _joined(_nats(block, part) for part in parts for block in part.blocks),
@@ -60,9 +67,12 @@ def table_json(
             continue
         places.append(spans[0])
         row["flags"] = list(
-            dict.fromkeys([*pooled.flags, *_row_flags(target, row, _uncut(pooled, spans, row))])
+            dict.fromkeys(
+                [*pooled.mean.flags, *_row_flags(target, row, _uncut(pooled, spans, row))]
+            )
         )
-        rows.append(_named(table, target) | row | shared)
+        named = {"question": table.id, "choice": target.id, "label": dict(target.label)}
+        rows.append(_EMPTY | named | row | shared)
     identifiable = [row["choice"] for row in rows]
     return {
         "rows": rows,
@@ -95,33 +105,29 @@ def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
 
     A row whose interval is not known has no ends, and a flag.
     """
-    value = pooled.value[t]
+    mean, method, pair = pooled.mean, request.method, pooled.ends[t]
+    value = mean.unbiased[t]
     if value is None:
         return None  # not identifiable, as the admin accepted in writing
-    method, pair, flags = (
-        request.method,
-        pooled.ends[t],
-        ["few_informative"] if pooled.few_informative[t] else [],
-    )
-    if pair is None and pooled.single is not None and method in ("exact", "sequence"):
-        method, pair = "kl", pooled.single.margins.kl[t]
+    flags = [flag for flag in mean.row_flags[t] if flag == "few_informative"]
+    if pair is None and len(pooled.estimates) == 1 and method in ("exact", "sequence"):
+        method, pair = "kl", mean.margins.kl[t]
         flags.append("exact_not_available")
     low, high = pair or (None, None)
-    single = pooled.single
     return {
         "estimate": value,
-        "se": pooled.se[t],
-        "se_privacy": pooled.se_privacy[t],
-        "se_sampling": pooled.se_sampling[t],
-        "worst_case_se": pooled.worst_case_se[t],
+        "se": mean.se[t],
+        "se_privacy": mean.se_privacy[t],
+        "se_sampling": mean.se_sampling[t],
+        "worst_case_se": mean.worst_case_se[t],
         "margin": None if pair is None else max(pair[1] - value, value - pair[0]),
         "low": low,
         "high": high,
         "method": method,
-        "poisoning_up": pooled.up[t],
-        "poisoning_down": pooled.down[t],
-        "privacy_cost": None if single is None else single.privacy_cost[t],
-        "efficiency": None if single is None else single.efficiency[t],
+        "poisoning_up": mean.poisoning.up[t],
+        "poisoning_down": mean.poisoning.down[t],
+        "privacy_cost": mean.privacy_cost[t],
+        "efficiency": mean.efficiency[t],
         "flags": [*flags, *(["interval_unknown"] if pair is None else [])],
     }
 
@@ -133,7 +139,7 @@ def _ratios(
 
     The other methods ignore the correlation of the two. None where covariance or ratio is unknown.
     """
-    if not spans or pooled.covariance is None:
+    if not spans or pooled.mean.covariance is None:
         return [None] * len(spans)
     pairs_by_part = []
     for part, estimate, weights in zip(parts, pooled.estimates, pooled.weights, strict=True):
@@ -157,7 +163,7 @@ def _ratios(
 
 def _quotient(pooled: Pooled, spans: Sequence[int]) -> float | None:
     """Return the estimate of a/b; None if b is estimated as 0 or either is not identifiable."""
-    a, b = (pooled.value[t] for t in spans)
+    a, b = (pooled.mean.unbiased[t] for t in spans)
     return None if a is None or not b else a / b
 
 
@@ -166,9 +172,10 @@ def _ratio_row(
 ) -> dict[str, Any] | None:
     """Return the row of a ratio, None if numerator or denominator is not identifiable.
 
-    A ratio that is unbounded, or whose interval is not known, has no ends, and a flag.
+    Columns that a ratio does not have are left out. A ratio that is unbounded, or whose interval
+    is not known, has no ends, and a flag.
     """
-    if any(pooled.value[t] is None for t in spans):
+    if any(pooled.mean.unbiased[t] is None for t in spans):
         return None
     value, ends = (
         (_quotient(pooled, spans), None) if fitted is None else (fitted.value, fitted.ends)
@@ -176,7 +183,7 @@ def _ratio_row(
     low, high = ends or (None, None)
     # A numerator that is equal for all answers needs no reports.
     few_informative = [
-        pooled.few_informative[t]
+        "few_informative" in pooled.mean.row_flags[t]
         for t, of in zip(spans, _weights(target), strict=True)
         if min(of) < max(of)
     ]
@@ -189,17 +196,10 @@ def _ratio_row(
     return {
         "estimate": value,
         "se": None if fitted is None else fitted.se,
-        "se_privacy": None,
-        "se_sampling": None,
-        "worst_case_se": None,
         "margin": None if ends is None or value is None else max(ends[1] - value, value - ends[0]),
         "low": low,
         "high": high,
         "method": "clt" if request.method == "clt" else DEFAULT,
-        "poisoning_up": None,
-        "poisoning_down": None,
-        "privacy_cost": None,
-        "efficiency": None,
         "flags": flags,
     }
 
@@ -219,7 +219,11 @@ def _row_flags(target: Target, row: Mapping[str, Any], ends: Ends | None) -> lis
     outside = (
         ["outside_unit_interval"] if is_share and value is not None and not 0 <= value <= 1 else []
     )
-    return [*row["flags"], *outside, *row_flags(value, ends, possible, None, row["worst_case_se"])]
+    return [
+        *row["flags"],
+        *outside,
+        *row_flags(value, ends, possible, None, row.get("worst_case_se")),
+    ]
 
 
 def _possible(target: Target) -> tuple[float, float]:
@@ -230,15 +234,13 @@ def _possible(target: Target) -> tuple[float, float]:
     return (0.0, 1.0) if is_part else (-inf, inf)
 
 
-def _named(table: Table, target: Target) -> dict[str, Any]:
-    return {"question": table.id, "choice": target.id, "label": dict(target.label)}
-
-
 def _covariance(pooled: Pooled, table: Table, places: Sequence[int]) -> list[list[float]] | None:
     """Return the covariance of the rows' estimates; None if it is unknown or the table has ratios."""
-    if pooled.covariance is None or any(target.over is not None for target in table.targets):
+    if pooled.mean.covariance is None or any(target.over is not None for target in table.targets):
         return None
-    covariance: list[list[float]] = pooled.covariance[np.ix_(places, places)].tolist()
+    covariance: list[list[float]] = np.array(pooled.mean.covariance)[
+        np.ix_(places, places)
+    ].tolist()
     return covariance
 
 
@@ -247,8 +249,8 @@ def _products(pooled: Pooled, table: Table, identifiable: Sequence[str]) -> dict
 
     The column `se` does not apply to them.
     """
-    single = pooled.single
-    if single is None or any(target.over is not None for target in table.targets):
+    mean = pooled.mean
+    if any(target.over is not None for target in table.targets):
         return NO_PRODUCTS
     names = [target.id for target in table.targets]
 
@@ -261,12 +263,12 @@ def _products(pooled: Pooled, table: Table, identifiable: Sequence[str]) -> dict
         return {name: list(v) if isinstance(v, tuple) else v for name, v in items} or None
 
     return {
-        "projected": by_choice(single.projected),
-        "projected_interval": by_choice(single.projected_interval),
-        "mle": by_choice(single.mle),
-        "mle_interval": by_choice(single.mle_interval),
-        "mle_gap": single.mle_gap,
-        "fit_p": single.fit_p,
+        "projected": by_choice(mean.projected),
+        "projected_interval": by_choice(mean.projected_interval),
+        "mle": by_choice(mean.mle),
+        "mle_interval": by_choice(mean.mle_interval),
+        "mle_gap": mean.mle_gap,
+        "fit_p": mean.fit_p,
     }
 
 

@@ -3,21 +3,21 @@
 
 import re
 from dataclasses import asdict
+from datetime import date
 from typing import Any, BinaryIO
 
 import click
 from frankly_analyst import Analyst, AnalystError, Estimate, Estimates
 from frankly_analyst.plots import percent
+from frankly_analyst.request import FIELDS, KINDS, SHARES
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.clock import format_time
 from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
-from frankly_server.analysis.request import PERCENT, WEIGHTS
-from frankly_server.cli.console import json_option, remarks, results, table, write_json
+from frankly_server.cli.console import Command, json_option, remarks, results, table, write_json
 from frankly_server.cli.services import open_services
-from frankly_server.estimate.margins import METHODS
 from frankly_server.times import next_release
 
 MAX_RESULT_BYTES = 64 * 2**20
@@ -26,6 +26,24 @@ _NO_END = "no end"
 
 _LINK = re.compile(r"(?P<url>https?://[^/]+(?:/.+)?)/s/(?P<survey>[0-9a-f]{32})(?:#.*)?")
 _ID = re.compile(r"[0-9a-f]{32}")
+_OPTIONS: dict[Any, dict[str, Any]] = {
+    bool: {"is_flag": True},
+    float: {"type": float, "show_default": True},
+    int: {"type": int},
+    date: {"metavar": "YYYY-MM-DD"},
+}
+
+
+def request_options(command: Command) -> Command:
+    """Add the options of the declared fields; targets have `--crosstab`, which is easier to type."""
+    for name, item in reversed(FIELDS.items()):
+        more = _OPTIONS.get(KINDS[name], {})
+        if choices := item.metadata.get("choices"):
+            more = {"type": click.Choice(choices)}
+        words = item.metadata["description"]
+        if name != "targets":
+            command = click.option(f"--{name}", default=item.default, help=words, **more)(command)
+    return command
 
 
 @click.command()
@@ -36,40 +54,11 @@ _ID = re.compile(r"[0-9a-f]{32}")
 @click.option(
     "--key", envvar="FRANKLY_API_KEY", help="An API key; better set FRANKLY_API_KEY than type it."
 )
-@click.option(
-    "--level",
-    type=float,
-    default=0.95,
-    show_default=True,
-    help="Confidence, strictly between 0 and 1.",
-)
-@click.option(
-    "--census",
-    is_flag=True,
-    help="The respondents are everybody: margins of the privacy noise alone.",
-)
-@click.option("--population", type=int, help="How many people the respondents were drawn from.")
-@click.option("--simultaneous", is_flag=True, help="Margins for all choices of a question at once.")
-@click.option("--method", type=click.Choice(METHODS), help="Which margin [default: score].")
-@click.option(
-    "--by", help="A public question or version; day, week or month; or both, as region,week: apart."
-)
-@click.option(
-    "--since", metavar="DAY", help="Only batches released on this UTC day, as 2026-05-31, or later."
-)
-@click.option("--until", metavar="DAY", help="Only batches released on this UTC day or earlier.")
+@request_options
 @click.option(
     "--crosstab",
     multiple=True,
     help="Two or more question ids, one option each: their joint table.",
-)
-@click.option(
-    "--percent", type=click.Choice(PERCENT), help="Shares within the table's rows or columns."
-)
-@click.option(
-    "--weights",
-    type=click.Choice(WEIGHTS),
-    help="Of versions that are pooled [default: respondents].",
 )
 @click.option("--language", help="Of labels [default: the survey's first].")
 @click.option(
@@ -83,21 +72,12 @@ def estimates(
     survey: str,
     url: str | None,
     key: str | None,
-    level: float,
-    census: bool,
-    population: int | None,
-    simultaneous: bool,
-    method: str | None,
-    by: str | None,
-    since: str | None,
-    until: str | None,
     crosstab: tuple[str, ...],
-    percent: str | None,
-    weights: str | None,
     language: str | None,
     result: bool,
     as_csv: bool,
     as_json: bool,
+    **fields: Any,
 ) -> None:
     """Show estimates of a SURVEY, each beside the ends of its interval.
 
@@ -106,22 +86,11 @@ def estimates(
     if result + as_csv + as_json > 1:
         raise InvalidInput(Problem.USAGE, "choose one of --result, --csv and --json", "csv")
     link = _LINK.fullmatch(survey)
-    query: dict[str, Any] = {"level": level, "census": census, "simultaneous": simultaneous}
-    query |= {
-        "method": method,
-        "by": by,
-        "targets": list(crosstab) or None,
-        "since": since,
-        "until": until,
-        "population": population,
-        "percent": percent,
-        "weights": weights,
-    }
-    remote = link or url
+    fields["targets"] = list(crosstab) or SHARES
     response = (
-        _remote(link, survey, url, key, language, query)
-        if remote
-        else _local(survey, language, query)
+        _remote(link, survey, url, key, language, fields)
+        if link or url
+        else _local(survey, language, fields)
     )
     if result:
         click.echo(encode(response.body), nl=False)
@@ -140,7 +109,7 @@ def _remote(
     url: str | None,
     key: str | None,
     language: str | None,
-    query: dict[str, Any],
+    fields: dict[str, Any],
 ) -> Estimates:
     """Return the estimates of the server that the link or --url names. Raises FranklyError."""
     if not key:
@@ -153,19 +122,19 @@ def _remote(
         )
     try:
         analyst = Analyst(url or (link["url"] if link else ""), key)
-        return analyst.estimates(link["survey"] if link else survey, language=language, **query)
+        return analyst.estimates(link["survey"] if link else survey, language=language, **fields)
     except AnalystError as error:
         raise FranklyError(error.detail, code=error.code, field=error.field) from None
 
 
-def _local(survey: str, language: str | None, query: dict[str, Any]) -> Estimates:
+def _local(survey: str, language: str | None, fields: dict[str, Any]) -> Estimates:
     """Return the estimates from this machine's database.
 
     No API key is needed, because access to the database already exposes the reports.
     """
     with open_services() as services:
         ids = {line.name: line.survey_id for line in services.surveys.list()}
-        body = services.analysis.estimates(ids.get(survey, survey), **query)
+        body = services.analysis.estimates(ids.get(survey, survey), **fields)
         now, versions = services.surveys.now(), services.surveys.versions(body["survey"])
     times = [next_release(version.release_every, now) for version in versions]
     message = "What came in since the last release is not counted; the next release is at"

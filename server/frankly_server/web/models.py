@@ -4,10 +4,14 @@
 They describe; they do not parse. Reports are read by `frankly_protocol.report`, which both sides share.
 """
 
-from typing import Annotated, Any, Literal
+from dataclasses import Field as DeclaredField
+from dataclasses import fields
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
+from frankly_analyst import EstimatesRequest, rows
 from frankly_protocol.report import MAX_TOKEN
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import BaseModel, ConfigDict, Field, RootModel, create_model
 
 
 class Shape(BaseModel):
@@ -147,79 +151,28 @@ class OpenApi(RootModel[dict[str, Any]]):
     """An OpenAPI 3.1 document."""
 
 
-Method = Literal[
-    "score",
-    "kl",
-    "exact",
-    "clt",
-    "chebyshev",
-    "chebyshev_plugin",
-    "simultaneous",
-    "simultaneous_plugin",
-    "sequence",
-]
+def _shape_of(declared: type, *left_out: str) -> Any:
+    """Return a shape with the fields of a declaration of `frankly_analyst`, as they are in JSON."""
+    hints = get_type_hints(declared)
+    shapes: dict[str, Any] = {
+        item.name: (
+            _json_type(item, hints[item.name]),
+            Field(description=item.metadata["description"]),
+        )
+        for item in fields(declared)
+        if item.name not in left_out
+    }
+    return create_model(declared.__name__, __base__=Shape, **shapes)
 
 
-class Estimate(Shape):
+def _json_type(item: DeclaredField[Any], hint: Any) -> Any:
+    choices = item.metadata.get("choices")
+    legal = Literal[choices] if choices else hint
+    return item.metadata.get("json", legal | None if NoneType in get_args(hint) else legal)
+
+
+class Estimate(_shape_of(rows.Estimate)):  # type: ignore[misc]  # made from the declared row
     """One number beside its uncertainty; never one without the other."""
-
-    question: str
-    choice: str = Field(
-        description="The choice, the cell of a joint table, or the combination's name."
-    )
-    label: dict[str, str] = Field(description="By language.")
-    by: str = Field(
-        description="What the estimate is apart by, such as `region=north`; empty for all together."
-    )
-    estimate: float | None = Field(
-        description="Unbiased, but for a ratio; may leave [0, 1], which `flags` then says of a share. Null for a ratio "
-        "whose denominator is estimated 0."
-    )
-    se: float | None = Field(
-        description="Standard error; of a ratio by the delta method. Null without an estimate, and where it is not "
-        "known, which `flags` then says."
-    )
-    se_privacy: float | None = Field(
-        description="The part that randomising caused; null if it cannot be told apart."
-    )
-    se_sampling: float | None = Field(
-        description="The part that asking a sample caused, 0 in a census; null likewise."
-    )
-    worst_case_se: float | None = Field(
-        description="The largest standard error that any true shares would give."
-    )
-    margin: float | None = Field(
-        description="The larger distance from the estimate to `low` or `high`."
-    )
-    low: float | None = Field(
-        description="Lower end of the interval at `level`, by `method`; null with `high` and `margin` where a ratio's "
-        "interval is unbounded, or where the interval is not known, which `flags` then says."
-    )
-    high: float | None = Field(description="Upper end.")
-    level: float
-    method: Method
-    n: int
-    mechanism: str
-    notion: str
-    epsilon: str = Field(description="Nats.")
-    ceiling: str = Field(
-        description="Nats; what a report can tell under any prior, `inf` if there is no bound."
-    )
-    poisoning_up: float | None = Field(
-        description="How far a share `beta` of fakes can have pushed the estimate up."
-    )
-    poisoning_down: float | None = Field(description="The same, down.")
-    privacy_cost: float | None = Field(
-        description="Privacy costs as much as losing this share of the respondents."
-    )
-    efficiency: float | None = Field(
-        description="Of the published decoder, against the Cramér-Rao bound."
-    )
-    documents: list[str] = Field(description="Digests of the documents whose reports count.")
-    versions_p: float | None = Field(
-        description="p-value of the test that the pooled versions have equal truths; null for one version."
-    )
-    flags: list[str]
 
 
 class QuestionEstimates(Shape):
@@ -275,32 +228,13 @@ class DocumentCount(Shape):
     n: int
 
 
-class SurveyEstimates(Shape):
+class SurveyEstimates(_shape_of(EstimatesRequest, "targets", "simultaneous")):  # type: ignore[misc]
     """All questions of a survey."""
 
     survey: str
     title: dict[str, str]
     languages: list[str] = Field(
         description="Of the newest version; the first one is the survey's own."
-    )
-    level: float
-    method: Method
-    census: bool
-    population: int | None = Field(
-        description="People of whom the respondents were drawn without replacement."
-    )
-    percent: Literal["row", "column"] | None = Field(
-        description="The shares are those within the rows or columns."
-    )
-    weights: Literal["respondents", "inverse-variance"] = Field(
-        description="How versions are weighed."
-    )
-    by: str | None
-    since: str | None = Field(
-        description="Only reports of this UTC day and later ones are in the estimates."
-    )
-    until: str | None = Field(
-        description="Only reports of this UTC day and earlier ones are in the estimates."
     )
     n: int = Field(description="Reports of all days.")
     documents: list[DocumentCount]

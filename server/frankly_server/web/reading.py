@@ -93,21 +93,19 @@ def whole(text: str | None, name: str) -> int | None:
     return None if text is None else int(text)
 
 
-def flag(text: str | None, name: str) -> bool:
-    """Return a query flag written true or false (absent: false)."""
-    if text not in (None, "true", "false"):
+def flag(text: str, name: str) -> bool:
+    """Return a query flag written true or false."""
+    if text not in ("true", "false"):
         raise InvalidInput(Problem.FIELD_TYPE, "write true or false", name)
     return text == "true"
 
 
-def level(text: str | None) -> float:
-    """Return a confidence level strictly between 0 and 1, default 0.95 (BAD_INPUTS 49)."""
-    if text is None:
-        return 0.95
+def level(text: str, name: str) -> float:
+    """Return a confidence level strictly between 0 and 1 (BAD_INPUTS 49)."""
     if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,12})?", text) or not 0.0 < float(text) < 1.0:
         raise InvalidInput(
             Problem.CONFIDENCE_RANGE,
             "the level is a share strictly between 0 and 1: for 95% use 0.95",
-            "level",
+            name,
         )
     return float(text)

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from frankly_analyst.request import INVERSE_VARIANCE
 from frankly_protocol.audit import stated_ceiling
 from frankly_protocol.blocks import Block, Choice, Question
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, UnaryMechanism
 from frankly_server.analysis.pooled_estimates import Pooled, pool
 from frankly_server.analysis.pooling import Part
-from frankly_server.analysis.request import INVERSE_VARIANCE, Request
+from frankly_server.analysis.request import Request
 from frankly_server.analysis.versions import homogeneity_of, inverse_variance_weights
 from frankly_server.estimate import Joint, estimate
 from frankly_server.estimate.decoder import decoder, shares
@@ -92,7 +93,7 @@ def test_a_table_of_a_set_and_of_a_product_is_that_of_all_factors() -> None:
     pooled = pool([Part(blocks, n, tally, shares(8))], Request())
     prior = tuple(x * y for x in (1, 2) for y in (1, 1, 1, 3))
     alone = estimate(Joint((unary, table, table)), tally, design_prior=prior)
-    assert (pooled.n, pooled.value, pooled.se) == (n, alone.unbiased, alone.se)
+    assert (pooled.mean.n, pooled.mean.unbiased, pooled.mean.se) == (n, alone.unbiased, alone.se)
 
 
 # mechanism, truth and reports of both versions
@@ -117,7 +118,7 @@ def test_versions_that_differ_are_flagged_and_a_pooled_share_lies_between_its_pa
     name: str, weights: str
 ) -> None:
     pooled, parts = both(name, weights=weights)
-    assert pooled.flags[:2] == ("pooled", "versions_differ")
+    assert pooled.mean.flags[:2] == ("pooled", "versions_differ")
     assert pooled.versions_p is not None
     assert pooled.versions_p < 1e-6
     values = np.array(
@@ -126,28 +127,29 @@ def test_versions_that_differ_are_flagged_and_a_pooled_share_lies_between_its_pa
             for each in parts
         ]
     )
-    assert np.all(values.min(axis=0) - 1e-12 <= np.array(pooled.value))
-    assert np.all(np.array(pooled.value) <= values.max(axis=0) + 1e-12)
+    assert np.all(values.min(axis=0) - 1e-12 <= np.array(pooled.mean.unbiased))
+    assert np.all(np.array(pooled.mean.unbiased) <= values.max(axis=0) + 1e-12)
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_what_is_shown_is_the_mean_of_all_respondents(name: str) -> None:
     pooled, parts = both(name)
     truth = sum(n * np.array(p) for _, p, n in DIFFERENT[name]) / sum(each.n for each in parts)
-    np.testing.assert_allclose(np.array(pooled.value, dtype=float), truth, atol=1e-3)
-    assert sum(v or 0 for v in pooled.value) == pytest.approx(1)
+    np.testing.assert_allclose(np.array(pooled.mean.unbiased, dtype=float), truth, atol=1e-3)
+    assert sum(v or 0 for v in pooled.mean.unbiased) == pytest.approx(1)
     errors = [
         estimate(each.mechanism, each.counts, design_prior=each.design_prior) for each in parts
     ]
-    for t, se in enumerate(pooled.se):
+    for t, se in enumerate(pooled.mean.se):
         own = [
-            each.n / pooled.n * (error.se[t] or 0)
+            each.n / pooled.mean.n * (error.se[t] or 0)
             for each, error in zip(parts, errors, strict=True)
         ]
         assert se == pytest.approx(np.hypot(*own))
-    assert pooled.covariance is not None
+    assert pooled.mean.covariance is not None
     np.testing.assert_allclose(
-        np.sqrt(np.diagonal(pooled.covariance)), np.array(pooled.se, dtype=float)
+        np.sqrt(np.diagonal(np.array(pooled.mean.covariance, dtype=float))),
+        np.array(pooled.mean.se, dtype=float),
     )
 
 
@@ -156,9 +158,9 @@ def test_versions_that_agree_are_not_flagged() -> None:
     pooled = pool(parts, Request())
     assert pooled.versions_p is not None
     assert pooled.versions_p > 0.99
-    assert "versions_differ" not in pooled.flags
+    assert "versions_differ" not in pooled.mean.flags
     alone = pool(parts[:1], Request())
-    assert (alone.versions_p, "pooled" in alone.flags) == (None, False)
+    assert (alone.versions_p, "pooled" in alone.mean.flags) == (None, False)
 
 
 @pytest.mark.parametrize("answers", [2, 3, 5])
@@ -263,7 +265,7 @@ def test_a_target_that_does_not_vary_weighs_by_respondents() -> None:
     weights = inverse_variance_weights(parts)
     assert [each[0] for each in weights] == [0.25, 0.75]
     pooled = pool(parts, Request(weights=INVERSE_VARIANCE))
-    assert pooled.value[0] == pytest.approx(1)
+    assert pooled.mean.unbiased[0] == pytest.approx(1)
 
 
 ONE = Fraction(1)
@@ -282,8 +284,8 @@ def test_versions_cannot_differ_in_what_does_not_vary(name: str, weights: str) -
     alone = pool(
         [replace(each, targets=CONSTANT[name]) for each in parts], Request(weights=weights)
     )
-    assert alone.value == pytest.approx((float(CONSTANT[name][0][0]),))
-    assert (alone.versions_p, "versions_differ" in alone.flags) == (None, False)
+    assert alone.mean.unbiased == pytest.approx((float(CONSTANT[name][0][0]),))
+    assert (alone.versions_p, "versions_differ" in alone.mean.flags) == (None, False)
     share = ((ONE, *CONSTANT[name][0][1:]),) if name == "nobody" else ((ONE, *(Fraction(0),) * 3),)
     beside, only = (
         pool([replace(each, targets=wanted) for each in parts], Request(weights=weights)).versions_p
@@ -296,7 +298,7 @@ def test_a_census_of_open_answers_is_compared() -> None:
     """No error at all, yet people who are split by chance differ too: Pearson's test of the 2 by 2 table."""
     openly = DenseMechanism(4, ((16, 0), (0, 16)))
     pooled = pool([part(openly, [60, 40]), part(openly, [30, 70])], Request(census=True))
-    assert pooled.se == (0, 0)
+    assert pooled.mean.se == (0, 0)
     assert pooled.versions_p == pytest.approx(
         stats.chi2_contingency([[60, 40], [30, 70]], correction=False).pvalue
     )

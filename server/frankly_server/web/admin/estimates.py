@@ -1,24 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The estimates page and its downloads: tables, plots and sentences."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from apiflask import APIBlueprint
 from flask import Response
-from frankly_analyst.formats import to_csv
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.problems import Problem
 
-from frankly_server.analysis import encode
 from frankly_server.analysis.periods import PERIODS
 from frankly_server.analysis.request import VERSION
-from frankly_server.parquet import to_parquet
 from frankly_server.services import Services
 from frankly_server.surveys.live import band
 from frankly_server.times import next_release
-from frankly_server.web import reading
 from frankly_server.web.admin.estimates_query import (
     LEVELS,
     METHOD_WORDS,
@@ -29,14 +24,8 @@ from frankly_server.web.admin.estimates_query import (
 from frankly_server.web.admin.estimates_sections import Names, names_of, sections_of
 from frankly_server.web.admin.estimates_sentences import flag_words
 from frankly_server.web.admin.survey_page import Opened, opened, show
-from frankly_server.web.analyst import CSV, PARQUET
+from frankly_server.web.analyst import format_of
 from frankly_server.web.security import needs
-
-_FORMATS: Final[Mapping[str, tuple[Callable[[Mapping[str, Any]], bytes | str], str]]] = {
-    "csv": (to_csv, CSV),
-    "json": (encode, reading.JSON),
-    "parquet": (to_parquet, PARQUET),
-}
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
@@ -58,14 +47,9 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         survey = opened(services, survey_id)
         query, extra = Asked.read("format")
         form = extra.get("format", "csv")
-        if form not in _FORMATS:
-            raise InvalidInput(
-                Problem.FIELD_TYPE, f"the formats are {', '.join(_FORMATS)}", "format"
-            )
-        write, kind = _FORMATS[form]
-        response = Response(
-            write(services.analysis.estimates(survey.id, **query.arguments())), content_type=kind
-        )
+        write, kind = format_of(form)
+        answer = services.analysis.estimates(survey.id, **query.request.given())
+        response = Response(write(answer), content_type=kind)
         response.headers["Content-Disposition"] = (
             f'attachment; filename="{survey.summary.name}.{form}"'
         )
@@ -79,7 +63,7 @@ def _page(
     if not documents:
         return show("estimates.html", survey, "estimates", refused, found=None)
     try:
-        answer = services.analysis.estimates(survey.id, **query.arguments())
+        answer = services.analysis.estimates(survey.id, **query.request.given())
     except InvalidInput as error:
         if refused is not None:
             raise

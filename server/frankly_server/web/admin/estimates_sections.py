@@ -13,7 +13,6 @@ from frankly_protocol.documents import SurveyDocument
 
 from frankly_server.analysis.periods import DAYS, PERIODS
 from frankly_server.trends import Trend, TrendPoint, trend_plot
-from frankly_server.web import reading
 from frankly_server.web.admin.estimates_query import PERCENT_WORDS, Asked
 from frankly_server.web.admin.estimates_sentences import Said, said_of, said_of_groups
 
@@ -120,7 +119,7 @@ def sections_of(answer: Mapping[str, Any], asked: Asked, names: Names) -> list[S
 
 
 def _section(questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names) -> Section:
-    level, text = reading.level(asked.level), names.of(questions[0]["text"])
+    level, text = asked.request.level, names.of(questions[0]["text"])
     estimated = [question for question in questions if question["status"] == "ok"]
     groups = [_group(question, asked, level, names) for question in questions]
     # Bars of the same choice stand together: that is what is compared.
@@ -136,7 +135,9 @@ def _section(questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names)
         (names.group(question["by"]), question) for question in estimated if question["by"]
     ]
     # Ratios have no standard error to compare them by.
-    named_groups = named_groups if len(named_groups) <= _COMPARED and asked.percent is None else []
+    named_groups = (
+        named_groups if len(named_groups) <= _COMPARED and asked.request.percent is None else []
+    )
     differences = said_of_groups(named_groups, level, names.language)
     return Section(text, groups, plot, differences, _matrix(groups, asked, names))
 
@@ -150,7 +151,7 @@ def _matrix(groups: Sequence[EstimatesTable], asked: Asked, names: Names) -> Mat
     if not across or len(cells) != len(down) * len(across):
         return None
     rows = [(name, cells[i * len(across) : (i + 1) * len(across)]) for i, name in enumerate(down)]
-    caption = f"Cross-table: {PERCENT_WORDS.get(asked.percent or '', 'share')} and interval"
+    caption = f"Cross-table: {PERCENT_WORDS.get(asked.request.percent or '', 'share')} and interval"
     return Matrix(
         caption, f"{names.questions[asked.row]} / {names.questions[asked.column]}", across, rows
     )
@@ -189,7 +190,9 @@ def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names
         intervals={}
         if asked.product == "unbiased"
         else question[f"{asked.product}_interval"] or {},
-        sentences=said_of(question, level, names.language, asked.percent) if ok else Said((), ()),
+        sentences=said_of(question, level, names.language, asked.request.percent)
+        if ok
+        else Said((), ()),
     )
 
 

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Declarations: dataclasses from which the other forms of a request or a row are made.
+
+The metadata of a field:
+
+- `description`, in help, docstrings and OpenAPI;
+- `choices`, its legal values, if they are few;
+- `schema`, what JSON schema can say of its text in a query beside choices and default;
+- `json`, its type in a result, where that differs.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import wraps
+from inspect import getdoc, signature
+from types import NoneType
+from typing import Any, Concatenate, ParamSpec, TypeVar, get_args, get_type_hints
+
+P = ParamSpec("P")
+Owner = TypeVar("Owner")
+Declared = TypeVar("Declared")
+Result = TypeVar("Result")
+Method = Callable[[Owner, str, Declared], Result]
+
+
+def kinds(declared: type) -> Mapping[str, Any]:
+    """Return the type of each field: without None, and of a tuple or a union the first type."""
+    return {
+        name: next((kind for kind in get_args(hint) if kind is not NoneType), hint)
+        for name, hint in get_type_hints(declared).items()
+    }
+
+
+def described(declared: type[Declared]) -> type[Declared]:
+    """Add the description of every field to a dataclass' docstring."""
+    declared.__doc__ = _described(declared, declared)
+    return declared
+
+
+def takes_fields_of(
+    declared: Callable[P, Declared],
+) -> Callable[[Method[Owner, Declared, Result]], Callable[Concatenate[Owner, str, P], Result]]:
+    """Return a decorator: a method of a survey and a dataclass takes the dataclass' fields instead."""
+
+    def decorate(
+        method: Method[Owner, Declared, Result],
+    ) -> Callable[Concatenate[Owner, str, P], Result]:
+        @wraps(method)
+        def call(self: Owner, survey: str, *args: P.args, **given: P.kwargs) -> Result:
+            return method(self, survey, declared(*args, **given))
+
+        ours, theirs = signature(method), signature(declared)
+        owner, survey, _ = ours.parameters.values()
+        # Help and the API page show the fields.
+        vars(call)["__signature__"] = ours.replace(
+            parameters=[owner, survey, *theirs.parameters.values()]
+        )
+        call.__doc__ = _described(method, declared)
+        return call  # type: ignore[return-value]  # `survey` may be given by name as well
+
+    return decorate
+
+
+def _described(documented: Any, declared: Any) -> str:
+    lines = [f"{item.name} : {item.metadata['description']}" for item in fields(declared)]
+    return "\n".join([getdoc(documented) or "", "", *lines])

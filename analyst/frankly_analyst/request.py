@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates request: every field, declared once.
+
+The query of the HTTP route, the options of the command, the arguments of `Analyst.estimates`, the
+links and snippets of the estimates page, the JSON of a stored result and the OpenAPI parameters
+are made from this declaration.
+"""
+
+import json
+from dataclasses import dataclass, field, fields
+from datetime import date
+from typing import Any, Final, Literal
+
+from frankly_analyst.declared import described, kinds
+
+METHODS: Final = ("score", "kl", "exact", "clt", "chebyshev", "chebyshev_plugin", "simultaneous",
+                  "simultaneous_plugin", "sequence")  # fmt: skip
+"""Kinds of margin."""
+PERCENT: Final = ("row", "column")
+"""Shares of a cross-table within the rows, or within the columns."""
+RESPONDENTS: Final = "respondents"
+INVERSE_VARIANCE: Final = "inverse-variance"
+WEIGHTS: Final = (RESPONDENTS, INVERSE_VARIANCE)
+"""Weights of versions that are pooled."""
+SHARES: Final = "shares"
+"""Value of `targets`: the shares of every question."""
+_DAY: Final = {
+    "json": str | None,
+    "schema": {"pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "example": "2026-05-31"},
+}
+
+
+@described
+@dataclass(frozen=True, slots=True)
+class EstimatesRequest:
+    """Fields of one estimates request; see `Analyst.estimates`."""
+
+    level: float = field(
+        default=0.95,
+        metadata={
+            "description": "Confidence level, strictly between 0 and 1: for 95% write 0.95.",
+            "schema": {"pattern": r"^0\.[0-9]{1,12}$"},
+        },
+    )
+    census: bool = field(
+        default=False,
+        metadata={
+            "description": "The respondents are the whole population: margins then hold the privacy noise alone."
+        },
+    )
+    population: int | None = field(
+        default=None,
+        kw_only=True,
+        metadata={
+            "description": "How many people the respondents were drawn from, without replacement: margins are "
+            "narrower then.",
+            "schema": {"pattern": r"^[1-9][0-9]{0,15}$", "example": "1200"},
+        },
+    )
+    simultaneous: bool = field(
+        default=False, metadata={"description": "Short for method=simultaneous."}
+    )
+    method: str | None = field(
+        default=None,
+        kw_only=True,
+        metadata={
+            "description": "Which margin; default score.",
+            "choices": METHODS,
+            "json": Literal[METHODS],
+        },
+    )
+    targets: Any = field(
+        default=SHARES,
+        kw_only=True,
+        metadata={
+            "description": "`shares`; or JSON: a list of question ids for their joint table, or combinations of "
+            'choices by question, such as {"drinks": {"at all": {"weekly": 1, "daily": 1}}}; {"of": …, "over": …} is '
+            "a ratio.",
+            "schema": {"maxLength": 1500},
+        },
+    )
+    percent: str | None = field(
+        default=None,
+        kw_only=True,
+        metadata={
+            "description": "Of a joint table of two questions: the shares within each choice of the first (`row`) or "
+            "second (`column`).",
+            "choices": PERCENT,
+        },
+    )
+    weights: str = field(
+        default=RESPONDENTS,
+        kw_only=True,
+        metadata={
+            "description": "How versions are weighed where they are pooled: by respondents, for the mean over all of "
+            "them; or by the inverse variance of each row at the published priors, which presumes that the versions "
+            "have equal truths.",
+            "choices": WEIGHTS,
+        },
+    )
+    by: str | None = field(
+        default=None,
+        kw_only=True,
+        metadata={
+            "description": "Estimates apart: a public question of the survey or `version`; `day`, `week` or `month` of "
+            "release in UTC; or one of each, as `region,week`.",
+            "schema": {"maxLength": 72},
+        },
+    )
+    since: date | str | None = field(
+        default=None,
+        kw_only=True,
+        metadata={
+            "description": "Only batches released on this UTC day or later.",
+            **_DAY,
+        },
+    )
+    until: date | str | None = field(
+        default=None,
+        kw_only=True,
+        metadata={
+            "description": "Only batches released on this UTC day or before.",
+            **_DAY,
+        },
+    )
+
+    def given(self) -> dict[str, Any]:
+        """Return the fields that differ from their defaults."""
+        values = {name: getattr(self, name) for name in FIELDS}
+        return {
+            name: value
+            for name, value in values.items()
+            if value is not None and value != FIELDS[name].default
+        }
+
+    def query(self) -> dict[str, str]:
+        """Return the given fields as the texts of a query."""
+        return {name: as_text(name, value) for name, value in self.given().items()}
+
+    def arguments(self) -> str:
+        """Return the given fields as Python source: keyword arguments of `Analyst.estimates`."""
+        return ", ".join(
+            f"{name}={value if isinstance(value, int | float) else json.dumps(value)}"
+            for name, value in self.given().items()
+        )
+
+
+FIELDS: Final = {item.name: item for item in fields(EstimatesRequest)}
+KINDS: Final = kinds(EstimatesRequest)
+"""Type of each field: float for a level, bool, int, str, date for a UTC day, Any for JSON."""
+
+
+def as_text(name: str, value: Any) -> str:
+    """Return the value of a field as the text of a query."""
+    kind = KINDS[name]
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is float:
+        return f"{value:.12f}".rstrip("0")
+    return json.dumps(value) if kind is Any and not isinstance(value, str) else str(value)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Estimates request in a query: its OpenAPI parameters and its reader, from the declared fields."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import Field
+from typing import Any, Final
+
+from frankly_analyst.request import FIELDS, KINDS, SHARES, as_text
+from frankly_protocol.canonical import parse_json
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.web import reading
+from frankly_server.web.openapi import Query
+
+
+def read(texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of an estimates request among the texts of a query.
+
+    Raises InvalidInput: confidence_range, field_type, targets_invalid.
+    """
+    return {name: _value(name, text) for name, text in texts.items() if name in FIELDS}
+
+
+def _value(name: str, text: str) -> Any:
+    reader = _READERS.get(KINDS[name])
+    return text if reader is None else reader(text, name)
+
+
+def _parameter(item: Field[Any]) -> Query:
+    """Return the OpenAPI parameter of a field: its text, with the legal values and the default."""
+    choices = ["true", "false"] if KINDS[item.name] is bool else item.metadata.get("choices")
+    schema = {"type": "string", **item.metadata.get("schema", {})}
+    schema |= {"enum": list(choices)} if choices else {}
+    schema |= {} if item.default is None else {"default": as_text(item.name, item.default)}
+    return Query(item.name, schema, item.metadata["description"])
+
+
+PARAMETERS: Final = tuple(map(_parameter, FIELDS.values()))
+
+
+def _targets(text: str, _name: str) -> Any:
+    if text == SHARES:
+        return text
+    try:
+        return parse_json(text.encode(), max_bytes=reading.MAX_QUERY_BYTES, decimals=True)
+    except (InvalidInput, UnicodeEncodeError):
+        words = (
+            'write shares, or JSON such as ["smokes","drinks"] or {"smokes": {"yes minus no": '
+            '{"yes": 1, "no": -1}}}'
+        )
+        raise InvalidInput(Problem.TARGETS_INVALID, words, "targets") from None
+
+
+_READERS: Final[Mapping[Any, Callable[[str, str], Any]]] = {
+    float: reading.level,
+    bool: reading.flag,
+    int: reading.whole,
+    Any: _targets,
+}

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every form of the estimates request offers each declared field, and reads back what it writes."""
+
+import ast
+import inspect
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import frankly_analyst
+import jsonschema
+import numpy as np
+import pytest
+import requests
+from click.testing import CliRunner
+from flask import Flask
+from frankly_analyst import Analyst, EstimatesRequest, Unreachable, request
+from frankly_analyst.request import FIELDS, as_text
+from frankly_server.analysis.request import Request
+from frankly_server.cli import estimates as command
+from frankly_server.estimate import margins
+from frankly_server.web import estimates_request
+from frankly_server.web.admin.estimates_query import Asked
+
+from tests.frankly_analyst.conftest import Served
+
+# A legal value of every field that is not its default, and its text in a query.
+VALUES: dict[str, tuple[Any, str]] = {
+    "level": (0.9, "0.9"),
+    "census": (True, "true"),
+    "population": (1200, "1200"),
+    "simultaneous": (True, "true"),
+    "method": ("kl", "kl"),
+    "targets": (["smokes", "drinks"], '["smokes", "drinks"]'),
+    "percent": ("row", "row"),
+    "weights": ("inverse-variance", "inverse-variance"),
+    "by": ("region,week", "region,week"),
+    "since": ("2026-05-01", "2026-05-01"),
+    "until": ("2026-05-31", "2026-05-31"),
+}
+LINK = f"https://surveys.example.org/s/{'0' * 32}"
+
+
+class Recorded(requests.Session):
+    """A session without a network that keeps the query of the last request."""
+
+    query: dict[str, str]
+
+    def request(self, *_arguments: Any, **sent: Any) -> Any:
+        self.query = sent["params"]
+        raise requests.ConnectionError
+
+
+def test_every_field_has_a_value_here_and_differs_from_its_default() -> None:
+    assert list(VALUES) == list(FIELDS)
+    assert all(value != FIELDS[name].default for name, (value, _) in VALUES.items())
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_a_query_reads_back(name: str) -> None:
+    value, text = VALUES[name]
+    assert as_text(name, value) == text
+    assert EstimatesRequest(**{name: value}).query() == {name: text}
+    assert estimates_request.read({name: text}) == {name: value}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_the_client_sends_it(name: str) -> None:
+    value, text = VALUES[name]
+    session = Recorded()
+    with pytest.raises(Unreachable):
+        Analyst("https://surveys.example.org", "key", session=session).estimates(
+            "0" * 32, **{name: value}
+        )
+    assert session.query == {name: text}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_the_clients_signature_and_help_show_it(name: str) -> None:
+    shown = inspect.signature(Analyst.estimates).parameters[name]
+    assert (shown.default, shown.annotation) == (FIELDS[name].default, FIELDS[name].type)
+    line = f"{name} : {FIELDS[name].metadata['description']}"
+    assert line in (inspect.getdoc(Analyst.estimates) or "").splitlines()
+    assert line in (inspect.getdoc(EstimatesRequest) or "").splitlines()
+
+
+def test_values_of_numpy_are_sent_as_well() -> None:
+    """A notebook's numbers are often numpy's."""
+    given = EstimatesRequest(level=np.float64(0.9), census=np.True_, population=np.int64(1200))  # type: ignore[arg-type]
+    assert given.query() == {"level": "0.9", "census": "true", "population": "1200"}
+    assert EstimatesRequest(since=date(2026, 5, 1)).query() == {"since": "2026-05-01"}
+
+
+def test_the_client_refuses_a_field_that_is_not_declared() -> None:
+    with pytest.raises(TypeError, match="colour"):
+        Analyst("https://surveys.example.org", "key").estimates("0" * 32, colour="red")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_the_command_passes_it_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: dict[str, Any] = {}
+
+    def estimates(_analyst: Analyst, survey: str, **fields: Any) -> None:
+        sent.update(fields, survey=survey)
+        raise Unreachable("enough")
+
+    monkeypatch.setattr(Analyst, "estimates", estimates)
+    value, text = VALUES[name]
+    options = [f"--{name}"] if value is True else [f"--{name}", text]
+    if name == "targets":
+        options = ["--crosstab", "smokes", "--crosstab", "drinks"]
+    CliRunner().invoke(command.estimates, [LINK, "--key", "key", *options])
+    defaults = {each: FIELDS[each].default for each in FIELDS}
+    assert sent == {**defaults, name: value, "survey": "0" * 32, "language": None}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_the_snippet_is_python_that_asks_for_it(name: str) -> None:
+    value, _ = VALUES[name]
+    call = ast.parse(f"f({EstimatesRequest(**{name: value}).arguments()})", mode="eval").body
+    assert isinstance(call, ast.Call)
+    assert {k.arg: ast.literal_eval(k.value) for k in call.keywords} == {name: value}
+
+
+# The page has `row` and `column` for targets, `by` and `period` for groups, and methods by their own names.
+@pytest.mark.parametrize("name", sorted(set(FIELDS) - {"targets", "simultaneous", "by"}))
+def test_the_pages_links_keep_it(name: str) -> None:
+    _, text = VALUES[name]
+    table = {"row": "smokes", "column": "drinks"} if name == "percent" else {}
+    with Flask(__name__).test_request_context(query_string={name: text, **table}):
+        asked, _ = Asked.read()
+    assert getattr(asked.request, name) == VALUES[name][0]
+    for query in (asked.download_query("csv"), asked.api_query("csv")):
+        assert dict(parse_qsl(query))[name] == text
+
+
+def test_the_pages_groups_and_tables_are_the_requests() -> None:
+    given = {"by": "region", "period": "week", "row": "smokes", "column": "drinks"}
+    with Flask(__name__).test_request_context(query_string=given):
+        asked, _ = Asked.read()
+    assert (asked.request.by, asked.request.targets) == ("region,week", ["smokes", "drinks"])
+    assert dict(parse_qsl(asked.download_query("csv"))) == {
+        **given,
+        "method": "score",
+        "format": "csv",
+    }
+
+
+def test_openapi_describes_every_field(served: Served) -> None:
+    document = served.site.client.get("/openapi.json").json
+    listed = document["paths"]["/v1/surveys/{survey_id}/estimates"]["get"]["parameters"]
+    parameters = {each["name"]: each for each in listed if each["in"] == "query"}
+    assert list(parameters) == [*FIELDS, "format"]
+    for name, item in FIELDS.items():
+        assert parameters[name]["description"] == item.metadata["description"]
+        schema = parameters[name]["schema"]
+        jsonschema.validate(VALUES[name][1], schema)
+        if "choices" in item.metadata:
+            assert tuple(schema["enum"]) == item.metadata["choices"]
+    answer = document["components"]["schemas"]["SurveyEstimates"]["properties"]
+    assert set(FIELDS) - set(answer) == {"targets", "simultaneous"}
+
+
+def test_a_result_carries_every_field(served: Served) -> None:
+    """But for `simultaneous`, which is short for a method; `targets` stand among the inputs alone."""
+    query = "?level=0.9&method=kl&by=region&since=2026-05-01&until=2026-06-30"
+    answer = json.loads(served.site.estimates(query).data)
+    carried = {**{name: item.default for name, item in FIELDS.items()}, "level": 0.9, "method": "kl",
+               "by": "region", "since": "2026-05-01", "until": "2026-06-30"}  # fmt: skip
+    del carried["simultaneous"]
+    assert answer["inputs"]["request"] == carried
+    del carried["targets"]
+    assert carried.items() <= answer.items()
+    assert Request.from_json(answer["inputs"]["request"]).to_json() == answer["inputs"]["request"]
+
+
+def test_the_methods_are_those_of_the_mathematics() -> None:
+    assert request.METHODS == margins.METHODS
+
+
+_OFFERED = """
+import inspect, json
+from flask import Flask
+from frankly_analyst import Analyst, EstimatesRequest
+from frankly_server.analysis.request import Request
+from frankly_server.cli.estimates import estimates
+from frankly_server.web import estimates_request, models
+from frankly_server.web.admin.estimates_query import Asked
+with Flask("page").test_request_context(query_string={"colour": "red"}):
+    asked, _ = Asked.read()
+print(json.dumps({
+    "query": estimates_request.read({"colour": "red"}),
+    "openapi": [vars_.schema["enum"] for vars_ in estimates_request.PARAMETERS if vars_.name == "colour"],
+    "result": models.SurveyEstimates.model_json_schema()["properties"]["colour"]["description"],
+    "command": [option.help for option in estimates.params if option.name == "colour"],
+    "client": "colour" in inspect.signature(Analyst.estimates).parameters,
+    "json": Request.from_json({"colour": "red"}).to_json()["colour"],
+    "links": [asked.api_query("csv"), asked.download_query("csv"), asked.request.arguments()],
+}))
+"""
+
+
+@pytest.mark.slow
+def test_a_new_field_needs_one_declaration(tmp_path: Path) -> None:
+    """A copy of the client with one more field: the server, the command, the client and the page have it."""
+    copied = tmp_path / "frankly_analyst"
+    shutil.copytree(Path(frankly_analyst.__file__).parent, copied)
+    source = (copied / "request.py").read_text("utf-8")
+    declared = """    colour: str | None = field(
+        default=None, kw_only=True, metadata={"description": "Of the page.", "choices": ("red", "blue")}
+    )
+    by: str"""
+    (copied / "request.py").write_text(re.sub(r"    by: str", declared, source, count=1), "utf-8")
+    places = [str(tmp_path), *sys.path]
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {places!r}\n{_OFFERED}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
+    )
+    assert json.loads(done.stdout) == {
+        "query": {"colour": "red"},
+        "openapi": [["red", "blue"]],
+        "result": "Of the page.",
+        "command": ["Of the page."],
+        "client": True,
+        "json": "red",
+        "links": [
+            "method=score&colour=red&format=csv",
+            "method=score&colour=red&format=csv",
+            'method="score", colour="red"',
+        ],
+    }
