@@ -4,16 +4,18 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
-
-import requests
 
 from frankly_analyst.declared import takes_fields_of
 from frankly_analyst.errors import Refused, Unreachable
 from frankly_analyst.estimates import Estimates
 from frankly_analyst.plans import Plan
 from frankly_analyst.request import EstimatesRequest
+
+if TYPE_CHECKING:
+    import requests
 
 MAX_ANSWER_BYTES = 64 * 2**20
 TIMEOUT_S = (5.0, 60.0)
@@ -34,14 +36,15 @@ class _LabelledRequest(EstimatesRequest):
 class Analyst:
     """Asks one server with one API key. The key goes over https only, or to this machine itself."""
 
-    def __init__(self, url: str, key: str, *, session: requests.Session | None = None) -> None:
+    def __init__(self, url: str, key: str, *, session: "requests.Session | None" = None) -> None:
         parts = urlsplit(url)
         if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
             raise Unreachable(
                 "the address must begin with https:// (http:// only on this machine): it carries your key"
             )
         self._url = url.rstrip("/")
-        self._session = session or requests.Session()
+        # Imported at first use: every command of the server imports this package, and few ask a server.
+        self._session: requests.Session = session or import_module("requests").Session()
         self._key = key
 
     @takes_fields_of(_LabelledRequest)
@@ -77,10 +80,10 @@ class Analyst:
                 method, self._url + path, auth=self._sign, **sent, **settings
             ) as answer:
                 return _read(answer)
-        except requests.RequestException as error:
+        except OSError as error:  # as every error of requests is
             raise Unreachable(f"no answer from {self._url} ({type(error).__name__})") from None
 
-    def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+    def _sign(self, request: "requests.PreparedRequest") -> "requests.PreparedRequest":
         """Add the key; as an `auth` callable it cannot be replaced by a .netrc file."""
         request.headers["Authorization"] = f"Bearer {self._key}"
         return request
@@ -93,7 +96,7 @@ def _understood(read: Callable[[], Answer]) -> Answer:
         raise Unreachable("the answer is not one of Frankly's; check the address") from None
 
 
-def _read(answer: requests.Response) -> Any:
+def _read(answer: "requests.Response") -> Any:
     """Return the JSON of an answer; a problem is raised as Refused, anything else as Unreachable."""
     data = bytearray()
     for chunk in answer.iter_content(2**16):

@@ -154,7 +154,7 @@ def test_the_pages_groups_and_tables_are_the_requests() -> None:
 
 
 def test_openapi_describes_every_field(served: Served) -> None:
-    document = served.site.client.get("/openapi.json").json
+    document = json.loads(served.site.client.get("/openapi.json").data)
     listed = document["paths"]["/v1/surveys/{survey_id}/estimates"]["get"]["parameters"]
     parameters = {each["name"]: each for each in listed if each["in"] == "query"}
     assert list(parameters) == [*FIELDS, "format"]
