@@ -145,6 +145,7 @@ def _signatures(settings: Settings, clock: Clock) -> tuple[str, str]:
 
 
 def _disk(home: Path) -> CheckResult:
+    # The home may not exist before the first `frankly migrate`.
     existing_folder = next(folder for folder in (home, *home.resolve().parents) if folder.exists())
     free = shutil.disk_usage(existing_folder).free
     if not os.access(existing_folder, os.W_OK):

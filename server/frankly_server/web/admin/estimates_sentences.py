@@ -286,6 +286,7 @@ def _digits(width: float) -> int:
 
 def _down(share: float, width: float) -> str:
     scale = 10 ** _digits(width)
+    # 1e-9: the binary error of a share such as 0.29 must not change the last digit.
     return f"{math.floor(100 * share * scale + 1e-9) / scale:.{_digits(width)}f}"
 
 
