@@ -15,7 +15,7 @@ from frankly_server.analysis.periods import DAYS, PERIODS
 from frankly_server.trends import Trend, TrendPoint, trend_plot
 from frankly_server.web import reading
 from frankly_server.web.admin.estimates_query import PERCENT_WORDS, Asked
-from frankly_server.web.admin.estimates_sentences import Said, said_of, said_of_groups
+from frankly_server.web.admin.estimates_sentences import Sentences, group_sentences, sentences_of
 
 _DRAWN: Final = 40
 """Above this number of bars a plot is unreadable and left out; the table has them all."""
@@ -38,7 +38,7 @@ class EstimatesTable:
     rows: Sequence[Mapping[str, Any]]
     product: Mapping[str, float] | None
     intervals: Mapping[str, tuple[float, float]]
-    sentences: Said
+    sentences: Sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def _section(questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names)
     ]
     # Ratios have no standard error to compare them by.
     named_groups = named_groups if len(named_groups) <= _COMPARED and asked.percent is None else []
-    differences = said_of_groups(named_groups, level, names.language)
+    differences = group_sentences(named_groups, level, names.language)
     return Section(text, groups, plot, differences, _matrix(groups, asked, names))
 
 
@@ -189,7 +189,9 @@ def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names
         intervals={}
         if asked.product == "unbiased"
         else question[f"{asked.product}_interval"] or {},
-        sentences=said_of(question, level, names.language, asked.percent) if ok else Said((), ()),
+        sentences=sentences_of(question, level, names.language, asked.percent)
+        if ok
+        else Sentences((), ()),
     )
 
 
