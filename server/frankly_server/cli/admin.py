@@ -25,6 +25,7 @@ def admin() -> None:
     show_default=True,
     help="Whose surveys the owner sees; made if new.",
 )
+# A file, because other users of the machine can read the arguments of a command.
 @click.option(
     "--password-file",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -50,6 +51,7 @@ def create_owner(email: str, organisation: str, password_file: Path | None, as_j
 
 def _read(path: Path) -> str:
     try:
+        # Editors end a file with a line break, which is not part of the password.
         return path.read_text("utf-8").rstrip("\r\n")
     except (OSError, UnicodeDecodeError):
         raise InvalidInput(

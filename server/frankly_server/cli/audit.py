@@ -39,6 +39,7 @@ def audit(url: str, keys_file: Path | None, state_file: Path | None, as_json: bo
         _show(result)
     if result.findings:
         raise click.exceptions.Exit(exits.INTEGRITY)
+    # Only a head without findings becomes the reference of the next audit.
     if state_file is not None:
         with written_whole(state_file, replace=True) as file:
             file.write(result.note)

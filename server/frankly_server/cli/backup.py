@@ -27,6 +27,7 @@ def create(file: Path, force: bool, as_json: bool) -> None:
     """Write a backup to FILE (a zip, readable by you alone) and verify it; servers may run."""
     with open_services() as services, written_whole(file, replace=force) as target:
         contents = save_backup(services.database, target)
+        # Inside the block: a broken backup must not get its name or replace an older one.
         if read_back(target) != contents:
             raise AssertionError("the backup read back differs from the one written")
     _print_contents("saved", contents, file, as_json)

@@ -39,6 +39,7 @@ def results() -> Console:
 
 def write_json(value: Any) -> None:
     """Write one JSON object and a newline on stdout."""
+    # NaN is no JSON: a fault must show here, not in the program that reads this.
     click.echo(json.dumps(value, allow_nan=False))
 
 

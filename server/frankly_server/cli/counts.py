@@ -61,6 +61,7 @@ def rebuild(name: str | None, as_json: bool) -> None:
     with open_database() as database:
         with database.reading("list surveys") as tx:
             surveys = _surveys(tx, name)
+        # One transaction per survey: the releases of the others wait for a shorter time.
         for row in surveys:
             with database.transaction("rebuild counts") as tx:
                 report_counts[row.name] = tx.counts.rebuild(row.id)

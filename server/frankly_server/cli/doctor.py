@@ -145,6 +145,7 @@ def _signatures(settings: Settings, clock: Clock) -> tuple[str, str]:
 
 
 def _disk(home: Path) -> CheckResult:
+    # The home may not exist before the first `frankly migrate`.
     existing_folder = next(folder for folder in (home, *home.resolve().parents) if folder.exists())
     free = shutil.disk_usage(existing_folder).free
     if not os.access(existing_folder, os.W_OK):
@@ -155,7 +156,7 @@ def _disk(home: Path) -> CheckResult:
 
 def _libraries() -> CheckResult:
     try:
-        import frankly_server.design.vertices  # noqa: F401, PLC0415 - slow to load, and the import is the check
+        import frankly_server.design.notions.vertices  # noqa: F401, PLC0415 - slow to load, and the import is the check
     except ImportError:
         return CheckResult(
             "libraries",

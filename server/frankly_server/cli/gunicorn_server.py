@@ -148,9 +148,12 @@ class Production(BaseApplication):  # type: ignore[misc]
             # The heartbeat file needs a writable folder; a container's own file system is read-only.
             "worker_tmp_dir": "/dev/shm",  # noqa: S108
             "control_socket_disable": True,
+            # No proxy is trusted, because nothing here reads the address of a client.
             "forwarded_allow_ips": "",
             "logger_class": Quiet,
+            # After the fork: threads of the master do not exist in its workers.
             "post_worker_init": lambda _worker: started(),
+            # The port of the socket: with port 0 the system has chosen a free one.
             "when_ready": lambda arbiter: ready(arbiter.LISTENERS[0].sock.getsockname()[1]),
         }
         super().__init__()

@@ -113,6 +113,7 @@ def rotate(
     It is in force once enough old and new root keys have signed; until then it waits in keys.next.json for `sign`.
     """
     keyring = _keyring()
+    # Expired keys too: this command is the way to renew them.
     now = keyring.trusted_or_expired()
     drop = {key.key_id for key in now.publisher.keys if options["publisher"]}
     drop |= {key.key_id for key in now.root.keys if options["root"]}

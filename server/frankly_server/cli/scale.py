@@ -129,6 +129,7 @@ def _differences(counted: ExportCounts) -> list[str]:
         for document in counted.documents:
             layout = Layout.of(document.document())
             pairs: dict[PairKey, int] = {}
+            # Pairs within a set are stored under its own block twice (`PairKey`).
             for block, other_block in [*((block, block) for block in layout.sets), *layout.pairs]:
                 pairs |= tx.counts.pairs(document.digest, block, other_block)
             same = counted.singles(document.digest) == tx.counts.of_document(document.digest)

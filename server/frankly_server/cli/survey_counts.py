@@ -62,6 +62,7 @@ def _table(option_value: str, public: Sequence[PublicQuestion]) -> tuple[str, Co
         )
     try:
         with Path(path).open("rb") as file:
+            # One byte more than allowed, so that `read_counts` sees that a file is too large.
             return block, read_counts(file.read(MAX_BYTES + 1), public)
     except OSError as error:
         raise InvalidInput(

@@ -24,6 +24,7 @@ def tokens(name: str, count: int, as_json: bool) -> None:
     if as_json:
         write_json({"tokens": new_tokens})
         return
+    # Tokens alone on stdout, so that they can go to a file or a pipe.
     for token in new_tokens:
         click.echo(token)
     remarks().print(f"{len(new_tokens)} token(s), shown once.", markup=False)

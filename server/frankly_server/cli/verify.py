@@ -22,7 +22,7 @@ from frankly_server.records import flag, record, whole
 from frankly_server.surveys.whole_report import report_json
 
 _CLAIM = frozenset("level low_level prior lower_bounds attributes delta diagonal sensitive".split())
-_MAX_ENTRIES = 150
+_MAX_ENTRIES = 150  # bounds the exact linear algebra of `is_extreme`
 
 
 def verify_json(obj: Any) -> dict[str, Any]:

@@ -82,6 +82,7 @@ class Server:
         now = time.monotonic()
         if now >= self._next_look:
             self._next_look = now + _TICK_S
+            # A copy: a closed connection removes itself from the map.
             for item in list(self._sockets.values()):
                 if isinstance(item, TimelyChannel):
                     item.refuse_if_late(self._request_timeout_s)
@@ -107,6 +108,7 @@ def _listen(host: str, port: int) -> socket.socket:
         family, *_, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
+        # An IPv6 address has two more fields, which name a link of this machine.
         return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     except OSError as error:
         reason = error.strerror or "no such address"
@@ -117,6 +119,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _take_in(listening: Any) -> None:
     """Accept pending connections; closing the socket would drop them with their requests unread."""
+    # Bounded, because clients may connect as fast as this loop accepts.
     channel_count = -1
     while (
         channel_count != (channel_count := len(listening.active_channels))

@@ -74,6 +74,7 @@ def witness(
             if failed:
                 raise failed[0]
             return
+        # With --every the next visit may succeed, so that errors are shown and the loop goes on.
         for error in failed:
             exits.write_error(error, as_json=as_json)
         time.sleep(every)

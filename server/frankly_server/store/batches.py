@@ -76,6 +76,7 @@ class BatchesTable:
             }
             for stratum, n in sorted(numbers.items())
         ]
+        # A release of no full cell has no batches, and an INSERT needs rows.
         if rows:
             self._connection.execute(insert(batches), rows)
 

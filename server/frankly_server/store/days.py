@@ -38,6 +38,7 @@ class DaysTable:
     def add(self, survey_id: str, day: str, events: Mapping[str, int]) -> None:
         """Add to the counters of one day (``YYYY-MM-DD``)."""
         if events:
+            # Sorted by key: two transactions that add to the same rows then cannot deadlock.
             rows = [
                 {"survey": survey_id, "day": day, "event": event, "n": n}
                 for event, n in sorted(events.items())

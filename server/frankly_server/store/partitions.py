@@ -33,19 +33,14 @@ class Partitions:
         return self._connection.dialect.name == "postgresql"
 
     def surveys(self) -> set[str]:
-        """Return the ids of the surveys that have a partition of their own.
-
-        Returns An empty set on SQLite.
-        """
+        """Return the ids of the surveys that have a partition of their own; none on SQLite."""
         if not self.supported:
             return set()
         names = self._connection.scalars(_NAMES, {"schema": SCHEMA})
         return {name.removeprefix("survey_") for name in names}
 
     def make(self, survey: str) -> bool:
-        """Make a partition for a survey (its id) and move its reports there.
-
-        Returns False if it has one.
+        """Make a partition for a survey (its id) and move its reports; return False if it has one.
 
         Reports of all surveys wait meanwhile. Do this while the survey is small or paused.
         Raises InvalidInput(unsupported) on SQLite.

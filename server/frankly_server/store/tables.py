@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Table, func, insert, select
 
 from frankly_server.store.schema import metadata
 
-_CHUNK: Final = 1000
+_CHUNK: Final = 1000  # rows in memory at a time: a table may be larger than memory
 Row = dict[str, Any]
 
 
@@ -62,4 +62,5 @@ def _to_json(value: Any) -> Any:
 
 
 def _from_json(value: Any) -> Any:
+    # No column holds JSON objects, so a map can only be encoded bytes.
     return base64.b64decode(value["base64"], validate=True) if isinstance(value, dict) else value

@@ -98,8 +98,8 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
     )
     if level.odds is not None and level.odds > _CAP:
         message = (
-            f"The whole report reveals up to {ln_up(level.odds)} nats, more than {limit}: there "
-            "nobody can answer it."
+            f"The whole report reveals up to {ln_up(level.odds)} nats, more than {limit}: "
+            "such devices cannot answer it."
         )
         warnings.append(message)
     elif endless := [block.id for block in form.blocks if is_endless(block.ceiling)]:

@@ -22,6 +22,7 @@ from frankly_server.surveys.definition import BlockDefinition, QuestionDefinitio
 from frankly_server.surveys.devices import expected_form, require_stated
 from frankly_server.surveys.priors import BlockRequest, block_request, named
 
+# Defaults of a survey file without times: it closes, and then expires, so long after.
 _OPEN, _GRACE = timedelta(days=90), timedelta(days=30)
 _SEARCH_S = 60.0
 _MAX_LISTED = 4
@@ -123,8 +124,9 @@ def _too_large(blocks: Sequence[DraftedBlock]) -> str:
     largest = max(
         blocks, key=lambda drafted: len(canonical.dumps(drafted.block.mechanism.params_json()))
     ).block
-    most = canonical.MAX_BYTES // 2**20
-    return f"the document would be larger than {most} MiB, most of it the table of block {largest.id}: {SMALLER_TABLES}"
+    max_mib = canonical.MAX_BYTES // 2**20
+    table = f"most of it the table of block {largest.id}"
+    return f"the document would be larger than {max_mib} MiB, {table}: {SMALLER_TABLES}"
 
 
 def require_budget(document: SurveyDocument, budget: str) -> None:

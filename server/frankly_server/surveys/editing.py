@@ -70,8 +70,8 @@ def block_of(draft: Draft, block_id: str) -> Draft:
     """Return a block of a draft by its id. Raises InvalidInput(not_found)."""
     for block in draft["blocks"]:
         if block["id"] == block_id:
-            found: Draft = block
-            return found
+            match: Draft = block
+            return match
     raise InvalidInput(Problem.NOT_FOUND, "there is no such question", "block")
 
 

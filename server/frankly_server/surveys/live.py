@@ -13,7 +13,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_server.surveys.preview import planned
 from frankly_server.times import next_release
 
-SMALL: Final = 10
+SMALL: Final = 10  # below this a number could show that a single person has answered
 _LADDER: Final = (1, 2, 5)
 
 

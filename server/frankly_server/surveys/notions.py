@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Privacy notions and levels in survey files, with the keys of `frankly design` (DESIGN §7)."""
+"""Privacy notions and levels in survey files, with the keys of `frankly design`."""
 
 from collections.abc import Sequence
 from decimal import Decimal

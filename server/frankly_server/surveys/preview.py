@@ -29,7 +29,7 @@ from frankly_server.surveys.priors import block_request
 
 REPORTS: Final = (500, 5_000, 50_000)
 OFFERED: Final = ("optimal", "grr", "oue", "subset-selection")
-_SECONDS: Final = 4.0
+_SECONDS: Final = 4.0  # a page waits for these searches; publishing searches longer
 _LEVELS: Final = ("0.25", "0.5", "1", "1.5", "2", "3", "4")
 
 Timer = Callable[[], float]

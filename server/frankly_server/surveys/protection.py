@@ -21,7 +21,7 @@ from frankly_server.surveys.editing import Draft, block_of, slug, with_budget
 from frankly_server.surveys.fields import folded
 
 BACKSTOP: Final = "2.9957"
-"""ln 20, rounded down: default ceiling in nats, in case the prior is false (DESIGN §2)."""
+"""ln 20, rounded down: default ceiling in nats, in case the prior is false."""
 NOTIONS: Final = ("lip", "secret-ldp", "alip", "srlip", "rldp")
 """Notions that the step offers for a secret other than the answer; for the answer it is ldp."""
 _LEVEL_FIELDS: Final = {"alip": ("epsilon_low", "epsilon_high")}
@@ -154,16 +154,17 @@ def _take_question(draft: Draft, block: Draft, name: str) -> Draft:
 
     Raises InvalidInput: not_found, unsupported if its block has further questions.
     """
-    for other in draft["blocks"]:
-        if other is not block and any(question["id"] == name for question in other["questions"]):
-            if len(other["questions"]) > 1:
+    for candidate in draft["blocks"]:
+        ids = [question["id"] for question in candidate["questions"]]
+        if candidate is not block and name in ids:
+            if len(ids) > 1:
                 message = (
                     "this question goes together with another one already: change that one first"
                 )
                 raise InvalidInput(Problem.UNSUPPORTED, message, "together")
-            draft["blocks"].remove(other)
-            found: Draft = other["questions"][0]
-            return found
+            draft["blocks"].remove(candidate)
+            question: Draft = candidate["questions"][0]
+            return question
     raise InvalidInput(Problem.NOT_FOUND, "there is no such protected question", "together")
 
 

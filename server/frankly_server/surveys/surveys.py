@@ -118,7 +118,7 @@ class Surveys:
                 diff = differences({}, loads(new))
                 return Change("created", survey_id, definition.name, diff, level, warnings)
             if seen is not None and SurveyDefinition.from_json(row.definition).digest != seen:
-                message = "somebody changed this draft meanwhile: look at it in another tab before you save yours"
+                message = "this draft has changed meanwhile: look at it in another tab before you save yours"
                 raise InvalidInput(Problem.IMMUTABLE, message)
             if row.definition == new:
                 return Change("unchanged", row.id, row.name, [], level, warnings)

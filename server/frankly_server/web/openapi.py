@@ -168,6 +168,7 @@ def _parameter(item: Query) -> dict[str, Any]:
 def _problem_responses(problems: Sequence[Problem]) -> dict[int, Any]:
     """Return status -> response, which names the codes of its problems."""
     grouped: dict[int, list[Problem]] = defaultdict(list)
+    # Each once: a view may also declare one of the problems of every route.
     for problem in dict.fromkeys(problems):
         grouped[problem.status].append(problem)
     return {

@@ -131,6 +131,7 @@ def _add_reports(
         """
         reading.query(())
         survey = reading.survey_id(survey_id)
+        # Checked before the body is read and spent after the commit: a refused report costs nothing.
         limits.reports.check(survey)
         if (failed := request.environ.get(FAILED)) is not None:
             raise failed
@@ -157,6 +158,7 @@ def receipt(outcome: Outcome) -> tuple[bytes, int]:
 def _batch(services: Services, settings: Settings, survey: str) -> Response:
     """Store a batch in one transaction; return one result per report."""
     body = reading.body(settings.body_limit_bytes)
+    # Depth 5: batch, list, report, its symbols, and the parts of a product's symbol.
     content = canonical.parse_json(body, max_bytes=settings.body_limit_bytes, max_depth=5)
     if not isinstance(content, dict) or set(content) != {"reports"}:
         raise InvalidInput(

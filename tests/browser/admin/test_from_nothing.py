@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from frankly_sdk import Client
-from frankly_server.web.admin.estimates_sentences import said_of
+from frankly_server.web.admin.estimates_sentences import sentences_of
 from playwright.sync_api import Page
 
 from tests.browser.admin.conftest import PASSWORD, Desk
@@ -191,7 +191,7 @@ def _tell(desk: Desk) -> None:
     page = desk.page
     desk.follow(page.get_by_role("link", name="Webhook"))
     page.get_by_label("Where to send it").fill("https://hooks.example.org/frankly")
-    desk.press("Tell this address")
+    desk.press("Notify this address")
     assert re.fullmatch("[0-9a-f]{64}", page.locator("pre").first.inner_text())
     desk.check("webhook")
 
@@ -222,7 +222,7 @@ def _read(desk: Desk, link: str) -> None:
     assert page.locator("svg.intervals .whisker").count() == 6
     # Twelve random reports may say anything, even that an estimate lies beyond what is possible.
     told, shown = (
-        said_of(answer["questions"][0], answer["level"], "en").findings,
+        sentences_of(answer["questions"][0], answer["level"], "en").findings,
         page.locator("main").inner_text(),
     )
     assert len(told) >= 2

@@ -65,6 +65,8 @@ def _page(
     try:
         answer = services.analysis.estimates(survey.id, **query.request.given())
     except InvalidInput as error:
+        # The page shows the default query with the error of the one that failed. If the default
+        # fails too, the query is not the cause.
         if refused is not None:
             raise
         return _page(services, survey, Asked(), error)

@@ -14,7 +14,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_server.analysis.periods import DAYS, PERIODS
 from frankly_server.trends import Trend, TrendPoint, trend_plot
 from frankly_server.web.admin.estimates_query import PERCENT_WORDS, Asked
-from frankly_server.web.admin.estimates_sentences import Said, said_of, said_of_groups
+from frankly_server.web.admin.estimates_sentences import Sentences, group_sentences, sentences_of
 
 _DRAWN: Final = 40
 """Above this number of bars a plot is unreadable and left out; the table has them all."""
@@ -37,7 +37,7 @@ class EstimatesTable:
     rows: Sequence[Mapping[str, Any]]
     product: Mapping[str, float] | None
     intervals: Mapping[str, tuple[float, float]]
-    sentences: Said
+    sentences: Sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def _section(questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names)
     named_groups = (
         named_groups if len(named_groups) <= _COMPARED and asked.request.percent is None else []
     )
-    differences = said_of_groups(named_groups, level, names.language)
+    differences = group_sentences(named_groups, level, names.language)
     return Section(text, groups, plot, differences, _matrix(groups, asked, names))
 
 
@@ -190,9 +190,9 @@ def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names
         intervals={}
         if asked.product == "unbiased"
         else question[f"{asked.product}_interval"] or {},
-        sentences=said_of(question, level, names.language, asked.request.percent)
+        sentences=sentences_of(question, level, names.language, asked.request.percent)
         if ok
-        else Said((), ()),
+        else Sentences((), ()),
     )
 
 

@@ -33,25 +33,25 @@ FLAGS: Final = {
     "privacy_part_negative": "How much of the error is due to privacy could not be separated.",
     "sampling_part_negative": "How much of the error is due to sampling could not be separated; it is small.",
 }
-_SPOKEN = 3
+_MAX_STATED = 3  # more shares or differences than this are left to the table
 _WARNED: Final = (
     "outside_unit_interval", "imprecise", "margin_too_wide", "few_informative", "not_identifiable",
     "reports_do_not_fit", "unbounded", "interval_unknown", "score_instead",
 )  # fmt: skip
-"""Flags that are said beside the findings; all of them are explained below the tables."""
+"""Flags explained beside the findings; the page explains all flags below its tables."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """findings : what can be said. limits : how far it can be trusted, and what cannot be said."""
+class Sentences:
+    """Sentences on one question. findings : results. limits : their reliability, and missing ones."""
 
     findings: tuple[str, ...]
     limits: tuple[str, ...]
 
 
-def said_of(
+def sentences_of(
     question: Mapping[str, Any], level: float, language: str, percent: str | None = None
-) -> Said:
+) -> Sentences:
     """Return the sentences about one question of the analysis (status ok).
 
     percent : "row" or "column" where the shares are within these.
@@ -60,10 +60,10 @@ def said_of(
         question["rows"], key=lambda row: math.inf if row["estimate"] is None else -row["estimate"]
     )
     if not rows:
-        return Said(
+        return Sentences(
             (), ("This question's shares cannot be estimated, however many answers come in.",)
         )
-    stated_rows = rows if len(rows) <= _SPOKEN + 1 else rows[:_SPOKEN]
+    stated_rows = rows if len(rows) <= _MAX_STATED + 1 else rows[:_MAX_STATED]
     population_text = (
         "those who answered" if percent is None else "those with the answer after the bar"
     )
@@ -73,10 +73,10 @@ def said_of(
         *_ranking(question, level, language),
         *_versions(rows[0], population_text if percent else "all who answered"),
     )
-    return Said(findings, (*_limits(rows), *_flags(rows)))
+    return Sentences(findings, (*_limits(rows), *_flags(rows)))
 
 
-def said_of_groups(
+def group_sentences(
     groups: Sequence[tuple[str, Mapping[str, Any]]], level: float, language: str
 ) -> tuple[str, ...]:
     """Return sentences about differences between groups: pairs (name, question of status ok)."""
@@ -93,7 +93,9 @@ def said_of_groups(
         if estimated_groups
         else []
     )
-    choices = choices[-1:] if len(choices) == 2 else choices  # of two choices one says it all
+    choices = (
+        choices[-1:] if len(choices) == 2 else choices
+    )  # two shares sum to 1: one comparison decides both
     comparisons = [
         (choice, first, second)
         for choice in choices
@@ -120,12 +122,12 @@ def said_of_groups(
     if not differences:
         return ("No difference between them is distinguishable from noise.",)
     return tuple(
-        sentence for _, sentence in sorted(differences, key=lambda pair: -pair[0])[:_SPOKEN]
+        sentence for _, sentence in sorted(differences, key=lambda pair: -pair[0])[:_MAX_STATED]
     )
 
 
 def interval_words(low: float, high: float) -> str:
-    """Return an interval of a share in words; its ends are rounded outwards, so that the text promises no more."""
+    """Return a share's interval in words, its ends rounded outwards."""
     if low <= 0 and high >= 1:
         return "anything from none to all (nothing can be said)"
     if low <= 0:
@@ -171,7 +173,7 @@ def _versions(row: Mapping[str, Any], population_text: str) -> Iterator[str]:
 
 
 def _ranking(question: Mapping[str, Any], level: float, language: str) -> Iterator[str]:
-    """Yield the most common answer, or the answers that noise hides it among."""
+    """Yield the most common answer, or the answers that are too close for a ranking."""
     covariance, rows = question["covariance"], question["rows"]
     if covariance is None or len(rows) < 2:
         return
@@ -191,8 +193,8 @@ def _ranking(question: Mapping[str, Any], level: float, language: str) -> Iterat
     elif len(unclear) == len(rows) - 1 and len(rows) > 2:
         yield "Which answer is the most common is unclear: the differences are within the noise."
     else:
-        names = [best, *(_label(rows[i], language) for i in unclear[:_SPOKEN])]
-        suffix = " and others" if len(unclear) > _SPOKEN else ""
+        names = [best, *(_label(rows[i], language) for i in unclear[:_MAX_STATED])]
+        suffix = " and others" if len(unclear) > _MAX_STATED else ""
         yield f"Which of {', '.join(names[:-1])} and {names[-1]}{suffix} is more common is unclear."
 
 
@@ -202,15 +204,16 @@ def _ahead(
     level: float,
     pairs: int,
 ) -> tuple[float, float]:
-    """Return how far one share is ahead of another, at a level at which so many comparisons hold together.
+    """Return the interval (low, high) of the difference of two shares.
 
-    The distances of an end from its estimate are combined as standard errors are [Zou and Donner 2008], by a
-    correlation that makes the interval wider, never by one that makes it narrower: few reports can pretend one. Where
-    no error is seen, none is known, and the distances add.
+    The level holds for all `pairs` comparisons together (Bonferroni). The distances between
+    estimate and ends are combined like standard errors (MOVER) [Zou and Donner 2008].
     """
     z, wider = normal_quantile(level), normal_quantile(level, pairs)
     (below, above), (other_below, other_above) = (widened(row, z, wider) for row in rows)
     (variance, covariance_term), (_, other_variance) = covariance
+    # Only a negative correlation is used, which widens the interval: with few reports a positive one
+    # may be chance. Without variances the worst case -1 is taken: the distances add.
     correlation = (
         max(-1.0, min(0.0, covariance_term / math.sqrt(variance * other_variance)))
         if variance > 0 and other_variance > 0
@@ -224,10 +227,10 @@ def _ahead(
 
 
 def widened(row: Mapping[str, Any], z: float, wider: float) -> tuple[float, float]:
-    """Return how far a row's interval reaches below and above its estimate at the quantile `wider` instead of z.
+    """Return the distances (below, above) of a row's interval at the quantile `wider` instead of z.
 
-    A score interval's distance is that of the normal one, which grows with the quantile, and an excess that grows no
-    faster than its cube; all of it grows no faster than its square.
+    The distance of a score interval is the normal one, linear in the quantile, plus an excess that
+    grows at most as its cube; their sum grows at most as its square.
     """
     normal, times = z * row["se"], wider / max(z, 1e-9)
     below, above = (
@@ -286,6 +289,7 @@ def _digits(width: float) -> int:
 
 def _down(share: float, width: float) -> str:
     scale = 10 ** _digits(width)
+    # 1e-9: the binary error of a share such as 0.29 must not change the last digit.
     return f"{math.floor(100 * share * scale + 1e-9) / scale:.{_digits(width)}f}"
 
 

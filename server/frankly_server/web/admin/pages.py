@@ -76,6 +76,7 @@ def attempt(act: Callable[[], str], again: Callable[[InvalidInput], Response]) -
     try:
         path = act()
     except InvalidInput as refused:
+        # No field of the form can fix these, so the error page shows them.
         if refused.problem in (Problem.SURVEY_UNKNOWN, Problem.KEY_FILE):
             raise
         return again(refused)

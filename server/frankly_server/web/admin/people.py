@@ -25,6 +25,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @needs("owner")
     def audit() -> Response:
         before = reading.whole(request.args.get("before"), "before")
+        # One event more than the page shows: its presence means a next page.
         events = services.accounts.trail(person().organisation, before, _PAGE + 1)
         return render("audit.html", events=events[:_PAGE], more=len(events) > _PAGE)
 
@@ -52,6 +53,7 @@ def _add_people(routes: APIBlueprint, services: Services) -> None:
             )
         except InvalidInput as refused:
             return again(refused)
+        # No redirect: only the hash is stored, so that this page alone can show the password.
         return page(201, made=account, password=password)
 
     @routes.post("/people/<account_id>/role")
@@ -97,6 +99,7 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
         chosen = request.form.getlist("survey")[:200]
         try:
             for survey in chosen:
+                # A form may name any id: a key must not open another organisation's survey.
                 services.lifecycle.require(reading.survey_id(survey), person().organisation)
             token = services.access.create(
                 field("role"), field("label"), person().organisation, chosen
@@ -104,6 +107,7 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
         except InvalidInput as refused:
             return page(refused.problem.status, error=refused)
         services.accounts.record(person(), "API key made", f"{field('label')} ({field('role')})")
+        # No redirect: only the hash is stored, so that this page alone can show the key.
         return page(201, token=token)
 
     @routes.post("/keys/<prefix>/revoke")

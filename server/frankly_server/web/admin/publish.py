@@ -60,6 +60,7 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
     @routes.post("/surveys/<survey_id>/publish")
     @needs("admin")
     def publish(survey_id: str) -> Response:
+        # The person is read here: the job ends in a thread, where there is no request.
         survey, by = opened(services, survey_id), person()
 
         def record_published(published: Published) -> None:
@@ -110,6 +111,7 @@ def _home(services: Services, survey: Opened, refused: InvalidInput | None = Non
         form = expected_form(survey.definition)
     except InvalidInput as error:  # the draft may be older than the check that refuses it
         unfit = error
+    # Newest first, as the page lists them.
     versions = [
         (document, warnings_of(document)) for document in services.surveys.versions(survey.id)
     ][::-1]

@@ -126,6 +126,7 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
             draft["min_reports"] = field("min_reports")
             draft.pop("closes", None)
             if field("closes"):
+                # The form has a day: the survey closes at its end, UTC.
                 draft["closes"] = field("closes", 10) + "T23:59:59Z"
             if field("consent"):
                 draft["consent"] = (draft.get("consent") or {}) | {language: field("consent")}
@@ -153,6 +154,7 @@ def _add_file(routes: APIBlueprint, services: Services) -> None:
         survey, text = opened(services, survey_id), request.form.get("file", "")
 
         def act() -> str:
+            # Lone surrogates pass here: the parser refuses them as invalid UTF-8, with their line.
             definition = parse_definition(text.encode("utf-8", "surrogatepass"))
             if definition.name != survey.summary.name:
                 message = (

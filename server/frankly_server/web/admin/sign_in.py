@@ -29,6 +29,7 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
         except FranklyError as refused:
             status = refused.problem.status if isinstance(refused, InvalidInput) else 429
             return render("sign_in.html", status=status, error=refused, email=field("email", 254))
+        # The cookie gets the new token, so that no one could end the old session later.
         if g.person is not None:
             services.accounts.sign_out(g.token)
         response = go(f"{PATH}/surveys")
@@ -59,6 +60,7 @@ def _add_account(routes: APIBlueprint, services: Services) -> None:
             services.accounts.change_password(
                 person(), request.form.get("old", ""), request.form.get("new", "")
             )
+            # A new password has ended every session, this one too.
             return f"{PATH}/sign-in"
 
         return attempt(

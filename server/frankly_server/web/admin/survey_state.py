@@ -76,6 +76,7 @@ def _figures(services: Services, survey: Opened) -> dict[str, Any]:
         for document in services.surveys.versions(survey.id)
     ]
     moves = [name for name, (sources, _) in MOVES.items() if survey.state_row.state in sources]
+    # A survey without a published version has nothing to pause or close.
     if not documents:
         moves = ["archive"] if survey.state_row.state != "archived" else []
     accepted, refusals = services.intake.accepted(survey.id), services.intake.refusals(survey.id)

@@ -132,7 +132,7 @@ def test_an_older_tab_does_not_undo_what_another_kept(office: Office, tab: str) 
     assert f'name="seen" value="{form["seen"]}"' in mended.text  # corrected, it is as old as it was
     answer = send(client, f"{survey}/{tab}", **form)
     assert answer.status_code == 409
-    assert "somebody changed this draft meanwhile" in answer.text
+    assert "this draft has changed meanwhile" in answer.text
     assert typed in html.unescape(answer.text)
     assert office.services.surveys.draft("habits") == kept
     again = _seen(client, shown)  # sent once more, from the page that told it

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from frankly_server.web.admin.estimates_sentences import (
     flag_words,
+    group_sentences,
     interval_words,
-    said_of,
-    said_of_groups,
+    sentences_of,
     widened,
 )
 
@@ -77,7 +77,7 @@ RANKED: dict[str, tuple[dict[str, float], float, str]] = {
 @pytest.mark.parametrize("name", RANKED)
 def test_the_most_common_answer_is_named_only_where_it_is_clear(name: str) -> None:
     values, se, words = RANKED[name]
-    assert words in " ".join(said_of(question(values, se), 0.95, "en").findings)
+    assert words in " ".join(sentences_of(question(values, se), 0.95, "en").findings)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -85,7 +85,7 @@ def test_a_lead_is_told_exactly_where_all_comparisons_hold_together(seed: int) -
     draw = random.Random(seed)
     values = {name: draw.random() for name in "abcd"}
     se = draw.choice([0.01, 0.05, 0.1])
-    findings = " ".join(said_of(question(values, se), 0.95, "en").findings)
+    findings = " ".join(sentences_of(question(values, se), 0.95, "en").findings)
     first, *rest = sorted(values.values(), reverse=True)
     reach = z(0.95, 6) * se * 2**0.5
     assert ("is the most common answer" in findings) == all(first - other > reach for other in rest)
@@ -97,7 +97,7 @@ def test_groups_are_told_apart_only_beyond_all_comparisons(apart: float) -> None
         question({"no": 0.5 - apart, "yes": 0.5 + apart}, 0.05),
         question({"no": 0.5, "yes": 0.5}, 0.05),
     )
-    said = said_of_groups([("North", here), ("South", there)], 0.95, "en")
+    said = group_sentences([("North", here), ("South", there)], 0.95, "en")
     clear = apart > z(0.95, 1) * 0.05 * 2**0.5
     assert ("“yes” is more common in “North” than in “South”" in said[0]) == clear
     assert (said[0] == "No difference between them is distinguishable from noise.") == (not clear)
@@ -107,7 +107,7 @@ def test_limits_tell_what_privacy_costs_what_fakes_can_do_and_what_is_wrong_once
     found = question({"no": 0.7, "yes": 0.3}, 0.02)
     for each in found["rows"]:
         each["flags"] = ["pooled", "imprecise", "a_new_flag"]
-    limits = said_of(found, 0.95, "en").limits
+    limits = sentences_of(found, 0.95, "en").limits
     assert "losing 50% of the answers" in limits[0]
     assert "up to 2.0 points" in limits[1]
     assert [words[:12] for words in limits[2:]] == ["The interval"]
@@ -116,7 +116,7 @@ def test_limits_tell_what_privacy_costs_what_fakes_can_do_and_what_is_wrong_once
 
 def test_an_estimate_beyond_what_is_possible_is_read_as_the_end() -> None:
     low = {"rows": [row("yes", -0.3, 0.1), row("no", 1.3, 0.1)], "covariance": None}
-    words = " ".join(said_of(low, 0.95, "en").findings)
+    words = " ".join(sentences_of(low, 0.95, "en").findings)
     assert "“yes”: the estimate lies beyond what is possible; read it as none." in words
     assert "read it as all" in words
 
@@ -127,7 +127,7 @@ def test_versions_that_differ_are_said_to(p: float, words: str) -> None:
     found["rows"] = [
         each | {"versions_p": p, "flags": ["pooled", "versions_differ"]} for each in found["rows"]
     ]
-    said = said_of(found, 0.95, "en").findings[-1]
+    said = sentences_of(found, 0.95, "en").findings[-1]
     assert said.startswith(
         f"The versions of the survey differ by more than chance usually does {words}"
     )
@@ -138,18 +138,18 @@ def test_versions_that_do_not_differ_are_not_said_to_be_the_same() -> None:
     found = question({"no": 0.7, "yes": 0.3}, 0.02)
     found["rows"] = [each | {"versions_p": 0.41, "flags": ["pooled"]} for each in found["rows"]]
     words = "No difference between the versions of the survey is distinguishable from noise (p = 0.410)."
-    assert said_of(found, 0.95, "en").findings[-1] == words
+    assert sentences_of(found, 0.95, "en").findings[-1] == words
 
 
 def test_a_share_of_what_may_be_nobody_has_no_number() -> None:
     rows = [row("yes | often", 3.2, 9.0, low=None, high=None), row("no | often", -2.2, 9.0)]
-    said = said_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings
+    said = sentences_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings
     assert (
         said[0]
         == "“yes | often”: nothing can be said, for those with the answer after the bar may be none."
     )
     rows = [row("yes | often", 0.5, 0.05)]
-    said = said_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings
+    said = sentences_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings
     assert said == ("“yes | often”: between 40% and 60% of those with the answer after the bar.",)
 
 
@@ -167,7 +167,7 @@ def test_an_estimate_of_zero_people_comes_last_and_one_without_an_error_is_said(
         "high": None,
         "flags": ["interval_unknown"],
     }
-    said = said_of(
+    said = sentences_of(
         {"rows": [nothing, unknown, row("b", 0.5, 0.05)], "covariance": None}, 0.95, "en", "row"
     )
     assert said.findings[1:] == (
@@ -176,23 +176,23 @@ def test_an_estimate_of_zero_people_comes_last_and_one_without_an_error_is_said(
     )
     assert any("no interval: its error is unknown" in words for words in said.limits)
     groups = [(name, {"rows": [unknown], "covariance": None}) for name in ("north", "south")]
-    assert said_of_groups(groups, 0.95, "en") == ()
+    assert group_sentences(groups, 0.95, "en") == ()
 
 
 def test_versions_that_differ_are_about_those_of_the_row() -> None:
     found = [row("yes | often", 0.5, 0.05, versions_p=0.001, flags=["pooled", "versions_differ"])]
-    said = said_of({"rows": found, "covariance": None}, 0.95, "en", "row").findings[-1]
+    said = sentences_of({"rows": found, "covariance": None}, 0.95, "en", "row").findings[-1]
     assert "the shares of those with the answer after the bar, whichever version" in said
 
 
 def test_what_cannot_be_told_is_said() -> None:
-    said = said_of({"rows": [], "covariance": None}, 0.95, "en")
+    said = sentences_of({"rows": [], "covariance": None}, 0.95, "en")
     assert said.findings == ()
     assert "cannot be estimated, however many answers come in" in said.limits[0]
 
 
 def test_a_text_in_another_language_is_shown_rather_than_none() -> None:
-    assert "“yes”" in said_of(question({"yes": 0.2, "no": 0.8}, 0.01), 0.95, "fr").findings[1]
+    assert "“yes”" in sentences_of(question({"yes": 0.2, "no": 0.8}, 0.01), 0.95, "fr").findings[1]
 
 
 def wilson(share: float, n: int, quantile: float) -> tuple[float, float]:
@@ -227,5 +227,5 @@ def test_no_lead_is_certain_because_all_reports_are_equal() -> None:
         row("yes", 1.0187, 0.0, low=0.9803, high=1.0187),
         row("no", -0.0187, 0.0, low=-0.0187, high=0.0197),
     ]
-    said = said_of({"rows": rows, "covariance": [[0.0, 0.0], [0.0, 0.0]]}, 0.95, "en").findings
+    said = sentences_of({"rows": rows, "covariance": [[0.0, 0.0], [0.0, 0.0]]}, 0.95, "en").findings
     assert said[-1] == "“yes” is the most common answer: 96 to 100 percentage points ahead of “no”."
