@@ -20,7 +20,7 @@ def extreme_points(m: int, level: Level) -> Iterator[Matrix]:
     One nonzero column, of ones; or columns w_j·v_j with v_j ∈ {1, E}^m linearly independent and Σ_j
     w_j v_j = 1, w > 0 [Thesis Thms 5.7, 5.9, Cor 5.4]: there are no loose entries then. That these
     are all is Thm 5.10 for m ≤ 3, and for m = 4 what the thesis found by computer. At m = 5 points
-    with loose entries exist (DESIGN §9.5).
+    with loose entries exist (erratum 9.5).
 
     Raises InvalidInput(unsupported) for other m or a level of 1 or less.
     """

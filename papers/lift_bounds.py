@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds that follow from (ε_l, ε_u)-ALIP: Lift's propositions in corrected form (DESIGN §9.20).
+"""Bounds that follow from (ε_l, ε_u)-ALIP: Lift's propositions in corrected form (erratum 9.20).
 
 m = e^−ε_l ≤ l(s, y) ≤ M = e^ε_u. Because Σ_s P(s) l(s, y) = 1 for every report, lifts above 1
 require lifts below 1, and both sides enter the bounds. The paper uses one side alone, which fails

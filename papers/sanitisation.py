@@ -2,7 +2,7 @@
 """Sanitisations under (ε, δ)-DP: composition, error bounds, sufficient checks  [Thesis ch. 3, 4].
 
 E stands for e^ε, a rational as everywhere; all figures are exact but for logarithms. Corrections:
-DESIGN §9.4.
+erratum 9.4.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def require_private_for_neighbours(mechanism: ProductMechanism, claim: Claim) ->
 
 
 def delta_needed(mechanism: DenseMechanism, E: Fraction) -> Fraction:
-    """Return the least δ for which the mechanism is (ε, δ)-DP (DESIGN §9.4)."""
+    """Return the least δ for which the mechanism is (ε, δ)-DP (erratum 9.4)."""
     claim = Claim("dp", E.as_integer_ratio(), delta=(0, 1))
     return worst(mechanism, replace(claim)).ratio or Fraction(0)
 

@@ -4,7 +4,7 @@
 The problem: Q(y|x) = ∏_j Q^j(y^j|x^j) with e^−ε ≤ P(y|s,x_J)/P(y|x_J) ≤ e^ε for every set J of
 attributes, every x_J, secret s and outcome y  [Funnel Def 3]. Theorem 4 of Funnel makes each Q^j
 private with respect to p(S,X|x_J) alone and is false: the leakage of Q^1 and Q^2 together can
-exceed the sum of their leakages (DESIGN §9.15). The conditions lack the earlier outcomes. With
+exceed the sum of their leakages (erratum 9.15). The conditions lack the earlier outcomes. With
 those, for the attributes in a chosen order,
 
     P(y|s,x_J) / P(y|x_J)  =  ∏_{j ∉ J}  P(y^j|s,x_J,y^{<j}) / P(y^j|x_J,y^{<j}),

@@ -58,7 +58,7 @@ def _row(secret: str, answer: str, epsilon: Fraction, limit_s: float, *, beside:
 
 
 def _not_below(run: Measured, found: Timed | None) -> bool:
-    """Whether enumeration found nothing better; it may find less, where floats lose vertices (DESIGN §9.17)."""
+    """Whether enumeration found nothing better; it may find less, where floats lose vertices (erratum 9.17)."""
     return (
         found is None
         or found.optimum is None

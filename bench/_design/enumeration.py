@@ -25,7 +25,7 @@ _BLOCK = 10_000
 
 
 class EnumerationError(Exception):
-    """Floats went wrong: cdd gave up, or the vertices it found do not hold the prior (DESIGN §9.14, §9.17)."""
+    """Floats went wrong: cdd gave up, or the vertices it found do not hold the prior (erratum 9.17)."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def reports(joint: FloatArray, low: float, high: float) -> tuple[Reports, int]:
 def delta(joint: FloatArray, masses: FloatArray, low: float, high: float) -> FloatArray:
     """Return the vertices of Δ, shape (M, a): distributions v of X with e^−low ≤ Σ_x P(s|x) v_x / P(s) ≤ e^high.
 
-    The rows are divided by P(s): unscaled, floats lose vertices or abort (DESIGN §9.17). `masses` is P(s).
+    The rows are divided by P(s): unscaled, floats lose vertices or abort (erratum 9.17). `masses` is P(s).
     """
     lift = joint / joint.sum(axis=0) / masses[:, None]
     a = joint.shape[1]

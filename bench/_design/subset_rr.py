@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Subset random response in floats: random response within small groups of the answers that tell too much.
 
-[Lift §5.1, Algorithm 2, on the groups of §4.1, Algorithm 1], with the corrections of DESIGN §9.21-9.22: the risk of a
+[Lift §5.1, Algorithm 2, on the groups of §4.1, Algorithm 1], with the corrections of erratum 9.21-9.22: the risk of a
 group is max(log Λ, −log Ψ), groups grow while the levels are not met, and a last group that does not meet them takes in
 other groups, then answers of low risk, until it does. Every group then keeps both levels as one report, so that the
 polytope (26) is never empty and Algorithm 2 needs no unions.

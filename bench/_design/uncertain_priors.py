@@ -115,7 +115,7 @@ def keeps(mechanism: DenseMechanism, claim: Claim) -> bool:
 
 
 def realised_level(mechanism: DenseMechanism, joint: Sequence[Sequence[int]]) -> float:
-    """Return ε* = ln max_y,s,t P(y|s)/P(y|t) under the estimate, from whole numbers  [Robust §8.3, DESIGN §9.12].
+    """Return ε* = ln max_y,s,t P(y|s)/P(y|t) under the estimate, from whole numbers  [Robust §8.3, erratum 9.12].
 
     joint : counts N[s][u]; the answers of the mechanism are the pairs (s, u), row-major.
     """

@@ -58,7 +58,7 @@ def create_app(
 
     Raises
     ------
-    FranklyError : unsafe_setting or key_file, one line each, if a promise could not be kept (BAD_INPUTS 54).
+    FranklyError : unsafe_setting or key_file, one line each, if a promise could not be kept (bad input 54).
     """
     _refuse_debug()
     bound = services if services is not None else _open(settings, clock or SystemClock())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Atomic file writes: a file is on disk completely or not at all (BAD_INPUTS 52)."""
+"""Atomic file writes: a file is on disk completely or not at all (bad input 52)."""
 
 import os
 import tempfile

@@ -71,7 +71,7 @@ class Services:
         return cls(settings, database, clock)
 
     def check_start(self) -> None:
-        """Refuse to serve on an unsafe or unknown database, or without a publisher key (BAD_INPUTS 54).
+        """Refuse to serve on an unsafe or unknown database, or without a publisher key (bad input 54).
 
         Raises UnsafeStore, StoreUnavailable or InvalidInput(key_file): one line each.
         """

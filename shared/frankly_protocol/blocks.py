@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The blocks of a survey document: questions, their mechanism and its promises (DESIGN §4)."""
+"""The blocks of a survey document: questions, their mechanism and its promises (spec 3.3)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -186,7 +186,7 @@ _SHAPE = {"dense": "weights", "unary": "answers", "subset": "answers", "product"
 def _mechanism(kind: str, params: Mapping[str, Any], field: str) -> Mechanism:
     """Build the mechanism.
 
-    Type and sum faults are weight faults, not schema faults (BAD_INPUTS 18).
+    Type and sum faults are weight faults, not schema faults (bad input 18).
     """
     # Type and row length are checked before the mechanism computes with the numbers.
     for table in _tables(kind, params):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strict JSON, and the canonical form of signed payloads (THREATS §4.2).
+"""Strict JSON, and the canonical form of signed payloads (spec 3.1).
 
 Canonical: sorted ASCII keys, no spaces, UTF-8; only strings, whole numbers below 2^53, booleans,
 null, lists, objects. Under these limits the form coincides with RFC 8785. No float can appear in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly.survey/2`: the document a publisher signs and every device re-verifies (DESIGN §4)."""
+"""`frankly.survey/2`: the document a publisher signs and every device re-verifies (spec 3.3)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

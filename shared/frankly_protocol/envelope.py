@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DSSE envelopes with Ed25519: verify the exact bytes, then parse them (THREATS §4.1)."""
+"""DSSE envelopes with Ed25519: verify the exact bytes, then parse them (spec 3.1)."""
 
 import base64
 import binascii

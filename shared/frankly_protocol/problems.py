@@ -14,7 +14,7 @@ _URN = "urn:frankly:problem:"
 class Problem(Enum):
     """Every refusal that crosses a border: (code, HTTP status, title)."""
 
-    # Levels and limits asked for by an admin (BAD_INPUTS 1-3).
+    # Levels and limits asked for by an admin (bad inputs 1-3).
     EPS_NOT_FINITE = ("eps_not_finite", 422, "The level is not a finite number.")
     EPS_OUT_OF_RANGE = (
         "eps_out_of_range",
@@ -22,7 +22,7 @@ class Problem(Enum):
         "The level is outside the range that can be promised.",
     )
     EPS_FORMAT = ("eps_format", 422, "The level is not a plain decimal string.")
-    # Priors (BAD_INPUTS 4-8).
+    # Priors (bad inputs 4-8).
     PRIOR_SUM = ("prior_sum", 422, "The prior does not sum to one.")
     PRIOR_SHAPE = ("prior_shape", 422, "The prior has the wrong shape.")
     PRIOR_VALUE = ("prior_value", 422, "The prior holds a value that is no probability or count.")
@@ -37,7 +37,7 @@ class Problem(Enum):
         409,
         "The prior has cells small enough to expose people.",
     )
-    # Survey definitions (BAD_INPUTS 9-12, 43).
+    # Survey definitions (bad inputs 9-12, 43).
     CHOICES_COUNT = ("choices_count", 422, "A question needs 2 to 64 choices.")
     CHOICES_COLLIDE = ("choices_collide", 422, "Two choices cannot be told apart.")
     TEXT_CHARACTERS = (
@@ -48,7 +48,7 @@ class Problem(Enum):
     DEFINITION_INVALID = ("definition_invalid", 422, "The survey definition is not valid.")
     BUDGET_EXCEEDED = ("budget_exceeded", 422, "The form asks for more than its stated budget.")
     IMMUTABLE = ("immutable", 409, "A published survey does not change; publish a new version.")
-    # The optimiser (BAD_INPUTS 9, 13-16).
+    # The optimiser (bad inputs 9, 13-16).
     IDENTITY_MECHANISM = ("identity_mechanism", 422, "The optimum sends answers unchanged.")
     OPTIMISER_LIMIT = ("optimiser_limit", 422, "The optimum is out of reach at this size.")
     MECHANISM_NOT_CERTIFIED = ("mechanism_not_certified", 422, "No certified mechanism was found.")
@@ -59,7 +59,7 @@ class Problem(Enum):
     )
     UNSUPPORTED = ("unsupported", 422, "This combination does not exist.")
     WEIGHTS_INVALID = ("weights_invalid", 422, "The weights are no mechanism.")
-    # Estimates (BAD_INPUTS 49).
+    # Estimates (bad input 49).
     CONFIDENCE_RANGE = (
         "confidence_range",
         422,
@@ -67,13 +67,13 @@ class Problem(Enum):
     )
     COUNTS_INVALID = ("counts_invalid", 422, "The counts do not fit.")
     TARGETS_INVALID = ("targets_invalid", 422, "The targets do not fit the mechanism.")
-    # Bytes and fields (BAD_INPUTS 35-36).
+    # Bytes and fields (bad inputs 35-36).
     JSON_INVALID = ("json_invalid", 400, "The body is not the JSON that was expected.")
     FIELD_UNKNOWN = ("field_unknown", 422, "A field is not known here.")
     FIELD_MISSING = ("field_missing", 422, "A field is missing.")
     FIELD_TYPE = ("field_type", 422, "A field does not hold what it should.")
     Y_TYPE = ("y_type", 422, "The symbols must be a list of whole numbers.")
-    # Intake (BAD_INPUTS 37-42).
+    # Intake (bad inputs 37-42).
     SYMBOL_UNKNOWN = ("symbol_unknown", 422, "A symbol is not one the survey's mechanism can send.")
     SURVEY_UNKNOWN = ("survey_unknown", 404, "There is no such survey.")
     DOC_MISMATCH = ("doc_mismatch", 422, "The report names a document that is not this survey's.")
@@ -99,7 +99,7 @@ class Problem(Enum):
     TOO_MANY = ("too_many", 429, "Too many requests.")
     INTERNAL = ("internal", 500, "Something failed on our side.")
     UNAVAILABLE = ("unavailable", 503, "The service cannot answer right now.")
-    # Command line and key files (BAD_INPUTS 51-54).
+    # Command line and key files (bad inputs 51-54).
     USAGE = ("usage", 400, "The command was not used as intended.")
     KEY_FILE = ("key_file", 422, "A key file cannot be used.")
     FILE_EXISTS = ("file_exists", 409, "It exists already and is kept.")

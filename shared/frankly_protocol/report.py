@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report, the only data that leaves a device (DESIGN §5).
+"""The report, the only data that leaves a device (spec 6.1).
 
 It holds no time, no version string, no locale and no address.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The token rule of a survey document (DESIGN §4; THREATS §4.2)."""
+"""The token rule of a survey document (spec 6.4)."""
 
 import re
 from dataclasses import dataclass

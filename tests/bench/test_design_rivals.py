@@ -173,7 +173,7 @@ def test_complete_columns_make_mechanisms(load: Load) -> None:
 
 
 def test_theorem_4_promises_next_to_nothing_of_two_copies_of_two_bits(load: Load) -> None:
-    """DESIGN §9.15: neither report says anything of the parity beside what is known; both together tell it."""
+    """erratum 9.15: neither report says anything of the parity beside what is known; both together tell it."""
     side_channels = load("side_channels")
     row = side_channels._counterexample()
     assert row.value < 0.05

@@ -169,7 +169,7 @@ def matrix(mechanism: Mechanism) -> tuple[NDArray[np.float64], list[Any]]:
 
 
 def decoder(block: Block) -> tuple[NDArray[np.float64], NDArray[np.float64], list[Any]]:
-    """V = (QᵀD₀⁻¹Q)⁺QᵀD₀⁻¹ (DESIGN §6), Q with row = report there; Q as `matrix`; the symbols."""
+    """V = (QᵀD₀⁻¹Q)⁺QᵀD₀⁻¹ (spec 8.1), Q with row = report there; Q as `matrix`; the symbols."""
     Q, symbols = matrix(block.mechanism)
     p = np.array(block.design_prior) / sum(block.design_prior)
     if block.mechanism.kind == "unary":  # bit by bit: (1{x in y} − flip)/(keep − flip)
@@ -230,7 +230,7 @@ def margins_known(block: Block, sizes: list[int]) -> list[list[int]]:
 def test_what_has_no_level_at_all_has_no_place_in_a_ledger(
     given: dict[str, Any], services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DESIGN §9.2: of the answer itself a Mangat model has ε = ∞; a degree of violation alone is no budget of nats."""
+    """erratum 9.2: of the answer itself a Mangat model has ε = ∞; a degree of violation alone is no budget of nats."""
     name = f"{given['mechanism']} alone"
     monkeypatch.setitem(
         CASES, name, {key: value for key, value in given.items() if key != "mechanism"}

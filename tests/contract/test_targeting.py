@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server shows a few devices a document of their own (THREATS A2, T6): they refuse, or everybody can see it."""
+"""A server shows a few devices a document of their own (spec 9.2): they refuse, or everybody can see it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -2,7 +2,7 @@
 """Does the time of an answer tell the answer? The same steps whatever is answered, and a clock that sees no difference.
 
 What a device does is followed opcode by opcode, which no busy machine can disturb; and two answers are drawn in turn,
-many times, and held against the clock (THREATS §3.6).
+many times, and held against the clock (spec 2.5).
 """
 
 import json

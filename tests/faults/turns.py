@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two answers drawn in turn, and the time of each draw beside that of its neighbour (THREATS §3.6).
+"""Two answers drawn in turn, and the time of each draw beside that of its neighbour (spec 2.5).
 
 ``python -m tests.faults.turns DEVICES ALTERNATIONS SEED`` writes what one process saw, as JSON.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Man in the middle and rollback: more than 40 things a network or a server may do, none of them accepted (THREATS T9).
+"""Man in the middle and rollback: more than 40 things a network or a server may do, none of them accepted (spec 9.2).
 
 Modelled on the conformance suite of TUF: arbitrary software, rollback, fast forward, indefinite freeze, endless data,
 mix and match, key compromise. Every case says which typed error ends it, and that nothing was sent.
@@ -351,7 +351,7 @@ def test_a_pinned_logged_survey_needs_no_network_twice(tmp_path: Path) -> None:
     assert server.fetched == []
 
 
-# The drill of THREATS 4.7: a publisher key is stolen.
+# The drill of spec 3.2: a publisher key is stolen.
 THIEFS = replace(OTHER, version=10**9, prev=DOCUMENT.digest)
 RECOVERED = keys(chained(2, publisher=Role((NEW_PUBLISHER.public,), 1)))
 

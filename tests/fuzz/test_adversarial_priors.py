@@ -3,7 +3,7 @@
 
 The identity under a prior that makes secret and answer independent; answers without mass that give themselves away;
 two questions whose exclusive or is the secret. The verifier must accept them (their mathematics holds), so it is the
-policy, the explanation and the ledger that protect people (DESIGN §3.6).
+policy, the explanation and the ledger that protect people (spec 2.6).
 """
 
 from dataclasses import replace
@@ -138,7 +138,7 @@ def multiplied(values: list[Fraction | None]) -> Fraction | None:
 
 
 def ledger(document: SurveyDocument) -> Fraction | None:
-    """DESIGN §3.6 by trying everything: one block at most counts its level (DPV has none), the others ceilings."""
+    """spec 2.6 by trying everything: one block at most counts its level (DPV has none), the others ceilings."""
     ceilings = [true_ceiling(block) for block in document.blocks]
     totals = [multiplied(ceilings)]
     for i, block in enumerate(document.blocks):

@@ -18,7 +18,7 @@ CLAIMS: dict[str, list[str]] = {}
 
 
 def paper(*claims: str) -> Callable[[Test], Test]:
-    """Register a test for what a paper claims; `claims` name paper and place as DESIGN §8 does."""
+    """Register a test for what a paper claims; `claims` name paper and place as docs/maths/coverage.md does."""
 
     def register(test: Test) -> Test:
         for claim in claims:

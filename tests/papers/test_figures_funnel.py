@@ -153,7 +153,7 @@ def test_the_points_of_figures_6_7_and_9_are_the_formulas(counts: list[list[int]
 
 @paper("Funnel Figure 6")
 def test_grr_does_not_always_lie_above_oue() -> None:
-    """DESIGN §9.19: sixteen even answers, of which a rare secret gives the first only; ε = .5."""
+    """erratum 9.19: sixteen even answers, of which a rare secret gives the first only; ε = .5."""
     counts = np.array([[100.0] * 16, [3.0] + [0.0] * 15])
     alpha = alpha_at(grr_lip, counts, 0.5)
     oue = fitted(OUE, Prior.from_rows(counts.astype(int).tolist()), Fraction("0.5"))

@@ -89,7 +89,7 @@ def test_the_ratio_of_figure_62_is_that_of_the_largest_errors_on_a_grid() -> Non
 
 @paper("Thesis Figure 6.3")
 def test_there_is_no_gap_at_small_pm_in_figure_63() -> None:
-    """DESIGN §9.1: at p_m ≤ ½ the largest error with sampling is (1 − p_m)/p_m, as without it."""
+    """erratum 9.1: at p_m ≤ ½ the largest error with sampling is (1 − p_m)/p_m, as without it."""
     curves, grid = drawn("thesis-6.3"), [i / 2000 for i in range(2001)]
     for p_m, value in curves["sampling"].items():
         assert value == pytest.approx(max(error(p_m, 1.0, pi) for pi in grid), rel=1e-5, abs=1e-12)

@@ -124,7 +124,7 @@ def test_the_optimum_under_lip_is_the_brute_force(answers: int, secrets: int, tr
         level = level_for(epsilon)
         points = vertices(delta_rows(prior, Fraction(*level)), answers)
         assert columns_as_posteriors(prior, level, "lip") == points
-        # DESIGN §9.17: a vertex has at most |S| nonzero entries.
+        # erratum 9.17: a vertex has at most |S| nonzero entries.
         assert max(sum(x > 0 for x in v) for v in points) <= secrets
         request = wanted(
             prior,
@@ -150,7 +150,7 @@ def test_the_optimum_under_lip_is_the_brute_force(answers: int, secrets: int, tr
 def test_the_optimum_under_secret_ldp_is_the_brute_force(
     answers: int, secrets: int, trials: int
 ) -> None:
-    # DESIGN §9.16: columns are constrained one by one, so the programme of Theorem 3 serves Theorem 2 as well.
+    # erratum 9.16: columns are constrained one by one, so the programme of Theorem 3 serves Theorem 2 as well.
     rng = random.Random(2000 * answers + secrets)
     for _ in range(trials):
         prior, epsilon = random_prior(rng, answers, secrets), random_epsilon(rng, 0.02, 2.0)

@@ -89,7 +89,7 @@ def secret_ldp(told: Rows) -> Fraction:
     "Funnel Lemma 1", "Funnel Remark 1", "Funnel (24)", "Lift Def 1", "Lift Def 2", "Robust Def 2"
 )
 def test_lemma_1_on_random_instances(full: bool) -> None:
-    """ε-LDP ⇒ ε-LIP ⇒ 2ε-LDP and I(S;Y) ≤ ε; so it is ε/2-LIP that gives ε-LDP, not the reverse (DESIGN §9.19)."""
+    """ε-LDP ⇒ ε-LIP ⇒ 2ε-LDP and I(S;Y) ≤ ε; so it is ε/2-LIP that gives ε-LDP, not the reverse (erratum 9.19)."""
 
     @tries(full)
     @given(st.data())
@@ -149,7 +149,7 @@ def test_srlip_is_at_least_lip(full: bool) -> None:
 
 @paper("Funnel Thm 1")
 def test_the_polytope_of_theorem_3_has_a_plus_2c_inequalities() -> None:
-    """DESIGN §9.17: Theorem 1 says 2ac; (10) and v ≥ 0 are a + 2c, as §V.C counts them itself."""
+    """erratum 9.17: Theorem 1 says 2ac; (10) and v ≥ 0 are a + 2c, as §V.C counts them itself."""
     for counts in ([[1, 2, 3], [3, 1, 1]], [[1, 2, 3, 4], [4, 3, 1, 1], [5, 1, 1, 1]]):
         c, a = len(counts), len(counts[0])
         assert len(delta_rows(Prior.from_rows(counts), Fraction(2))) == a + 2 * c < 2 * a * c
@@ -161,7 +161,7 @@ def grr_rows(a: int, E: Fraction) -> Rows:
 
 @paper("Funnel (25), (26)")
 def test_the_level_of_grr(full: bool) -> None:
-    """Its closed form, that it grows with α, and that it stays below the identity's: there α = ∞ (DESIGN §9.19)."""
+    """Its closed form, that it grows with α, and that it stays below the identity's: there α = ∞ (erratum 9.19)."""
 
     @tries(full)
     @given(priors(), LEVELS)
@@ -190,7 +190,7 @@ def test_the_level_of_grr(full: bool) -> None:
 
 @paper("Funnel (27), (28), (29)")
 def test_the_level_of_oue(full: bool) -> None:
-    """By its table of 2^a reports, by the closed form, and by the runtime kind without either (DESIGN §9.16)."""
+    """By its table of 2^a reports, by the closed form, and by the runtime kind without either (erratum 9.16)."""
 
     @tries(full)
     @given(priors(), LEVELS)
@@ -273,7 +273,7 @@ def test_propositions_1_and_2_on_random_instances(full: bool) -> None:
 
 @paper("Funnel (43) corrected", "Funnel Algorithm 1 corrected")
 def test_what_is_missing_in_algorithm_1_and_in_43() -> None:
-    """DESIGN §9.18: rows sum to 1 only with e^α in the denominator and with δ_xy beside e^α."""
+    """erratum 9.18: rows sum to 1 only with e^α in the denominator and with δ_xy beside e^α."""
     counts, E = [[3, 1, 2], [1, 4, 1]], Fraction(3)
     own = given_secret(counts)
     for (s, x), row in conditional_reporting(counts, E).items():
@@ -286,7 +286,7 @@ def test_what_is_missing_in_algorithm_1_and_in_43() -> None:
 
 @paper("Funnel §VI.B information")
 def test_the_information_of_conditional_reporting_needs_the_average_over_secrets() -> None:
-    """DESIGN §9.18: P(y|x) = Σ_s P(s|x) P(y|s,x); as it sees S, it may tell more of X than the best without."""
+    """erratum 9.18: P(y|x) = Σ_s P(s|x) P(y|s,x); as it sees S, it may tell more of X than the best without."""
     found = 0
     rng = random.Random(18)
     for _ in range(12):
@@ -334,7 +334,7 @@ def worst_lip(counts: Counts, rows: dict[tuple[int, int], list[Fraction]]) -> Fr
 
 @paper("Funnel §VI.A OUE at a = 16")
 def test_unary_mechanisms_need_no_table_of_all_sets() -> None:
-    """DESIGN §9.16: "infeasible" is said of a 2^a table; the level needs the two weights only, here at a = 200."""
+    """erratum 9.16: "infeasible" is said of a 2^a table; the level needs the two weights only, here at a = 200."""
     mechanism = UnaryMechanism(bits=48, answers=200, keep=1 << 47, flip=1 << 46)
     joint = tuple(tuple(1 + (x * (s + 1)) % 7 for x in range(200)) for s in range(2))
     assert worst(mechanism, Claim("lip", (1, 1), joint)).ratio is not None
@@ -342,7 +342,7 @@ def test_unary_mechanisms_need_no_table_of_all_sets() -> None:
 
 @paper("Funnel (26), zero cells")
 def test_with_zero_cells_a_finite_alpha_exists_for_every_level() -> None:
-    """DESIGN §9.19: LIP(identity) is infinite, and GRR's level grows without bound but slowly."""
+    """erratum 9.19: LIP(identity) is infinite, and GRR's level grows without bound but slowly."""
     counts = [[5, 0, 3], [1, 4, 2]]
     identity = [[Fraction(x == y) for y in range(3)] for x in range(3)]
     told, _ = reports(counts, identity)
@@ -354,7 +354,7 @@ def test_with_zero_cells_a_finite_alpha_exists_for_every_level() -> None:
 
 @paper("Funnel (51) corrected")
 def test_inverting_conditional_reporting_needs_the_true_share_of_the_secret() -> None:
-    """DESIGN §9.18: with P(y|x) of the published p_S estimates of X are biased where p_S has changed."""
+    """erratum 9.18: with P(y|x) of the published p_S estimates of X are biased where p_S has changed."""
     published, truth, E = [[3, 1], [1, 3]], [[9, 3], [1, 3]], Fraction(3)
     rows = conditional_reporting(published, E)
 

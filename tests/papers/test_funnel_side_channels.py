@@ -84,7 +84,7 @@ def promised(prior: Prior, factors: Sequence[Table]) -> float:
 
 @paper("Funnel Thm 4")
 def test_theorem_4_is_false() -> None:
-    """DESIGN §9.15: every condition holds with ε^j ≤ .2, every cell has mass, and yet the level is 2.4, not .4."""
+    """erratum 9.15: every condition holds with ε^j ≤ .2, every cell has mass, and yet the level is 2.4, not .4."""
     prior, factors, whole = bits({True: 49500, False: 500}, 1, Fraction(18, 1000))
     assert min(map(min, prior.joint)) > 0
     assert promised(prior, factors) < 0.4

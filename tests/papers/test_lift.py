@@ -53,7 +53,7 @@ def share_left(prior: Prior, table: tuple[tuple[int, ...], ...]) -> float:
 
 
 def adult_prior() -> Prior:
-    """§3.1.3: S = relationship, X = occupation; five of six relationships (DESIGN §9.23)."""
+    """§3.1.3: S = relationship, X = occupation; five of six relationships (erratum 9.23)."""
     records = adult._records()
     names = sorted({record["relationship"] for record in records})
     prior = adult.prior("relationship", "occupation")
@@ -252,7 +252,7 @@ def optimum(prior: Prior, epsilon: Fraction) -> float:
 
 @paper("Lift §4.1")
 def test_the_printed_risk_does_not_give_the_papers_figure(full: bool) -> None:
-    """DESIGN §9.22: ω = Λ + Ψ gives .35 where the paper reports .73, and huge groups at 200 × 15."""
+    """erratum 9.22: ω = Λ + Ψ gives .35 where the paper reports .73, and huge groups at 200 × 15."""
     printed, changed = [], []
     for prior in islice(drawn(5, 17, 7), 300 if full else 25):
         asked = lift_printed.watched(prior, Fraction(1, 2), Fraction(1, 2))
@@ -282,7 +282,7 @@ BROKEN = {
 
 @paper("Lift §4.2")
 def test_constraints_are_not_satisfied_in_all_cases(full: bool) -> None:
-    """DESIGN §9.21: the printed mechanisms break their levels; both or neither, as merging what holds holds."""
+    """erratum 9.21: the printed mechanisms break their levels; both or neither, as merging what holds holds."""
     count = 2000 if full else 100
     priors = list(islice(drawn(5, 17, 11), count))
     for share, epsilon in product(SHARES, (2, 4, 6, 8)):
@@ -343,7 +343,7 @@ def test_adult_too_is_not_always_protected_as_printed_and_is_by_ours() -> None:
 
 @paper("Lift §5.1")
 def test_what_makes_a_group_feasible_is_its_merged_report_not_its_polytope(full: bool) -> None:
-    """DESIGN §9.22: (25) can hold columns where no mixture of them is the group's prior (26), here for two answers.
+    """erratum 9.22: (25) can hold columns where no mixture of them is the group's prior (26), here for two answers.
 
     Then the columns are v = (t, 1 − t) with t in an interval, found here by two linear programmes.
     """

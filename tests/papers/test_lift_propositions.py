@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lift's Propositions 1, 3-6 and A1 in their true forms (DESIGN §9.20), on random lifts in fractions.
+"""Lift's Propositions 1, 3-6 and A1 in their true forms (erratum 9.20), on random lifts in fractions.
 
 The printed forms fail on the instances stored here and in test_lift. A report's lifts l_s > 0 with Σ P(s) l_s = 1 are
 drawn as they come from any mechanism: a second distribution of the secret over the first.

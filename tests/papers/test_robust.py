@@ -131,7 +131,7 @@ def test_example_2_with_theorem_1() -> None:
 
 @paper("Robust Example 2")
 def test_example_2_as_printed_is_not_its_theorem_and_leaves_the_ball() -> None:
-    # The printed B_s, L and rad follow from ln(1 + χ²/P̂_s) instead of Theorem 1 (DESIGN §9.7).
+    # The printed B_s, L and rad follow from ln(1 + χ²/P̂_s) instead of Theorem 1 (erratum 9.7).
     c = math.expm1(BALL.radius)
     wrong = [math.log1p(c / mass) for mass in (0.17, 0.83)]
     assert [round(v, 4) for v in wrong] == [0.3782, 0.0900]
@@ -171,7 +171,7 @@ def test_example_3_with_the_rows_of_definition_3() -> None:
 
 @paper("Robust Example 3")
 def test_example_3s_true_utility_is_its_realised_level() -> None:
-    # DESIGN §9.12: 0.2804 is ε* under P*; the information under P* is 0.3702.
+    # erratum 9.12: 0.2804 is ε* under P*; the information under P* is 0.3702.
     _, _, Q = polyopt(example_bounds(), Fraction(2), P_HAT, diagonal=True)
     assert round(information(P_TRUE, Q), 4) == 0.3702
     whole = published(
@@ -182,7 +182,7 @@ def test_example_3s_true_utility_is_its_realised_level() -> None:
 
 @paper("Robust Def 3", "Robust Def 1")
 def test_without_comparing_a_secret_with_itself_the_guarantee_stays() -> None:
-    # DESIGN §9.11: 0.5630 nats, and still no more than ln 2 over the ball.
+    # erratum 9.11: 0.5630 nats, and still no more than ln 2 over the ball.
     bounds = lower_bounds(ESTIMATE, 2, 100, "0.05")
     value, _, Q = polyopt(example_bounds(), Fraction(2), P_HAT, diagonal=False)
     assert round(value, 4) == 0.5630
@@ -260,7 +260,7 @@ def test_lemma_1_and_proposition_2_in_fractions() -> None:
 
 @paper("Robust Prop 2 (34) corrected")
 def test_the_spread_of_order_2_in_its_corrected_form() -> None:
-    # DESIGN §9.9. Printed: (−e^B + 2p − 1 + √…)/e^B; the switch is at (1−2p)²; √(e^B − 1) always bounds.
+    # erratum 9.9. Printed: (−e^B + 2p − 1 + √…)/e^B; the switch is at (1−2p)²; √(e^B − 1) always bounds.
     rng = np.random.default_rng(2)
     printed_fails = exact = 0
     for _ in range(1000):
@@ -281,7 +281,7 @@ def test_the_spread_of_order_2_in_its_corrected_form() -> None:
 
 @paper("Robust Prop 1")
 def test_proposition_1_by_xi() -> None:
-    # (26)-(30) with ξ in [1, 1/ρ] (DESIGN §9.8), by bisecting φ as it is printed.
+    # (26)-(30) with ξ in [1, 1/ρ] (erratum 9.8), by bisecting φ as it is printed.
     def phi(rho: float, xi: float, alpha: float) -> float:
         psi = (1 - rho * xi) / (1 - rho)
         if alpha == 1:
@@ -402,7 +402,7 @@ def test_theorem_4_secret_rr_is_optimal_for_large_levels_only() -> None:
 )
 def test_table_2(a1: int, a2: int, srr: float, ir: float, draws: int, full: bool) -> None:
     # n = 32561, ε = 1.5, β = .1, P* from the Jeffreys prior. SRR as printed, but for 42 × 6: .0045 here, .005 there.
-    # IR is DESIGN §9.13's value where the paper prints .512, .169, .055 (its .052 for 42 × 6 reproduces).
+    # IR is erratum 9.13's value where the paper prints .512, .169, .055 (its .052 for 42 × 6 reproduces).
     rng = np.random.default_rng(10 * a1 + a2)
     draws = 100 if full else draws
     found: dict[str, list[float]] = {"srr": [], "ir": []}

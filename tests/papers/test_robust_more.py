@@ -20,7 +20,7 @@ from tests.papers.test_robust import information
 
 @paper("Robust (9) coverage")
 def test_the_ball_holds_the_truth_asymptotically_only(full: bool) -> None:
-    """DESIGN §9.6: 240 cells from Jeffreys' prior, n = 32,561, β = .05: well below 95%; with even cells, 95%."""
+    """erratum 9.6: 240 cells from Jeffreys' prior, n = 32,561, β = .05: well below 95%; with even cells, 95%."""
     rng, count = np.random.default_rng(240), 10000 if full else 2500
     bound = float(confidence_ball([[1] * 16] * 15, 2, 32561, "0.05").threshold)
 
@@ -41,7 +41,7 @@ def test_the_ball_holds_the_truth_asymptotically_only(full: bool) -> None:
 
 @paper("Robust Prop 1, domain of ξ")
 def test_what_the_roots_are_at_the_ends_of_their_domain() -> None:
-    """DESIGN §9.8: ρξ ≤ 1; as ρ → 0 a value may gain 1 − e^−B_s; for α < 1 it may vanish (ξ₋ = 0)."""
+    """erratum 9.8: ρξ ≤ 1; as ρ → 0 a value may gain 1 − e^−B_s; for α < 1 it may vanish (ξ₋ = 0)."""
     B = 0.3
     for order in (0.5, 1.0, 2.0, 5.0):
         gain = [1 - float(least(np.array([1 - rho]), B, order)[0]) for rho in (1e-3, 1e-6, 1e-9)]
@@ -60,7 +60,7 @@ def test_what_the_roots_are_at_the_ends_of_their_domain() -> None:
 
 @paper("Robust (82)")
 def test_the_best_split_is_often_at_an_end_and_the_middle_may_be_worse() -> None:
-    """DESIGN §9.10: information against ε₂ has more than one local maximum, so a search from one start is no proof."""
+    """erratum 9.10: information against ε₂ has more than one local maximum, so a search from one start is no proof."""
     rng, several, ends = np.random.default_rng(82), 0, 0
     for _ in range(16):
         P = rng.dirichlet(np.full(6, 0.5)).reshape(2, 3)
@@ -89,7 +89,7 @@ def test_the_best_split_is_often_at_an_end_and_the_middle_may_be_worse() -> None
 
 @paper("Robust (69), d = 0")
 def test_no_distance_between_the_secrets_means_that_values_may_be_told() -> None:
-    """DESIGN §9.10: δ₂ = ln(1 + 2(e^ε₂ − 1)/d) grows without bound as d → 0; at d = 0 the value is sent as it is."""
+    """erratum 9.10: δ₂ = ln(1 + 2(e^ε₂ − 1)/d) grows without bound as d → 0; at d = 0 the value is sent as it is."""
     leak = ValueLeak.of_distance
     for e in (0.1, 1.0):
         assert leak(2.0).delta2(e) == pytest.approx(e)
@@ -104,7 +104,7 @@ def test_no_distance_between_the_secrets_means_that_values_may_be_told() -> None
 def test_the_printed_dual_of_theorem_4_does_not_satisfy_its_equation(
     a1: int, a2: int, E: Fraction
 ) -> None:
-    """DESIGN §9.12: α* = (c₁ at x, c₂ beside its secret, c₃ elsewhere) times μ should give v̂_x·α* = μ(v̂_x) (A126)."""
+    """erratum 9.12: α* = (c₁ at x, c₂ beside its secret, c₃ elsewhere) times μ should give v̂_x·α* = μ(v̂_x) (A126)."""
     a = a1 * a2
     norm = E + (a2 - 1) / E + a - a2
     c1 = (-(a2 - 2) * (a2 - 1) + (a - a2 + 1) * (a2 - 2) * E + (a - 2 * a2 + 1) * E**2 + E**3) / (

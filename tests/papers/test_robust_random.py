@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust's Lemma 3 and Theorems 1, 5 and 6 in their true forms, each on random instances (DESIGN §9.7, §9.10)."""
+"""Robust's Lemma 3 and Theorems 1, 5 and 6 in their true forms, each on random instances (erratum 9.7, 9.10)."""
 
 import math
 from fractions import Fraction
@@ -137,7 +137,7 @@ def test_theorem_5_over_the_ball(full: bool) -> None:
 
 @paper("Robust Thm 5")
 def test_theorem_5_fails_with_the_distance_of_one_coordinate() -> None:
-    """What Table 2's printed IR row fits (DESIGN §9.13): d as the largest |P(u|s) − P(u|t)| instead of the ℓ1 norm."""
+    """What Table 2's printed IR row fits (erratum 9.13): d as the largest |P(u|s) − P(u|t)| instead of the ℓ1 norm."""
     truth = shares([[80, 10, 10], [10, 80, 10]])
     given_s = truth / truth.sum(axis=1, keepdims=True)
     one, whole = np.abs(given_s[0] - given_s[1]).max(), np.abs(given_s[0] - given_s[1]).sum()

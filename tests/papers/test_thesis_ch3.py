@@ -32,7 +32,7 @@ def parents(
 
 @paper("Thesis Appendix A")
 def test_single_outputs_do_not_decide_and_the_verifier_tries_all_sets() -> None:
-    """DESIGN §9.4: from three outputs on, δ is Σ_j max(0, P_ij − E·P_kj); single outputs alone ask for less."""
+    """erratum 9.4: from three outputs on, δ is Σ_j max(0, P_ij − E·P_kj); single outputs alone ask for less."""
     rng, apart = random.Random(31), 0
     for _ in range(100):
         mechanism = random_mechanism(rng, 3, 3, 8)

@@ -77,7 +77,7 @@ def larger(one: Polynomial, other: Polynomial) -> bool:
 
 @paper("Thesis Example 4.2")
 def test_example_42_counts_924_checks() -> None:
-    """DESIGN §9.4: 1,092 are printed; where C_d = C_d' with equal distances, floats see P(Y_d = d*) > P(Y_d' = d*)."""
+    """erratum 9.4: 1,092 are printed; where C_d = C_d' with equal distances, floats see P(Y_d = d*) > P(Y_d' = d*)."""
     databases, weights, C = exponential(2)
     near = [
         (i, j)

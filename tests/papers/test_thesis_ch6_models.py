@@ -63,7 +63,7 @@ def boundary(E: Fraction, delta: Fraction, t: Fraction) -> Point:
 @paper("Thesis Thm 6.3", "Thesis Cor 6.3", "Thesis Lemma 6.1")
 @pytest.mark.parametrize(("E", "delta"), LEVELS)
 def test_the_best_response_on_the_closure(E: Fraction, delta: Fraction) -> None:
-    """p00, p11 ≥ ½ (DESIGN §9.3): no point of a grid with the boundary is better, for any share; ties where g = π."""
+    """p00, p11 ≥ ½ (erratum 9.3): no point of a grid with the boundary is better, for any share; ties where g = π."""
     points = list(grid(E, delta, HALF))
     symmetric, lopsided = boundary(E, delta, Fraction(1)), boundary(E, delta, Fraction(0))
     assert all(private(*point, E, delta) for point in (symmetric, lopsided))
@@ -87,7 +87,7 @@ def prior_of(pi: Fraction) -> Prior:
 @paper("Thesis Thm 6.3 on all of R")
 @pytest.mark.parametrize(("E", "delta"), [level for level in LEVELS if level[1]])
 def test_on_the_whole_region_another_corner_is_best(E: Fraction, delta: Fraction) -> None:
-    """DESIGN §9.3: (1, δ) where min(π, 1−π) < h; there the theorem's point is beaten, so it needs its restriction."""
+    """erratum 9.3: (1, δ) where min(π, 1−π) < h; there the theorem's point is beaten, so it needs its restriction."""
     points = list(grid(E, delta, Fraction(0)))
     h = delta * (E + delta) / (E - 1 + 2 * delta) ** 2
     claim, beaten = Claim("dp", E.as_integer_ratio(), delta=delta.as_integer_ratio()), 0
@@ -108,7 +108,7 @@ def test_on_the_whole_region_another_corner_is_best(E: Fraction, delta: Fraction
 
 @paper("Thesis Lemma 6.2")
 def test_along_the_boundary_the_least_variance_is_at_an_end() -> None:
-    """And (DESIGN §9.4) the second derivative at the maximum, whose printed form has a wrong exponent."""
+    """And (erratum 9.4) the second derivative at the maximum, whose printed form has a wrong exponent."""
     for (E, delta), pi in product(LEVELS, SHARES[1::3]):
         values = [variance_66(*boundary(E, delta, Fraction(i, 24)), pi) for i in range(25)]
         for i, j in ((0, 24), (3, 17), (10, 12)):
@@ -165,7 +165,7 @@ def test_warners_error_and_its_largest() -> None:
 
 @paper("Thesis (6.11), (6.12)")
 def test_mangats_error_and_its_largest() -> None:
-    """DESIGN §9.1: for p_m ≤ ½ the maximum over shares is (1−p_m)/(p_m n), less than the printed 1/(4 p_m² n)."""
+    """erratum 9.1: for p_m ≤ ½ the maximum over shares is (1−p_m)/(p_m n), less than the printed 1/(4 p_m² n)."""
     for k in (1, 3, 8, 11, 15):
         p = Fraction(k, 16)
         values = [
@@ -258,7 +258,7 @@ def test_the_parameters_for_a_violation() -> None:
 
 @paper("Thesis Thm 6.5")
 def test_mangat_is_at_least_as_efficient_at_equal_violation() -> None:
-    """DESIGN §9.4: its Var Π̂_w lacks a bracket, both lack 1/n; with Mangat's true maximum it holds all the more."""
+    """erratum 9.4: its Var Π̂_w lacks a bracket, both lack 1/n; with Mangat's true maximum it holds all the more."""
     apart = 0
     for k, j in product(range(1, 19), range(2, 20)):
         pi, alpha = Fraction(k, 20), Fraction(j, 20)
@@ -301,7 +301,7 @@ def shares_of(m: int, steps: int) -> Iterator[list[Fraction]]:
 )
 @pytest.mark.parametrize("m", [2, 3, 4, 5])
 def test_the_super_binary_mangat_model(m: int) -> None:
-    """Errors (6.35), (6.37) by expectation; (6.36) is (m−1)/n for m > 2 (DESIGN §9.2), (6.38) holds."""
+    """Errors (6.35), (6.37) by expectation; (6.36) is (m−1)/n for m > 2 (erratum 9.2), (6.38) holds."""
     Q, first, second = super_binary(m), [], []
     for pi in shares_of(m, 12 if m < 5 else 6):
         rates = [sum(p * row[y] for p, row in zip(pi, Q, strict=True)) for y in range(m)]
@@ -326,7 +326,7 @@ def test_the_super_binary_mangat_model(m: int) -> None:
 
 @paper("Thesis Thm 6.7", "Thesis Cor 6.5")
 def test_the_closed_form_is_the_likelihoods_maximum_only_inside() -> None:
-    """DESIGN §9.2: (6.34) leaves the simplex if N_j < N_1 for some j; then the maximum is elsewhere."""
+    """erratum 9.2: (6.34) leaves the simplex if N_j < N_1 for some j; then the maximum is elsewhere."""
     m = 4
     mechanism = DenseMechanism(4, ((4, 4, 4, 4), (0, 16, 0, 0), (0, 0, 16, 0), (0, 0, 0, 16)))
 
@@ -360,7 +360,7 @@ def test_the_closed_form_is_the_likelihoods_maximum_only_inside() -> None:
 
 @paper("Thesis Mangat is no DP")
 def test_mangats_models_have_no_level() -> None:
-    """DESIGN §9.2: one report comes from one answer only."""
+    """erratum 9.2: one report comes from one answer only."""
     for weights in (
         ((12, 4), (0, 16)),
         ((4, 4, 4, 4), (0, 16, 0, 0), (0, 0, 16, 0), (0, 0, 0, 16)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survey planning (`frankly plan --json`): any two of ε, n and margin give the third (DESIGN §7)."""
+"""Survey planning (`frankly plan --json`): any two of ε, n and margin give the third (spec 1.9)."""
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction

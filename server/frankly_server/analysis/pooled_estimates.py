@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One table from several documents: each estimated with its own mechanism, then pooled (DESIGN §6; BAD_INPUTS 50).
+"""One table from several documents: each estimated with its own mechanism, then pooled (spec 8.1; bad input 50).
 
 Raw counts of different documents are never added. The pooled estimate of a target is the weighted
 mean of its estimates. Each document has one weight per target, so that the mean always lies

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly design|measure|estimate|plan|verify --json` (DESIGN §7): a JSON object on stdin, one on stdout."""
+"""`frankly design|measure|estimate|plan|verify --json` (spec 1.9): a JSON object on stdin, one on stdout."""
 
 import sys
 import time

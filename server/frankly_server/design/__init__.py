@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mechanism design from priors: pure mathematics, no web, database or clock (DESIGN §2, §3).
+"""Mechanism design from priors: pure mathematics, no web, database or clock (spec 1.3, 2.3).
 
 A privacy notion is a cone (`cones`). Its extreme rays (`vertices`) are the columns of an optimal
 mechanism. A linear or convex programme over them (`programme`) finds the optimum, and `quantise`

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates of shares from noisy counts: unbiased, with variance and margins (DESIGN §6).
+"""Estimates of shares from noisy counts: unbiased, with variance and margins (spec 8.1).
 
 This package is mathematics only: no web, no database, no clock. The decoder (`decoder`) is a fixed
 matrix, computed exactly from the published integer weights. So estimates are unbiased at every

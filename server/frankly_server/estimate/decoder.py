@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fixed decoder V = W (QᵀD₀⁻¹Q)⁻¹ QᵀD₀⁻¹, exact in rationals (DESIGN §6)."""
+"""The fixed decoder V = W (QᵀD₀⁻¹Q)⁻¹ QᵀD₀⁻¹, exact in rationals (spec 8.1)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

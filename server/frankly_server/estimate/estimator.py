@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unbiased estimates with their uncertainty, from counts per report symbol (DESIGN §6)."""
+"""Unbiased estimates with their uncertainty, from counts per report symbol (spec 8.3)."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
@@ -89,7 +89,7 @@ class Estimate:
     flags: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the figures by their names in DESIGN §7.
+        """Return the figures by their names in spec 1.8.
 
         An infinite design effect is the text "inf".
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON interface of `frankly estimate --json`: one JSON object in, one out (DESIGN §7)."""
+"""JSON interface of `frankly estimate --json`: one JSON object in, one out (spec 1.9)."""
 
 from collections.abc import Mapping, Set
 from decimal import Decimal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maximum likelihood on the simplex with a certified gap, and the test of fit (DESIGN §6).
+"""Maximum likelihood on the simplex with a certified gap, and the test of fit (spec 8.2).
 
 The mean log-likelihood L(p) = Σ_y λ̂_y ln (Qp)_y is concave. Its gradient g_x = Σ_y λ̂_y
 Q(y|x)/(Qp)_y has the mean Σ_x p_x g_x = 1, hence L(p*) − L(p) ≤ max_x g_x − 1. This duality gap, in
@@ -107,7 +107,7 @@ def fisher_bound(Q: FloatArray, W: FloatArray, p: FloatArray) -> FloatArray | No
     Returns None if Q is deficient there.
 
     The Fisher information about the shares, with their sum free, is QᵀD⁻¹Q. Its inverse less p pᵀ
-    is the bound for shares that sum to one (usual orientation; DESIGN §7, `variance`).
+    is the bound for shares that sum to one (usual orientation; spec 1.8, `variance`).
     """
     frequencies = p @ Q
     if np.any(frequencies <= 0):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Margins of error at a confidence level: methods, factors and their results (DESIGN §6)."""
+"""Margins of error at a confidence level: methods, factors and their results (spec 8.4)."""
 
 import math
 from collections.abc import Sequence
@@ -85,7 +85,7 @@ def normal_quantile(level: float, targets: int = 1) -> float:
 
 
 def chebyshev_factor(level: float) -> float:
-    """Return k with 1/k² = 1 − level: √20 = 4.472 at 95% (the thesis rounds to 4.5, DESIGN §9.5)."""
+    """Return k with 1/k² = 1 − level: √20 = 4.472 at 95% (the thesis rounds to 4.5, erratum 9.5)."""
     return 1 / math.sqrt(1 - level)
 
 

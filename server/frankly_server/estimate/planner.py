@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planning of sample sizes: reports for a margin, and the margin at n reports (DESIGN §6).
+"""Planning of sample sizes: reports for a margin, and the margin at n reports (spec 8.8).
 
 A planned margin holds for all true shares: it is the factor of the level times the worst-case
 standard error (docs/maths/worst_case.md), for the worst of the targets.

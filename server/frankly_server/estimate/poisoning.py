@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds on the effect of fake reports: lying cannot be prevented, only bounded (DESIGN §6)."""
+"""Bounds on the effect of fake reports: lying cannot be prevented, only bounded (spec 8.7)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

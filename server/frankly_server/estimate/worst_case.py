@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Worst-case variance of an unbiased estimate over all shares (Thesis 6.8; DESIGN §6, §9.1)."""
+"""Worst-case variance of an unbiased estimate over all shares (Thesis 6.8; spec 8.9, erratum 9.1)."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -111,8 +111,8 @@ def require_private_folder(folder: Path) -> None:
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path | None:
     """Replace `folder` atomically by one with `files`; return where an old folder was moved to.
 
-    Files get mode 0600, folders 0700. Everything is on disk before the new name appears (BAD_INPUTS
-    52).
+    Files get mode 0600, folders 0700. Everything is on disk before the new name appears (bad
+    input 52).
     """
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))  # mode 0700

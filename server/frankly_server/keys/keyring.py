@@ -249,7 +249,7 @@ class Keyring:
             ) from None
 
     def check(self) -> None:
-        """Refuse to start without usable publisher and log keys (BAD_INPUTS 54).
+        """Refuse to start without usable publisher and log keys (bad input 54).
 
         Raises InvalidInput(key_file).
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CSV tables of counts for a prior: one row per secret, one column per answer (BAD_INPUTS 53).
+"""CSV tables of counts for a prior: one row per secret, one column per answer (bad input 53).
 
 The first line names the answers; the first cell of each other line names its secret. If the answer
 itself is the secret, there is one line of counts, and its first cell is ignored. Counts by stratum

@@ -101,7 +101,7 @@ def flag(text: str, name: str) -> bool:
 
 
 def level(text: str, name: str) -> float:
-    """Return a confidence level strictly between 0 and 1 (BAD_INPUTS 49)."""
+    """Return a confidence level strictly between 0 and 1 (bad input 49)."""
     if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,12})?", text) or not 0.0 < float(text) < 1.0:
         raise InvalidInput(
             Problem.CONFIDENCE_RANGE,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Provable rational bounds of e^r, and levels of decimal strings; no floats (THREATS §3.2)."""
+"""Provable rational bounds of e^r, and levels of decimal strings; no floats (spec 2.2)."""
 
 import re
 from decimal import ROUND_CEILING, Decimal, localcontext

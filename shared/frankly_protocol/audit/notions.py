@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact verification of privacy notions on integer mechanisms (DESIGN §2, §3.3; THREATS §3.3).
+"""Exact verification of privacy notions on integer mechanisms (spec 1.3, 2.3; spec 2.3).
 
 Each notion asks, for every report's column w, that A·w ≤ E·B·w for pairs (A, B) of averages over
 answers:
@@ -13,7 +13,7 @@ answers:
 - ``dpv``         A = P(s, ·), B = P, E = α ≤ 1, for one sensitive s    (Thesis, 6.24)
 
 ``dp``, (ε, δ)-DP of the answer, is the exception: Σ_y max(0, Q(y|x) − E·Q(y|x')) ≤ δ for all x, x'
-(DESIGN §9.4).
+(erratum 9.4).
 
 Tables and products that must be listed are judged report by report (`ratios`); unary and subset
 mechanisms by the shape that all their reports have (`sets`), products factor by factor where a
@@ -132,7 +132,7 @@ def worst(mechanism: Mechanism, claim: Claim) -> Worst:
 
 
 def ceiling(mechanism: Mechanism) -> Fraction | None:
-    """Return max_y max_x Q(y|x) / min_x Q(y|x), the leakage under every prior (DESIGN §3.6).
+    """Return max_y max_x Q(y|x) / min_x Q(y|x), the leakage under every prior (spec 2.6).
 
     Returns None if it is infinite.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The extreme ratios n/d of each report's column w under each notion, as integers (DESIGN §2).
+"""The extreme ratios n/d of each report's column w under each notion, as integers (spec 2.3).
 
 With A_s = Σ_x N[s][x]·w_x and N_s = Σ_x N[s][x], P(y|s) is proportional to A_s/N_s and P(y) to
 ΣA_s/ΣN_s. Each function yields, for every report, candidates among which the notion's largest ratio
@@ -93,7 +93,7 @@ def robust_ratios(columns: Columns, bounds: LowerBounds, *, diagonal: bool) -> I
     """Yield sup over D_s of R·w_s / inf over D_t of R·w_t for s ≠ t, or all s, t if `diagonal`.
 
     D_s holds the distributions R ≥ L[s]: what L leaves open goes to the largest weight for the
-    supremum, to the least for the infimum [Robust, Definition 1, Theorem 2; DESIGN §9.11].
+    supremum, to the least for the infimum [Robust, Definition 1, Theorem 2; erratum 9.11].
     """
     scale, fixed = scaled_bounds(bounds)
     free = [scale - sum(row) for row in fixed]
@@ -126,7 +126,7 @@ def excesses(rows: Sequence[Sequence[int]], p: int, q: int) -> Iterator[Candidat
 
     Its report is the one that adds most.
 
-    Over all subsets of reports, not single ones [Thesis, Definition 3.1; DESIGN §9.4].
+    Over all subsets of reports, not single ones [Thesis, Definition 3.1; erratum 9.4].
     """
     ours, theirs = [[q * w for w in row] for row in rows], [[p * w for w in row] for row in rows]
     D = q * sum(rows[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dense kind: a table of integer weights, sampled exactly (DESIGN §3.1, §3.5)."""
+"""The dense kind: a table of integer weights, sampled exactly (spec 2.1, 2.5)."""
 
 import secrets
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`frankly.keys/2`: the offline root's list of publisher, log and witness keys.
 
-See DESIGN §4 and docs/protocol.md §3. A new version counts only if it is the next one and both the
+See spec 3.2 and docs/protocol.md §3. A new version counts only if it is the next one and both the
 old and the new root thresholds signed it; the chain of all versions is in `chain.py`.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten times as many bad requests as the server can store reports: honest ones are still answered (THREATS T13)."""
+"""Ten times as many bad requests as the server can store reports: honest ones are still answered (spec 9.2)."""
 
 import subprocess
 import sys

@@ -135,7 +135,7 @@ def test_the_other_secrets_are_compared_whichever_is_absent() -> None:
 
 
 XOR = ((1, 0, 0, 1), (0, 1, 1, 0))
-"""S = X1 xor X2 for two fair bits, answers (x1, x2) row-major  [DESIGN §9.15]."""
+"""S = X1 xor X2 for two fair bits, answers (x1, x2) row-major  [erratum 9.15]."""
 
 
 def test_the_xor_that_refutes_funnel_theorem_4_is_refused() -> None:
@@ -210,7 +210,7 @@ def test_nothing_keeps_a_degree_below_the_share_of_holders() -> None:
 def test_without_bounds_and_with_the_diagonal_the_robust_notion_is_plain_ldp(
     mechanism: DenseMechanism, s: int
 ) -> None:
-    """DESIGN §9.11."""
+    """erratum 9.11."""
     nothing = (((0, 1),) * (6 // s),) * s
     plain = worst(mechanism, Claim("ldp", ONE)).ratio
     assert worst(mechanism, Claim("rldp", ONE, lower_bounds=nothing, diagonal=True)).ratio == plain

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rotation drill: every order of rotations is proven, every broken step is refused (THREATS 4.7)."""
+"""The rotation drill: every order of rotations is proven, every broken step is refused (spec 3.2)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

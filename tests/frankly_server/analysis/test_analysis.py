@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every number leaves with its uncertainty, from counts alone (BAD_INPUTS 46, 47, 49, 50)."""
+"""Every number leaves with its uncertainty, from counts alone (bad inputs 46, 47, 49, 50)."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -67,7 +67,7 @@ def test_the_answer_is_the_commands_and_of_the_declared_shape(
 def margin_of_shares(found: dict[str, Any], prior: list[list[int]], n: int) -> float | None:
     """The widest margin at 95% of the shares, at the worst truth; None if some share is not to be told.
 
-    V = (QᵀD₀⁻¹Q)⁺QᵀD₀⁻¹ (DESIGN §6). The variance of share t is Σ_x p_x·Σ_y Q(y|x)V_ty² − p_t²: on the line p_t = s it
+    V = (QᵀD₀⁻¹Q)⁺QᵀD₀⁻¹ (spec 8.8). The variance of share t is Σ_x p_x·Σ_y Q(y|x)V_ty² − p_t²: on the line p_t = s it
     is largest with the rest of the mass on one other answer.
     """
     Q = np.array(found["matrix"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine interface of DESIGN §7: one JSON object in, one out, or a problem object and its exit code."""
+"""The machine interface of spec 1.9: one JSON object in, one out, or a problem object and its exit code."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly survey apply --counts`: tables of other editors (BAD_INPUTS 53), and what the published prior then is."""
+"""`frankly survey apply --counts`: tables of other editors (bad input 53), and what the published prior then is."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly estimate --json` of DESIGN §7."""
+"""`frankly estimate --json` of spec 1.9."""
 
 import json
 from typing import Any

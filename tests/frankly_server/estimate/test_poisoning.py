@@ -46,7 +46,7 @@ def test_every_attack_stays_within_and_the_worst_reaches_the_bound(full: bool) -
 
 
 def test_one_percent_moves_a_share_at_one_nat_by_the_known_figure() -> None:
-    """1% fakes, two choices, ε = 1, true share 0: up by β/(1−β)·max V = 0.0160 (THREATS §1b)."""
+    """1% fakes, two choices, ε = 1, true share 0: up by β/(1−β)·max V = 0.0160 (spec 9.4)."""
     on = round(2**48 * 0.7310585786300049)
     mechanism = DenseMechanism(48, ((on, 2**48 - on), (2**48 - on, on)))
     found = estimate(mechanism, [on // 2**28, (2**48 - on) // 2**28])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every report is kept once and counted with it; what is refused leaves only a reason (BAD_INPUTS 36-41)."""
+"""Every report is kept once and counted with it; what is refused leaves only a reason (bad inputs 36-41)."""
 
 import json
 from collections import Counter

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored data after random traffic: reports and counts, nothing about senders (THREATS A6)."""
+"""Stored data after random traffic: reports and counts, nothing about senders (spec 9.2)."""
 
 import json
 from collections import Counter

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Key files are private, whole, Ed25519 and fit their document; or the server says why not (BAD_INPUTS 51-54)."""
+"""Key files are private, whole, Ed25519 and fit their document; or the server says why not (bad inputs 51-54)."""
 
 import os
 import stat

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of counts that admins upload (BAD_INPUTS 53): what is fine, and the line that is not."""
+"""Tables of counts that admins upload (bad input 53): what is fine, and the line that is not."""
 
 import pytest
 from frankly_protocol.errors import InvalidInput

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survey files are read strictly, and every fault names its field and the way out (BAD_INPUTS 1-8, 10-12)."""
+"""Survey files are read strictly, and every fault names its field and the way out (bad inputs 1-8, 10-12)."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forbidden requests: changing what is published (BAD_INPUTS 43), reaching another's surveys (BAD_INPUTS 44)."""
+"""Forbidden requests: changing what is published (bad input 43), reaching another's surveys (bad input 44)."""
 
 import threading
 from pathlib import Path

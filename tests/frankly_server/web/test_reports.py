@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reports route against BAD_INPUTS 35-42: every refusal a problem object, nothing stored, nothing echoed."""
+"""The reports route against bad inputs 35-42: every refusal a problem object, nothing stored, nothing echoed."""
 
 import io
 import json

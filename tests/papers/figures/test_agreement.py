@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers printed in the papers' texts, within the tolerance of each check; where DESIGN §9 says not, missed."""
+"""Numbers printed in the papers' texts, within the tolerance of each check; where errata says not, missed."""
 
 import pytest
 

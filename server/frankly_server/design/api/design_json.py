@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON interface of `frankly design --json`: an object in, an object out (DESIGN §7).
+"""JSON interface of `frankly design --json`: an object in, an object out (spec 1.9).
 
 Objects come from `parse_json(..., decimals=True)`, so that decimals are read exactly. Unknown keys
 are refused; infinite figures are written as the string "inf".
@@ -254,7 +254,7 @@ def _design_body(
 
 
 def _warnings(designed: Design) -> list[str]:
-    """Return the warnings that hold for this design (BAD_INPUTS 9, 16)."""
+    """Return the warnings that hold for this design (bad inputs 9, 16)."""
     unbounded = any(
         claim.lower_bounds is not None and is_vacuous(claim.lower_bounds)
         for claim in designed.claims

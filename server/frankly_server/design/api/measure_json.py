@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON interface of `frankly measure --json`: an object in, an object out (DESIGN §7).
+"""JSON interface of `frankly measure --json`: an object in, an object out (spec 1.9).
 
 The object comes from `parse_json(..., decimals=True)`, so that decimals are read exactly.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims of a JSON request: notions with their levels, priors and other data (DESIGN §7)."""
+"""Claims of a JSON request: notions with their levels, priors and other data (spec 1.9)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explicit mechanisms by name (DESIGN §7), each checked by the exact verifier.
+"""Explicit mechanisms by name (spec 1.7), each checked by the exact verifier.
 
 A family accepts every notion. If its members can be ordered by privacy, the family is calibrated:
 bisection with the verifier finds the least private member that keeps every promise

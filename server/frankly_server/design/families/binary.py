@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binary mechanisms: any, or of least variance under (ε, δ)-DP  [Thesis §6.3; DESIGN §9.3]."""
+"""Binary mechanisms: any, or of least variance under (ε, δ)-DP  [Thesis §6.3; erratum 9.3]."""
 
 from fractions import Fraction
 
@@ -69,7 +69,7 @@ def best_point(claim: Claim, prior: Prior, region: str) -> Point:
     is best if g = ((E−1)(3δ−1) + 3δ²)/(E−1+2δ)² > min(π, 1−π), mirrored for π > ½. The theorem
     leaves out δ > ½; there the corner of the region is (1, δ).
 
-    Whole region [DESIGN §9.3]: (1, δ) is best if min(π, 1−π) < h = δ(E+δ)/(E−1+2δ)², mirrored
+    Whole region [erratum 9.3]: (1, δ) is best if min(π, 1−π) < h = δ(E+δ)/(E−1+2δ)², mirrored
     likewise. This point exposes a respondent with the rarer answer outright with probability δ. The
     choice of the region is therefore a choice about privacy, not about accuracy.
     """

@@ -23,7 +23,7 @@ def conditional_reporting(request: FamilyRequest) -> Built:
     The secret passes through randomised response: s̃ = s with probability e^α/(e^α+c−1), any other
     secret with 1/(e^α+c−1) (Algorithm 1 prints e^α0 there). If s̃ = s the report is x; otherwise it
     is drawn from P(x|s̃). Hence P(y|s,x) = (e^α δ_xy + Σ_{s'≠s} P(y|s'))/(e^α+c−1), which is (43)
-    with its missing δ_xy  [Funnel Algorithm 1, (43); DESIGN §9.18].
+    with its missing δ_xy  [Funnel Algorithm 1, (43); erratum 9.18].
 
     With `alpha`: exactly that. Otherwise the largest α at which every promise holds: for LIP, L(α)
     = ε (30), or ∞ if the raw x keeps ε. A largest α exists because of λ = (e^α−1)/(e^α+c−1): the

@@ -62,7 +62,7 @@ def independent_reporting(request: FamilyRequest) -> Built:
     `ValueLeak.delta2(ε₂)` is the level of the response on u, exact over the polytopes of an rldp
     claim, or for the single distribution of a prior. Floats only choose the split: the factors are
     rounded to integers towards privacy, and both levels shrink until the verifier accepts
-    [Robust §7; DESIGN §9.10].
+    [Robust §7; erratum 9.10].
     """
     joint, level = pair_counts(request), required_level(request)
     if len(joint[0]) < 2:

@@ -49,7 +49,7 @@ def generalised(request: FamilyRequest) -> Built:
 
     With `alpha`: e^α = P(truth)/P(any other answer). Otherwise the largest α at which every promise
     holds: LIP(GRR_α) = ε, or α = ∞ (answers sent unchanged) if ε ≥ LIP(identity), which is infinite
-    if some cell of the prior is empty (DESIGN §9.19). A larger `off` is a mixture with the uniform
+    if some cell of the prior is empty (erratum 9.19). A larger `off` is a mixture with the uniform
     report, hence as private under every notion.
     """
     mechanism = _calibrated_grr(request)
@@ -123,7 +123,7 @@ def mangat(request: FamilyRequest) -> Built:
     Answer 1 is the sensitive one, or answer 0 if a dpv claim says so. With `p00`: p_m, the
     probability that the other answer is reported truthfully. Otherwise the largest p_m at which
     every promise holds: (α−π)/(α(1−π)) for a degree of privacy violation α [§6.4.2]. One report
-    comes from one answer only: no level of LDP is finite, so (ε, 0)-DP never holds (DESIGN §9.2)
+    comes from one answer only: no level of LDP is finite, so (ε, 0)-DP never holds (erratum 9.2)
     [Thesis §6.2.3].
     """
     _require_two(request)
@@ -157,7 +157,7 @@ def super_binary_mangat(request: FamilyRequest) -> Built:
 
     The family has no parameter: it keeps the claims or is refused. Reports other than 0 come from
     two answers only, so no level of LDP is finite and the mechanism is never presented as (ε, δ)-DP
-    (DESIGN §9.2); dpv of an answer can hold  [Thesis (6.32)].
+    (erratum 9.2); dpv of an answer can hold  [Thesis (6.32)].
     """
     _refuse_dp(request)
     m, D = request.answers, 1 << BITS
@@ -184,7 +184,7 @@ def required_level(request: FamilyRequest) -> Level:
 
 
 def _refuse_dp(request: FamilyRequest) -> None:
-    """Raise InvalidInput for ldp (never finite) and dp (some δ always holds, DESIGN §9.2)."""
+    """Raise InvalidInput for ldp (never finite) and dp (some δ always holds, erratum 9.2)."""
     if any(claim.notion in ("ldp", "dp") for claim in request.claims):
         message = (
             f"{request.name} is not differentially private at any level: ask for dpv, or for warner"

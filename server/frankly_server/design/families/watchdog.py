@@ -32,7 +32,7 @@ def _family(make: Maker) -> Family:
         ldp) and its levels. With `lift_measure` l1, chi2 or alpha, the levels of alip or lip bound
         that average and its inverse instead (Lift Defs 5, 6). No document can promise such a bound,
         so the published claim is the alip level that the table needs. The algorithm has the
-        corrections of DESIGN §9.21-22: a block that breaks the criterion takes in further answers
+        corrections of erratum 9.21-9.22: a block that breaks the criterion takes in further answers
         until it keeps it.
         """
         claim, bounds_average = request.claims[0], request.explicit.lift_measure != "lift"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures of leakage and utility of any table, private or not (DESIGN §7), for display.
+"""Measures of leakage and utility of any table, private or not (spec 1.8), for display.
 
 `levels` holds the exact extreme ratios of every notion, `breach` the posterior probabilities of
 events of the secret, `figures` all measures by name, `lift` lifts and their averages.

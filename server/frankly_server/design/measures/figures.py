@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every measure of a mechanism by its name in DESIGN §7, natural logarithms."""
+"""Every measure of a mechanism by its name in spec 1.8, natural logarithms."""
 
 import math
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def measure(
     prior: Prior,
     options: MeasureOptions | None = None,
 ) -> dict[str, Any]:
-    """Return every measure by its name in DESIGN §7; math.inf where infinite, levels rounded up.
+    """Return every measure by its name in spec 1.8; math.inf where infinite, levels rounded up.
 
     Always:
 

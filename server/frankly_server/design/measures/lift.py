@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lift measures of a mechanism, per report and on average (DESIGN §7, natural logarithms).
+"""Lift measures of a mechanism, per report and on average (spec 1.8, natural logarithms).
 
 The lift of a secret in a report is l(s, y) = P(s|y)/P(s) = P(y|s)/P(y)  [Lift eq. 1]. It is
 computed exactly, as a ratio of whole numbers. The measures derived from it are floats, for display;
@@ -201,7 +201,7 @@ def _log_mean(logs: FloatArray, reports: FloatArray) -> float:
 
 
 def measure_lift(weights: Weights, prior: Prior, orders: Iterable[float] = (2,)) -> dict[str, Any]:
-    """Return the measures of lift by their names in DESIGN §7; math.inf where infinite.
+    """Return the measures of lift by their names in spec 1.8; math.inf where infinite.
 
     `lift` is s×y. `max_lift` and `min_lift` hold one number per report. `…_lift` and
     `…_lift_inverse` are maxima over the reports. `alpha_lift`, `alpha_lift_inverse`, `sibson` and

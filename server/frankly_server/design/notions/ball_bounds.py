@@ -3,7 +3,7 @@
 
 A bound L is valid if the two-valued distribution (L, 1−L) lies on or outside the ball of radius B_s
 around (ρ, 1−ρ), ρ = P̂(u|s): the least probability of u is then at least L. Every quantity that
-widens the ball is rounded up  [Robust (29), (33); DESIGN §9.7].
+widens the ball is rounded up  [Robust (29), (33); erratum 9.7].
 """
 
 from collections.abc import Callable, Sequence

@@ -3,7 +3,7 @@
 
 The ball is F = {P : D_α(P̂‖P) ≤ B}. Its projection onto the distributions of U given S = s is the
 ball of radius B_s around P̂(·|s) (Theorem 1). In that ball a set of values of estimated probability
-ρ has at least the probability `least(ρ)`  [Robust §3-4; DESIGN §9.6-9.9].
+ρ has at least the probability `least(ρ)`  [Robust §3-4; erratum 9.6-9.9].
 
 The floats of this module are for display and for utility. `bounds` makes the exact bounds that
 enter a privacy claim.
@@ -66,7 +66,7 @@ class Ball:
         return math.log(self.moment) / float(self.order - 1) if self.moment > 0 else math.inf
 
     def conditional_radius(self, s: int, share: float = 1.0) -> float:
-        """Return B_s in nats  [Theorem 1, as in DESIGN §9.7]; math.inf if nothing is known of s.
+        """Return B_s in nats  [Theorem 1, as in erratum 9.7]; math.inf if nothing is known of s.
 
         share : in [0, 1], the part of the ball's radius that is spent on this secret. Distributions
             for two secrets s ≠ t occur together in the ball exactly if each is in its ball for
@@ -102,7 +102,7 @@ class Ball:
 
         Exact if the sets of values have at most 2^20 different probabilities, which holds for up to
         20 values. Otherwise the maximum over all probabilities in [0, 1], an upper bound (√(e^B_s −
-        1) at most for α = 2)  [Proposition 1 (30); DESIGN §9.8-9.9].
+        1) at most for α = 2)  [Proposition 1 (30); erratum 9.8-9.9].
         """
         radius, p, order = self.conditional_radius(s), self.conditional(s), float(self.order)
         if len(p) == 1:
@@ -136,7 +136,7 @@ def confidence_ball(joint: Sequence[Sequence[int]], order: object, n: object, be
 
     The power-divergence statistic 2n/(α(α−1))·(Σ P̂^α P^(1−α) − 1) tends to χ² with a−1 degrees of
     freedom for every α: Pearson's statistic at α = 2, the likelihood ratio at α = 1. The coverage 1
-    − β is asymptotic: at a = 240 it was 0.92 for a nominal 0.95 (DESIGN §9.6).
+    − β is asymptotic: at a = 240 it was 0.92 for a nominal 0.95 (erratum 9.6).
 
     Parameters
     ----------

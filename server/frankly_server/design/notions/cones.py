@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cones of privacy notions: integer rows r with r·q ≥ 0 on a report's column q ≥ 0 (DESIGN §2).
+"""Cones of privacy notions: integer rows r with r·q ≥ 0 on a report's column q ≥ 0 (spec 1.3).
 
 Every notion is a list of pairs of averages (A, B) with A·q ≤ (p/q')·B·q, multiplied out to
 integers. Orientation: a column q holds Q(y|x) for one report y over all answers x (Funnel writes it
@@ -181,7 +181,7 @@ def _side_channel_rows(claim: Claim) -> Iterator[Row]:
 
 
 def _robust_rows(claim: Claim) -> Iterator[Row]:
-    """Yield A·q ≤ E·B·q for vertices A of D_s, B of D_s'  [Robust Def 3, Thm 2; DESIGN §9.11]."""
+    """Yield A·q ≤ E·B·q for vertices A of D_s, B of D_s'  [Robust Def 3, Thm 2; erratum 9.11]."""
     corners = [_corners(row) for row in claim.lower_bounds or ()]
     size = len(corners[0])
     answers = size * len(corners)

@@ -70,7 +70,7 @@ class Criterion(ABC):
 
         The risk is the upper plus the lower measure, as far as they are promised: Λ + 1/Ψ. Lift
         prints Λ + Ψ, which would rank a report that rules a secret out as the safest
-        (DESIGN §9.22). Risks and `excess` are floats: they choose, they do not decide.
+        (erratum 9.22). Risks and `excess` are floats: they choose, they do not decide.
         """
         upper, lower = self._two_sides(counts)
         if self.low is None or self.high is None:

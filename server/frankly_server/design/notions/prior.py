@@ -89,7 +89,7 @@ class Prior:
         return np.array([n / total for n in self.shares])
 
     def require_protection(self, field: str = "prior.joint") -> None:
-        """Raise unless every answer and every secret has mass (DESIGN §3.6).
+        """Raise unless every answer and every secret has mass (spec 2.6).
 
         The rows of a prior-based notion do not constrain an answer or a secret without mass, so it
         would not protect them. Raises InvalidInput: choice_unprotected for an answer, secret_empty

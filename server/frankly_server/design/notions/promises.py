@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims of a notion: its exact levels and priors, as the verifier checks them (DESIGN §2)."""
+"""Claims of a notion: its exact levels and priors, as the verifier checks them (spec 1.4)."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -48,7 +48,7 @@ def answer_ldp(epsilon: Fraction) -> Claim:
 
 
 def differential(epsilon: Fraction, delta: Fraction) -> Claim:
-    """Return (ε, δ)-DP of one answer over all sets of reports  [Thesis (6.13); DESIGN §9.4].
+    """Return (ε, δ)-DP of one answer over all sets of reports  [Thesis (6.13); erratum 9.4].
 
     delta : in [0, 1); rounded down to 2^-48 if a document could not hold it.
     """
@@ -127,7 +127,7 @@ def protected(prior: Prior, field: str = "prior.joint") -> tuple[tuple[int, ...]
 
 
 def pairs(prior: Prior) -> Prior:
-    """Return the prior of answers (s, u), row-major, with the secret s: for rldp (DESIGN §7)."""
+    """Return the prior of answers (s, u), row-major, with the secret s: for rldp (spec 1.4)."""
     # P((s, u)) lies in row s, at the columns of s; the other secrets never send such an answer.
     size = prior.answers
     rows = [

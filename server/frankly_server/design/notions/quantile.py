@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantiles of the χ² distribution, rounded up with proof, without floats (DESIGN §9.6).
+"""Quantiles of the χ² distribution, rounded up with proof, without floats (erratum 9.6).
 
 A quantile is the radius of a confidence ball. With a = df/2 and z = x/2 the distribution function
 is F(x) = z^a·e^(−z)/Γ(a+1) · Σ_i z^i/((a+1)…(a+i)). All terms are positive, so cutting the series,

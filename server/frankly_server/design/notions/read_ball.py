@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parsing of a robust design's parameters: counts, order, sample size, risk (BAD_INPUTS 16)."""
+"""Parsing of a robust design's parameters: counts, order, sample size, risk (bad input 16)."""
 
 import re
 from collections.abc import Sequence

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programmes over the extreme rays of a cone: optimal mechanisms (DESIGN §2; Funnel Thm 3).
+"""Programmes over the extreme rays of a cone: optimal mechanisms (spec 1.6; Funnel Thm 3).
 
 A mechanism whose columns are multiples of rays v_1 … v_n is given by weights θ ≥ 0 with Σ θ_j v_j =
 1: its rows sum to one. Rays are scaled here to p·v = 1, so θ_j is the probability of report j under

@@ -70,7 +70,7 @@ def normalised(value: float, counts: Sequence[int]) -> float:
 def variance(weights: Weights, counts: Sequence[int]) -> float:
     """Return Σ_x [(QᵀD⁻¹Q)⁻¹ − p pᵀ]_xx, D = diag(Qp): total variance of the shares at n = 1.
 
-    The truth is taken to be the design prior p (DESIGN §7). Entries p = 0 stand for the limit p →
+    The truth is taken to be the design prior p (spec 1.8). Entries p = 0 stand for the limit p →
     0, computed at 2^-200 of a count. Infinite if the shares are not identifiable.
     """
     return math.fsum(target_variances(weights, counts, None))

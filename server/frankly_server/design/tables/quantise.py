@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounding to whole numbers that the exact verifier accepts (DESIGN §3.4, THREATS §3.4)."""
+"""Rounding to whole numbers that the exact verifier accepts (spec 2.4)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact rank of a mechanism, and the combinations of shares that it can estimate (DESIGN §6)."""
+"""Exact rank of a mechanism, and the combinations of shares that it can estimate (spec 8.1)."""
 
 from collections.abc import Sequence
 from fractions import Fraction

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine interface of DESIGN §7: exactly the keys that exist, exact reading, errors that name the field."""
+"""The machine interface of spec 1.9: exactly the keys that exist, exact reading, errors that name the field."""
 
 import json
 from typing import Any

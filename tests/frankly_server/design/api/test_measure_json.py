@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly measure`: the names of DESIGN §7, what is asked beside them, and errors that name the field."""
+"""`frankly measure`: the names of spec 1.9, what is asked beside them, and errors that name the field."""
 
 import json
 import math

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON design requests: accepted promises, and every refusal by its code and field (BAD_INPUTS 1-7, 13-16)."""
+"""JSON design requests: accepted promises, and every refusal by its code and field (bad inputs 1-7, 13-16)."""
 
 import json
 from fractions import Fraction
@@ -204,7 +204,7 @@ def test_levels_travel_into_their_claims() -> None:
 
 
 def test_a_radius_that_leaves_nothing_falls_back_to_ldp_between_secrets() -> None:
-    # BAD_INPUTS 16: all lower bounds 0, so that any two answers of different secrets are as alike as under LDP.
+    # bad input 16: all lower bounds 0, so that any two answers of different secrets are as alike as under LDP.
     found = design_json(
         read(
             {**RLDP, "prior": {"joint": [[3, 1], [2, 5]]}, "robust": {**BALL, "order": 0.5, "n": 1}}

@@ -96,7 +96,7 @@ def test_alpha_is_infinite_where_the_raw_answer_keeps_the_level(family: str) -> 
 
 @pytest.mark.parametrize("family", FORMULAS)
 def test_with_an_empty_cell_a_finite_root_exists_at_every_level(family: str) -> None:
-    """DESIGN §9.19: LIP(identity) is infinite then."""
+    """erratum 9.19: LIP(identity) is infinite then."""
     joint = [[5, 0, 9, 4], [3, 8, 1, 6]]
     found = ask(family, joint, notion="lip", epsilon="6")
     root = brentq(lambda alpha: FORMULAS[family](alpha, joint) - 6, 1e-9, 30, xtol=1e-13)

@@ -127,7 +127,7 @@ def test_no_grid_point_of_the_region_beats_the_binary_optimum(
 
 
 def test_the_two_regions_of_a_rare_answer() -> None:
-    """DESIGN §9.3: h decides outside the honest region, g inside it  [Thesis (6.22)]."""
+    """erratum 9.3: h decides outside the honest region, g inside it  [Thesis (6.22)]."""
     E, delta = Fraction(*level_for(Fraction(1))), Fraction(1, 5)
     h = delta * (E + delta) / (E - 1 + 2 * delta) ** 2
     g = ((E - 1) * (3 * delta - 1) + 3 * delta**2) / (E - 1 + 2 * delta) ** 2
@@ -136,7 +136,7 @@ def test_the_two_regions_of_a_rare_answer() -> None:
     for share in range(1, 50):
         pi, prior = Fraction(share, 100), Prior.from_rows([[100 - share, share]])
         assert best_point(claim, prior, "whole") == ((1, delta) if pi < h else (s, s))
-        r = 1 - (HALF - delta) / E  # DESIGN §9.4
+        r = 1 - (HALF - delta) / E  # erratum 9.4
         assert best_point(claim, prior, "honest") == ((r, HALF) if pi < g else (s, s))
         mirrored = Prior.from_rows([[share, 100 - share]])
         for region in ("honest", "whole"):

@@ -66,7 +66,7 @@ def test_least_and_spread_are_attained_and_never_exceeded(order: float) -> None:
 
 @pytest.mark.parametrize("order", [2, 3, 1, 0.5, 0.7])
 def test_a_value_nobody_gave_may_gain_all(order: float) -> None:
-    # DESIGN §9.8: as ρ → 0 the gain tends to 1 − e^(−B_s).
+    # erratum 9.8: as ρ → 0 the gain tends to 1 − e^(−B_s).
     found = Ball(((0, 6, 14), (10, 5, 5)), Fraction(order), Fraction(1, 10))
     radius = found.conditional_radius(0)
     assert found.least(0)[0] == 0
@@ -78,7 +78,7 @@ def test_a_value_nobody_gave_may_gain_all(order: float) -> None:
 
 
 def test_below_order_one_a_ball_can_hold_everything() -> None:
-    # DESIGN §9.7-9.8: B_s is infinite where the argument of the logarithm is not positive, and then L = 0.
+    # erratum 9.7-9.8: B_s is infinite where the argument of the logarithm is not positive, and then L = 0.
     wide = Ball(((1, 1), (500, 498)), Fraction(1, 2), Fraction(1, 10))
     assert wide.radius < math.inf
     assert wide.conditional_radius(0) == math.inf

@@ -87,7 +87,7 @@ def test_the_formula_of_subset_selection_is_right() -> None:
 def test_the_bound_of_the_variance_holds_on_every_ray_exactly(
     prior: Prior, rays: list[Ray]
 ) -> None:
-    # DESIGN §2 in fractions: for any Z and ν with |Zᵀv|²/(p·v) ≤ ν·v on every ray, every design has f ≥ (tr Z)²/Σν.
+    # spec 1.6 in fractions: for any Z and ν with |Zᵀv|²/(p·v) ≤ ν·v on every ray, every design has f ≥ (tr Z)²/Σν.
     found = least(rays, prior)
     A = (found.columns.T * found.theta) @ found.columns
     prices = found.certificate.prices

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounding that keeps the promise, where naive rounding does not (DESIGN §3.4, THREATS §3.4)."""
+"""Rounding that keeps the promise, where naive rounding does not (spec 2.4)."""
 
 import random
 from collections.abc import Sequence
@@ -162,7 +162,7 @@ def test_rows_outside_the_notion_are_refused_and_nothing_is_made() -> None:
 
 
 def test_a_side_without_slack_passes_as_it_is_or_not_at_all() -> None:
-    # E = 1 leaves no room for mixing (DESIGN §3.4).
+    # E = 1 leaves no room for mixing (spec 2.4).
     assert quantise([[1, 3], [1, 3]], [Claim("ldp", (1, 1))], [1, 1]).eta == 0
     with pytest.raises(InvalidInput):
         quantise([[1000001, 3000000], [1000000, 3000000]], [Claim("ldp", (1, 1))], [1, 1])

@@ -20,7 +20,7 @@ def watchdog(
 
     Every report keeps the criterion. The merged report itself can break it, which the paper
     overlooks: answers of low risk then join it, the safest first, until it keeps the criterion
-    (DESIGN §9.21). A single answer of high risk is never sent unchanged.
+    (erratum 9.21). A single answer of high risk is never sent unchanged.
 
     Parameters
     ----------

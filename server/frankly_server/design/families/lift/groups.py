@@ -107,7 +107,7 @@ class Watched:
 
         The group takes in the other groups, the safest first  [Lift Algorithm 1, lines 12-14]. When
         none is left it takes in answers of low risk, which the paper does not do. The loop ends:
-        the report of all answers together has lift 1  [DESIGN §9.21].
+        the report of all answers together has lift 1  [erratum 9.21].
         """
         if not groups:
             return Partition(tuple(alone), ())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watchdog with subset merging: high-risk answers become several small reports.
 
-Lift, Algorithm 1, after the prose of §4.1, with the risk of DESIGN §9.22.
+Lift, Algorithm 1, after the prose of §4.1, with the risk of erratum 9.22.
 """
 
 from collections.abc import Sequence

@@ -104,7 +104,7 @@ def rounded_inside(
     Every row sums to 2^bits.
 
     Try (1−η)·Q + η·1uᵀ for η in 0, 2^-50, 2^-49, …, 2^-20, u being the distribution of the reports,
-    and return the first that passes (DESIGN §3.4): a constant column is independent of the truth
+    and return the first that passes (spec 2.4): a constant column is independent of the truth
     and lies inside every notion.
 
     Parameters

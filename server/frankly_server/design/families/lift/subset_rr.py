@@ -4,7 +4,7 @@
 Lift, Algorithm 2, after the prose of §5.1, on the groups of Algorithm 1. The paper unites groups if
 a group's polytope (25) is empty. The right condition is that (26) can be solved over it, which
 holds iff the merged group keeps the levels, because every mechanism of the group averages to that
-one report (DESIGN §9.22). `merging.subsets` returns only such groups, so no group needs to be
+one report (erratum 9.22). `merging.subsets` returns only such groups, so no group needs to be
 united.
 
 For the averages (l1, chi2, alpha) the columns that keep a group's criterion form no polytope, and

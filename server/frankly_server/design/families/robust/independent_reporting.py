@@ -3,7 +3,7 @@
 
 R¹ is ε₁-LDP on S and R² is δ₂-LDP on U. U reveals S only indirectly, so R² leaks some ε₂ ≤ δ₂ of S,
 and the pair ε₁ + ε₂. The possible difference between P(·|s) and P(·|t) determines how far δ₂ may
-exceed ε₂: `ValueLeak`  [Robust §7; DESIGN §9.10, §9.13].
+exceed ε₂: `ValueLeak`  [Robust §7; erratum 9.10, 9.13].
 """
 
 import math
@@ -141,7 +141,7 @@ def best_split(joint: Sequence[Sequence[int]], epsilon: float, leak: ValueLeak) 
     """Return the most informative split of ε  [(82)].
 
     Maximise I(X; GRR_ε₁(S), GRR_δ₂(U)) over ε₂ in [0, ε], ε₁ = ε − ε₂, δ₂ = leak.delta2(ε₂). The
-    programme has several maxima, and its best is usually at an end (DESIGN §9.10). So both ends, a
+    programme has several maxima, and its best is usually at an end (erratum 9.10). So both ends, a
     grid, and the point at which U may be sent unchanged are compared, and the best few are refined.
 
     joint : counts N[s][u] of the estimate.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Branch and bound: a certified bound of max Σ_x φ_x(t_x) − κ·t over the base (DESIGN §2).
+"""Branch and bound: a certified bound of max Σ_x φ_x(t_x) − κ·t over the base (spec 1.6).
 
 φ_x(t) = w_x t ln(t/σ_x) is convex, so on a box it lies below its secant. The linear programme with
 secants in place of φ bounds the box from above. Boxes are split where a secant is farthest from its

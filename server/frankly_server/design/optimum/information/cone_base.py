@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of a cone, {v in the cone : p·v = 1}, as a polytope for linear programmes (DESIGN §2).
+"""Base of a cone, {v in the cone : p·v = 1}, as a polytope for linear programmes (spec 1.6).
 
 A column v of a mechanism is scaled to p·v = 1: v_x is the ratio of P(report | x) to P(report).
 The solver works in t = σ∘v. With σ = p these are the posterior P(x | y), so all lie in [0, 1].

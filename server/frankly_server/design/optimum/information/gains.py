@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objectives that are sums over reports of a convex gain of the report's column (DESIGN §2).
+"""Objectives that are sums over reports of a convex gain of the report's column (spec 1.6).
 
 Columns are given as t = σ∘v of a `ConeBase`, p·v = 1. Every gain here is sublinear, so that an
 optimum uses extreme rays only (docs/maths/generation.md, claim 1).

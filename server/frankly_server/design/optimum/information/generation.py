@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Column generation: the optimum of a sum over reports without listing rays (DESIGN §2).
+"""Column generation: the optimum of a sum over reports without listing rays (spec 1.6).
 
 (1) start with good columns (2) the master programme finds the best mechanism made of them, and
 prices of the answers (3) pricing finds columns worth more than they cost, first by local search (4)

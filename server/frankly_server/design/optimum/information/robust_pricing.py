@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pricing of columns for information under RLDP alone: one part of a column per secret (DESIGN §2).
+"""Pricing of columns for information under RLDP alone: one part of a column per secret (spec 1.6).
 
 Scale a column so that the least W_s is 1, at the secret `last`, and let v be the least among the
 others. It is in the cone iff W_s ≥ v and U_s ≤ E for s ≠ last, W_last ≥ 1 and U_last ≤ E·v. So for

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Column generation for the variance (DESIGN §2).
+"""Column generation for the variance (spec 1.6).
 
 (1) Start with columns in many directions. (2) The convex master programme finds the best mechanism
 made of them, and its prices Z = A⁻¹Wᵀ and ν. (3) Pricing finds columns worth more than ν charges

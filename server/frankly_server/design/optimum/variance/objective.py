@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objective F(θ) = tr(W A(θ)⁻¹ Wᵀ) − information, and prices that bound it (DESIGN §2)."""
+"""Objective F(θ) = tr(W A(θ)⁻¹ Wᵀ) − information, and prices that bound it (spec 1.6)."""
 
 from dataclasses import dataclass
 

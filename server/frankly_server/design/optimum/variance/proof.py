@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificate of a bound: prices Z, ν and the proof that no column exceeds them (DESIGN §2)."""
+"""Certificate of a bound: prices Z, ν and the proof that no column exceeds them (spec 1.6)."""
 
 from dataclasses import dataclass
 

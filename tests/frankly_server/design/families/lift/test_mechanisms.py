@@ -112,7 +112,7 @@ def test_answers_of_low_risk_are_sent_as_they_are_and_others_never() -> None:
 
 
 def test_a_single_answer_of_high_risk_takes_others_in() -> None:
-    """DESIGN §9.21: printed, the watchdog would "merge" answer 0 alone, that is, send it as it is."""
+    """erratum 9.21: printed, the watchdog would "merge" answer 0 alone, that is, send it as it is."""
     joint = [[30, 10, 10, 10, 10], [10, 11, 10, 9, 10]]
     level = level_for(Fraction("0.3"))
     prior = Prior.from_rows(joint)
