@@ -66,6 +66,7 @@ def mine(services: Services) -> list[Opened]:
     """Return every survey of the caller's organisation, by name."""
     standings, surveys = services.lifecycle.every(), []
     for row in services.surveys.list():
+        # A survey without a row of its own belongs to the main organisation and is open.
         standing = standings.get(row.survey_id, StandingRow(MAIN))
         if standing.organisation == person().organisation:
             surveys.append(Opened(row, standing, services.surveys.draft(row.survey_id)))
