@@ -191,7 +191,7 @@ def _tell(desk: Desk) -> None:
     page = desk.page
     desk.follow(page.get_by_role("link", name="Webhook"))
     page.get_by_label("Where to send it").fill("https://hooks.example.org/frankly")
-    desk.press("Tell this address")
+    desk.press("Notify this address")
     assert re.fullmatch("[0-9a-f]{64}", page.locator("pre").first.inner_text())
     desk.check("webhook")
 
