@@ -28,6 +28,7 @@ def json_option(command: Command) -> Command:
 
 def remarks() -> Console:
     """Return the console on stderr; rich obeys NO_COLOR and writes plain text to a pipe."""
+    # Callers print with markup=False: names and paths may hold brackets, which rich interprets.
     return Console(file=sys.stderr, highlight=False, soft_wrap=True)
 
 

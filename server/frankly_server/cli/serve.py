@@ -57,6 +57,7 @@ def serve(host: str | None, port: int | None, production: bool, as_json: bool) -
             body_limit_bytes=settings.body_limit_bytes,
             request_timeout_s=settings.request_timeout_s,
         )
+        # Announced when the socket listens: a client that reads the address can connect at once.
         announce(server.port)
         services.wake()
         with stopped_by_signals(server.stop):

@@ -64,6 +64,7 @@ class Door:
         """Set the headers and, on a page with a new token, the cookie."""
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
+        # Pages only: assets are publicly cacheable, and a cached cookie would be shared.
         if g.get("is_new", False) and response.mimetype == "text/html":
             self.remember(response, g.token)
         return response

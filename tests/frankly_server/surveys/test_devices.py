@@ -40,7 +40,8 @@ FORMS: dict[str, tuple[list[dict[str, Any]], bool, bool, tuple[str, ...], tuple[
     "cheap": ([ldp("1"), ldp("2")], True, True, (), ()),
     "just right": ([ldp("2"), ldp("3")], True, True, (), ()),
     "too dear": (
-        [ldp("3"), ldp("3")], False, False, ("reveals up to 6.0000 nats", "nobody"), ("reveals up to 6.0000",)),
+        [ldp("3"), ldp("3")], False, False,
+        ("reveals up to 6.0000 nats", "such devices cannot answer it"), ("reveals up to 6.0000",)),
     "a backstop": ([{**LIP, "ceiling_cap": "2"}], True, True, (), ()),
     "no backstop": ([LIP], False, True, ("No backstop: b0.", "final_surveys"), ("No backstop: b0.",)),
     "one of two": ([ldp("1"), LIP], False, True, ("No backstop: b1.", "final_surveys"), ("No backstop: b1.",)),

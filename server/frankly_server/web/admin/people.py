@@ -9,6 +9,7 @@ from frankly_protocol.errors import InvalidInput
 
 from frankly_server.accounts import ROLES
 from frankly_server.services import Services
+from frankly_server.store.standings import MAIN
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, field, render
 from frankly_server.web.security import PATH, needs, person
@@ -83,7 +84,7 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
         surveys = {
             row.survey_id: row.name
             for row in services.surveys.list()
-            if (state_rows[row.survey_id].organisation if row.survey_id in state_rows else "main")
+            if (state_rows[row.survey_id].organisation if row.survey_id in state_rows else MAIN)
             == mine
         }
         return render("keys.html", status=status, keys=keys, surveys=surveys, **values)

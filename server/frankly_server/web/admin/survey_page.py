@@ -66,6 +66,7 @@ def mine(services: Services) -> list[Opened]:
     """Return every survey of the caller's organisation, by name."""
     state_rows, surveys = services.lifecycle.every(), []
     for row in services.surveys.list():
+        # A survey without a row of its own belongs to the main organisation and is open.
         state_row = state_rows.get(row.survey_id, SurveyStateRow(MAIN))
         if state_row.organisation == person().organisation:
             surveys.append(Opened(row, state_row, services.surveys.draft(row.survey_id)))

@@ -62,10 +62,12 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
 
 def _figures(services: Services, survey: Opened) -> dict[str, Any]:
+    # `intake` reports an invalid target; the figures are then those of the usual one.
     try:
         target = _margin(request.values.get("target", _USUAL))
     except InvalidInput:
         target = _margin(_USUAL)
+    # The log knows published surveys only.
     numbers = (
         {row.digest: row.n for row in services.log.audit(survey.id)}
         if survey.summary.version
