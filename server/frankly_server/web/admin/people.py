@@ -9,7 +9,7 @@ from frankly_protocol.errors import InvalidInput
 
 from frankly_server.accounts import ROLES
 from frankly_server.services import Services
-from frankly_server.store.standings import MAIN
+from frankly_server.store.survey_states import MAIN
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, field, render
 from frankly_server.web.security import PATH, needs, person
