@@ -8,11 +8,11 @@ from itertools import islice, product
 
 import numpy as np
 import pytest
+from baselines import funnel_theorem4
 from frankly_protocol.audit import level_for
 from frankly_server.design import Prior
 from frankly_server.design.sequential import best_product
 
-from bench.baselines import funnel_theorem4
 from tests.papers.registry import paper
 
 Table = Sequence[Sequence[Fraction]]

@@ -2,8 +2,8 @@
 """What the papers' texts print in numbers, met within the tolerance of each check; where DESIGN §9 says not, missed."""
 
 import pytest
+from _design import adult
 
-from bench._design import adult
 from papers.catalogue import FIGURES
 from papers.figure import Check
 from papers.records import read_records
