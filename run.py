@@ -254,7 +254,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     verbs.add_parser("check", help="everything static: lint, import contracts, types")
     verbs.add_parser(
-        "test", help="every test; [--full] the counts the issues name; further options go to pytest"
+        "test",
+        help="every test, or those of the paths named; [--full] adds the tests marked full_only and runs the others "
+        "at full counts; further options go to pytest",
     )
     benches = sorted(path.stem for path in (ROOT / "bench").glob("[a-z]*.py"))
     bench = verbs.add_parser(

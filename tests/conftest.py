@@ -23,10 +23,16 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
+# A limit against hanging, not a measurement: every other test has the `timeout` of pyproject.toml.
+FULL_TIMEOUT_S = 7200
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --full."""
     parser.addoption(
-        "--full", action="store_true", help="run the same tests at the counts the issues name"
+        "--full",
+        action="store_true",
+        help="add the tests marked full_only, and run those that count (fixture `full`) at full counts",
     )
 
 
@@ -39,6 +45,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if fixtures & {"browser", "playwright", "chromium"}:
             item.add_marker(pytest.mark.browser)
     if config.getoption("--full"):
+        for item in items:
+            if item.get_closest_marker("full_only") or "full" in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.timeout(FULL_TIMEOUT_S))
         return
     left = [item for item in items if item.get_closest_marker("full_only")]
     config.hook.pytest_deselected(items=left)

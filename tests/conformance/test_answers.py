@@ -230,8 +230,7 @@ def test_the_commands_are_processes_too(site: Site, tmp_path: Path) -> None:
     assert usage.returncode == 2
 
 
-@pytest.mark.full_only
-def test_commands_at_the_same_time_seal_one_value(site: Site, tmp_path: Path) -> None:
+def test_commands_at_the_same_time_seal_one_value(site: Site, tmp_path: Path, full: bool) -> None:
     install = Install(process(command_line() or OURS), site, tmp_path / "device")
     install.init()
     given = json.dumps(
@@ -240,10 +239,10 @@ def test_commands_at_the_same_time_seal_one_value(site: Site, tmp_path: Path) ->
     command = [*(command_line() or OURS), "answer"]
     running = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=-1, stderr=-1, text=True)
-        for _ in range(6)
+        for _ in range(6 if full else 3)
     ]
     for one in running:
         one.communicate(given, timeout=120)
-    assert sorted(one.returncode for one in running) == [0, *[REFUSED] * 5]
+    assert sorted(one.returncode for one in running) == [0, *[REFUSED] * (len(running) - 1)]
     assert len(set(site.posted)) == len(site.stored) == 1
     assert ldp_block().mechanism.reports == 2

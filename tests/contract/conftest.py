@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -85,7 +86,7 @@ class InProcess:
         found = self.http.open(path, method=method, data=body, content_type=content_type)
         assert len(found.data) <= limit
         return Reply(
-            found.status_code, found.mimetype, found.headers.get("Retry-After"), found.data
+            found.status_code, found.mimetype or "", found.headers.get("Retry-After"), found.data
         )
 
 
@@ -107,10 +108,14 @@ class Site:
 
     def client(self, name: str, transport: InProcess, at: datetime = NOW) -> Client:
         """An install of its own."""
-        options = {"policy": Policy(cap="4"), "transport": transport, "clock": FixedClock(at)}
+        options: dict[str, Any] = {
+            "policy": Policy(cap="4"),
+            "transport": transport,
+            "clock": FixedClock(at),
+        }
         return Client.open(
             self.link, self.folder / f"{name}.db", sleep=lambda _s: None, spread_s=0, **options
-        )  # type: ignore[arg-type]
+        )
 
     def stored(self) -> int:
         """How many reports are stored."""

@@ -35,7 +35,10 @@ class Device:
         answer = self.place.http.get(path)
         lie = self.shown is not None and path.partition("?")[0].endswith("/document")
         return Reply(
-            answer.status_code, answer.mimetype, None, (self.shown or b"") if lie else answer.data
+            answer.status_code,
+            answer.mimetype or "",
+            None,
+            (self.shown or b"") if lie else answer.data,
         )
 
     def post(self, url: str, body: bytes, limit: int) -> Reply:

@@ -39,14 +39,14 @@ class Network:
 
     def get(self, url: str, limit: int) -> Reply:
         answer = self.place.http.get(url.removeprefix(ORIGIN))
-        return Reply(answer.status_code, answer.mimetype, None, answer.data)
+        return Reply(answer.status_code, answer.mimetype or "", None, answer.data)
 
     def post(self, url: str, body: bytes, limit: int) -> Reply:
         self.posted.append(body)
         answer = self.place.http.post(
             url.removeprefix(ORIGIN), data=body, content_type="application/json"
         )
-        return Reply(answer.status_code, answer.mimetype, None, answer.data)
+        return Reply(answer.status_code, answer.mimetype or "", None, answer.data)
 
     def close(self) -> None:
         pass

@@ -72,7 +72,7 @@ def test_caddy_takes_the_file_and_nothing_that_is_wrong_with_it(
 
 def test_nothing_of_who_asks_gets_past_the_proxy(caddyfile: str, tmp_path: Path) -> None:
     """Every byte that a replica is given, looked at on its side of the proxy."""
-    marks = {
+    marks: dict[str, Any] = {
         "User-Agent": f"{CANARY}-agent", "Referer": f"https://{CANARY}.example/", "X-Forwarded-For": "203.0.113.77",
         "Forwarded": "for=203.0.113.78", "X-Real-IP": "203.0.113.79", "X-Forwarded-Host": f"{CANARY}.example",
     }  # fmt: skip

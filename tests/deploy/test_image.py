@@ -131,7 +131,7 @@ def test_the_proxy_tells_nothing_of_who_asks(caddyfile: str, compose: dict[str, 
 
 
 def test_the_proxy_ends_idle_connections_before_the_server(caddyfile: str) -> None:
-    kept = int(re.search(r"keepalive (\d+)s", caddyfile)[1])
+    kept = int(re.findall(r"keepalive (\d+)s", caddyfile)[0])
     assert 2 * kept < Production(None, host="::1", port=1, threads=1, ready=print).cfg.keepalive
 
 

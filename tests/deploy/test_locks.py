@@ -16,12 +16,12 @@ PACKAGES = ["shared", "client_sdk", "analyst", "server"]
 def _pins(root: Path, lock: str) -> dict[tuple[str, str], list[str]]:
     """Return hashes by (name, rest of the line): one entry for each requirement of a lock."""
     text = (root / "requirements" / f"{lock}.txt").read_text()
-    pins = {}
+    pins: dict[tuple[str, str], list[str]] = {}
     for entry in re.split(r"\n(?=\S)", text.strip()):
         first, *hashes = entry.split(" \\\n")
-        name, version = re.fullmatch(
-            r"([A-Za-z0-9._-]+)(==[^\s;]+(?: ; .+)?)", first.strip()
-        ).groups()
+        pin = re.fullmatch(r"([A-Za-z0-9._-]+)(==[^\s;]+(?: ; .+)?)", first.strip())
+        assert pin is not None, first
+        name, version = pin.groups()
         pins[canonicalize_name(name), version] = [line.strip() for line in hashes]
     return pins
 

@@ -179,7 +179,7 @@ def test_steps_that_would_stop_the_release_before_are_seen() -> None:
         harm(good, {"t": table | {"columns": table["columns"] | {"b": ("TEXT", True, False)}}})
         == []
     )
-    for change in (
+    changes: list[dict[str, Any]] = [
         {"columns": {}},
         {"columns": {"a": ("TEXT", True, False)}},
         {"columns": {"a": ("INTEGER", False, False)}},
@@ -188,6 +188,7 @@ def test_steps_that_would_stop_the_release_before_are_seen() -> None:
         {"unique": [("a",)]},
         {"checks": ["a > 0"]},
         {"references": [(("a",), "u")]},
-    ):
+    ]
+    for change in changes:
         assert len(harm(good, {"t": table | change})) == 1, change
     assert len(harm(good, {})) == 1

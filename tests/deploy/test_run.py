@@ -33,16 +33,16 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def choose(*names: str, user: int) -> None:
         monkeypatch.setattr(
-            run.shutil, "which", lambda name: f"/usr/bin/{name}" if name in names else None
+            shutil, "which", lambda name: f"/usr/bin/{name}" if name in names else None
         )
-        monkeypatch.setattr(run.os, "geteuid", lambda: user)
+        monkeypatch.setattr(os, "geteuid", lambda: user)
 
     return choose
 
 
 def _sudo(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     monkeypatch.setattr(
-        run.subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, code)
+        subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, code)
     )
 
 
@@ -163,10 +163,11 @@ def test_a_failed_step_shows_what_was_said(capsys: pytest.CaptureFixture[str]) -
 def test_each_verb(
     monkeypatch: pytest.MonkeyPatch, arguments: list[str], lock: str, started: list[str] | None
 ) -> None:
-    prepared, commands = [], []
+    commands: list[Any] = []
+    prepared: list[Any] = []
     monkeypatch.setattr(run, "setup", prepared.append)
-    monkeypatch.setattr(run.os, "execv", lambda _path, command: commands.append(command))
-    monkeypatch.setattr(run.os, "chdir", lambda _path: None)
+    monkeypatch.setattr(os, "execv", lambda _path, command: commands.append(command))
+    monkeypatch.setattr(os, "chdir", lambda _path: None)
     run.main(arguments)
     assert prepared == [lock]
     if started is None:

@@ -186,12 +186,12 @@ def test_archives_install_in_an_empty_environment(
         subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
         for command in (
             [
-                python,
+                str(python),
                 "-c",
                 "import frankly_sdk, frankly_server.app, frankly_analyst; print(frankly_sdk.__file__)",
             ],
-            [python.with_name("frankly"), "--version"],
-            [python.with_name("frankly"), "survey", "template", "health"],
+            [str(python.with_name("frankly")), "--version"],
+            [str(python.with_name("frankly")), "survey", "template", "health"],
         )
     ]
     assert told[0].startswith(str(site))

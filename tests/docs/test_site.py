@@ -10,10 +10,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser.test_demo_report import _QUIET
 from tests.docs.site import broken_links, parsed, served
@@ -113,11 +114,18 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+def _record(page: Page, url: str, said: list[str]) -> None:
+    """Append what the page complains of, and every address it asks for outside the site."""
+    page.on("console", lambda message: said.append(message.text) if message.type != "log" else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda sent: None if sent.url.startswith(url) else said.append(sent.url))
+
+
 @pytest.mark.parametrize(
     ("width", "scheme"), [(1280, "light"), (360, "dark")], ids=["wide", "phone-dark"]
 )
 def test_pages_are_readable_quiet_and_accessible(
-    built: Path, browser: Browser, width: int, scheme: str, full: bool
+    built: Path, browser: Browser, width: int, scheme: Literal["light", "dark"], full: bool
 ) -> None:
     names = sorted(
         page.relative_to(built).with_suffix("").as_posix() for page in built.rglob("*.html")
@@ -126,17 +134,7 @@ def test_pages_are_readable_quiet_and_accessible(
         for name in names if full else SHOWN:
             page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
             said: list[str] = []
-            page.on(
-                "console",
-                lambda message, said=said: (
-                    said.append(message.text) if message.type != "log" else None
-                ),
-            )
-            page.on("pageerror", lambda error, said=said: said.append(str(error)))
-            page.on(
-                "request",
-                lambda sent, said=said: None if sent.url.startswith(url) else said.append(sent.url),
-            )
+            _record(page, url, said)
             page.goto(f"{url}/{name}.html")
             assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
             assert all(

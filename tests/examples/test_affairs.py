@@ -11,6 +11,7 @@ from examples.affairs.data import PILOT, counts, people, split
 from examples.demo.results import Compared, Question, compare, verdict
 from examples.demo.surveys import SURVEYS
 from tests.examples.rows import estimate
+from tests.narrowing import present
 
 
 def test_the_data_are_the_6366_women_of_the_wheel() -> None:
@@ -44,7 +45,10 @@ def compared(question: str, truths: list[bool]) -> Question:
     return Question(
         question,
         "?",
-        tuple(Compared(row, row.low if inside else row.high + 0.01) for inside in truths),
+        tuple(
+            Compared(row, present(row.low) if inside else present(row.high) + 0.01)
+            for inside in truths
+        ),
     )
 
 

@@ -19,7 +19,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], str]]:
         seen.append((command, env["PYTHONPATH"]))
         return subprocess.CompletedProcess(command, 7)
 
-    monkeypatch.setattr(demo.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     return seen
 
 

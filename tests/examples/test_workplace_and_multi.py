@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from tests.demo import run_demo
 from tests.examples.rows import estimate
 
 
-def _lines(name: str, **options: str) -> list[dict[str, str]]:
+def _lines(name: str, **options: Any) -> list[dict[str, str]]:
     with files("statsmodels").joinpath("datasets", name, f"{name}.csv").open() as file:
         return list(csv.DictReader(file, **options))
 

@@ -185,7 +185,7 @@ def test_every_file_is_scanned_while_it_is_written(tmp_path: Path) -> None:
         looks.append(b"".join(path.read_bytes() for path in folder.iterdir()))
         raise NetworkError("down")
 
-    server.network.then(*[look] * 9)  # type: ignore[list-item]
+    server.network.then(*[look] * 9)  # type: ignore[arg-type]
     with server.open(folder / "s.db") as client:
         client.answer(ANSWERS, strata=REGION, patience_s=1)
     with server.open(folder / "s.db") as client, suppress(AlreadyAnswered):

@@ -168,7 +168,7 @@ def test_sending_before_the_seal_is_durable_would_be_caught(
             wire.post(DOCUMENT.collect_url, body, 0)
             return write(store, chain, survey, report_id, body, respondent)
 
-        Store.seal = wrong  # type: ignore[method-assign]
+        Store.seal = wrong  # type: ignore[assignment, method-assign]
 
     points = count_points(tmp_path, opened)
     found = [

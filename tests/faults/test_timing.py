@@ -103,7 +103,7 @@ def test_every_draw_takes_the_same_steps(kind: str) -> None:
         seen = [
             steps(
                 lambda x=x: mechanism.sample(x, lambda n, left=list(range(40)): bits(n, left=left))
-            )  # type: ignore[misc]
+            )
             for x in (0, 1, SIZE // 2, SIZE - 1)
         ]
         assert all(others == seen[0] for others in seen[1:])
@@ -139,7 +139,7 @@ def test_steps_that_depend_on_the_answer_would_be_seen(
     for choice in ("c0", "c63"):
         source = random.Random(2)
         with server.open(tmp_path / f"{choice}.db", randbits=source.getrandbits) as client:
-            found.append(steps(lambda client=client, choice=choice: client.answer({"q": choice})))  # type: ignore[misc]
+            found.append(steps(lambda client=client, choice=choice: client.answer({"q": choice})))
     assert found[0] != found[1]
 
 

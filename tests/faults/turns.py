@@ -103,7 +103,7 @@ def whole_path() -> Draw:
 
 
 DRAWS: dict[str, Callable[[], Draw]] = {
-    **{kind: lambda make=make: make().sample for kind, make in MAKERS.items()},  # type: ignore[misc]
+    **{kind: lambda make=make: make().sample for kind, make in MAKERS.items()},
     "sealed bytes": whole_path,
 }
 PAIRS = [(0, SIZE - 1), (0, 1), (SIZE // 2, SIZE // 2 + 1)]

@@ -100,7 +100,6 @@ def below(promise: Promise) -> list[Promise]:
         scale = (2**53 - 1) // max(pair)
         less = Fraction(pair[0] * scale - 1, pair[1] * scale)
         assert less < ratio
-        found.append(
-            replace(promise, claim=replace(promise.claim, **{name: less.as_integer_ratio()}))
-        )
+        changed: dict[str, Any] = {name: less.as_integer_ratio()}
+        found.append(replace(promise, claim=replace(promise.claim, **changed)))
     return found

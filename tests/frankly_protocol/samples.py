@@ -12,6 +12,8 @@ from frankly_protocol.envelope import KEYS_TYPE, SURVEY_TYPE, Envelope, SigningK
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.trust import KeysDocument, Role
 
+from tests.narrowing import present
+
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 ROOT = SigningKey.from_raw(bytes(range(32)))
 PUBLISHER = SigningKey.from_raw(bytes(range(1, 33)))
@@ -113,7 +115,10 @@ def in_strata(*tables: tuple[tuple[int, ...], ...]) -> SurveyDocument:
     assert promise.prior is not None
     promise = Promise.under(promise.claim, replace(promise.prior, tables=tables))
     block = replace(
-        block, promises=(replace(promise, claim=replace(promise.claim, joint=promise.prior.table)),)
+        block,
+        promises=(
+            replace(promise, claim=replace(promise.claim, joint=present(promise.prior).table)),
+        ),
     )
     return replace(survey(), blocks=(block,), strata=(question("region", "north", "south"),))
 

@@ -27,6 +27,7 @@ from tests.frankly_protocol.samples import (
     survey,
 )
 from tests.frankly_protocol.test_notions import oracle
+from tests.narrowing import dense_of
 
 DOCUMENT = survey()
 PAYLOAD = DOCUMENT.payload()
@@ -63,7 +64,7 @@ def put(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
     return edit
 
 
-W = [list(row) for row in DOCUMENT.blocks[0].mechanism.weights]
+W = [list(row) for row in dense_of(DOCUMENT.blocks[0].mechanism).weights]
 CASES: list[tuple[Callable[[dict[str, Any]], object], str, str | None]] = [
     (put("extra", 1), "schema", "extra"),
     (put("title", ...), "schema", "title"),
@@ -203,7 +204,7 @@ def test_one_unit_moved_inside_a_row_breaks_a_promise_that_is_kept_exactly() -> 
     assert block.ceiling is not None
     exact = replace(block, promises=at(block, block.ceiling.as_integer_ratio()))
     survey(exact).require_private()
-    (on, off), other = exact.mechanism.weights
+    (on, off), other = dense_of(exact.mechanism).weights
     moved = DenseMechanism(48, ((on + 1, off - 1), other))
     with pytest.raises(DocumentRejected) as caught:
         survey(replace(exact, mechanism=moved, ceiling=ceiling(moved))).require_private()
@@ -256,7 +257,7 @@ def test_whatever_is_accepted_after_a_mutation_the_oracle_accepts_too(data: st.D
             )
             path.append(key)
             parent, target = target, target[key]
-        step = data.draw(st.sampled_from([1, -1, 2**20, None, "x", [], True]))
+        step: Any = data.draw(st.sampled_from([1, -1, 2**20, None, "x", [], True]))
         parent[path[-1]] = target + step if type(target) is int and type(step) is int else step
     try:
         document = SurveyDocument.parse(canonical.dumps(body))

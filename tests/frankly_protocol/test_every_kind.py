@@ -202,7 +202,7 @@ def test_a_ceiling_beyond_exact_numbers_is_stated_rounded_up() -> None:
     skewed = ProductMechanism((HALF,) * 2)
     exact = Fraction(11, 3) ** 2
     assert stated_ceiling(skewed) == max(exact, Fraction(13, 5) ** 2)
-    odd = replace(KINDS["unary"], keep=(8 << 44) + 1, flip=(3 << 44) - 1)  # type: ignore[type-var]
+    odd = replace(KINDS["unary"], keep=(8 << 44) + 1, flip=(3 << 44) - 1)  # type: ignore[arg-type]
     stated, D = stated_ceiling(odd), 1 << 48
     true = Fraction(odd.keep * (D - odd.flip), (D - odd.keep) * odd.flip)  # type: ignore[union-attr]
     assert stated is not None

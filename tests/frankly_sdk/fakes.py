@@ -105,8 +105,14 @@ class FakeServer:
             "transport": self,
             "clock": FixedClock(NOW),
         } | changes
-        options = {"sleep": lambda _s: None, "timer": Ticking(), "spread_s": 0} | options
-        return Client.open(options.pop("link", self.link), store, **options)
+        options = {
+            "link": self.link,
+            "sleep": lambda _s: None,
+            "timer": Ticking(),
+            "spread_s": 0,
+            **options,
+        }
+        return Client.open(store=store, **options)
 
 
 class Ticking:

@@ -48,6 +48,7 @@ from tests.frankly_protocol.samples import (
     survey,
 )
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer, backstop_block, payable_survey, problem
+from tests.narrowing import dense_of
 
 GOOD = payable_survey()
 
@@ -60,7 +61,7 @@ def weaker() -> SurveyDocument:
 def moved() -> SurveyDocument:
     """A document kept exactly, with one unit of weight moved within a row."""
     block = ldp_block()
-    (on, off), other = block.mechanism.weights
+    (on, off), other = dense_of(block.mechanism).weights
     bent = DenseMechanism(48, ((on + 1, off - 1), other))
     exact = Fraction(on, off).as_integer_ratio()
     return survey(
@@ -83,7 +84,7 @@ def edited(path: str, value: Any) -> FakeServer:
     return server
 
 
-W = GOOD.blocks[0].mechanism.weights[0][0]
+W = dense_of(GOOD.blocks[0].mechanism).weights[0][0]
 CASES: list[tuple[Callable[[], FakeServer], type[FranklyError], str | None]] = [
     (lambda: FakeServer(envelope=b"{}"), DocumentRejected, None),
     (lambda: FakeServer(envelope=b"<html>a proxy's page</html>"), DocumentRejected, None),
@@ -358,7 +359,7 @@ def test_without_a_pin_the_remembered_document_serves_while_the_server_is_out_of
     def down(url: str, _limit: int) -> Reply:
         raise NetworkError(url)
 
-    server.get = down  # type: ignore[method-assign]
+    server.get = down  # type: ignore[assignment, method-assign]
     with server.open(tmp_path / "s.db", **options) as client:
         assert client.answer({"affair": "no"}).status == "sent"
 

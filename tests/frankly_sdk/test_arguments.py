@@ -110,7 +110,7 @@ NOT_ANSWERS: list[tuple[dict[str, Any], str, str | None]] = [
     ],
     *[
         ({"strata": value}, "unknown_choice", None)
-        for value in (5, [], "", 0, False, {"region": CANARY})
+        for value in list[Any]((5, [], "", 0, False, {"region": CANARY}))
     ],
     ({"token": 5}, "token_invalid", "token"),
 ]
@@ -169,7 +169,7 @@ def test_a_switch_of_the_policy_is_true_or_false(name: str, value: Any) -> None:
     assert (caught.value.code, caught.value.field) == ("field_type", name)
 
 
-ROW = ("p", ANSWERS, {})
+ROW: tuple[str, Any, dict[str, str]] = ("p", ANSWERS, {})
 NOT_ROWS: dict[str, tuple[Any, str, str]] = {
     "none": (None, "field_type", "rows"),
     "a number": (5, "field_type", "rows"),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from math import exp, log
 from pathlib import Path
+from typing import Any
 
 import pytest
 from frankly_protocol.audit import Claim, ceiling, level_for, ln_up
@@ -169,7 +170,9 @@ def test_each_respondent_has_a_budget_of_their_own_under_the_lock(tmp_path: Path
     with endless().open(tmp_path / "s.db", policy=final(endless().document)) as client:
         assert not client.budget("early").can_answer
         assert client.budget("late").can_answer
-        rows = [(key, {"q": "good"}, {}) for key in ("early", "late")]
+        rows: list[tuple[str, Any, dict[str, str]]] = [
+            (key, {"q": "good"}, {}) for key in ("early", "late")
+        ]
         assert [row.status for row in client.randomise_many(rows)] == ["over_budget", "sealed"]
         assert client.budget("late").is_answered
 

@@ -25,9 +25,12 @@ from frankly_sdk.store import Store
 
 from tests.frankly_protocol.samples import NOW, at, ldp_block, lip_block, question, survey
 from tests.frankly_sdk.fakes import FakeServer, backstop_block, payable_survey, problem
+from tests.narrowing import present
 
 CANARY = "c4n4ry"
-OURS = tuple(str(Path(package.__file__).parent) for package in (frankly_sdk, frankly_protocol))
+OURS = tuple(
+    str(Path(present(package.__file__)).parent) for package in (frankly_sdk, frankly_protocol)
+)
 DOCUMENT = payable_survey()
 ANSWERS = {"affair": "yes", "marriage": CANARY}
 
@@ -109,7 +112,7 @@ def _batch(*rows: Any) -> Callable[[FakeServer, Path], None]:
     return _rows
 
 
-GOOD_ROW = ("p", ANSWERS, {})
+GOOD_ROW: tuple[str, Any, dict[str, str]] = ("p", ANSWERS, {})
 BATCHES = {
     "a row of two": _batch(GOOD_ROW, ("q", ANSWERS)),
     "no rows": _batch(GOOD_ROW, [ANSWERS]),

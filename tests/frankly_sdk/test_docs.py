@@ -85,7 +85,8 @@ def test_the_error_reference_is_that_of_the_code() -> None:
 
 
 def test_every_error_of_the_sdk_can_be_imported_from_its_front_door() -> None:
-    for kind in (FranklyError, *_kinds()):
+    kinds: list[type[FranklyError]] = [FranklyError, *_kinds()]
+    for kind in kinds:
         assert getattr(frankly_sdk, kind.__name__) is kind
         assert kind.__name__ in frankly_sdk.__all__
 

@@ -16,6 +16,7 @@ from frankly_sdk.explain import explain as explain_level
 
 from tests.frankly_protocol.samples import PUBLISHER, at, ldp_block, lip_block, question, survey
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer, payable_survey
+from tests.narrowing import dense_of
 
 
 def explain(document: SurveyDocument) -> Explanation:
@@ -28,7 +29,7 @@ def test_the_figures_are_those_of_the_weights(tmp_path: Path) -> None:
     with server.open(tmp_path / "s.db") as client:
         told = client.survey.explain()
     warner, lip = told.blocks
-    on = server.document.blocks[0].mechanism.weights[0][0]
+    on = dense_of(server.document.blocks[0].mechanism).weights[0][0]
     assert (warner.guess, warner.blind) == (Fraction(on, 2**48), Fraction(1, 2))
     assert lip.guess == Fraction(3, 4)
     assert lip.ceiling == 3

@@ -7,6 +7,7 @@ import pickle
 import traceback
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import frankly_sdk
 import pytest
@@ -45,7 +46,8 @@ def test_events_are_the_same_whatever_the_answer_and_the_draw(tmp_path: Path) ->
     told = []
     document = make_survey({"smokes": ["no", CANARY]})
     for i, (answer, u) in enumerate((a, u) for a in ("no", CANARY) for u in (0, 2**48 - 1)):
-        server, seen = FakeServer(document), []
+        seen: list[Any] = []
+        server = FakeServer(document)
         with server.open(
             tmp_path / f"{i}.db", on_event=seen.append, randbits=lambda b, u=u: u % 2**b
         ) as client:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from frankly_protocol.audit import Charge
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SigningKey
 from frankly_protocol.errors import (
@@ -32,7 +33,7 @@ from frankly_sdk import (
     Policy,
     evidence,
 )
-from frankly_sdk.store import Charge, Store
+from frankly_sdk.store import Store
 
 from tests.frankly_protocol.samples import (
     PUBLISHER,
@@ -149,7 +150,7 @@ def test_the_budget_counts_over_all_servers(tmp_path: Path) -> None:
 
 
 def test_it_cannot_lock_out_a_log_of_the_same_name(tmp_path: Path) -> None:
-    logged = {"policy": Policy(require_log=True)}
+    logged: dict[str, Any] = {"policy": Policy(require_log=True)}
     honest, other = Place(), evil()
     honest.visit(tmp_path / "s.db", **logged)
     other.log.digests = [
@@ -355,7 +356,7 @@ def test_a_fork_of_a_known_chain_is_refused_under_every_origin(length: int, tmp_
 def test_a_rotation_is_known_by_every_origin_of_the_chain(tmp_path: Path) -> None:
     honest, _ = two_places()
     versions = honest.chain
-    mirror = Place(survey(ldp_block(), survey_id="cd" * 16), "https://mirror.example")
+    mirror = Place(survey(ldp_block(), survey_id="cd" * 16), origin="https://mirror.example")
     honest.chain = mirror.chain = versions[:1]
     honest.visit(tmp_path / "s.db")
     mirror.visit(tmp_path / "s.db")
@@ -393,7 +394,8 @@ def test_out_of_reach_the_newest_keys_of_the_chain_count(tmp_path: Path) -> None
 
 
 def test_a_log_that_changes_its_name_is_told_and_its_old_head_kept(tmp_path: Path) -> None:
-    place, logged = Place(), {"policy": Policy(require_log=True)}
+    place = Place()
+    logged: dict[str, Any] = {"policy": Policy(require_log=True)}
     place.visit(tmp_path / "s.db", **logged)
     old = place.log.head().to_bytes()
     place.chain, place.keys = (
@@ -597,7 +599,8 @@ def test_an_old_document_binds_the_chain_whose_publisher_signed_it(tmp_path: Pat
 
 
 def test_an_old_head_binds_the_log_whose_key_signed_it(tmp_path: Path) -> None:
-    place, logged = Place(), {"policy": Policy(require_log=True)}
+    place = Place()
+    logged: dict[str, Any] = {"policy": Policy(require_log=True)}
     place.show(SECOND)
     old_store(tmp_path / "s.db", place, answered=False)
     evil().visit(tmp_path / "s.db", **logged)

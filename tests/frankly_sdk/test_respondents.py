@@ -7,11 +7,13 @@ import unicodedata
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
+from frankly_protocol.audit import Charge
 from frankly_sdk import AlreadyAnswered, BudgetExceeded, Event, InvalidInput, Policy
 from frankly_sdk.cli import main
-from frankly_sdk.store import Charge, Store
+from frankly_sdk.store import Store
 
 from tests.frankly_protocol.samples import ldp_block, survey
 from tests.frankly_sdk.fakes import FakeServer
@@ -28,7 +30,7 @@ SPELLINGS = [
 YES = {"affair": "yes"}
 
 
-def server(**changes: str) -> FakeServer:
+def server(**changes: Any) -> FakeServer:
     """A server with a question of one nat."""
     return FakeServer(document=survey(ldp_block(epsilon="1"), **changes))
 
@@ -62,7 +64,9 @@ def test_other_letters_and_inner_spaces_are_other_people(spelling: str, tmp_path
 
 def test_a_batch_names_both_rows_whose_keys_differ_only_in_spelling(tmp_path: Path) -> None:
     events: list[Event] = []
-    rows = [(key, YES, {}) for key in ("a", *SPELLINGS[:2], "a", SPELLINGS[4])]
+    rows: list[tuple[str, Any, dict[str, str]]] = [
+        (key, YES, {}) for key in ("a", *SPELLINGS[:2], "a", SPELLINGS[4])
+    ]
     with server().open(tmp_path / "s.db", on_event=events.append) as client:
         done = list(client.randomise_many(rows))
     assert [(row.status, row.same_as, row.respelled) for row in done] == [

@@ -3,6 +3,7 @@
 
 import json
 import socket
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
@@ -23,6 +24,8 @@ from frankly_sdk.testing import (
     redirect,
     status,
 )
+
+from tests.narrowing import dense_of
 
 QUESTIONS = {"smokes": ["no", "yes"], "walks": ["never", "weekly", "daily"]}
 ANSWERS = {"smokes": "yes", "walks": "daily"}
@@ -54,7 +57,7 @@ def test_an_integration_runs_end_to_end(server: FakeServer, tmp_path: Path) -> N
 def test_the_kit_promises_what_it_says(server: FakeServer) -> None:
     """Against the definition: no column's ratio above e^0.7, and above e^0.69 for one; rows sum to 2^48."""
     for block, a in zip(server.document.blocks, (2, 3), strict=True):
-        weights = block.mechanism.weights
+        weights = dense_of(block.mechanism).weights
         assert [sum(row) for row in weights] == [2**48] * a
         worst = max(Fraction(max(column), min(column)) for column in zip(*weights, strict=True))
         assert exp_upper(Fraction("0.69")) < worst <= exp_upper(Fraction("0.7"))
@@ -117,8 +120,8 @@ REFUSED = [
 
 @pytest.mark.parametrize(("bend", "code"), REFUSED, ids=range(len(REFUSED)))
 def test_the_server_checks_reports_as_a_real_one_does(
-    bend, code, server: FakeServer, tmp_path: Path
-) -> None:  # type: ignore[no-untyped-def]
+    bend: Callable[[bytes], bytes], code: str, server: FakeServer, tmp_path: Path
+) -> None:
     with server.open(tmp_path / "s.db") as client:
         client.answer(ANSWERS, strata={"region": "south"})
     body = server.requests[-1].body

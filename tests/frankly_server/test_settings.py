@@ -3,6 +3,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from frankly_protocol.errors import InvalidInput
@@ -57,13 +58,13 @@ def test_bad_settings_are_named_and_not_repeated(
 
 def test_settings_do_not_change() -> None:
     with pytest.raises(ValidationError):
-        Settings().port = 1  # type: ignore[misc]
+        Settings().port = 1
 
 
 def rows(page: str, heading: str) -> dict[str, str]:
     """Variable → default, of the table after these words."""
     table = page.partition(heading)[2].partition("\n\n|")[2].partition("\n\n")[0]
-    found = {}
+    found: dict[str, Any] = {}
     for line in table.splitlines()[2:]:
         names, default = line.strip("|").split("|")[:2]
         found |= dict.fromkeys(re.findall(r"`(\w+)`", names), default.strip())

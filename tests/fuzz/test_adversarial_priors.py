@@ -24,6 +24,7 @@ from frankly_sdk.explain import explain
 
 from tests.frankly_protocol.samples import ldp_block, question, survey
 from tests.frankly_sdk.fakes import FakeServer
+from tests.narrowing import dense_of
 
 D = 1 << 48
 ONE = (1, 1)
@@ -219,8 +220,8 @@ def true_lift(document: SurveyDocument) -> Fraction:
         chance = [Fraction(0), Fraction(0)]
         for x in product((0, 1), repeat=2):
             chance[x[0] ^ x[1]] += Fraction(
-                prod(m.weights[v][w] for m, v, w in zip(tables, x, y, strict=True)),
-                4 * D**2,  # type: ignore[union-attr]
+                prod(dense_of(m).weights[v][w] for m, v, w in zip(tables, x, y, strict=True)),
+                4 * D**2,
             )
         for part in chance:
             lift = 2 * part / sum(chance)

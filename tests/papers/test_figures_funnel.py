@@ -11,11 +11,11 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from _design import adult
 from frankly_protocol.audit import level_for
 from frankly_server.design import Prior
 from numpy.typing import NDArray
 
-from bench._design import adult
 from papers.catalogue import FIGURES
 from papers.draws import normalised
 from papers.funnel_families import CR, GRR, OUE, fitted

@@ -7,6 +7,7 @@
 import math
 from fractions import Fraction
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +30,8 @@ STEPS = 300
 
 def estimates(secrets: int, values: int, seed: int, draws: int) -> list[tuple[Matrix, Estimate]]:
     """§8.2: P* from Jeffreys' prior and the counts of 32,561 people from it, none of them zero."""
-    rng, found = np.random.default_rng(seed), []
+    found: list[Any] = []
+    rng = np.random.default_rng(seed)
     while len(found) < draws:
         truth = rng.dirichlet(np.full(secrets * values, 0.5)).reshape(secrets, values)
         counts = rng.multinomial(32561, truth.ravel()).reshape(secrets, values)
@@ -46,7 +48,8 @@ def test_the_points_of_figure_3_are_the_optima_over_exact_vertices() -> None:
         bounds = [[Fraction(*bound) for bound in row] for row in estimate.bounds]
         alone = [[Fraction(n, sum(row)) for n in row] for row in estimate.counts]
         for epsilon in ("0.3", "1.5"):
-            E, found = Fraction(*level_for(Fraction(epsilon))), {}
+            found: dict[Any, Any] = {}
+            E = Fraction(*level_for(Fraction(epsilon)))
             for name, lower, diagonal in (
                 (POLYOPT, bounds, False),
                 (POLYOPT_PRINTED, bounds, True),

@@ -27,6 +27,7 @@ from tests.frankly_server.maths import (
     rays_of,
     wanted,
 )
+from tests.narrowing import dense_of
 from tests.papers.registry import paper
 
 Vector = tuple[Fraction, ...]
@@ -188,15 +189,21 @@ def test_lip_is_measured_as_it_is_defined() -> None:
     for _ in range(40):
         prior = random_prior(rng, 3, 2)
         mechanism = random_mechanism(rng, 3, 4)
-        ratios = []
+        ratios: list[Fraction] = []
         for y in range(4):
             given = [
-                sum(Fraction(n, mass) * mechanism.probability(y, x) for x, n in enumerate(row))
+                sum(
+                    (Fraction(n, mass) * mechanism.probability(y, x) for x, n in enumerate(row)),
+                    Fraction(0),
+                )
                 for row, mass in zip(prior.joint, prior.masses, strict=True)
             ]
             average = sum(
-                Fraction(n, prior.total) * mechanism.probability(y, x)
-                for x, n in enumerate(prior.shares)
+                (
+                    Fraction(n, prior.total) * mechanism.probability(y, x)
+                    for x, n in enumerate(prior.shares)
+                ),
+                Fraction(0),
             )
             ratios += [g / average for g in given] + [average / g for g in given]
         found = measure(mechanism.weights, prior)
@@ -216,7 +223,7 @@ def test_every_draw_of_an_optimum_follows_the_published_row(seed: int) -> None:
         prior = Prior.from_rows([[5, 1, 1, 1], [1, 1, 1, 5]])
     found = design(wanted(prior, "lip", Fraction(1, 2)))
     coarse = quantise(
-        found.mechanism.weights,
+        dense_of(found.mechanism).weights,
         [Claim("lip", level_for(Fraction(6, 10)), prior.joint)],
         prior.shares,
         12,

@@ -60,11 +60,14 @@ def shares(counts: Counts) -> list[Fraction]:
 def reports(counts: Counts, rows: Rows) -> tuple[Rows, list[Fraction]]:
     """P(y|s) and P(y) of a table over answers."""
     told = [
-        [sum(p * row[y] for p, row in zip(own, rows, strict=True)) for y in range(len(rows[0]))]
+        [
+            sum((p * row[y] for p, row in zip(own, rows, strict=True)), Fraction(0))
+            for y in range(len(rows[0]))
+        ]
         for own in given_secret(counts)
     ]
     average = [
-        sum(p * row[y] for p, row in zip(shares(counts), rows, strict=True))
+        sum((p * row[y] for p, row in zip(shares(counts), rows, strict=True)), Fraction(0))
         for y in range(len(rows[0]))
     ]
     return told, average
@@ -240,11 +243,13 @@ def told_by(
     own, total = given_secret(counts), sum(map(sum, counts))
     a = len(counts[0])
     told = [
-        [sum(own[s][x] * rows[s, x][y] for x in range(a)) for y in range(a)]
+        [sum((own[s][x] * rows[s, x][y] for x in range(a)), Fraction(0)) for y in range(a)]
         for s in range(len(counts))
     ]
     mass = [Fraction(sum(row), total) for row in counts]
-    return told, [sum(p * row[y] for p, row in zip(mass, told, strict=True)) for y in range(a)]
+    return told, [
+        sum((p * row[y] for p, row in zip(mass, told, strict=True)), Fraction(0)) for y in range(a)
+    ]
 
 
 @paper("Funnel Prop 1", "Funnel Prop 2", "Funnel (30), (31)")

@@ -8,10 +8,10 @@ from itertools import islice, product
 
 import numpy as np
 import pytest
+from baselines import funnel_theorem4
 from frankly_protocol.audit import level_for
 from frankly_server.design import Prior
 
-from bench.baselines import funnel_theorem4
 from papers.sequential import best_product
 from tests.papers.registry import paper
 

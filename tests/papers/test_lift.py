@@ -5,9 +5,12 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, islice, product
+from typing import Any
 
 import numpy as np
 import pytest
+from _design import adult
+from baselines import lift_printed
 from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import DesignRequest, Prior, design
@@ -15,11 +18,10 @@ from frankly_server.design.families.lift.complete_merging import watchdog
 from frankly_server.design.families.lift.merging import subset_merging
 from frankly_server.design.families.lift.subset_rr import subset_random_response
 from frankly_server.design.measures.lift import measure_lift
+from frankly_server.design.notions.lift_criteria import Measure
 from frankly_server.design.notions.promises import promise
 from scipy.optimize import linprog
 
-from bench._design import adult
-from bench.baselines import lift_printed
 from papers.lift_bounds import of_alip
 from tests.frankly_server.design.families.lift.reference import keeps, lifts
 from tests.papers.registry import paper
@@ -222,11 +224,11 @@ def test_the_figures_on_random_priors(full: bool) -> None:
     for epsilon, complete, subsets in ((1, 0.17, 0.73), (2, 0.52, None)):
         level = level_for(Fraction(epsilon, 2))
         priors = list(islice(drawn(5, 17, 9), count))
-        merged = [share_left(q, watchdog(q.joint, level, level)) for q in priors]
-        assert np.mean(merged) == pytest.approx(complete, abs=0.01 if full else 0.03)
+        losses = [share_left(q, watchdog(q.joint, level, level)) for q in priors]
+        assert np.mean(losses) == pytest.approx(complete, abs=0.01 if full else 0.03)
         if subsets:
-            merged = [share_left(q, subset_merging(q.joint, level, level)) for q in priors]
-            assert np.mean(merged) == pytest.approx(subsets, abs=0.01 if full else 0.02)
+            losses = [share_left(q, subset_merging(q.joint, level, level)) for q in priors]
+            assert np.mean(losses) == pytest.approx(subsets, abs=0.01 if full else 0.02)
     optimal = []
     for prior in priors[: 100 if full else 4]:
         found = optimum(prior, Fraction(1))
@@ -253,7 +255,8 @@ def optimum(prior: Prior, epsilon: Fraction) -> float:
 @paper("Lift §4.1")
 def test_the_printed_risk_does_not_give_the_papers_figure(full: bool) -> None:
     """erratum 9.22: ω = Λ + Ψ gives .35 where the paper reports .73, and huge groups at 200 × 15."""
-    printed, changed = [], []
+    changed: list[Any] = []
+    printed: list[Any] = []
     for prior in islice(drawn(5, 17, 7), 300 if full else 25):
         asked = lift_printed.watched(prior, Fraction(1, 2), Fraction(1, 2))
         for values, risk in (
@@ -368,10 +371,10 @@ def test_what_makes_a_group_feasible_is_its_merged_report_not_its_polytope(full:
 @paper("Lift Figure 11", "Lift Figure 12", "Lift Figure 13")
 def test_averages_relax_the_levels_and_large_orders_hardly_do() -> None:
     """λ = ½: l1, χ² and α-lift tell more than ALIP by subset merging, less so as α grows."""
-    level, names = (
-        level_for(Fraction(1, 2)),
-        [("lift", 2), ("l1", 2), ("chi2", 2), ("alpha", 2), ("alpha", 10), ("alpha", 100)],
-    )
+    level = level_for(Fraction(1, 2))
+    names: list[tuple[Measure, int]] = [
+        ("lift", 2), ("l1", 2), ("chi2", 2), ("alpha", 2), ("alpha", 10), ("alpha", 100),
+    ]  # fmt: skip
     means = {
         name: np.mean(
             [

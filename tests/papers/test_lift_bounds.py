@@ -36,8 +36,8 @@ def test_no_lifts_exceed_the_bounds(full: bool) -> None:
     rng = np.random.default_rng(1)
     for _ in range(20000 if full else 2000):
         low, high = (
-            Fraction(rng.integers(1001, 6000), 1000),
-            Fraction(rng.integers(1001, 6000), 1000),
+            Fraction(int(rng.integers(1001, 6000)), 1000),
+            Fraction(int(rng.integers(1001, 6000)), 1000),
         )
         p, lift = random_lifts(rng, float(1 / low), float(high), int(rng.integers(2, 5)))
         found = of_alip(low.as_integer_ratio(), high.as_integer_ratio())
@@ -60,7 +60,9 @@ def test_no_lifts_exceed_the_bounds(full: bool) -> None:
             ("alpha", (p @ lift**3) ** (1 / 3), (p @ lift**-3.0) ** (1 / 3)),
         ):
             assert lift.max() <= max_lift_from(measure, upper, p[np.argmax(lift)], 3) * (1 + 1e-9)
-            assert lift.min() >= min_lift_from(measure, lower, p[np.argmin(lift)], 3) * (1 - 1e-9)
+            assert lift.min() >= min_lift_from(
+                measure, float(lower), float(p[np.argmin(lift)]), 3
+            ) * (1 - 1e-9)
 
 
 def test_the_bounds_of_both_sides_are_attained_by_two_lifts() -> None:

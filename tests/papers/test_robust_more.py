@@ -72,7 +72,10 @@ def test_the_best_split_is_often_at_an_end_and_the_middle_may_be_worse() -> None
         shares = np.array(counts) / np.sum(counts)
         grid = np.linspace(0, epsilon, 61)
         values = [
-            information(shares, np.kron(grr_rows(2, epsilon - e), grr_rows(3, leak.delta2(e))))
+            information(
+                shares,
+                np.kron(grr_rows(2, epsilon - e), grr_rows(3, leak.delta2(e))).astype(np.float64),
+            )
             for e in grid
         ]
         tops = sum(

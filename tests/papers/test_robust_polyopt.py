@@ -55,7 +55,7 @@ def normalised_information(counts: list[list[int]], beta: str, gap: float = 3e-3
 def near(values: list[float], printed: float, size: tuple[int, int]) -> bool:
     """Both means are over draws of their own: two standard errors of their difference, and the printed rounding."""
     deviation = np.std(values) if len(values) >= 100 else DEVIATION[size]
-    return (
+    return bool(
         abs(np.mean(values) - printed)
         <= 2 * deviation * math.sqrt(1 / len(values) + 1 / 100) + 0.0005
     )

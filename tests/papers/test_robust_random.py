@@ -161,7 +161,7 @@ def test_theorem_6_the_information_of_two_reports(full: bool) -> None:
         beside = R1.T @ P  # P(y₁, u)
         second = sum(row.sum() * information(row / row.sum(), R2) for row in beside)
         first = information(P.sum(axis=1), R1)
-        assert information(P.ravel(), np.kron(R1, R2)) == pytest.approx(
+        assert information(P.ravel(), np.kron(R1, R2).astype(np.float64)) == pytest.approx(
             first + second, rel=1e-9, abs=1e-12
         )
 

@@ -5,6 +5,7 @@ import math
 import random
 from fractions import Fraction
 from itertools import product
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ def mutual(rows: list[list[int]], prior: Prior) -> float:
 @pytest.mark.parametrize("spending", SPENDING)
 @pytest.mark.parametrize("epsilon", ["0.1", "0.7", "2"])
 def test_the_product_keeps_definition_3_and_its_information_adds_up(
-    spending: str, epsilon: str, full: bool
+    spending: Literal["stepwise", "carried"], epsilon: str, full: bool
 ) -> None:
     for seed in range(20 if full else 3):
         for attributes in ((2, 2), (2, 3), (2, 2, 2)):

@@ -40,7 +40,7 @@ def test_single_outputs_do_not_decide_and_the_verifier_tries_all_sets() -> None:
         E = 1 + Fraction(rng.randint(0, 30), 10)
         delta = needed_delta(table, different(3), E)
         positive = max(
-            sum(max(0, u - E * v) for u, v in zip(table[x], table[z], strict=True))
+            sum(max(Fraction(0), u - E * v) for u, v in zip(table[x], table[z], strict=True))
             for x, z in different(3)
         )
         assert delta == positive
@@ -50,7 +50,7 @@ def test_single_outputs_do_not_decide_and_the_verifier_tries_all_sets() -> None:
             max(u - E * v for u, v in zip(table[x], table[z], strict=True)) for x, z in different(3)
         )
         assert single <= delta
-        apart += max(0, single) < delta
+        apart += max(Fraction(0), single) < delta
     assert apart > 10
 
 
@@ -61,36 +61,43 @@ def test_what_is_made_of_a_private_report_stays_private() -> None:
     for table, E, delta in parents(34, 60):
         identity = [[Fraction(y == z) for z in range(len(table[0]))] for y in range(len(table[0]))]
         same = [
-            [sum(u * identity[y][z] for y, u in enumerate(row)) for z in range(len(row))]
+            [
+                sum((u * identity[y][z] for y, u in enumerate(row)), Fraction(0))
+                for z in range(len(row))
+            ]
             for row in table
         ]
-        assert needed_delta(same, different(len(table)), E) == max(delta, 0)
+        assert needed_delta(same, different(len(table)), E) == max(delta, Fraction(0))
         made_of = [distribution(rng, 3) for _ in table[0]]
         made = [
-            [sum(u * made_of[y][z] for y, u in enumerate(row)) for z in range(3)] for row in table
+            [sum((u * made_of[y][z] for y, u in enumerate(row)), Fraction(0)) for z in range(3)]
+            for row in table
         ]
-        assert needed_delta(made, different(len(table)), E) <= max(delta, 0)
+        assert needed_delta(made, different(len(table)), E) <= max(delta, Fraction(0))
 
 
 @paper("Thesis Thm 3.5", "Thesis Cor 4.3", "Thesis Lemma 3.3")
 def test_a_product_needs_the_delta_of_its_parent() -> None:
     """Both ways: for databases of two or three people that differ in one, all sets of outputs, the same δ."""
     for table, E, delta in parents(35, 12, most=2):
-        assert needed_delta(*power(table, 2), E) == max(delta, 0)
+        assert needed_delta(*power(table, 2), E) == max(delta, Fraction(0))
     for table, E, delta in parents(36, 2):
         if len(table) == 2:
             rows, near = power(table, 3)
             positive = max(
-                sum(max(0, u - E * v) for u, v in zip(rows[i], rows[j], strict=True))
+                sum(max(Fraction(0), u - E * v) for u, v in zip(rows[i], rows[j], strict=True))
                 for i, j in near
             )
-            assert positive == max(delta, 0)
+            assert positive == max(delta, Fraction(0))
     for table, E, delta in parents(37, 30):
         rows, near = power(table, 2)
         positive = max(
-            sum(max(0, u - E * v) for u, v in zip(rows[i], rows[j], strict=True)) for i, j in near
+            sum(max(Fraction(0), u - E * v) for u, v in zip(rows[i], rows[j], strict=True))
+            for i, j in near
         )
-        assert positive == max(delta, 0)  # every set: the positive part is the worst of them
+        assert positive == max(
+            delta, Fraction(0)
+        )  # every set: the positive part is the worst of them
 
 
 def metric(rng: random.Random, m: int) -> list[list[Fraction]]:

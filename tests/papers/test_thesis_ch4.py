@@ -230,10 +230,16 @@ def test_when_the_exponential_mechanism_is_private(m: int, n: int) -> None:
             else:
                 rows, near = power(table, n)
                 needed = max(
-                    sum(max(Fraction(0), u - E * v) for u, v in zip(rows[i], rows[j], strict=True))
+                    sum(
+                        (
+                            max(Fraction(0), u - E * v)
+                            for u, v in zip(rows[i], rows[j], strict=True)
+                        ),
+                        Fraction(0),
+                    )
                     for i, j in near
                 )
-            assert (max(needed, 0) <= delta) == (low <= t <= high)
+            assert (max(needed, Fraction(0)) <= delta) == (low <= t <= high)
             least, most = (
                 (1 - delta) / (E + m - 1),
                 min(Fraction(1, m - 1), (E + delta) / (1 + (m - 1) * E)),

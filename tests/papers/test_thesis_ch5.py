@@ -99,11 +99,11 @@ def without_loose_entries(m: int) -> int:
     count = m
     for k in range(2, m + 1):
         for chosen in combinations(patterns, k):
-            rows = list(zip(*chosen, strict=True))
+            rows: list[tuple[Fraction, ...]] = list(zip(*chosen, strict=True))
             # Weights w > 0 with every row summing to 1: unique, as the patterns must be independent.
             if (
                 rank(rows) == k
-                and rank([[*row, 1] for row in rows]) == k
+                and rank([[*row, Fraction(1)] for row in rows]) == k
                 and all(w > 0 for w in solved(rows))
             ):
                 count += math.perm(m, k)
@@ -202,7 +202,8 @@ def test_two_columns_swap_w_and_ew() -> None:
                 (1 / (1 + E), E / (1 + E)),
                 (E / (1 + E), 1 / (1 + E)),
             }
-    printed = [(1, E), (1, E), (E, 1), (1, E)]
+    one = Fraction(1)
+    printed = [(one, E), (one, E), (E, one), (one, E)]
     assert is_extreme(
         tuple((u / (1 + E), Fraction(0), v / (1 + E), Fraction(0)) for u, v in printed)
     )
@@ -214,7 +215,7 @@ def test_full_rank_and_no_loose_entry_make_an_extreme_point() -> None:
     patterns = [p for p in product((Fraction(1), E), repeat=3) if len(set(p)) == 2]
     made = 0
     for chosen in permutations(patterns, 3):
-        rows = list(zip(*chosen, strict=True))
+        rows: list[tuple[Fraction, ...]] = list(zip(*chosen, strict=True))
         if rank(rows) == 3:
             w = solved(rows)
             if min(w) > 0:
@@ -246,7 +247,7 @@ def test_example_52() -> None:
 def test_five_answers_have_an_extreme_point_with_a_loose_entry(level: Fraction) -> None:
     """An enumeration of columns {0, w, E·w} misses it; the rays of a column's cone, ours, have none."""
     e, one = level, Fraction(1)
-    rows = [
+    rows: list[tuple[Fraction | int, ...]] = [
         (1, 1, 2 * e, 1, 0),
         (e, 1, 2, e, 0),
         (e, e, 2, 1, 0),
@@ -264,7 +265,7 @@ def test_five_answers_have_an_extreme_point_with_a_loose_entry(level: Fraction) 
     n, d = level.as_integer_ratio()
     rays = rays_of("ldp", (n, d), Prior.from_rows([[1, 1, 1, 1, 1]]))
     assert all(set(ray) == {min(ray), max(ray)} and max(ray) == level * min(ray) for ray in rays)
-    high, low = (2 * e, e + 1, 2), columns(A)[2]
+    high, low = (2 * e, e + 1, Fraction(2)), columns(A)[2]
     assert sorted({v * (3 + 2 * e) for v in low}, reverse=True) == sorted(set(high), reverse=True)
 
 

@@ -18,6 +18,7 @@ from frankly_server.estimate.decoder import decoder, shares
 from frankly_server.estimate.margins import chebyshev_factor
 
 from tests.frankly_server.maths import wanted
+from tests.narrowing import dense_of
 from tests.papers.registry import paper
 
 BITS = 48
@@ -89,10 +90,12 @@ def test_our_optimum_for_two_answers_is_the_theorem(mechanism: str, epsilon: str
         found = design(wanted(Prior.from_rows([counts]), "ldp", parse_epsilon(epsilon), mechanism))
         E = Fraction(*found.level)
         assert found.mechanism.reports == 2
-        first = found.mechanism.weights[0]
+        first = dense_of(found.mechanism).weights[0]
         truthful = first.index(max(first))
         for x in range(2):
-            probability = found.mechanism.probability(truthful if x == 0 else 1 - truthful, x)
+            probability = dense_of(found.mechanism).probability(
+                truthful if x == 0 else 1 - truthful, x
+            )
             assert abs(probability - E / (E + 1)) < Fraction(1, 10**9)
 
 
@@ -183,8 +186,12 @@ def test_example_61_first_case() -> None:
     # δ = 0, so the printed matrix is the mechanism we publish.
     found = design(wanted(Prior.from_rows([[3, 1]]), "ldp", parse_epsilon("0.1"), "warner"))
     e = math.exp(epsilon)
-    assert found.mechanism.probability(0, 0) == pytest.approx((e + delta) / (e + 1), abs=1e-12)
-    assert found.mechanism.probability(1, 0) == pytest.approx((1 - delta) / (e + 1), abs=1e-12)
+    assert dense_of(found.mechanism).probability(0, 0) == pytest.approx(
+        (e + delta) / (e + 1), abs=1e-12
+    )
+    assert dense_of(found.mechanism).probability(1, 0) == pytest.approx(
+        (1 - delta) / (e + 1), abs=1e-12
+    )
     assert found.variance / 2 == pytest.approx(100.104, abs=5e-4)
 
 

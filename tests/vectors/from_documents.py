@@ -196,9 +196,11 @@ def acceptance() -> Case:
     cases.append(_case("spaces after colons", sealed(json.dumps(body, sort_keys=True).encode()), 4))
     for name, (path, value, step) in FORBIDDEN.items():
         cases.append(_case(name, sealed(_edited(path, value)), step))
-    for name, tables, step in BY_STRATUM:
+    for name, tables, refused_at in BY_STRATUM:
         cases.append(
-            _case(name, sealed(_edited("blocks.0.claims.0.prior.tables", tables, STRATA)), step)
+            _case(
+                name, sealed(_edited("blocks.0.claims.0.prior.tables", tables, STRATA)), refused_at
+            )
         )
     role = {"public_keys": [PUBLISHER.public.raw.hex()], "threshold": 1}
     return {"publisher": role, "origin": ORIGIN, "survey": PLAIN.survey, "cases": cases}

@@ -29,6 +29,8 @@ from tests.vectors.from_documents import every
 
 Case = dict[str, Any]
 SEEDS = 4
+PRODUCT = KINDS["product"]
+assert isinstance(PRODUCT, ProductMechanism)
 MECHANISMS: dict[str, Mechanism] = {
     **KINDS,
     "dense, few bits": DenseMechanism(4, ((9, 4, 3), (2, 13, 1))),
@@ -36,9 +38,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "unary, 9 answers": UnaryMechanism(48, 9, 1 << 47, 70_000_000_000_000),
     "subset, one of three": SubsetMechanism(48, 3, 1, 200_000_000_000_000),
     "subset, 4 of 11": SubsetMechanism(48, 11, 4, 150_000_000_000_000),
-    "product, three parts": ProductMechanism(
-        (KINDS["product"].factors[0], DENSE, KINDS["product"].factors[0])
-    ),  # type: ignore[union-attr]
+    "product, three parts": ProductMechanism((PRODUCT.factors[0], DENSE, PRODUCT.factors[0])),
 }
 
 

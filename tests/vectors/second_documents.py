@@ -190,7 +190,7 @@ def _dense(bits: int, weights: list[list[int]]) -> DenseMechanism:
 
 def claims_of(given: dict[str, Any]) -> Iterator[Claim]:
     """What a claim asks within every stratum: of the secrets that occur there, if there are two."""
-    tables = given["prior"]["tables"] if "prior" in given else [None]
+    tables: list[Any] = given["prior"]["tables"] if "prior" in given else [None]
     for rows in tables:
         if len(tables) == 1:
             yield claim_of(given, rows)

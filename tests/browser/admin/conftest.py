@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
@@ -70,7 +71,12 @@ class Desk:
 
         again : nearly the same page was looked at before; axe then runs in the dark only.
         """
-        for width, scheme in ((1100, "light"), (360, "light"), (360, "dark")):
+        screens: tuple[tuple[int, Literal["light", "dark"]], ...] = (
+            (1100, "light"),
+            (360, "light"),
+            (360, "dark"),
+        )
+        for width, scheme in screens:
             self.page.set_viewport_size({"width": width, "height": 800})
             self.page.emulate_media(color_scheme=scheme)
             wide = self.page.evaluate("document.documentElement.scrollWidth")

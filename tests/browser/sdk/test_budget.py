@@ -85,7 +85,7 @@ def both(
     )
     policy = Policy(cap="4", delta_cap="0.000001", final_surveys=tuple(names))
     assert found == in_python(store, here, link, policy, given)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def numbered(i: int, document: SurveyDocument) -> SurveyDocument:

@@ -132,7 +132,7 @@ def test_the_bundler_deletes_no_folder_of_others(tmp_path: Path) -> None:
     for manifest in (None, "{}", "[1]", '{"files": {"thesis.txt": ""}}'):
         if manifest is not None:
             (tmp_path / "manifest.json").write_text(manifest)
-        command = [node, BUNDLE.parent / "bundle.mjs", tmp_path]
+        command = [node, str(BUNDLE.parent / "bundle.mjs"), str(tmp_path)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
         assert (done.returncode, "holds other things than a bundle" in done.stderr) == (1, True), (
             done.stderr

@@ -46,8 +46,8 @@ def visit(
     context.add_init_script(WATCH)
     page = context.new_page()
     page.said = []  # type: ignore[attr-defined]
-    page.on("console", lambda message: page.said.append(message.text))  # type: ignore[attr-defined]
-    page.on("pageerror", lambda error: page.said.append(str(error)))  # type: ignore[attr-defined]
+    page.on("console", lambda message: page.said.append(message.text))  # type: ignore[attr-defined, call-overload]
+    page.on("pageerror", lambda error: page.said.append(str(error)))  # type: ignore[attr-defined, call-overload]
     page.goto(link)
     return page
 

@@ -305,7 +305,7 @@ def as_in_version_1(page: Page, server: Server, state: str = "sent", **cost: Any
     server.show(SECOND)
     _, envelope = server.wire.answers[f"/{server.name}/v1/surveys/{SURVEY}/document"]
     head = server.log.proof(server.digest).signed
-    given = {
+    given: dict[str, Any] = {
         "alias": f"https://{server.name}.example",
         "survey": SURVEY,
         "digest": server.digest,

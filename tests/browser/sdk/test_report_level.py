@@ -140,7 +140,7 @@ def test_policies_refuse_charge_and_preview_as_pythons(page: Page, full: bool) -
     expected = []
     for i, document in enumerate(made):
         for limits in LIMITS:
-            final = {
+            final: dict[str, Any] = {
                 "final_surveys": random.choice(
                     [(), (), (document.survey,), ("ab" * 16, document.survey)]
                 )

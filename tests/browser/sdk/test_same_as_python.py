@@ -359,7 +359,7 @@ ADDRESSES = [
 
 
 def test_addresses_are_judged_alike(page: Page) -> None:
-    expected = []
+    expected: list[str | None] = []
     for address in ADDRESSES:
         try:
             require_secure(address)

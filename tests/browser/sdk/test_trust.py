@@ -219,7 +219,7 @@ TOKENS: list[tuple[TokenRule | None, str | None]] = [
 
 
 def test_tokens_are_judged_as_python_judges_them(page: Page) -> None:
-    expected = []
+    expected: list[str | None] = []
     for rule, token in TOKENS:
         try:
             check_token(rule, SURVEY, token)

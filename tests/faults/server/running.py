@@ -140,7 +140,7 @@ class Running:
         """Resident memory of the process, as it says itself."""
         status, text = self.get("/metrics", Authorization=f"Bearer {METRICS_TOKEN}")
         assert status == 200
-        return int(re.search(rb"^process_resident_memory_bytes (\d+)$", text, re.MULTILINE)[1])
+        return int(re.findall(rb"^process_resident_memory_bytes (\d+)$", text, re.MULTILINE)[0])
 
 
 @dataclass

@@ -49,8 +49,8 @@ def measures(claim: Claim, answers: int) -> Iterator[tuple[Measure, Measure]]:
             if s != t or claim.diagonal:
                 yield A, C
     elif claim.notion == "secret-ldp":
-        for s, t in permutations(joint, 2):
-            yield given([s], [True] * answers), given([t], [True] * answers)
+        for first, second in permutations(joint, 2):
+            yield given([first], [True] * answers), given([second], [True] * answers)
     else:
         sizes = claim.attributes or ()
         values = list(product(*map(range, sizes))) if sizes else [()] * answers

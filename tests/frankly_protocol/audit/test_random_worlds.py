@@ -237,7 +237,9 @@ def xor(tables: tuple[Joint, ...]) -> tuple[SurveyDocument, Leakage]:
         "b", (question("x", "0", "1"),), mechanism, (promise,), (1, 1), None, "made-up", None
     )
     document = replace(survey(), blocks=(block,), strata=(question("z", "0", "1"),))
-    world = {((x ^ z,), (x,), z): 25 for x in (0, 1) for z in (0, 1)}
+    world: dict[tuple[tuple[int, ...], tuple[int, ...], int], int] = {
+        ((x ^ z,), (x,), z): 25 for x in (0, 1) for z in (0, 1)
+    }
     return document, Leakage(Shape((2,), ((2,),), (2,), {}), [mechanism], world)
 
 

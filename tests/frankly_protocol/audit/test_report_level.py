@@ -319,7 +319,9 @@ def test_beside_answers_to_other_blocks_the_cost_holds_and_no_promise_does() -> 
     mechanism, silent = DenseMechanism(4, ((12, 4), (4, 12))), DenseMechanism(4, ((16,), (16,)))
     nothing = promise("srlip", (1, 1), (((1, 1), (1, 1)),), attributes=(2,))
     level = form(entry("first", 3, nothing), entry("second", 1))
-    world = {((x ^ y,), (x, y), 0): 1 for x in (0, 1) for y in (0, 1)}
+    world: dict[tuple[tuple[int, ...], tuple[int, ...], int], int] = {
+        ((x ^ y,), (x, y), 0): 1 for x in (0, 1) for y in (0, 1)
+    }
     leakage = Leakage(Shape((2,), ((2,), (2,)), (), {}), [mechanism, silent], world)
     assert [rows.odds() for _, rows in leakage.about(0)] == [level.secrets["s"].odds] == [1]
     assert [rows.odds() for _, rows in leakage.about(0, 1, (0,))] == [3, 3]

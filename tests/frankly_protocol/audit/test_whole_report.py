@@ -58,7 +58,10 @@ def worlds(count: int) -> Iterator[World]:
         return ((low, 12 - low), (high, 12 - high))
 
     for _ in range(count):
-        counts = {key: chance.choice((1, 1, 2, 9)) for key in product(range(2), repeat=4)}
+        counts = {
+            key: chance.choice((1, 1, 2, 9))
+            for key in product(range(2), range(2), range(2), range(2))
+        }
         yield World(counts, (table(), table()))
 
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 from itertools import product
 from math import lcm, prod
 from random import Random
+from typing import Any
 
 from frankly_protocol.audit import Claim, stated_ceiling, worst
 from frankly_protocol.audit.claims import Joint, Ratio
@@ -127,7 +128,7 @@ def _shape(rng: Random) -> tuple[Shape, list[Mechanism]]:
     questions: list[tuple[int, ...]] = []
     mechanisms: list[Mechanism] = []
     for _ in range(rng.choice((1, 1, 2, 2, 3))):
-        sizes = rng.choice(((2,), (2,), (3,), (4,), (2, 2)))
+        sizes: tuple[int, ...] = rng.choice(((2,), (2,), (3,), (4,), (2, 2)))
         mechanism = _mechanism(rng, sizes)
         if rng.random() < 0.15:
             mechanism = _fine(rng, mechanism)
@@ -305,9 +306,11 @@ def _promise(
     )
     needed = _needed(mechanism, claim, tables)
     if notion == "alip" and rng.random() < 0.3:
-        claim = replace(claim, **{(side := rng.choice(("level", "low_level"))): None})
+        side = rng.choice(("level", "low_level"))
+        unbounded: dict[str, Any] = {side: None}
+        claim = replace(claim, **unbounded)
         del needed[side]
-    levels = {}
+    levels: dict[str, Any] = {}
     for name, ratio in needed.items():
         if ratio is None or not ratio or ratio > 1 << 20:
             return None
@@ -320,9 +323,9 @@ def _needed(
 ) -> dict[str, Fraction | None]:
     """Return what each level of the claim has to be within every table; rows without mass are left out."""
     start = Fraction(claim.notion != "dpv")
-    found: dict[str, Fraction | None] = {"level": start} | (
-        {"low_level": start} if claim.notion == "alip" else {}
-    )
+    found: dict[str, Fraction | None] = {"level": start}
+    if claim.notion == "alip":
+        found["low_level"] = start
     for rows in tables:
         present = [s for s, row in enumerate(rows) if any(row)]
         kept, sensitive = tuple(rows[s] for s in present), claim.sensitive

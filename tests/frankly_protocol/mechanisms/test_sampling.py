@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import combinations
 from math import comb
+from typing import Any
 
 import pytest
 from frankly_protocol.errors import InvalidInput, RandomnessError
@@ -168,7 +169,7 @@ def test_without_randomness_nothing_is_drawn(mechanism: Mechanism) -> None:
 def test_as_many_bits_are_asked_for_whichever_answer_is_true(mechanism: Mechanism) -> None:
     def asked(truth: int, fill: Callable[[int], int]) -> list[int]:
         seen: list[int] = []
-        mechanism.sample(truth, lambda bits: seen.append(bits) or fill(bits))  # type: ignore[func-returns-value]
+        mechanism.sample(truth, lambda bits: seen.append(bits) or fill(bits))
         return seen
 
     for fill in (lambda _bits: 0, lambda bits: (1 << bits) - 1):
@@ -180,7 +181,8 @@ def test_the_rejections_of_a_subset_do_not_depend_on_the_answer(seed: int) -> No
     mechanism = SubsetMechanism(8, 11, 4, 100)
     runs = set()
     for truth in range(mechanism.answers):
-        state, seen = seed * 2654435761 + 1, []
+        seen: list[Any] = []
+        state = seed * 2654435761 + 1
 
         def bits(count: int, seen: list[int] = seen) -> int:
             nonlocal state

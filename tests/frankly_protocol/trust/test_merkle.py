@@ -135,7 +135,7 @@ def test_no_mutated_inclusion_proof_is_accepted(roots: list[bytes], tree: Tree, 
             tried += len(bent)
             accepted += sum(
                 not refused(lambda case=case: require_inclusion(*case)) for case in bent
-            )  # type: ignore[misc]
+            )
     assert (accepted, tried > 10_000) == (0, True)
 
 
@@ -153,7 +153,7 @@ def test_no_mutated_consistency_proof_is_accepted(
             tried += len(bent)
             accepted += sum(
                 not refused(lambda case=case: require_consistency(*case)) for case in bent
-            )  # type: ignore[misc]
+            )
     assert (accepted, tried > 5_000) == (0, True)
 
 
@@ -173,7 +173,7 @@ def test_a_wrong_size_is_accepted_only_where_the_path_cannot_tell(
                         p,
                         roots[n],  # noqa: B023
                     )
-                ):  # type: ignore[misc]  # noqa: B023, RUF100
+                ):  # noqa: B023, RUF100
                     assert len(proof) == len(tree.inclusion(m, other))
 
 

@@ -23,6 +23,7 @@ from frankly_server.store.reports import reports
 
 from tests.frankly_protocol.samples import ldp_block, lip_block, question, survey
 from tests.frankly_server.samples import SURVEY, put, released, row
+from tests.narrowing import dense_of
 
 NUMBERS = ("estimate", "se", "se_privacy", "se_sampling", "margin", "low", "high")
 
@@ -227,7 +228,8 @@ def test_versions_that_asked_alike_are_pooled(database: Database) -> None:
     first, second = _versions(database, later=ldp_block("affair", "0.5"))
     (asked,) = Analysis(database).estimates(SURVEY, method="clt")["questions"]
     parts = [
-        _by_hand(d.blocks[0].mechanism, c) for d, c in ((first, [130, 70]), (second, [240, 160]))
+        _by_hand(dense_of(d.blocks[0].mechanism), c)
+        for d, c in ((first, [130, 70]), (second, [240, 160]))
     ]
     weights = [200 / 600, 400 / 600]
     for t, told in enumerate(asked["rows"]):

@@ -192,9 +192,9 @@ def test_a_population_takes_its_share_of_the_sampling_error(sqlite: Database) ->
         500,
     )  # as often as even shares have it: the floor of the error is the error
     document = _received(sqlite, SPARE, counts)
+    options: tuple[dict[str, Any], ...] = ({}, {"population": people})
     whole, drawn = (
-        Analysis(sqlite).estimates(SURVEY, **asked)["questions"][0]["rows"][0]
-        for asked in ({}, {"population": people})
+        Analysis(sqlite).estimates(SURVEY, **asked)["questions"][0]["rows"][0] for asked in options
     )
     assert drawn["estimate"] == whole["estimate"]
     assert drawn["se_privacy"] == pytest.approx(whole["se_privacy"])

@@ -30,7 +30,7 @@ def _collect(
     database: Database, days: int = 24, a_day: int = 30
 ) -> tuple[SurveyDocument, list[Mechanism], Sent]:
     rng = Random(11)
-    drawn = [
+    drawn: list[Any] = [
         dense(3, 4, rng),
         UnaryMechanism(48, 4, D // 2, D // 8),
         UnaryMechanism(48, 12, D // 2, D // 8),
@@ -82,8 +82,8 @@ def test_periods_are_estimated_from_their_own_reports(sqlite: Database, by: str)
     document, drawn, sent = _collect(sqlite)
     found = Analysis(sqlite).estimates(SURVEY, by=by)
     groups: dict[tuple[tuple[str, str], ...], list[tuple[Any, ...]]] = {}
-    for day, region, symbols in sent:
-        groups.setdefault(tuple(LABELS[by](day, region).items()), []).append(symbols)
+    for day, region, one in sent:
+        groups.setdefault(tuple(LABELS[by](day, region).items()), []).append(one)
     told = {(q["id"], tuple(sorted(q["by"].items()))): q for q in found["questions"]}
     assert len(told) == 3 * len(groups)
     assert found["n"] == len(sent)
@@ -151,7 +151,7 @@ def test_some_days_are_estimated_from_their_own_reports(
     "asked",
     [{"by": "week"}, {"by": "month,region", "until": "2027-01-03"}, {"since": "2026-12-30"}],
 )
-def test_periods_replay_byte_for_byte(sqlite: Database, asked: dict[str, str]) -> None:
+def test_periods_replay_byte_for_byte(sqlite: Database, asked: dict[str, Any]) -> None:
     _collect(sqlite)
     found = Analysis(sqlite).estimates(SURVEY, **asked)
     assert Analysis(sqlite).replay(found) == encode(found)

@@ -59,9 +59,9 @@ def test_the_answer_is_the_commands_and_of_the_declared_shape(
 ) -> None:
     answer = ask(site, body)
     assert answer.status_code == 200
-    check_declared(site.client.get("/openapi.json").json, "/v1/plan", "POST", answer)
+    check_declared(site.client.get("/openapi.json").get_json(), "/v1/plan", "POST", answer)
     read = parse_json(json.dumps(body).encode(), decimals=True)
-    assert answer.json == json.loads(json.dumps(plan_json(read, lambda: 0.0)))
+    assert answer.get_json() == json.loads(json.dumps(plan_json(read, lambda: 0.0)))
 
 
 def margin_of_shares(found: dict[str, Any], prior: list[list[int]], n: int) -> float | None:
@@ -102,18 +102,19 @@ def test_every_mechanism_is_planned_with(name: str, site: Site) -> None:
     expected = margin_of_shares(designed, body["prior"]["joint"], 1000)
     answer = ask(site, body)
     if expected is None:
-        assert (answer.status_code, answer.json["code"], answer.json["field"]) == (
+        assert (answer.status_code, answer.get_json()["code"], answer.get_json()["field"]) == (
             422,
             "not_identifiable",
             "targets",
         )
         return
     assert answer.status_code == 200
-    check_declared(site.client.get("/openapi.json").json, "/v1/plan", "POST", answer)
-    assert answer.json["margin"] == pytest.approx(expected, rel=1e-6)
+    check_declared(site.client.get("/openapi.json").get_json(), "/v1/plan", "POST", answer)
+    assert answer.get_json()["margin"] == pytest.approx(expected, rel=1e-6)
     back = ask(
-        site, {**asked_of(name), "solve_for": "n", "margin": 1.0000001 * answer.json["margin"]}
-    ).json
+        site,
+        {**asked_of(name), "solve_for": "n", "margin": 1.0000001 * answer.get_json()["margin"]},
+    ).get_json()
     assert back["n"] == pytest.approx(1000, abs=1)
 
 
@@ -142,8 +143,12 @@ BAD: dict[str, tuple[Any, int, str, str | None]] = {
 def test_refusals_name_the_field(site: Site, name: str) -> None:
     body, status, code, field = BAD[name]
     answer = ask(site, body)
-    assert (answer.status_code, answer.json["code"], answer.json["field"]) == (status, code, field)
-    check_declared(site.client.get("/openapi.json").json, "/v1/plan", "POST", answer)
+    assert (answer.status_code, answer.get_json()["code"], answer.get_json()["field"]) == (
+        status,
+        code,
+        field,
+    )
+    check_declared(site.client.get("/openapi.json").get_json(), "/v1/plan", "POST", answer)
 
 
 def test_it_asks_for_a_key_and_for_json(site: Site) -> None:

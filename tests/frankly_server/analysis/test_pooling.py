@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Versions of a survey that asked alike: whose mean is shown, and the test that their truths are equal."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -145,7 +146,7 @@ def test_what_is_shown_is_the_mean_of_all_respondents(name: str) -> None:
             each.n / pooled.mean.n * (error.se[t] or 0)
             for each, error in zip(parts, errors, strict=True)
         ]
-        assert se == pytest.approx(np.hypot(*own))
+        assert se == pytest.approx(math.hypot(*own))
     assert pooled.mean.covariance is not None
     np.testing.assert_allclose(
         np.sqrt(np.diagonal(np.array(pooled.mean.covariance, dtype=float))),

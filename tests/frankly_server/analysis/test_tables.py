@@ -39,7 +39,7 @@ def _receive(
     released(database, document, rows)
 
 
-PAIRS = {(0, 0): 90, (0, 1): 40, (1, 0): 30, (1, 1): 60}
+PAIRS: dict[tuple[int, ...], int] = {(0, 0): 90, (0, 1): 40, (1, 0): 30, (1, 1): 60}
 
 
 @pytest.fixture

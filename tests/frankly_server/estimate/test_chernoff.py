@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import reduce
 from itertools import product
 from math import comb, exp, inf, log, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -175,13 +176,13 @@ def tallies(n: int, symbols: int) -> Iterator[tuple[int, ...]]:
 
 
 def ends_of_all(
-    mechanism: DenseMechanism, n: int, level: float, method: str, **options: int | bool
+    mechanism: DenseMechanism, n: int, level: float, method: str, **options: Any
 ) -> np.ndarray:
     """Return the interval of every share at all counts, shape (counts, answers, 2)."""
     found = [
         getattr(
             estimate(mechanism, counts, level=level, methods=(method,), **options).margins, method
-        )  # type: ignore[arg-type]
+        )
         for counts in tallies(n, mechanism.reports)
     ]
     return np.array(found)

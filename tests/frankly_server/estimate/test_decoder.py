@@ -147,7 +147,7 @@ def test_of_a_product_one_factor_whose_prior_is_replaced_is_enough(order: int) -
         for targets in ("shares", everybody):
             shown = estimate(
                 ProductMechanism(factors), [5, 6, 7, 8], targets=targets, design_prior=prior
-            )  # type: ignore[arg-type]
+            )
             assert ("design_prior_replaced" in shown.flags) is replaced
 
 

@@ -139,7 +139,7 @@ def test_intervals_of_the_biased_products_hold_the_truth(
 def test_an_interval_of_a_biased_product_is_left_where_no_score_interval_is_possible() -> None:
     """The unbiased share of the first answer is 1½; its interval is moved to 1 and cut there."""
     found = estimate(WARNER, [10_000, 0])
-    low, _ = found.margins.score[0]  # type: ignore[misc]
+    low, _ = found.margins.score[0]
     assert low > 1
     assert found.projected[0] == found.mle[0] == 1
     assert (

@@ -18,6 +18,8 @@ def test_counts_by_symbol_are_those_in_row_major_order() -> None:
         both = ProductMechanism((first, second))
         symbols = list(product(range(first.reports), range(second.reports)))
         in_order = [(7 * i) % 11 for i in range(len(symbols))]
-        by_symbol = {symbol: n for symbol, n in zip(symbols, in_order, strict=True) if n}
+        by_symbol: dict[tuple[int, ...], int] = {
+            symbol: n for symbol, n in zip(symbols, in_order, strict=True) if n
+        }
         assert 0 in in_order
         assert estimate(both, by_symbol, methods=()) == estimate(both, in_order, methods=())

@@ -27,7 +27,7 @@ def test_clopper_pearson_is_scipys_through_the_map_with_either_slope() -> None:
     )
     found = estimate(WARNER, [13, 7])
     assert found.margins.exact is not None
-    (low, high), (low_1, high_1) = found.margins.exact  # type: ignore[misc]
+    (low, high), (low_1, high_1) = found.margins.exact
     assert (low, high) == pytest.approx((1 - high_1, 1 - low_1))
     # Cut at what is possible: −½ + 2·low is below 0.
     assert (low_1, high_1) == pytest.approx((0, -0.5 + 2 * reference.high))

@@ -156,14 +156,18 @@ def test_a_block_is_decoded_for_its_own_margin_of_the_design_prior(axis: int) ->
     blocks, table = (TABLE, UNARY), prior
     if axis == 1:
         blocks, table = (UNARY, TABLE), prior.T  # type: ignore[assignment]
-    tally = {(y, mask): 5 + 3 * y + 2 * mask * (1 + y) for y in range(3) for mask in range(4)}
+    tally: dict[tuple[int, ...], int] = {
+        (y, mask): 5 + 3 * y + 2 * mask * (1 + y) for y in range(3) for mask in range(4)
+    }
     by_report = np.array(
         [sum(n for (y, _), n in tally.items() if y == report) for report in range(3)]
     )
     Q = np.array(TABLE.weights) / 16
     D = np.diag(1 / (np.array([5, 6]) / 11 @ Q))
     wanted = np.linalg.solve(Q @ D @ Q.T, Q @ D) @ by_report / by_report.sum()
-    counts = {symbols if axis == 0 else symbols[::-1]: n for symbols, n in tally.items()}
+    counts: dict[tuple[int, ...], int] = {
+        symbols if axis == 0 else symbols[::-1]: n for symbols, n in tally.items()
+    }
     found = evidence_of(Joint(blocks), counts, shares(4), tuple(map(int, table.reshape(-1)))).exact
     cells = np.array([float(v or 0) for v in found]).reshape(2, 2)
     np.testing.assert_allclose(cells.sum(axis=1 - axis), wanted, rtol=1e-9)
@@ -192,7 +196,9 @@ def test_the_whole_estimate_has_every_figure() -> None:
 
 def test_tables_together_fit_as_their_product_does() -> None:
     other = DenseMechanism(4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8)))
-    tally = {(y, z): 20 + (7 * y + 5 * z) % 9 for y in range(3) for z in range(4)}
+    tally: dict[tuple[int, ...], int] = {
+        (y, z): 20 + (7 * y + 5 * z) % 9 for y in range(3) for z in range(4)
+    }
     joint, both = (
         estimate(source, tally)
         for source in (Joint((TABLE, other)), ProductMechanism((TABLE, other)))

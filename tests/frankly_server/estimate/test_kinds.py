@@ -223,5 +223,5 @@ def test_counts_belong_to_their_kind() -> None:
     for mechanism, counts in ((unary, [1, 2]), (unary, SetCounts(1, ((1, 0), (0, 0)))),
                               (table(random.Random(1), 2, 2), SetCounts(0, ((0, 0), (0, 0))))):  # fmt: skip
         with pytest.raises(InvalidInput) as refused:
-            estimate(mechanism, counts)  # type: ignore[arg-type]
+            estimate(mechanism, counts)
         assert refused.value.code == "counts_invalid"

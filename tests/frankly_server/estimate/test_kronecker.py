@@ -5,6 +5,7 @@ import random
 from dataclasses import fields
 from fractions import Fraction
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,12 @@ from frankly_server.estimate.kronecker import Kronecker
 from frankly_server.estimate.likelihood import fit_p, likeliest
 
 from tests.frankly_server.maths import random_mechanism
+
+
+def kron(*factors: np.ndarray) -> np.ndarray:
+    """Return the Kronecker product of all, by definition."""
+    return reduce(np.kron, factors[1:], factors[0])
+
 
 SHAPES = [
     [(2, 2), (2, 2)],
@@ -28,8 +35,9 @@ SHAPES = [
 def test_products_with_vectors_are_those_of_the_whole_matrix(shapes: list[tuple[int, int]]) -> None:
     rng = np.random.default_rng(1)
     factors = [rng.normal(size=shape) for shape in shapes]
-    held, whole = Kronecker(factors), reduce(np.kron, factors)
-    p, r = rng.normal(size=len(whole)), rng.normal(size=whole.shape[1])
+    held, whole = Kronecker(factors), kron(*factors)
+    p: Any = rng.normal(size=len(whole))
+    r: Any = rng.normal(size=whole.shape[1])
     assert (held.shape, len(held)) == (whole.shape, len(whole))
     np.testing.assert_allclose(p @ held, p @ whole, rtol=0, atol=1e-12)
     np.testing.assert_allclose(held @ r, whole @ r, rtol=0, atol=1e-12)
@@ -70,7 +78,7 @@ def drawn(table: DenseMechanism, n: int, seed: int) -> list[int]:
     return [int(c) for c in rng.multinomial(n, rates / rates.sum())]
 
 
-CASES = {
+CASES: dict[str, tuple[list[tuple[int, int]], int, dict[str, Any]]] = {
     "square, few reports": ([(3, 3), (4, 4)], 300, {}),
     "square, many reports": ([(3, 3), (4, 4)], 10_000_000, {}),
     "more symbols than answers": ([(2, 3), (3, 5)], 5_000, {}),
@@ -103,7 +111,7 @@ def test_a_product_is_estimated_as_the_table_of_its_joint_symbols(case: str, tar
     counts = drawn(table, n, len(case))
     # With a prior that is a product too the best weights are the product's.
     margins = [[rng.randint(1, 9) for _ in range(a)] for a, _ in shapes]
-    prior = tuple(int(v) for v in reduce(np.kron, margins))
+    prior = tuple(int(v) for v in kron(*map(np.array, margins)))
     if targets == "margins":
         rest = table.answers // shapes[0][0]
         options = options | {

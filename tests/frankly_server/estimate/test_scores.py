@@ -128,7 +128,9 @@ def test_laws_of_tables_products_and_joint_tables_decode_to_their_weights() -> N
     lone = evidence_of(tables[1], [3, 0, 2, 5], shares(2), None)
     product_of = evidence_of(ProductMechanism(tables), [1] * 12, shares(4), None)
     joint = Joint((tables[0], UnaryMechanism(4, 2, 9, 4)))
-    tally = {(y, mask): 1 + mask for y, mask in product(range(3), range(4))}
+    tally: dict[tuple[int, ...], int] = {
+        (y, mask): 1 + mask for y, mask in product(range(3), range(4))
+    }
     for evidence in (lone, product_of, evidence_of(joint, tally, shares(4), None)):
         for w, score, ends in zip(evidence.W, evidence.scores(), evidence.ends(), strict=True):
             assert score.reach == pytest.approx(tuple(map(float, ends)))

@@ -81,7 +81,7 @@ def test_the_score_margin_is_what_it_is_defined_as(kind: str) -> None:
             assert found.margins.uncut[t] == pytest.approx((low, high), abs=1e-6)
             if low <= 1 and high >= 0:
                 # As an interval that is outside altogether it is left alone.
-                low, high = min(max(low, 0.0), value), max(min(high, 1.0), value)  # type: ignore[type-var]
+                low, high = min(max(low, 0.0), value), max(min(high, 1.0), value)  # type: ignore[assignment, type-var]
             assert found.margins.score[t] == pytest.approx((low, high), abs=1e-6)
 
 
@@ -89,7 +89,7 @@ def test_the_score_margin_is_what_it_is_defined_as(kind: str) -> None:
 def test_of_two_choices_the_score_margin_is_wilsons_and_no_more(counts: list[int]) -> None:
     mechanism = DenseMechanism(6, ((60, 4), (4, 60)))
     found = estimate(mechanism, counts, methods=())
-    (low, high), value, se = found.margins.uncut[1], found.unbiased[1], found.se[1]  # type: ignore[misc]
+    (low, high), value, se = found.margins.uncut[1], found.unbiased[1], found.se[1]
     assert value is not None
     assert se is not None
     wilson = stats.binomtest(counts[1], 100).proportion_ci(method="wilson")
@@ -163,7 +163,7 @@ def test_where_all_that_is_estimated_vanishes_the_worst_case_stands_in() -> None
     )
     moments = np.array([[2.0, 2.0, 0.0]])
     ends = TargetEnds(evidence, moments, 0.0, independent=True, like_draws=False)
-    ((low, high),) = ends.score(0.95, np.array([0.0, 0.0, 1.0]), None, (0.0,), (0.4,))  # type: ignore[misc]
+    ((low, high),) = ends.score(0.95, np.array([0.0, 0.0, 1.0]), None, (0.0,), (0.4,))
     assert (low, high) == pytest.approx((-0.4 * Z, 0.4 * Z))
 
 
@@ -291,7 +291,7 @@ def test_answers_that_nobody_has_shown_are_reckoned_with() -> None:
 @pytest.mark.parametrize("counts", [[100, 0, 0, 0], [90, 10, 0, 0], [90, 9, 1, 0]])
 def test_no_cell_of_a_table_is_certain_where_all_reports_are_alike(counts: list[int]) -> None:
     table = ProductMechanism((ONE_SIDED, ONE_SIDED))
-    for low, high in estimate(table, counts, methods=()).margins.score:  # type: ignore[misc]
+    for low, high in estimate(table, counts, methods=()).margins.score:
         assert high - low > 0.05
 
 
@@ -330,7 +330,7 @@ def test_intervals_without_a_proof_are_left_out() -> None:
     for table in (warner, ORDINARY):
         counts = [20] * table.reports
         for options in ({"census": True}, {"population": 200}):
-            sequence = estimate(table, counts, **options).margins.sequence  # type: ignore[arg-type]
+            sequence = estimate(table, counts, **options).margins.sequence
             assert sequence == (None,) * table.answers
     assert estimate(warner, [20, 20], population=200).margins.exact is None
     assert estimate(warner, [20, 20], level=0.49).margins.exact is None

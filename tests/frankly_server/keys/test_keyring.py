@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 from frankly_protocol.clock import FixedClock
+from frankly_protocol.envelope import SigningKey
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.trust.keys import accept_keys
 from frankly_server.keys import Keyring, files
@@ -128,7 +129,7 @@ BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "cut off": (lambda path: path.write_bytes(path.read_bytes()[:60]), "no PEM"),
     "a folder": (lambda path: (path.unlink(), path.mkdir()), "cannot be read"),
     "another key": (
-        lambda path: path.write_bytes(files.to_pem(files.SigningKey.generate())),
+        lambda path: path.write_bytes(files.to_pem(SigningKey.generate())),
         "does not name",
     ),
     "folder open to others": (lambda path: path.parent.chmod(0o755), "chmod 700"),

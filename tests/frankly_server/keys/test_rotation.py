@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from frankly_protocol.clock import FixedClock
@@ -207,7 +208,7 @@ def test_an_encrypted_root_opens_with_its_passphrase_alone(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "plan", [{"roots": 0}, {"roots": 33}, {"root_threshold": 2}, {"publisher_threshold": 0}]
 )
-def test_a_plan_needs_as_many_keys_as_must_sign(tmp_path: Path, plan: dict[str, int]) -> None:
+def test_a_plan_needs_as_many_keys_as_must_sign(tmp_path: Path, plan: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput) as refused:
         made(tmp_path, **plan)
     assert refused.value.code == "key_file"

@@ -124,7 +124,7 @@ def test_bent_answers_are_refused_by_type_and_nothing_is_signed(
         ):
             place.bend = lambda path, body, t=target, f=bend: (
                 f(body) if path.partition("?")[0] == t else body
-            )  # type: ignore[misc]
+            )
             with pytest.raises(FranklyError):
                 witness.visit(place)
     place.bend = lambda _path, body: body

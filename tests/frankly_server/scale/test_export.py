@@ -90,8 +90,8 @@ def test_a_run_stopped_at_any_point_is_taken_up(
         folder, left = tmp_path / str(point), [point]
         folder.mkdir()
 
-        def stopping(name: str, left: list[int] = left):
-            def call(*arguments, **options):
+        def stopping(name: str, left: list[int] = left) -> Any:
+            def call(*arguments: Any, **options: Any) -> Any:
                 if left[0] == 0:
                     raise Stopped
                 left[0] -= 1

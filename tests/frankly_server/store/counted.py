@@ -67,7 +67,7 @@ def block(name: str, mechanism: Mechanism) -> Block:
     )
 
 
-def symbols(drawn: Sequence[Mechanism], rng: Random) -> tuple[Any, ...]:
+def symbols(drawn: Sequence[Any], rng: Random) -> tuple[Any, ...]:
     """One report's symbols in their JSON form, of random truths."""
     truths = [min(rng.randrange(m.answers), rng.randrange(m.answers)) for m in drawn]
     return tuple(

@@ -4,6 +4,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
+from typing import Any
 
 import pytest
 from frankly_protocol.clock import Clock
@@ -40,7 +41,8 @@ def _collected(
     drawn = mechanisms(rng)
     blocks = [block(f"b{i}", mechanism) for i, mechanism in enumerate(drawn)]
     document = put(database, replace(survey(*blocks), strata=(question("region", *REGIONS),)))
-    clock, days = Moving(), {}
+    days: dict[Any, Any] = {}
+    clock = Moving()
     intake = Intake(database, clock)
     for number in range(DAYS):
         # A second before and after midnight too: only the UTC day counts.

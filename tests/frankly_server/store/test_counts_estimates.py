@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, UnaryMechanism
-from frankly_server.analysis import Analysis, reading
+from frankly_server.analysis import Analysis
 from frankly_server.analysis.result import encode
 from frankly_server.store import Database, Layout, ReportRow
 from sqlalchemy import event
@@ -63,7 +63,7 @@ def _from_reports(found: Analysis, **asked: Any) -> dict[str, Any]:
     def nothing(document: SurveyDocument) -> Layout:
         return Layout(((),) * len(document.blocks), (), ())
 
-    with patch.object(reading.Layout, "of", staticmethod(nothing)):
+    with patch.object(Layout, "of", staticmethod(nothing)):
         body = found.estimates(SURVEY, **asked)
     assert "every report was read" in body["notes"].pop()
     return body

@@ -4,6 +4,7 @@
 import threading
 import time
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from frankly_protocol.clock import FixedClock
@@ -136,7 +137,8 @@ class _Slow:
 
 def test_a_job_is_watched_stopped_and_may_begin_again(sqlite: Database) -> None:
     published(sqlite)
-    slow, told = _Slow(), []
+    told: list[Any] = []
+    slow = _Slow()
     jobs = Jobs(sqlite, slow, FixedClock(NOW))  # type: ignore[arg-type]
     job = jobs.start(SURVEY, told.append)
     assert slow.begun.wait(5)

@@ -27,6 +27,7 @@ from frankly_server.surveys.definition import parse_value
 
 from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.surveys.samples import FILE, value
+from tests.narrowing import dense_of, present
 
 Make = Callable[..., Surveys]
 
@@ -101,7 +102,7 @@ def test_a_published_document_is_what_a_device_will_accept(make: Make) -> None:
     assert (
         out.link == f"https://ask.example/s/{survey_id}#sha256={out.digest.removeprefix('sha256:')}"
     )
-    envelope = Envelope.from_bytes(surveys.envelope(survey_id), SURVEY_TYPE)
+    envelope = Envelope.from_bytes(surveys.envelope(present(survey_id)), SURVEY_TYPE)
     trusted = surveys._keys.trusted().publisher
     document = SurveyDocument.parse(envelope.verify(trusted.keys, trusted.threshold))
     document.require_private()
@@ -143,7 +144,7 @@ def test_times_left_out_are_settled_when_published(
     survey_id = surveys.apply(parse_value(value(changes))).survey_id
     surveys.publish("habits")
     document = SurveyDocument.parse(
-        Envelope.from_bytes(surveys.envelope(survey_id), SURVEY_TYPE).payload
+        Envelope.from_bytes(surveys.envelope(present(survey_id)), SURVEY_TYPE).payload
     )
     found = (document.opens, document.closes, document.expires)
     assert tuple(round((time - NOW) / timedelta(days=1)) for time in found) == days
@@ -241,7 +242,7 @@ def test_unchanged_answers_need_an_explicit_yes(surveys: Surveys) -> None:
     assert (told.answers_unchanged, told.ceiling) == (True, "inf")
 
 
-TOLD = {
+TOLD: dict[str, tuple[str, bool, list[tuple[int, ...]], str]] = {
     # mechanism -> (notion, is the secret a question, moves of shares that no report shows, said in names)
     "watchdog": ("lip", False, [(1, 0, -1)], "top against low"),
     "independent-reporting": (
@@ -323,7 +324,7 @@ def test_a_mechanism_that_breaks_its_promise_is_never_signed(
 ) -> None:
     def careless(request: DesignRequest) -> Design:
         found = design(request)
-        (a, b), *rest = (list(row) for row in found.mechanism.weights)
+        (a, b), *rest = (list(row) for row in dense_of(found.mechanism).weights)
         bent = DenseMechanism(48, ((a + 2**20, b - 2**20), *(tuple(row) for row in rest)))
         return replace(found, mechanism=bent, ceiling=ceiling(bent))
 
@@ -371,7 +372,7 @@ def test_a_draft_is_not_served(surveys: Surveys) -> None:
     survey_id = surveys.apply(parse_definition(FILE.encode())).survey_id
     for digest in (None, "sha256:" + "0" * 64, "x"):
         with pytest.raises(InvalidInput) as refused:
-            surveys.envelope(survey_id, digest)
+            surveys.envelope(present(survey_id), digest)
         assert refused.value.code == "survey_unknown"
 
 

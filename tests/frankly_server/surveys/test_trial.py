@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from frankly_protocol.errors import InvalidInput
@@ -63,7 +64,8 @@ def test_a_draft_of_many_blocks_has_one_limit(
     for i in range(1, 40):
         made = editing.add_question(made, f"Q{i}?", ["No", "Yes"])
     made["budget"] = "60"
-    watch, took = Watch(), {}
+    took: dict[Any, Any] = {}
+    watch = Watch()
 
     def searching(block: BlockDefinition, field: str, limits: Limits) -> DraftedBlock:
         number, began = len(took), watch.now
@@ -106,7 +108,7 @@ def test_the_draw_is_the_mechanism_s_own() -> None:
     for i in range(64):
         found = rehearse(
             document, {"ill": "no", "where": "north"}, lambda bits, i=i: (i << bits) // 64
-        )  # type: ignore[misc]
+        )
         told[json.loads(found.report)["y"][0]] += 1
     for y in range(2):
         assert abs(told[y] - 64 * mechanism.probability(y, 0)) <= 1  # type: ignore[arg-type]

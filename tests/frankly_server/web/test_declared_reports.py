@@ -69,7 +69,7 @@ def invited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def spec(invited: Site) -> dict[str, Any]:
-    return dict(invited.client.get("/openapi.json").json)
+    return dict(invited.client.get("/openapi.json").get_json())
 
 
 def fits(spec: dict[str, Any], report: Any) -> bool:
@@ -80,7 +80,7 @@ def fits(spec: dict[str, Any], report: Any) -> bool:
 
 def drawn(site: Site, seed: int) -> list[Any]:
     """A symbol of every block, as the kinds write them."""
-    mechanisms = [
+    mechanisms: list[Any] = [
         block.mechanism for block in site.services.surveys.versions(site.survey)[0].blocks
     ]
     assert {mechanism.kind for mechanism in mechanisms} == set(KINDS)
@@ -129,14 +129,14 @@ def test_what_is_refused_for_its_token_is_declared(
         sent(invited, spec, invited.report(1000, y=drawn(invited, 1000), strata={}, token=token))
     report = invited.report(1001, y=drawn(invited, 1001), strata={}, token=token)
     answer = sent(invited, spec, report)
-    assert (answer.status_code, answer.json["code"], answer.json["field"]) == (
+    assert (answer.status_code, answer.get_json()["code"], answer.get_json()["field"]) == (
         status,
         code,
         "token",
     )
     batch = invited.send({"reports": [report]}, content_type=BATCH)
     check(spec, PATH, "POST", batch)
-    assert batch.json["results"][0]["problem"]["code"] == code
+    assert batch.get_json()["results"][0]["problem"]["code"] == code
 
 
 def test_no_report_with_an_invitation_finds_a_fault(
@@ -177,7 +177,7 @@ def test_no_report_with_an_invitation_finds_a_fault(
             base = invited.report(number, y=symbols, strata={}, token=token)
             body = base | body["base"] if "base" in body else body
         answer = sent(invited, spec, body)
-        told[answer.json.get("code") or answer.json["status"]] += 1
+        told[answer.json.get("code") or answer.get_json()["status"]] += 1
 
     run()
     assert {

@@ -20,7 +20,7 @@ PRIOR = b"""    prior: {joint: [[10, 30, 60]], source: made up}
 
 @pytest.fixture(scope="module")
 def spec(site: Site) -> dict[str, Any]:
-    return dict(site.client.get("/openapi.json").json)
+    return dict(site.client.get("/openapi.json").get_json())
 
 
 def operations(spec: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
@@ -41,7 +41,7 @@ def references(value: Any) -> list[str]:
 def test_the_copy_under_docs_is_current(site: Site, root: Path) -> None:
     served = site.client.get("/openapi.json").data
     assert (root / "docs" / "openapi.json").read_bytes() == served, (
-        "save what GET /openapi.json serves under docs/"
+        "save what GET /openapi.get_json() serves under docs/"
     )
 
 
@@ -124,9 +124,12 @@ def test_a_choice_that_cannot_be_told_has_no_row(tmp_path: Path, sqlite_url: str
     site.release()
     answer = site.estimates()
     check_declared(
-        site.client.get("/openapi.json").json, "/v1/surveys/{survey_id}/estimates", "GET", answer
+        site.client.get("/openapi.json").get_json(),
+        "/v1/surveys/{survey_id}/estimates",
+        "GET",
+        answer,
     )
-    drinks = answer.json["questions"][1]
+    drinks = answer.get_json()["questions"][1]
     assert (drinks["status"], [row["choice"] for row in drinks["rows"]]) == ("ok", ["daily"])
     assert "not_identifiable" in drinks["rows"][0]["flags"]
     site.services.close()
@@ -144,9 +147,11 @@ def check_declared(spec: dict[str, Any], path: str, method: str, answer: Any) ->
     assert kind in content, (path, answer.content_type)
     schema = content[kind]["schema"] | {"components": spec["components"]}
     if "json" in answer.content_type:
-        jsonschema.Draft202012Validator(schema).validate(answer.json)
+        jsonschema.Draft202012Validator(schema).validate(answer.get_json())
     if answer.status_code >= 400:
-        assert f"`{answer.json['code']}`:" in declared[str(answer.status_code)]["description"], (
+        assert (
+            f"`{answer.get_json()['code']}`:" in declared[str(answer.status_code)]["description"]
+        ), (
             path,
-            answer.json,
+            answer.get_json(),
         )

@@ -37,7 +37,7 @@ def office(tmp_path: Path) -> Iterator[Office]:
 
 @pytest.fixture(scope="module")
 def spec(site: Site) -> dict[str, Any]:
-    return dict(site.client.get("/openapi.json").json)
+    return dict(site.client.get("/openapi.json").get_json())
 
 
 def test_every_address_carries_its_version(spec: dict[str, Any]) -> None:
@@ -65,7 +65,9 @@ def test_every_object_that_comes_in_has_listed_fields_only(site: Site) -> None:
         site.client.post(site.reports_path, data=data, content_type=batch), 422, "field_unknown"
     )
     data = json.dumps({"reports": [more]})
-    [told] = site.client.post(site.reports_path, data=data, content_type=batch).json["results"]
+    [told] = site.client.post(site.reports_path, data=data, content_type=batch).get_json()[
+        "results"
+    ]
     assert told["problem"]["code"] == "field_unknown"
     plan = {"solve_for": "margin", "n": 100, "weights": [[12, 4], [4, 12]], "bits": 4}
     key = {"Authorization": f"Bearer {site.analyst_key}"}
@@ -84,14 +86,17 @@ def test_the_log_is_read_page_by_page(site: Site, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(log_service, "ENTRIES_LIMIT", 2)
     seen: list[int] = []
     while True:
-        page = site.client.get(f"/v1/log/entries?start={len(seen)}").json
+        page = site.client.get(f"/v1/log/entries?start={len(seen)}").get_json()
         assert page["size"] == 5
         assert len(page["entries"]) <= 2
         if not page["entries"]:
             break
         seen += [entry["position"] for entry in page["entries"]]
     assert seen == [0, 1, 2, 3, 4]
-    assert site.client.get(f"/v1/log/entries?start={10**15}").json == {"size": 5, "entries": []}
+    assert site.client.get(f"/v1/log/entries?start={10**15}").get_json() == {
+        "size": 5,
+        "entries": [],
+    }
     for bad in ("-1", "01", "1e3", "x", "٣", "9" * 20):
         check_problem(
             site.client.get("/v1/log/entries", query_string={"start": bad}), 422, "field_type"

@@ -212,7 +212,7 @@ def fails(error: BaseException) -> Request:
             raise error
 
         kept = site.services.intake.accept
-        site.services.intake.accept = broken  # type: ignore[method-assign]
+        site.services.intake.accept = broken  # type: ignore[assignment, method-assign]
         try:
             return site.send(site.report(20))
         finally:

@@ -2,8 +2,8 @@
 """Numbers printed in the papers' texts, within the tolerance of each check; where errata says not, missed."""
 
 import pytest
+from _design import adult
 
-from bench._design import adult
 from papers.catalogue import FIGURES
 from papers.figure import Check
 from papers.records import read_records

@@ -29,7 +29,7 @@ def test_counts_are_those_of_the_file(people: Path, records: Records) -> None:
     assert records.prior("sex", "race").joint == tuple(map(tuple, expected))
 
 
-BAD = {
+BAD: dict[str, tuple[str | bytes, str]] = {
     "no header": (ROW, "lacks"),
     "a column is missing": (HEAD.replace("race", "rase") + "\n" + ROW, "race"),
     "no rows": (HEAD + "\n", "nothing else"),

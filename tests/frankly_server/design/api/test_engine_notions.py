@@ -17,6 +17,7 @@ from frankly_server.design.tables.quantise import BITS
 from numpy.typing import NDArray
 
 from tests.frankly_server.maths import EVERY_NOTION, random_prior, tamed
+from tests.narrowing import dense_of
 
 OBJECTIVES = ("variance", "information", "hamming")
 Floats = NDArray[np.float64]
@@ -47,7 +48,7 @@ def information(Q: Floats, p: Floats) -> float:
 def check(found: Design, request: DesignRequest) -> None:
     """The promise is kept exactly, and every figure is that of the whole numbers."""
     require_private(found.mechanism, *request.claims)
-    Q, p = channel(found.mechanism.weights), request.prior.probabilities()
+    Q, p = channel(dense_of(found.mechanism).weights), request.prior.probabilities()
     W = (
         np.eye(len(p))
         if request.targets is None
@@ -101,7 +102,7 @@ def test_targets_and_their_worst(kind: str) -> None:
     assert one.certified
     assert other.value == max(other.target_variances) <= max(one.target_variances) * (1 + 1e-6)
     assert math.fsum(one.target_variances) <= math.fsum(other.target_variances) * (1 + 1e-6)
-    for_shares = channel(design(DesignRequest(prior, cone.claims)).mechanism.weights)
+    for_shares = channel(dense_of(design(DesignRequest(prior, cone.claims)).mechanism).weights)
     targets = np.array(W, dtype=np.float64)
     assert one.value <= np.sum(variances(for_shares, prior.probabilities(), targets)) * (1 + 1e-6)
 
@@ -118,7 +119,7 @@ def test_a_finite_set_of_priors_holds_under_each(objective: str) -> None:
     check(found := design(request), request)
     E = math.exp(0.1)
     for each in (prior, *others):
-        given = np.array(each.joint, dtype=np.float64) @ channel(found.mechanism.weights)
+        given = np.array(each.joint, dtype=np.float64) @ channel(dense_of(found.mechanism).weights)
         lift = given / np.array(each.masses)[:, None] / (given.sum(axis=0) / each.total)
         assert np.max(lift) <= E * (1 + 1e-9)
         assert np.min(lift) >= (1 - 1e-9) / E

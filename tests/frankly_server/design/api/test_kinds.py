@@ -4,6 +4,7 @@
 import random
 from fractions import Fraction
 from math import nan
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,7 +55,8 @@ def test_the_table_is_the_mechanism_and_has_its_rank(name: str) -> None:
 @pytest.mark.parametrize("name", ["unary", "unary, never together", "subset"])
 def test_variances_of_sets_are_those_of_the_estimator(name: str) -> None:
     """By listing all sets: each decodes to the estimate from one report of it."""
-    mechanism, rng = KINDS[name], random.Random(6)
+    mechanism: Any = KINDS[name]
+    rng = random.Random(6)
     prior = random_prior(rng, mechanism.answers, 2)
     p = np.array(prior.probabilities(), dtype=float)
     targets = [[Fraction(rng.randint(-2, 3)) for _ in range(mechanism.answers)] for _ in range(3)]
@@ -63,7 +65,7 @@ def test_variances_of_sets_are_those_of_the_estimator(name: str) -> None:
         chances.append(
             sum(p[x] * float(mechanism.probability(y, x)) for x in range(mechanism.answers))
         )
-        one = SetCounts.of_symbols(mechanism.answers, {int(y): 1})  # type: ignore[arg-type]
+        one = SetCounts.of_symbols(mechanism.answers, {int(y): 1})
         values.append([estimate(mechanism, one, targets=t).unbiased for t in ("shares", targets)])
     for i, wanted in enumerate((None, targets)):
         d = np.array([value[i] for value in values], dtype=float)

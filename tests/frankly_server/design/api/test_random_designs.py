@@ -38,7 +38,7 @@ def some_request(rng: random.Random, number: int) -> DesignRequest:
     prior = Prior.from_rows(rows)
     claims: tuple[Claim, ...]
     if notion == "alip":
-        sides = [epsilon, random_epsilon(rng)]
+        sides: list[Fraction | None] = [epsilon, random_epsilon(rng)]
         sides[rng.randrange(2)] = rng.choice([sides[0], None])
         claims = (
             promises.two_sided(prior, sides[0], sides[1] if sides != [None, None] else epsilon),

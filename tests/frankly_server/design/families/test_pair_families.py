@@ -70,7 +70,9 @@ def test_independent_reporting_is_the_best_split_of_a_scan() -> None:
         # the largest g with (1 + (g−1)·high)/(1 + (g−1)·low) ≤ e^ε₂ for every u and both orders of secrets
         gaps = [h - exp(eps2) * v for s in (0, 1) for h, v in zip(high[s], low[1 - s], strict=True)]
         g = 1 + (exp(eps2) - 1) / max(gaps) if max(gaps) > 0 else 1e9
-        best = max(best, information(np.kron(grr(2, exp(0.5 - eps2)), grr(4, g)), p))
+        best = max(
+            best, information(np.kron(grr(2, exp(0.5 - eps2)), grr(4, g)).astype(np.float64), p)
+        )
     assert found["information"] == pytest.approx(best, rel=1e-6)
     assert found["information"] >= best * (1 - 1e-9)
     split = found["parameters"]

@@ -29,7 +29,8 @@ def told(
         [Fraction(sum(n * w for n, w in zip(row, column, strict=True)), unit) for column in columns]
         for row in prior.joint
     ]
-    p, q = [sum(row) for row in both], [sum(column) for column in zip(*both, strict=True)]
+    p = [sum(row, Fraction(0)) for row in both]
+    q = [sum(column, Fraction(0)) for column in zip(*both, strict=True)]
     return (
         [[v / u / r for v, r in zip(row, q, strict=True)] for row, u in zip(both, p, strict=True)],
         p,
@@ -55,7 +56,12 @@ def sibson(lift: Table, w: list[Fraction], q: list[Fraction], order: float) -> f
             for column in zip(*lift, strict=True)
         ]
         total = sum(
-            in_sixty_digits(r) * (m.ln() / alpha).exp() for r, m in zip(q, means, strict=True) if m
+            (
+                in_sixty_digits(r) * (m.ln() / alpha).exp()
+                for r, m in zip(q, means, strict=True)
+                if m
+            ),
+            Decimal(0),
         )
         return float(alpha / (alpha - 1) * total.ln())
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
-from frankly_server.design.notions.lift_criteria import MEASURES, criterion
+from frankly_server.design.notions.lift_criteria import MEASURES, Measure, criterion
 
 from tests.frankly_server.design.families.lift.reference import asked, keeps, random_counts
+from tests.narrowing import present
 
 
 def test_every_criterion_is_its_definition(full: bool) -> None:
@@ -48,11 +49,11 @@ def test_every_criterion_is_its_definition(full: bool) -> None:
     ],
 )
 def test_the_line_itself_is_kept(
-    measure: str,
+    measure: Measure,
     low: tuple[int, int] | None,
     high: tuple[int, int] | None,
-    inside: tuple,
-    outside: tuple,
+    inside: tuple[int, ...],
+    outside: tuple[int, ...],
 ) -> None:
     one = criterion((1, 1), low, high, measure)
     assert one.holds(inside)
@@ -95,7 +96,9 @@ def test_rows_say_what_holds_says(full: bool) -> None:
                 continue
             column = [rng.randint(0, 2) * rng.randint(1, 1000) for _ in range(4)]
             told = [sum(n * w for n, w in zip(row, column, strict=True)) for row in prior.joint]
-            inside = all(sum(r * w for r, w in zip(row, column, strict=True)) >= 0 for row in rows)
+            inside = all(
+                sum(r * w for r, w in zip(row, column, strict=True)) >= 0 for row in present(rows)
+            )
             assert inside is one.holds(told)
 
 

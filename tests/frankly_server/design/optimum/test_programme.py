@@ -5,6 +5,7 @@ import math
 import random
 from fractions import Fraction
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,8 @@ from tests.frankly_server.maths import (
 
 def instances(seed: int, count: int) -> list[tuple[Prior, list[Ray]]]:
     """Random priors with the rays of a random notion at a random level, ε 0.01..8, a 2..8; never the identity."""
-    rng, found = random.Random(seed), []
+    found: list[Any] = []
+    rng = random.Random(seed)
     while len(found) < count:
         prior = random_prior(rng, rng.randint(2, 8), rng.randint(1, 4))
         notion, level = rng.choice(["ldp", "lip", "secret-ldp"]), level_for(random_epsilon(rng))

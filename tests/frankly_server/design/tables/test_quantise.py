@@ -123,7 +123,11 @@ def test_the_mixture_is_the_smallest_that_passes() -> None:
     claim, prior = Claim("ldp", (p, q)), [1, 2, 3]
     found = quantise(rows, [claim], prior)
     u = [
-        sum(n * Fraction(row[y], sum(row)) for n, row in zip(prior, rows, strict=True)) / 6
+        sum(
+            (n * Fraction(row[y], sum(row)) for n, row in zip(prior, rows, strict=True)),
+            Fraction(0),
+        )
+        / 6
         for y in range(3)
     ]
     smaller = [

@@ -7,6 +7,9 @@ from fractions import Fraction
 
 from frankly_protocol.audit import level_for
 from frankly_server.design import Prior
+from frankly_server.design.notions.lift_criteria import Measure
+
+from tests.narrowing import present
 
 Level = tuple[int, int]
 
@@ -46,7 +49,7 @@ def keeps(
     told, p = lifts(column, prior), [Fraction(sum(row), prior.total) for row in prior.joint]
     M, m = (Fraction(*level) if level else None for level in (high, low))
     if measure == "ldp":
-        return all(u <= M * v for u in told for v in told)
+        return all(u <= present(M) * v for u in told for v in told)
     if measure == "lift":
         return (M is None or max(told) <= M) and (m is None or min(told) * m >= 1)
     if measure == "alpha":
@@ -64,7 +67,7 @@ def keeps(
 
 def asked(
     epsilon: Fraction, share: Fraction = Fraction(1, 2)
-) -> Iterator[tuple[Level | None, Level | None, str, int]]:
+) -> Iterator[tuple[Level | None, Level | None, Measure, int]]:
     """Every measure at a level, both sides promised, and lift with one side only."""
     low, high = level_for(share * epsilon), level_for((1 - share) * epsilon)
     yield low, high, "lift", 2

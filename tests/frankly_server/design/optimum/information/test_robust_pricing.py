@@ -166,7 +166,7 @@ def test_a_bound_that_is_cut_short_still_holds() -> None:
     bounds = []
     for asked in range(6):
         left = itertools.count()
-        limits = Limits(out_of_time=lambda left=left, asked=asked: next(left) >= asked)  # type: ignore[misc]
+        limits = Limits(out_of_time=lambda left=left, asked=asked: next(left) >= asked)
         bounds.append(pricing.best_columns(prices, best + 1e-9, limits)[1])
         assert bounds[-1] >= best
     assert bounds == sorted(bounds, reverse=True)

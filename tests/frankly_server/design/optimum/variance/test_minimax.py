@@ -170,7 +170,7 @@ def test_never_worse_at_its_worst_truth_than_the_optimum_for_the_prior(
 def test_one_truth_is_the_ordinary_problem() -> None:
     for base in listed(65, 6):
         W = np.eye(base.answers)
-        robust = least_variance_over(lambda q, b=base: scaled_to(b, q), W, Truths(base.prior[None]))  # type: ignore[misc]
+        robust = least_variance_over(lambda q, b=base: scaled_to(b, q), W, Truths(base.prior[None]))
         assert robust.optimum.value == pytest.approx(least_variance(base, W).value, rel=1e-6)
         assert robust.decoder_prior == pytest.approx(base.prior)
 
@@ -180,7 +180,7 @@ def test_the_least_favourable_truth_of_a_ball_needs_as_much_as_the_ball() -> Non
     for base in listed(66, 6):
         W, a = np.eye(base.answers), base.answers
         ball = Truths(0.7 * base.prior + 0.3 * np.eye(a), mixed=True)
-        robust = least_variance_over(lambda q, b=base: scaled_to(b, q), W, ball)  # type: ignore[misc]
+        robust = least_variance_over(lambda q, b=base: scaled_to(b, q), W, ball)
         at = least_variance(scaled_to(base, robust.decoder_prior), W)
         assert at.value == pytest.approx(robust.optimum.value, rel=1e-5)
 
@@ -199,7 +199,7 @@ def test_contrasts_are_targets_too() -> None:
     for seed, base in enumerate(listed(67, 6)):
         W = np.eye(base.answers) - 1 / base.answers
         points = some_truths(base.answers, 3, seed)
-        found = least_variance_over(lambda q, b=base: scaled_to(b, q), W, Truths(points))  # type: ignore[misc]
+        found = least_variance_over(lambda q, b=base: scaled_to(b, q), W, Truths(points))
         Q = table_of(found)
         scores = published(Q, found.decoder_prior, W)
         largest = max(variance_at(Q, scores, q, W) for q in points)

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Assertions that tell the type checker what a test knows of a value."""
+
+from typing import TypeVar
+
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism
+
+T = TypeVar("T")
+
+
+def dense_of(mechanism: Mechanism) -> DenseMechanism:
+    """Return the mechanism as the dense one that the test expects; AssertionError for another kind."""
+    assert isinstance(mechanism, DenseMechanism)
+    return mechanism
+
+
+def present(value: T | None) -> T:
+    """Return the value; AssertionError if it is None."""
+    assert value is not None
+    return value
