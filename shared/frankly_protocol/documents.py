@@ -95,7 +95,7 @@ class SurveyDocument:
         # Checked before the fields: an old app reports a new format as such, not as unknown fields.
         if kind != TYPE:
             raise UnsupportedDocument(f"expected a document of type {TYPE}: update the app", "type")
-        schema.record(data, None, _KEYS)
+        schema.DOCUMENT.record(data, None, _KEYS)
         languages = schema.items(data["languages"], "languages", 1, 32, schema.language)
         schema.distinct(languages, "languages")
         times = {

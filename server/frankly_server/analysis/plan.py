@@ -8,6 +8,7 @@ from typing import Any, Final
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
+from frankly_protocol.schema import REQUEST
 
 from frankly_server.design.asked import read_prior
 from frankly_server.design.interface import design_json
@@ -17,7 +18,6 @@ from frankly_server.estimate.inputs import checked_prior, checked_targets
 from frankly_server.estimate.interface import read_mechanism
 from frankly_server.estimate.margins import require_level
 from frankly_server.estimate.planner import Plan, Setting, least_level
-from frankly_server.records import number, record, table, whole
 
 _PLAN_FIELDS: Final = frozenset(
     "solve_for n epsilon margin level method population subgroup response_rate targets frontier".split()
@@ -67,8 +67,8 @@ def plan_json(
 
     Raises InvalidInput, naming the field.
     """
-    request = record(
-        obj, frozenset({"solve_for"}), frozenset(obj) if isinstance(obj, Mapping) else frozenset()
+    request = REQUEST.record(
+        obj, None, {"solve_for"}, frozenset(obj) if isinstance(obj, Mapping) else frozenset()
     )
     solve_for = request["solve_for"]
     if solve_for not in _SOLVE_FOR:
@@ -225,7 +225,7 @@ def _setting(request: Mapping[str, Any]) -> Setting:
     if method not in ("clt", "chebyshev"):
         raise InvalidInput(Problem.FIELD_TYPE, "plan by clt or chebyshev", "method")
     population = request.get("population")
-    if population is not None and whole(population, "population") < 2:
+    if population is not None and REQUEST.whole(population, "population") < 2:
         raise InvalidInput(
             Problem.COUNTS_INVALID, "a population is at least two people", "population"
         )
@@ -239,14 +239,14 @@ def _setting(request: Mapping[str, Any]) -> Setting:
 
 
 def _share(value: Any, field: str) -> float:
-    read = number(value, field)
+    read = REQUEST.number(value, field)
     if not 0 < read <= 1:
         raise InvalidInput(Problem.FIELD_TYPE, "give a share above 0, at most 1", field)
     return float(read)
 
 
 def _reports(value: Any, setting: Setting) -> int:
-    n = whole(value, "n")
+    n = REQUEST.whole(value, "n")
     if not 1 <= n <= (setting.population or 10**12):
         raise InvalidInput(
             Problem.COUNTS_INVALID, "give at least 1 report, and no more than there are people", "n"
@@ -255,7 +255,7 @@ def _reports(value: Any, setting: Setting) -> int:
 
 
 def _margin(value: Any) -> float:
-    read = number(value, "margin")
+    read = REQUEST.number(value, "margin")
     if read <= 0 or abs(read.adjusted()) > 12:
         raise InvalidInput(
             Problem.FIELD_TYPE, "give a margin above 0, such as 0.03 for ±3 points", "margin"
@@ -264,7 +264,7 @@ def _margin(value: Any) -> float:
 
 
 def _points(value: Any) -> int:
-    points = whole(value, "frontier")
+    points = REQUEST.whole(value, "frontier")
     if not 2 <= points <= _MAX_POINTS:
         raise InvalidInput(
             Problem.FIELD_TYPE, f"give a number of levels from 2 to {_MAX_POINTS}", "frontier"
@@ -275,7 +275,10 @@ def _points(value: Any) -> int:
 def _targets(value: Any, mechanism: Mechanism) -> Targets:
     if value == "shares":
         return shares(mechanism.answers)
-    rows = [[Fraction(number(v, "targets")) for v in row] for row in table(value, "targets")]
+    rows = [
+        [Fraction(REQUEST.number(v, "targets")) for v in row]
+        for row in REQUEST.table(value, "targets")
+    ]
     return checked_targets(mechanism, rows)
 
 

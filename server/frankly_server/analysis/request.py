@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+from frankly_protocol.schema import REQUEST
 
 from frankly_server.analysis.periods import ALL_DAYS, PERIODS, Span
 from frankly_server.estimate.margins import DEFAULT, METHODS, require_level
-from frankly_server.records import flag, number, record, whole
 
 VERSION: Final = "version"
 """Value of `by`: a separate estimate for each published version of the survey."""
@@ -86,9 +86,9 @@ class Request:
     @classmethod
     def from_json(cls, value: Any) -> "Request":
         """Read a request. Raises InvalidInput: confidence_range, targets_invalid, field_type, field_unknown."""
-        fields = record(value, frozenset(), _FIELDS)
+        fields = REQUEST.record(value, None, frozenset(), _FIELDS)
         method, by, targets = fields.get("method", DEFAULT), fields.get("by"), fields.get("targets")
-        census = flag(fields.get("census", False), "census")
+        census = REQUEST.flag(fields.get("census", False), "census")
         _check(method, targets, census=census)
         _check_by(by)
         percent, weights = fields.get("percent"), fields.get("weights", RESPONDENTS)
@@ -102,7 +102,9 @@ class Request:
         )
         if population is not None:
             _check_population(
-                whole(population, "population"), method, is_apart=by is not None or bool(span)
+                REQUEST.whole(population, "population"),
+                method,
+                is_apart=by is not None or bool(span),
             )
         return cls(
             level=require_level(fields.get("level", 0.95)),
@@ -264,7 +266,7 @@ def _coefficients(value: Any, field: str) -> Coefficients:
 def _exact(value: Any, field: str) -> Fraction:
     """Return a coefficient exactly as written: a number, or a text as in a stored result."""
     try:
-        read = number(Decimal(value) if isinstance(value, str) else value, field)
+        read = REQUEST.number(Decimal(value) if isinstance(value, str) else value, field)
     except ArithmeticError:
         read = Decimal("nan")
     if not read.is_finite() or (read and abs(read.adjusted()) > 12):
