@@ -15,6 +15,7 @@ from frankly_protocol.audit.claims import require_sound
 from frankly_protocol.audit.work import MAX_COUNTS, require_affordable
 from frankly_protocol.blocks import Block
 from frankly_protocol.clock import format_time
+from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import ClockError, DocumentRejected, UnsupportedDocument
 from frankly_protocol.questions import Languages, Question, Words
 from frankly_protocol.report import MAX_TOKEN, Report
@@ -82,6 +83,14 @@ class SurveyDocument:
         ]
         schema.distinct(tuple(questions), "blocks")
         self._require_tables()
+
+    @classmethod
+    def from_envelope(cls, envelope: bytes) -> "SurveyDocument":
+        """Read the document in the bytes of a DSSE envelope; its signatures are not checked.
+
+        Raises DocumentRejected as `parse` and `Envelope.from_bytes` do.
+        """
+        return cls.parse(Envelope.from_bytes(envelope, SURVEY_TYPE).payload)
 
     @classmethod
     def parse(cls, payload: bytes) -> "SurveyDocument":
