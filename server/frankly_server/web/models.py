@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shapes that cross the HTTP border, as the OpenAPI document shows them.
 
-They describe; they do not parse. Reports are read by `frankly_protocol.report`, which both sides share.
+They describe; they do not parse, but for `PlanRequest`. Reports are read by `frankly_protocol.report`, which both
+sides share.
 """
 
 from typing import Annotated, Any, Literal
 
 from frankly_protocol.report import MAX_TOKEN
 from pydantic import BaseModel, ConfigDict, Field, RootModel
+
+from frankly_server.analysis.plan_request import PlanRequest as PlanRequest  # noqa: PLC0414 - a shape like the others
 
 
 class Shape(BaseModel):
@@ -310,10 +313,6 @@ class SurveyEstimates(Shape):
     )
     notes: list[str]
     inputs: Inputs
-
-
-class PlanRequest(RootModel[dict[str, Any]]):
-    """A design input, or a mechanism, with `solve_for` (`n`, `epsilon` or `margin`) and the other two of these."""
 
 
 class PlannedMargin(Shape):
