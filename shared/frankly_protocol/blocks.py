@@ -29,7 +29,7 @@ class Certificate:
     @classmethod
     def from_json(cls, value: Any, field: str) -> "Certificate":
         """Read a certificate; DocumentRejected("schema") names the field."""
-        data = schema.record(value, field, {"objective", "value", "bound"})
+        data = schema.DOCUMENT.record(value, field, {"objective", "value", "bound"})
         return cls(
             schema.identifier(data["objective"], field + ".objective"),
             schema.text(data["value"], field + ".value", 64),
@@ -133,7 +133,7 @@ class Block:
         ):
             raise UnsupportedDocument("unknown kind of mechanism: update the app", field)
         params = KINDS[kind].PARAMS if isinstance(kind, str) and kind in KINDS else ()
-        data = schema.record(value, field, _KEYS | set(params))
+        data = schema.DOCUMENT.record(value, field, _KEYS | set(params))
         try:
             return cls(
                 id=schema.identifier(data["id"], field + ".id"),

@@ -15,6 +15,7 @@ from frankly_protocol.audit.claims import require_sound
 from frankly_protocol.audit.work import MAX_COUNTS, require_affordable
 from frankly_protocol.blocks import Block
 from frankly_protocol.clock import format_time
+from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import ClockError, DocumentRejected, UnsupportedDocument
 from frankly_protocol.questions import Languages, Question, Words
 from frankly_protocol.report import MAX_TOKEN, Report
@@ -84,6 +85,14 @@ class SurveyDocument:
         self._require_tables()
 
     @classmethod
+    def from_envelope(cls, envelope: bytes) -> "SurveyDocument":
+        """Read the document in the bytes of a DSSE envelope; its signatures are not checked.
+
+        Raises DocumentRejected as `parse` and `Envelope.from_bytes` do.
+        """
+        return cls.parse(Envelope.from_bytes(envelope, SURVEY_TYPE).payload)
+
+    @classmethod
     def parse(cls, payload: bytes) -> "SurveyDocument":
         """Read exact payload bytes (acceptance steps 1, 4, 5).
 
@@ -95,7 +104,7 @@ class SurveyDocument:
         # Checked before the fields: an old app reports a new format as such, not as unknown fields.
         if kind != TYPE:
             raise UnsupportedDocument(f"expected a document of type {TYPE}: update the app", "type")
-        schema.record(data, None, _KEYS)
+        schema.DOCUMENT.record(data, None, _KEYS)
         languages = schema.items(data["languages"], "languages", 1, 32, schema.language)
         schema.distinct(languages, "languages")
         times = {

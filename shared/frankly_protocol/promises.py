@@ -69,7 +69,7 @@ class Prior:
     @classmethod
     def from_json(cls, value: Any, field: str) -> "Prior":
         """Read a prior; DocumentRejected("schema") names the field."""
-        data = schema.record(value, field, {"secret", "secrets", "tables", "source"})
+        data = schema.DOCUMENT.record(value, field, {"secret", "secrets", "tables", "source"})
         names = schema.items(data["secrets"], field + ".secrets", 2, MAX_ANSWERS, schema.identifier)
         schema.distinct(names, field + ".secrets")
         tables = schema.items(data["tables"], field + ".tables", 1, MAX_STRATA, _table)
@@ -191,7 +191,7 @@ class Promise:
         if isinstance(value, dict) and "notion" in value and not is_notion:
             raise UnsupportedDocument("unknown notion: update the app", field)
         names = _FIELDS[str(notion)] if is_notion else ()
-        data = schema.record(value, field, {"notion", *names})
+        data = schema.DOCUMENT.record(value, field, {"notion", *names})
         read = {name: _READERS[name](data[name], f"{field}.{name}") for name in names}
         if notion == "alip" and read["level"] is read["low_level"] is None:
             raise schema.reject("two infinite levels promise nothing", field + ".level")
@@ -273,7 +273,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
         v, f, 1, 8, lambda n, g: schema.integer(n, g, 2, MAX_ANSWERS)
     ),
     "lower_bounds": lambda v, f: schema.items(v, f, 2, MAX_ANSWERS, _bounds_row),
-    "diagonal": schema.flag,
+    "diagonal": schema.DOCUMENT.flag,
     "secret": schema.identifier,
     "source": schema.text,
     "sensitive": schema.identifier,

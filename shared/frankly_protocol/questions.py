@@ -46,10 +46,10 @@ class Question:
     @classmethod
     def from_json(cls, value: Any, field: str, languages: Languages) -> "Question":
         """Read a question; DocumentRejected("schema") names the field."""
-        data = schema.record(value, field, {"id", "text", "choices"})
+        data = schema.DOCUMENT.record(value, field, {"id", "text", "choices"})
 
         def choice(entry: Any, where: str) -> Choice:
-            choice_data = schema.record(entry, where, {"id", "label"})
+            choice_data = schema.DOCUMENT.record(entry, where, {"id", "label"})
             return Choice(
                 schema.identifier(choice_data["id"], where + ".id"),
                 schema.words(choice_data["label"], where + ".label", languages),

@@ -3,12 +3,14 @@
 
 import re
 import unicodedata
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, TypeVar
 
 from frankly_protocol.clock import parse_time
-from frankly_protocol.errors import DocumentRejected
+from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.problems import Problem
 
 T = TypeVar("T")
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
@@ -23,15 +25,65 @@ def reject(detail: str, field: str | None) -> DocumentRejected:
     return DocumentRejected("schema", detail, field)
 
 
-def record(value: Any, field: str | None, keys: Set[str]) -> dict[str, Any]:
-    """Return `value` if it is an object with exactly `keys`."""
-    if not isinstance(value, dict):
-        raise reject("expected an object", field)
-    # Sorted, so that the same document always gives the same error.
-    for key in sorted(set(value) ^ set(keys)):
-        path = f"{field}.{key}" if field else key
-        raise reject("unknown field" if key in value else "missing field", path)
-    return value
+class Reader:
+    """Readers of JSON values that every format shares; `refuse` makes the error that they raise.
+
+    refuse : called with the problem (field_type, field_unknown or field_missing), the detail and
+    the path of the field, None for the whole value.
+    """
+
+    def __init__(self, refuse: Callable[[Problem, str, str | None], Exception]) -> None:
+        self._refuse = refuse
+
+    def record(
+        self, value: Any, field: str | None, required: Set[str], optional: Set[str] = frozenset()
+    ) -> dict[str, Any]:
+        """Return an object with all `required` keys and no others except `optional` ones."""
+        if not isinstance(value, Mapping):
+            raise self._refuse(Problem.FIELD_TYPE, "expected a JSON object", field)
+        known = required | optional
+        # Sorted, so that the same object always gives the same error.
+        for key in sorted((set(value) - known) | (required - set(value))):
+            path = f"{field}.{key}" if field else key
+            if key in value:
+                detail = f"the fields are {', '.join(sorted(known))}"
+                raise self._refuse(Problem.FIELD_UNKNOWN, detail, path)
+            raise self._refuse(Problem.FIELD_MISSING, "this field is needed", path)
+        return dict(value)
+
+    def flag(self, value: Any, field: str) -> bool:
+        """Return true or false."""
+        # 0 and 1 equal False and True, but they are other JSON.
+        if type(value) is not bool:
+            raise self._refuse(Problem.FIELD_TYPE, "expected true or false", field)
+        return value
+
+    def whole(self, value: Any, field: str) -> int:
+        """Return a whole number; true and 1.0 are refused."""
+        if type(value) is not int:  # not isinstance: bool is a subclass of int
+            raise self._refuse(Problem.FIELD_TYPE, "expected a whole number", field)
+        return value
+
+    def number(self, value: Any, field: str) -> Decimal:
+        """Return a finite number, exactly as written."""
+        # repr is the shortest text of a float; Decimal(0.1) would have 55 digits.
+        decimal = Decimal(repr(value)) if type(value) is float else value
+        if type(decimal) not in (int, Decimal) or not Decimal(decimal).is_finite():
+            raise self._refuse(Problem.FIELD_TYPE, "expected a finite number", field)
+        return Decimal(decimal)
+
+    def table(self, value: Any, field: str) -> list[list[Any]]:
+        """Return a list of at least one row, all of the same length ≥ 1."""
+        lines = value if isinstance(value, list | tuple) else ()
+        rows = [list(row) if isinstance(row, list | tuple) else [] for row in lines]
+        if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
+            detail = "expected a list of rows, all of the same length"
+            raise self._refuse(Problem.FIELD_TYPE, detail, field)
+        return rows
+
+
+DOCUMENT = Reader(lambda _, detail, field: reject(detail, field))
+REQUEST = Reader(InvalidInput)
 
 
 def items(
@@ -65,14 +117,6 @@ def ratio(value: Any, field: str, low: int = 1) -> tuple[int, int]:
     return integer(value[0], field + "[0]", low), integer(value[1], field + "[1]", 1)
 
 
-def flag(value: Any, field: str) -> bool:
-    """Return true or false."""
-    # 0 and 1 equal False and True, but they are other JSON.
-    if type(value) is not bool:
-        raise reject("expected true or false", field)
-    return value
-
-
 def text(value: Any, field: str, most: int = 4000) -> str:
     """Return a text of 1 to `most` characters that is safe to show."""
     if not isinstance(value, str) or not 1 <= len(value) <= most:
@@ -104,7 +148,7 @@ def words(value: Any, field: str, languages: tuple[str, ...]) -> dict[str, str]:
     """Return a text per language, for exactly the document's languages."""
     return {
         key: text(translation, f"{field}.{key}")
-        for key, translation in record(value, field, set(languages)).items()
+        for key, translation in DOCUMENT.record(value, field, set(languages)).items()
     }
 
 

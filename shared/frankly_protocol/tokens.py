@@ -30,7 +30,7 @@ class TokenRule:
 
         UnsupportedDocument for an unknown kind, DocumentRejected("schema") naming the field.
         """
-        data = schema.record(value, field, {"kind", "key"})
+        data = schema.DOCUMENT.record(value, field, {"kind", "key"})
         if data["kind"] not in KINDS:
             raise UnsupportedDocument("unknown kind of token: update the app", field + ".kind")
         if data["kind"] == "invite":

@@ -8,7 +8,6 @@ from datetime import timedelta
 
 import pytest
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_sdk import NetworkError
 
 from tests.contract.conftest import ANSWERS, NOW, STRATA, Site
@@ -106,7 +105,7 @@ def test_the_document_served_is_byte_for_byte_what_was_signed(site: Site) -> Non
     http = site.transport().http
     served = http.get(f"/v1/surveys/{site.survey_id}/document")
     assert served.data == site.services.surveys.envelope(site.survey_id)
-    document = SurveyDocument.parse(Envelope.from_bytes(served.data, SURVEY_TYPE).payload)
+    document = SurveyDocument.from_envelope(served.data)
     assert document.digest == site.digest
     document.require_private()
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 
 from frankly_server.analysis.periods import ALL_TIME
 
@@ -39,9 +38,7 @@ class Received:
     @classmethod
     def of(cls, envelope: bytes, cells: Mapping[Key, Cell], release: int) -> "Received":
         """Return the document of an envelope with its cells."""
-        return cls(
-            SurveyDocument.parse(Envelope.from_bytes(envelope, SURVEY_TYPE).payload), cells, release
-        )
+        return cls(SurveyDocument.from_envelope(envelope), cells, release)
 
     def with_cells(self, cells: Mapping[Key, Cell]) -> "Received":
         """Return a copy with further cells; a cell with an existing key is replaced."""

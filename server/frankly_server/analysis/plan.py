@@ -8,25 +8,20 @@ from typing import Any, Final
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
+from frankly_protocol.schema import REQUEST
 
+from frankly_server.analysis.plan_request import PlanRequest
 from frankly_server.design.api.design_json import design_json
 from frankly_server.design.api.read_request import read_prior
 from frankly_server.design.notions.promises import pairs
 from frankly_server.estimate.decoder import Targets, shares
 from frankly_server.estimate.inputs import checked_prior, checked_targets
 from frankly_server.estimate.interface import read_mechanism
-from frankly_server.estimate.margins import require_level
 from frankly_server.estimate.planner import Plan, Setting, least_level
-from frankly_server.records import number, record, table, whole
 
-_PLAN_FIELDS: Final = frozenset(
-    "solve_for n epsilon margin level method population subgroup response_rate targets frontier".split()
-)
 _MECHANISM_FIELDS: Final = frozenset("kind bits weights params".split())
-_SOLVE_FOR: Final = ("n", "epsilon", "margin")
 _LEVELS: Final = (10, 10_000)  # legal range of ε, in thousandths of a nat
 _CURVE_FACTORS: Final = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
-_MAX_POINTS: Final = 50
 
 Timer = Callable[[], float]
 
@@ -67,50 +62,44 @@ def plan_json(
 
     Raises InvalidInput, naming the field.
     """
-    request = record(
-        obj, frozenset({"solve_for"}), frozenset(obj) if isinstance(obj, Mapping) else frozenset()
-    )
-    solve_for = request["solve_for"]
-    if solve_for not in _SOLVE_FOR:
-        raise InvalidInput(
-            Problem.FIELD_TYPE, f"solve for one of {', '.join(_SOLVE_FOR)}", "solve_for"
-        )
-    fixed = "weights" in request or "params" in request
+    request = PlanRequest.from_json(obj)
+    solve_for, given = request.solve_for, request.model_fields_set
+    fixed = bool(given & {"weights", "params"})
     source: _Source = _MechanismSource(request) if fixed else _DesignSource(request, timer, stopped)
     # The design itself requires epsilon or not, because some notions have other levels.
     needed = [name for name in ("n", "margin") if name != solve_for]
     for name in needed:
-        if name not in request:
+        if getattr(request, name) is None:
             raise InvalidInput(
                 Problem.FIELD_MISSING,
                 f"to solve for {solve_for}, give {' and '.join(needed)}",
                 name,
             )
-    if solve_for in request or (fixed and ("epsilon" in request or solve_for == "epsilon")):
-        name = solve_for if solve_for in request else "epsilon"
+    if solve_for in given or (fixed and ("epsilon" in given or solve_for == "epsilon")):
+        name = solve_for if solve_for in given else "epsilon"
         detail = (
             "a mechanism has its level already"
             if fixed and name == "epsilon"
             else "leave out what is solved for"
         )
         raise InvalidInput(Problem.UNSUPPORTED, detail, name)
-    solved = _solved(request, solve_for, source)
-    if "frontier" in request:
-        solved["frontier"] = source.frontier(_points(request["frontier"]), solved["n"])
+    solved = _solved(request, source)
+    if request.frontier is not None:
+        solved["frontier"] = source.frontier(request.frontier, solved["n"])
     return {"solve_for": solve_for} | solved
 
 
 class _Source:
     """Source of plans; `level` is ε in nats as a decimal text, None for the source's own level."""
 
-    def __init__(self, request: Mapping[str, Any]) -> None:
-        self.request, self.setting = request, _setting(request)
+    def __init__(self, request: PlanRequest) -> None:
+        self.request, self.setting = request, request.setting
 
     def at(self, level: str | None) -> Plan:
         mechanism, prior, _ = self.mechanism(level)
         return Plan(
             mechanism,
-            _targets(self.request.get("targets", "shares"), mechanism),
+            _targets(self.request.targets, mechanism),
             prior,
             self.setting,
         )
@@ -143,23 +132,15 @@ class _MechanismSource(_Source):
                 "a mechanism has its level already: give a design input",
                 "frontier",
             )
-        mechanism, request = read_mechanism(
-            self.request, frozenset(), _PLAN_FIELDS | {"design_prior"}
-        )
-        prior = request.get("design_prior")
+        mechanism, fields = read_mechanism(self.request.source, frozenset(), {"design_prior"})
+        prior = fields.get("design_prior")
         return mechanism, None if prior is None else checked_prior(mechanism, prior), 0.0
 
 
 class _DesignSource(_Source):
-    def __init__(
-        self, request: Mapping[str, Any], timer: Timer, stopped: Callable[[], bool]
-    ) -> None:
+    def __init__(self, request: PlanRequest, timer: Timer, stopped: Callable[[], bool]) -> None:
         super().__init__(request)
-        self._design_input = {
-            key: value for key, value in request.items() if key not in _PLAN_FIELDS
-        }
-        if "targets" in request:
-            self._design_input["targets"] = request["targets"]
+        self._design_input = request.source | {"targets": request.targets}
         self._timer, self._stopped = timer, stopped
         self._cache: dict[str | None, tuple[Mechanism, tuple[int, ...] | None, float]] = {}
         self._regrets: dict[str | None, dict[str, str] | None] = {}
@@ -185,16 +166,18 @@ class _DesignSource(_Source):
         return self._regrets[level]
 
 
-def _solved(request: Mapping[str, Any], solve_for: str, source: _Source) -> dict[str, Any]:
-    level = str(request["epsilon"]) if "epsilon" in request else None
-    if solve_for == "margin":
-        n = _reports(request["n"], source.setting)
+def _solved(request: PlanRequest, source: _Source) -> dict[str, Any]:
+    level = str(request.epsilon) if "epsilon" in request.model_fields_set else None
+    # `plan_json` has made sure of the two that are not solved for; zero stands for the other.
+    n, margin = request.n or 0, request.margin or 0.0
+    if request.solve_for != "n":
+        _require_reports(n, source.setting)
+    if request.solve_for == "margin":
         plan = source.at(level)
-    elif solve_for == "n":
+    elif request.solve_for == "n":
         plan = source.at(level)
-        n = plan.reports(_margin(request["margin"]))
+        n = plan.reports(margin)
     else:
-        n, margin = _reports(request["n"], source.setting), _margin(request["margin"])
         thousandths = least_level(lambda e: source.at(_nats(e)).margin(n) <= margin, *_LEVELS)
         if thousandths is None:
             detail = f"no level up to {_LEVELS[1] // 1000} gives this margin with {n} reports: collect more"
@@ -220,62 +203,20 @@ def _solved(request: Mapping[str, Any], solve_for: str, source: _Source) -> dict
     }
 
 
-def _setting(request: Mapping[str, Any]) -> Setting:
-    method = request.get("method", "clt")
-    if method not in ("clt", "chebyshev"):
-        raise InvalidInput(Problem.FIELD_TYPE, "plan by clt or chebyshev", "method")
-    population = request.get("population")
-    if population is not None and whole(population, "population") < 2:
-        raise InvalidInput(
-            Problem.COUNTS_INVALID, "a population is at least two people", "population"
-        )
-    return Setting(
-        require_level(request.get("level", 0.95)),
-        method,
-        population,
-        _share(request.get("subgroup", 1), "subgroup"),
-        _share(request.get("response_rate", 1), "response_rate"),
-    )
-
-
-def _share(value: Any, field: str) -> float:
-    read = number(value, field)
-    if not 0 < read <= 1:
-        raise InvalidInput(Problem.FIELD_TYPE, "give a share above 0, at most 1", field)
-    return float(read)
-
-
-def _reports(value: Any, setting: Setting) -> int:
-    n = whole(value, "n")
+def _require_reports(n: int, setting: Setting) -> None:
     if not 1 <= n <= (setting.population or 10**12):
         raise InvalidInput(
             Problem.COUNTS_INVALID, "give at least 1 report, and no more than there are people", "n"
         )
-    return n
-
-
-def _margin(value: Any) -> float:
-    read = number(value, "margin")
-    if read <= 0 or abs(read.adjusted()) > 12:
-        raise InvalidInput(
-            Problem.FIELD_TYPE, "give a margin above 0, such as 0.03 for ±3 points", "margin"
-        )
-    return float(read)
-
-
-def _points(value: Any) -> int:
-    points = whole(value, "frontier")
-    if not 2 <= points <= _MAX_POINTS:
-        raise InvalidInput(
-            Problem.FIELD_TYPE, f"give a number of levels from 2 to {_MAX_POINTS}", "frontier"
-        )
-    return points
 
 
 def _targets(value: Any, mechanism: Mechanism) -> Targets:
     if value == "shares":
         return shares(mechanism.answers)
-    rows = [[Fraction(number(v, "targets")) for v in row] for row in table(value, "targets")]
+    rows = [
+        [Fraction(REQUEST.number(v, "targets")) for v in row]
+        for row in REQUEST.table(value, "targets")
+    ]
     return checked_targets(mechanism, rows)
 
 

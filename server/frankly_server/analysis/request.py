@@ -17,10 +17,10 @@ from frankly_analyst.request import (
 )
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+from frankly_protocol.schema import REQUEST
 
 from frankly_server.analysis.periods import ALL_DAYS, PERIODS, Span
 from frankly_server.estimate.margins import DEFAULT, require_level
-from frankly_server.records import flag, number, record, whole
 
 VERSION: Final = "version"
 """Value of `by`: a separate estimate for each published version of the survey."""
@@ -87,7 +87,7 @@ class Request(EstimatesRequest):
 
         Raises InvalidInput: confidence_range, targets_invalid, field_type, field_unknown, counts_invalid, unsupported.
         """
-        given = record(value, frozenset(), frozenset(FIELDS))
+        given = REQUEST.record(value, None, frozenset(), frozenset(FIELDS))
         fields = {name: _field(name, v) for name, v in given.items() if v is not None}
         fields |= {"method": _method(fields), "simultaneous": False}
         fields["span"] = Span.read(fields.get("since"), fields.get("until"))
@@ -110,8 +110,8 @@ class Request(EstimatesRequest):
 
 _READERS: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
     float: require_level,
-    bool: flag,
-    int: whole,
+    bool: REQUEST.flag,
+    int: REQUEST.whole,
 }
 
 
@@ -253,7 +253,7 @@ def _coefficients(value: Any, field: str) -> Coefficients:
 def _exact(value: Any, field: str) -> Fraction:
     """Return a coefficient exactly as written: a number, or a text as in a stored result."""
     try:
-        read = number(Decimal(value) if isinstance(value, str) else value, field)
+        read = REQUEST.number(Decimal(value) if isinstance(value, str) else value, field)
     except ArithmeticError:
         read = Decimal("nan")
     if not read.is_finite() or (read and abs(read.adjusted()) > 12):

@@ -14,11 +14,11 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput, UnsupportedD
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.promises import Promise
+from frankly_protocol.schema import REQUEST
 
 from frankly_server.design.notions.ldp_polytope import is_extreme, loose_entries
 from frankly_server.design.notions.prior import Prior
 from frankly_server.estimate.interface import read_mechanism
-from frankly_server.records import flag, record, whole
 from frankly_server.surveys.whole_report import report_json
 
 _CLAIM = frozenset("level low_level prior lower_bounds attributes delta diagonal sensitive".split())
@@ -108,7 +108,7 @@ def _claim(claim_fields: Mapping[str, Any]) -> Claim:
         raise InvalidInput(Problem.FIELD_TYPE, "give the notion's name", "notion")
     claim = Claim(claim_fields["notion"], _ratio(claim_fields.get("level"), "level"))
     if "prior" in claim_fields:
-        joint = record(claim_fields["prior"], frozenset({"joint"}), field="prior")["joint"]
+        joint = REQUEST.record(claim_fields["prior"], "prior", {"joint"})["joint"]
         claim = replace(claim, joint=Prior.from_rows(joint).joint)
     if "lower_bounds" in claim_fields:
         rows = _rows(claim_fields["lower_bounds"])
@@ -117,14 +117,16 @@ def _claim(claim_fields: Mapping[str, Any]) -> Claim:
         sizes = claim_fields["attributes"]
         if not isinstance(sizes, list):
             raise InvalidInput(Problem.FIELD_TYPE, "give a list of sizes", "attributes")
-        claim = replace(claim, attributes=tuple(whole(size, "attributes") for size in sizes))
+        claim = replace(
+            claim, attributes=tuple(REQUEST.whole(size, "attributes") for size in sizes)
+        )
     if "sensitive" in claim_fields:
-        claim = replace(claim, sensitive=whole(claim_fields["sensitive"], "sensitive"))
+        claim = replace(claim, sensitive=REQUEST.whole(claim_fields["sensitive"], "sensitive"))
     return replace(
         claim,
         low_level=_ratio(claim_fields.get("low_level"), "low_level"),
         delta=_ratio(claim_fields.get("delta"), "delta"),
-        diagonal=flag(claim_fields.get("diagonal", False), "diagonal"),
+        diagonal=REQUEST.flag(claim_fields.get("diagonal", False), "diagonal"),
     )
 
 
@@ -176,4 +178,4 @@ def _ratio(value: Any, field: str) -> tuple[int, int] | None:
         return None
     if not isinstance(value, list) or len(value) != 2:
         raise InvalidInput(Problem.FIELD_TYPE, "give a ratio [p, q] of two whole numbers", field)
-    return whole(value[0], field), whole(value[1], field)
+    return REQUEST.whole(value[0], field), REQUEST.whole(value[1], field)

@@ -9,12 +9,12 @@ from typing import Any
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import KINDS, DenseMechanism, Mechanism
 from frankly_protocol.problems import Problem
+from frankly_protocol.schema import REQUEST
 
 from frankly_server import rational
 from frankly_server.estimate.estimator import estimate
 from frankly_server.estimate.inputs import Tally
 from frankly_server.estimate.sets import SetCounts
-from frankly_server.records import flag, number, record, table, whole
 
 _OPTIONAL = frozenset({"design_prior", "targets", "population", "census", "level", "beta"})
 # 1e999999999 is a short text, but its exact fraction would fill the memory.
@@ -40,8 +40,8 @@ def estimate_json(obj: Any) -> dict[str, Any]:
         _counts(fields["counts"]),
         design_prior=_design_prior(fields.get("design_prior")),
         targets="shares" if targets == "shares" else _targets(targets),
-        population=None if population is None else whole(population, "population"),
-        census=flag(fields.get("census", False), "census"),
+        population=None if population is None else REQUEST.whole(population, "population"),
+        census=REQUEST.flag(fields.get("census", False), "census"),
         level=fields.get("level", 0.95),
         beta=_fraction(fields.get("beta", Decimal("0.01")), "beta"),
     ).to_json()
@@ -59,34 +59,35 @@ def read_mechanism(
     kind = obj.get("kind", "dense") if isinstance(obj, Mapping) else "dense"
     if not isinstance(kind, str) or kind not in KINDS:
         raise InvalidInput(Problem.FIELD_TYPE, f"the kinds are {', '.join(KINDS)}", "kind")
-    fields = record(
+    fields = REQUEST.record(
         obj,
+        None,
         needed | ({"weights", "bits"} if kind == "dense" else {"params"}),
         optional | {"kind"},
     )
     if kind != "dense":
         return KINDS[kind].from_params(fields["params"], "params"), fields
-    rows = table(fields["weights"], "weights")
+    rows = REQUEST.table(fields["weights"], "weights")
     weights = tuple(
-        tuple(whole(w, f"weights[{x}][{y}]") for y, w in enumerate(row))
+        tuple(REQUEST.whole(w, f"weights[{x}][{y}]") for y, w in enumerate(row))
         for x, row in enumerate(rows)
     )
-    return DenseMechanism(whole(fields["bits"], "bits"), weights), fields
+    return DenseMechanism(REQUEST.whole(fields["bits"], "bits"), weights), fields
 
 
 def _counts(value: Any) -> Tally:
     if not isinstance(value, Mapping):
         tally: Tally = value  # `checked_counts` checks it with the mechanism
         return tally
-    counts = record(value, frozenset({"n", "pairs"}), field="counts")
-    pairs = tuple(map(tuple, table(counts["pairs"], "counts.pairs")))
-    return SetCounts(whole(counts["n"], "counts.n"), pairs)
+    counts = REQUEST.record(value, "counts", {"n", "pairs"})
+    pairs = tuple(map(tuple, REQUEST.table(counts["pairs"], "counts.pairs")))
+    return SetCounts(REQUEST.whole(counts["n"], "counts.n"), pairs)
 
 
 def _targets(value: Any) -> list[list[Fraction]]:
     if not isinstance(value, list):
         raise InvalidInput(Problem.TARGETS_INVALID, 'give "shares" or a list of rows', "targets")
-    rows = table(value, "targets")
+    rows = REQUEST.table(value, "targets")
     return [
         [_fraction(v, f"targets[{t}][{x}]") for x, v in enumerate(row)]
         for t, row in enumerate(rows)
@@ -107,7 +108,7 @@ def _design_prior(value: Any) -> list[int] | None:
 
 
 def _fraction(value: Any, field: str) -> Fraction:
-    decimal = number(value, field)
+    decimal = REQUEST.number(value, field)
     if decimal and abs(decimal.adjusted()) > _MAX_EXPONENT:
         raise InvalidInput(Problem.FIELD_TYPE, "the number is too large or too small", field)
     return Fraction(decimal)

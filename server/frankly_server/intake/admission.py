@@ -11,7 +11,6 @@ from typing import Any, Final
 from frankly_protocol import canonical
 from frankly_protocol.clock import format_time
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
@@ -198,7 +197,7 @@ class Admissions:
             row = tx.documents.get(digest)
         if row is None or row.survey != survey_id:
             return None
-        document = SurveyDocument.parse(Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload)
+        document = SurveyDocument.from_envelope(row.envelope)
         return self._by_digest.setdefault(digest, Admission.of(document, digest))
 
 

@@ -10,7 +10,6 @@ from typing import Final
 import structlog
 from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import FranklyError
 
 from frankly_server.store import Database, DocumentRow, Transaction
@@ -111,7 +110,7 @@ class Releasing:
 
     def _rule(self, row: DocumentRow) -> _Rule:
         if row.digest not in self._rules:
-            document = SurveyDocument.parse(Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload)
+            document = SurveyDocument.from_envelope(row.envelope)
             ends, every = min(document.closes, document.expires), document.release_every
             self._rules[row.digest] = _Rule(every, document.release_step, ends + PERIOD[every])
         return self._rules[row.digest]

@@ -17,8 +17,8 @@ from frankly_protocol.clock import Clock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import MAX_ENVELOPE_BYTES, SURVEY_TYPE, Envelope
 from frankly_protocol.errors import DocumentRejected, Equivocation, FranklyError, InvalidInput
+from frankly_protocol.schema import DOCUMENT, hex128, integer, items, optional
 from frankly_protocol.schema import digest as read_digest
-from frankly_protocol.schema import hex128, integer, items, optional, record
 from frankly_protocol.trust import (
     KeysDocument,
     KnownKeys,
@@ -160,7 +160,7 @@ def _entries(site: Site, size: int) -> list[Entry]:
     # The size is the server's claim: the second bound ends the loop also for a false one.
     while len(entries) < min(size, _MAX_ENTRIES):
         listing = site.get(f"/v1/log/entries?start={len(entries)}", _LIST_BYTES)
-        body = record(_parsed(listing), None, {"size", "entries"})
+        body = DOCUMENT.record(_parsed(listing), None, {"size", "entries"})
         page = items(body["entries"], "entries", 1, 1000, _entry)
         entries += page
     # The log may have grown since its head was signed: later entries are not covered by it.
@@ -168,7 +168,7 @@ def _entries(site: Site, size: int) -> list[Entry]:
 
 
 def _entry(value: Any, where: str) -> Entry:
-    data = record(value, where, {"position", "digest", "survey", "version"})
+    data = DOCUMENT.record(value, where, {"position", "digest", "survey", "version"})
     return Entry(
         integer(data["position"], where + ".position"),
         read_digest(data["digest"], where + ".digest"),
@@ -291,7 +291,7 @@ def _check_versions(
 
 
 def _check_counts(site: Site, report: Audit, survey: str, logged: set[str]) -> None:
-    body = record(
+    body = DOCUMENT.record(
         _parsed(site.get(f"/v1/surveys/{survey}/audit", _LIST_BYTES)),
         None,
         {"survey", "documents"},
@@ -314,7 +314,7 @@ def _check_counts(site: Site, report: Audit, survey: str, logged: set[str]) -> N
 
 
 def _count(value: Any, where: str) -> tuple[str, int]:
-    data = record(value, where, {"digest", "version", "position", "n"})
+    data = DOCUMENT.record(value, where, {"digest", "version", "position", "n"})
     optional(data["position"], where + ".position", integer)
     return read_digest(data["digest"], where + ".digest"), integer(data["n"], where + ".n")
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import FranklyError
 
 from frankly_server.durable import written_whole
@@ -77,7 +76,7 @@ class ExportedDocument:
     def document(self) -> SurveyDocument:
         """Return the document. Raises ExportBroken if its digest is not `digest`."""
         try:
-            document = SurveyDocument.parse(Envelope.from_bytes(self.envelope, SURVEY_TYPE).payload)
+            document = SurveyDocument.from_envelope(self.envelope)
         except FranklyError:
             raise ExportBroken("a document cannot be read", "documents") from None
         if document.digest != self.digest:

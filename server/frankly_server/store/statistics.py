@@ -20,7 +20,6 @@ from math import prod
 from typing import Any, Final
 
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism
 
 NO_NUMBER: Final = -1
@@ -88,7 +87,7 @@ class Layout:
     @classmethod
     def read(cls, envelope: bytes) -> "Layout":
         """Return the layout of the document in a signed envelope as it is stored."""
-        return cls.of(SurveyDocument.parse(Envelope.from_bytes(envelope, SURVEY_TYPE).payload))
+        return cls.of(SurveyDocument.from_envelope(envelope))
 
     def covers(self, blocks: Sequence[int]) -> bool:
         """Return True if joint estimates of these blocks can be computed from counts alone."""

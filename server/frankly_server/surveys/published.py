@@ -119,11 +119,6 @@ def regret_of(block: Block) -> Regret | None:
     return regret(block.mechanism, claims, block.design_prior)
 
 
-def read_document(row: DocumentRow) -> SurveyDocument:
-    """Return a stored document, parsed from its signed bytes."""
-    return SurveyDocument.parse(Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload)
-
-
 def is_signed(row: DocumentRow, role: Role) -> bool:
     """Return True if enough keys of a role have signed a stored document."""
     try:
@@ -153,7 +148,7 @@ def hindrances(
     now: datetime,
 ) -> tuple[str, ...]:
     """Return a sentence for each obstacle that keeps devices from answering a stored version."""
-    document = read_document(row)
+    document = SurveyDocument.from_envelope(row.envelope)
     # Devices refuse a version after either time.
     ends = min(document.closes, document.expires)
     messages = {

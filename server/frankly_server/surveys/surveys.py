@@ -29,7 +29,6 @@ from frankly_server.surveys.published import (
     hindrances,
     is_signed,
     promised,
-    read_document,
     require_taking,
 )
 
@@ -214,7 +213,10 @@ class Surveys:
         """Return every published version, oldest first. Raises InvalidInput(survey_unknown)."""
         row, _ = self._find(name_or_id)
         with self._database.reading("list versions") as tx:
-            return [read_document(version) for version in tx.documents.versions(row.id)]
+            return [
+                SurveyDocument.from_envelope(version.envelope)
+                for version in tx.documents.versions(row.id)
+            ]
 
     def summary(self, name_or_id: str) -> Summary:
         """Return a survey's line of the list. Raises InvalidInput(survey_unknown)."""
@@ -313,7 +315,7 @@ class Surveys:
         stored: DocumentRow,
         budget: str,
     ) -> Published:
-        document = read_document(stored)
+        document = SurveyDocument.from_envelope(stored.envelope)
         return Published(
             status=status,
             survey_id=row.id,
@@ -331,7 +333,7 @@ class Surveys:
     def _summary(self, row: SurveyRow, latest: DocumentRow | None) -> Summary:
         if latest is None:
             return Summary(row.id, row.name, "draft", 0, None)
-        state = _state(read_document(latest), self._clock.now())
+        state = _state(SurveyDocument.from_envelope(latest.envelope), self._clock.now())
         return Summary(row.id, row.name, state, latest.version, self._link(latest))
 
 

@@ -18,12 +18,12 @@ from typing import Any, Final
 import structlog
 from frankly_protocol.canonical import dumps
 from frankly_protocol.clock import Clock, format_time
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import FranklyError
 
 from frankly_server.store import Database, Transaction
 from frankly_server.store.webhooks import DeliveryRow, WebhookRow
 from frankly_server.surveys.outbound import Post, allowed
-from frankly_server.surveys.published import read_document
 
 WAITS_S: Final = (60, 300, 1800, 7200, 21600, 86400)
 """Seconds between attempts: seven attempts over a day and a half, then the delivery fails."""
@@ -103,7 +103,7 @@ class Webhooks:
         state_row = tx.survey_states.get(survey_id)
         if latest is None or row is None:
             return
-        document, stop = read_document(latest), state_row.stop_reports
+        document, stop = SurveyDocument.from_envelope(latest.envelope), state_row.stop_reports
         end = min(document.closes, document.expires)
         has_ended = state_row.state in ("closed", "archived") or self._clock.now() > end
         keys = {CLOSED: f"{CLOSED}/{latest.version}"} if has_ended else {}

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shapes that cross the HTTP border, as the OpenAPI document shows them.
 
-They describe; they do not parse. Reports are read by `frankly_protocol.report`, which both sides share.
+They describe; they do not parse, but for `PlanRequest`. Reports are read by `frankly_protocol.report`, which both
+sides share.
 """
 
 from dataclasses import Field as DeclaredField
@@ -12,6 +13,8 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 from frankly_analyst import EstimatesRequest, rows
 from frankly_protocol.report import MAX_TOKEN
 from pydantic import BaseModel, ConfigDict, Field, RootModel, create_model
+
+from frankly_server.analysis.plan_request import PlanRequest as PlanRequest  # noqa: PLC0414 - a shape like the others
 
 
 class Shape(BaseModel):
@@ -244,10 +247,6 @@ class SurveyEstimates(_shape_of(EstimatesRequest, "targets", "simultaneous")):  
     )
     notes: list[str]
     inputs: Inputs
-
-
-class PlanRequest(RootModel[dict[str, Any]]):
-    """A design input, or a mechanism, with `solve_for` (`n`, `epsilon` or `margin`) and the other two of these."""
 
 
 class PlannedMargin(Shape):

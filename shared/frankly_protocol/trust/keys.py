@@ -40,7 +40,7 @@ class Role:
     @classmethod
     def from_json(cls, value: Any, field: str) -> "Role":
         """Read a role; DocumentRejected("schema") names the field."""
-        data = schema.record(value, field, {"keys", "threshold"})
+        data = schema.DOCUMENT.record(value, field, {"keys", "threshold"})
         keys = schema.items(data["keys"], field + ".keys", 1, 32, _key)
         return cls(keys, schema.integer(data["threshold"], field + ".threshold", 1, 32))
 
@@ -100,7 +100,9 @@ class LogRole:
     @classmethod
     def from_json(cls, value: Any, field: str) -> "LogRole":
         """Read the role; DocumentRejected("schema") names the field."""
-        data = schema.record(value, field, {"name", "scheme", "public", "witnesses", "threshold"})
+        data = schema.DOCUMENT.record(
+            value, field, {"name", "scheme", "public", "witnesses", "threshold"}
+        )
         log = {name: data[name] for name in ("name", "scheme", "public")}
         return cls(
             _named(log, field, LOG),
@@ -149,7 +151,7 @@ class KeysDocument:
         data = canonical.loads(payload)
         if not isinstance(data, dict) or data.get("type") != TYPE:
             raise UnsupportedDocument(f"expected a document of type {TYPE}: update the app", "type")
-        schema.record(
+        schema.DOCUMENT.record(
             data,
             None,
             {"type", "version", "issued", "expires", "root", "publisher", "log"},
@@ -236,7 +238,7 @@ def accept_keys(data: bytes, now: datetime) -> KeysDocument:
 
 
 def _named(value: Any, field: str, kind: int) -> NamedKey:
-    data = schema.record(value, field, {"name", "scheme", "public"})
+    data = schema.DOCUMENT.record(value, field, {"name", "scheme", "public"})
     if not isinstance(data["name"], str) or not is_name(data["name"]):
         raise schema.reject(
             "a name has no spaces, no plus, and at most 255 characters",
@@ -250,7 +252,7 @@ def _named(value: Any, field: str, kind: int) -> NamedKey:
 
 
 def _key(value: Any, field: str) -> PublicKey:
-    data = schema.record(value, field, {"scheme", "public"})
+    data = schema.DOCUMENT.record(value, field, {"scheme", "public"})
     if data["scheme"] != "ed25519":
         raise UnsupportedDocument("only ed25519 keys are known: update the app", field + ".scheme")
     public = data["public"]

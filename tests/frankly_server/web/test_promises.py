@@ -24,7 +24,7 @@ UNVERSIONED = {
     "/s/{survey_id}",
 }
 # Objects whose fields are the caller's own names, or another standard's.
-OPEN = {"OpenApi", "PlanRequest", "ProblemDetails"}
+OPEN = {"OpenApi", "ProblemDetails"}
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from frankly_protocol.audit import Claim
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_protocol.problems import Problem
+from frankly_protocol.schema import REQUEST
 
 from frankly_server.design.api import kinds
 from frankly_server.design.api.engine import Design, DesignRequest, design, frontier
@@ -23,7 +24,6 @@ from frankly_server.design.api.read_request import EXPLICIT, LEVELS, RequestedCl
 from frankly_server.design.api.regret import regret
 from frankly_server.design.notions.ball_bounds import is_vacuous
 from frankly_server.design.tables.limits import Limits, Progress
-from frankly_server.records import flag, number, record, whole
 
 _REQUIRED = frozenset({"prior"})
 _OPTIONAL = (
@@ -94,7 +94,7 @@ def design_json(
 
     Raises InvalidInput, naming the field.
     """
-    fields = record(obj, _REQUIRED, _OPTIONAL)
+    fields = REQUEST.record(obj, None, _REQUIRED, _OPTIONAL)
     promised = RequestedClaims(fields)
     request = DesignRequest(
         prior=promised.prior,
@@ -107,8 +107,8 @@ def design_json(
         truths=promised.truths,
         variance_cap=_cap(fields),
         method=fields.get("method", "auto"),
-        accept_identity=flag(fields.get("accept_identity", True), "accept_identity"),
-        accept_unidentifiable=flag(
+        accept_identity=REQUEST.flag(fields.get("accept_identity", True), "accept_identity"),
+        accept_unidentifiable=REQUEST.flag(
             fields.get("accept_unidentifiable", True), "accept_unidentifiable"
         ),
         limits=_limits(fields.get("limits", {}), timer, progress, stopped),
@@ -127,7 +127,7 @@ def design_json(
 def _cap(fields: Mapping[str, Any]) -> float | None:
     if fields.get("variance_cap") is None:
         return None
-    cap = number(fields["variance_cap"], "variance_cap")
+    cap = REQUEST.number(fields["variance_cap"], "variance_cap")
     if cap <= 0 or abs(cap.adjusted()) > 100:
         raise InvalidInput(
             Problem.FIELD_TYPE,
@@ -141,7 +141,7 @@ def _points(fields: Mapping[str, Any]) -> int | None:
     """Read the number of frontier points; None for no frontier."""
     if "frontier" not in fields:
         return None
-    points = whole(fields["frontier"], "frontier")
+    points = REQUEST.whole(fields["frontier"], "frontier")
     if not 2 <= points <= _MAX_POINTS:
         raise InvalidInput(
             Problem.FIELD_TYPE,
@@ -174,10 +174,10 @@ def _limits(
     stopped: Callable[[], bool],
 ) -> Limits:
     """Read limits; the time starts at this call."""
-    fields = record(value, frozenset(), frozenset({"seconds", "gap", "memory"}), "limits")
-    seconds = number(fields.get("seconds", _DEFAULT_SECONDS), "limits.seconds")
-    gap = number(fields.get("gap", Decimal("1e-6")), "limits.gap")
-    memory = whole(fields.get("memory", _DEFAULT_MEMORY), "limits.memory")
+    fields = REQUEST.record(value, "limits", frozenset(), {"seconds", "gap", "memory"})
+    seconds = REQUEST.number(fields.get("seconds", _DEFAULT_SECONDS), "limits.seconds")
+    gap = REQUEST.number(fields.get("gap", Decimal("1e-6")), "limits.gap")
+    memory = REQUEST.whole(fields.get("memory", _DEFAULT_MEMORY), "limits.memory")
     if seconds <= 0:
         raise InvalidInput(
             Problem.FIELD_TYPE,

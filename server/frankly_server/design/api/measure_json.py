@@ -14,13 +14,13 @@ from typing import Any
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS
 from frankly_protocol.problems import Problem
+from frankly_protocol.schema import REQUEST
 
 from frankly_server.design.api.read_request import read_prior
 from frankly_server.design.measures import MeasureOptions, measure
 from frankly_server.design.measures.lift import require_order
 from frankly_server.design.notions.prior import SUM_TOLERANCE, Prior
 from frankly_server.design.notions.promises import pairs, require_attributes
-from frankly_server.records import number, record, table, whole
 
 _OPTIONAL = frozenset("weights matrix attributes sensitive orders breaches targets".split())
 _DECIMAL = re.compile(r"[0-9]?\.[0-9]{1,40}|[01]", re.ASCII)
@@ -48,7 +48,7 @@ def measure_json(obj: Any) -> dict[str, Any]:
 
     Raises InvalidInput, naming the field.
     """
-    fields = record(obj, frozenset({"prior"}), _OPTIONAL)
+    fields = REQUEST.record(obj, None, {"prior"}, _OPTIONAL)
     if ("weights" in fields) == ("matrix" in fields):
         raise InvalidInput(Problem.FIELD_MISSING, "give either weights or matrix", "weights")
     weights = _weights(fields["weights"]) if "weights" in fields else _matrix(fields["matrix"])
@@ -74,7 +74,7 @@ def read_targets(value: Any, answers: int) -> tuple[tuple[Fraction, ...], ...] |
     """Read the workload W: None for all shares. Raises InvalidInput(targets_invalid)."""
     if value == "shares":
         return None
-    rows = table(value, "targets")
+    rows = REQUEST.table(value, "targets")
     if len(rows) > MAX_REPORTS or len(rows[0]) != answers:
         message = f'give rows of {answers} numbers, one per answer, or "shares"'
         raise InvalidInput(Problem.TARGETS_INVALID, message, "targets")
@@ -91,7 +91,7 @@ def read_targets(value: Any, answers: int) -> tuple[tuple[Fraction, ...], ...] |
 
 
 def _exact(value: Any, field: str) -> Fraction:
-    decimal = number(value, field)
+    decimal = REQUEST.number(value, field)
     # Exact arithmetic on numbers of very different sizes takes long, and no target needs them.
     if decimal and abs(decimal.adjusted()) > 12:
         raise InvalidInput(Problem.TARGETS_INVALID, "give numbers of ordinary size", field)
@@ -114,11 +114,11 @@ def _options(fields: Mapping[str, Any], prior: Prior) -> MeasureOptions:
     attributes, sensitive = fields.get("attributes"), fields.get("sensitive")
     if attributes is not None:
         sizes = [
-            whole(size, f"attributes[{i}]")
+            REQUEST.whole(size, f"attributes[{i}]")
             for i, size in enumerate(_list(attributes, "attributes"))
         ]
         attributes = require_attributes(sizes, prior.answers)
-    if sensitive is not None and not 0 <= whole(sensitive, "sensitive") < prior.secrets:
+    if sensitive is not None and not 0 <= REQUEST.whole(sensitive, "sensitive") < prior.secrets:
         message = f"the secrets are counted from 0 to {prior.secrets - 1}"
         raise InvalidInput(Problem.FIELD_TYPE, message, "sensitive")
     orders = _list(fields.get("orders", [2]), "orders")
@@ -139,14 +139,14 @@ def _list(value: Any, field: str) -> list[Any]:
 
 
 def _order(value: Any, field: str) -> float:
-    decimal = number(value, field) if value != "inf" else Decimal("Infinity")
+    decimal = REQUEST.number(value, field) if value != "inf" else Decimal("Infinity")
     return require_order(float(decimal), field)
 
 
 def _event(value: Any, field: str) -> Fraction:
     """Read the probability of an event."""
     text = isinstance(value, str) and _DECIMAL.fullmatch(value)
-    decimal = number(Decimal(value) if text else value, field)
+    decimal = REQUEST.number(Decimal(value) if text else value, field)
     if not 0 <= decimal <= 1 or decimal.adjusted() < -_MAX_ENTRIES:
         raise InvalidInput(
             Problem.FIELD_TYPE,
@@ -157,10 +157,11 @@ def _event(value: Any, field: str) -> Fraction:
 
 
 def _weights(value: Any) -> list[list[int]]:
-    rows = table(value, "weights")
+    rows = REQUEST.table(value, "weights")
     _check_size(rows, "weights")
     weights = [
-        [whole(w, f"weights[{x}][{y}]") for y, w in enumerate(row)] for x, row in enumerate(rows)
+        [REQUEST.whole(w, f"weights[{x}][{y}]") for y, w in enumerate(row)]
+        for x, row in enumerate(rows)
     ]
     for x, row in enumerate(weights):
         if min(row) < 0 or sum(row) != sum(weights[0]) or not sum(row):
@@ -170,7 +171,7 @@ def _weights(value: Any) -> list[list[int]]:
 
 
 def _matrix(value: Any) -> list[list[int]]:
-    rows = table(value, "matrix")
+    rows = REQUEST.table(value, "matrix")
     _check_size(rows, "matrix")
     exact = [
         [_probability(v, f"matrix[{x}][{y}]") for y, v in enumerate(row)]
@@ -185,7 +186,7 @@ def _matrix(value: Any) -> list[list[int]]:
 
 
 def _probability(value: Any, field: str) -> Fraction:
-    decimal = number(value, field)
+    decimal = REQUEST.number(value, field)
     # The exponent is bounded, because an exact fraction has as many digits.
     if decimal < 0 or abs(decimal.adjusted()) > 400:
         raise InvalidInput(Problem.WEIGHTS_INVALID, "a probability lies between 0 and 1", field)

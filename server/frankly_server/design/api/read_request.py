@@ -10,6 +10,7 @@ from typing import Any
 from frankly_protocol.audit import Claim, parse_epsilon, parse_nats
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+from frankly_protocol.schema import REQUEST
 
 from frankly_server.design.api.read_truths import read_truths
 from frankly_server.design.families import PAIRS, Explicit
@@ -20,7 +21,6 @@ from frankly_server.design.notions.balls import confidence_ball
 from frankly_server.design.notions.lift_criteria import MAX_ORDER, MEASURES
 from frankly_server.design.notions.polyhedra import box_claims
 from frankly_server.design.notions.prior import Prior
-from frankly_server.records import flag, number, record, whole
 
 LEVELS = frozenset(
     "epsilon epsilon_low epsilon_high delta dpv attributes robust diagonal sensitive".split()
@@ -45,7 +45,7 @@ class RequestedClaims:
         self._public = read_prior(fields["prior"])
         self._other_priors = [
             Prior.from_rows(
-                record(entry, {"joint"}, field=f"priors[{i}]")["joint"],
+                REQUEST.record(entry, f"priors[{i}]", {"joint"})["joint"],
                 f"priors[{i}].joint",
             )
             for i, entry in enumerate(_list(fields.get("priors", []), "priors"))
@@ -123,14 +123,14 @@ class RequestedClaims:
         if self._other_priors:
             message = "rldp takes its uncertainty from robust, not from a list of priors"
             raise InvalidInput(Problem.UNSUPPORTED, message, "priors")
-        ball = record(
+        ball = REQUEST.record(
             _required_field(fields, "robust", field),
+            field + "robust",
             {"order", "n", "beta"},
             {"polyhedra"},
-            field + "robust",
         )
         confidence = confidence_ball(self._public.joint, ball["order"], ball["n"], ball["beta"])
-        diagonal = flag(fields.get("diagonal", False), field + "diagonal")
+        diagonal = REQUEST.flag(fields.get("diagonal", False), field + "diagonal")
         if ball.get("polyhedra", "simplex") not in _POLYHEDRA:
             raise InvalidInput(
                 Problem.UNSUPPORTED,
@@ -152,7 +152,7 @@ class RequestedClaims:
 
 def read_prior(value: Any) -> Prior:
     """Read {"joint": …}. Raises InvalidInput, naming the field."""
-    return Prior.from_rows(record(value, {"joint"}, field="prior")["joint"])
+    return Prior.from_rows(REQUEST.record(value, "prior", {"joint"})["joint"])
 
 
 def _explicit(fields: Mapping[str, Any]) -> Explicit:
@@ -161,7 +161,7 @@ def _explicit(fields: Mapping[str, Any]) -> Explicit:
     if measure not in MEASURES or measure == "ldp":
         message = f"the measures are {', '.join(m for m in MEASURES if m != 'ldp')}"
         raise InvalidInput(Problem.UNSUPPORTED, message, "lift_measure")
-    if not 2 <= whole(order, "lift_order") <= MAX_ORDER:
+    if not 2 <= REQUEST.whole(order, "lift_order") <= MAX_ORDER:
         raise InvalidInput(
             Problem.FIELD_TYPE,
             f"the order is a whole number from 2 to {MAX_ORDER}",
@@ -196,7 +196,9 @@ def _probability(fields: Mapping[str, Any], key: str) -> Fraction | None:
 
 def _decimal(value: Any, field: str) -> Fraction:
     """Return a number, or a plain decimal string, exactly."""
-    read = number(Decimal(value) if isinstance(value, str) and _is_decimal(value) else value, field)
+    read = REQUEST.number(
+        Decimal(value) if isinstance(value, str) and _is_decimal(value) else value, field
+    )
     if read and abs(read.adjusted()) > 60:
         raise InvalidInput(Problem.FIELD_TYPE, "give a number of ordinary size", field)
     return Fraction(read)
@@ -239,7 +241,7 @@ def _notions(
     if not 1 <= len(listed) <= 16:
         raise InvalidInput(Problem.FIELD_TYPE, "give 1 to 16 notions", "notions")
     return [
-        (record(entry, {"notion"}, LEVELS, f"notions[{i}]"), f"notions[{i}].")
+        (REQUEST.record(entry, f"notions[{i}]", {"notion"}, LEVELS), f"notions[{i}].")
         for i, entry in enumerate(listed)
     ]
 
@@ -257,7 +259,7 @@ def _side(value: Any, field: str) -> Fraction | None:
 
 def _side_channels(prior: Prior, fields: Mapping[str, Any], field: str) -> Claim:
     entries = _list(_required_field(fields, "attributes", field), field + "attributes")
-    sizes = [whole(size, f"{field}attributes[{i}]") for i, size in enumerate(entries)]
+    sizes = [REQUEST.whole(size, f"{field}attributes[{i}]") for i, size in enumerate(entries)]
     return promises.side_channels(prior, _epsilon(fields, field), sizes)
 
 
@@ -266,7 +268,7 @@ def _violation(prior: Prior, fields: Mapping[str, Any], field: str) -> Claim:
     return promises.no_violation(
         prior,
         bound,
-        whole(fields.get("sensitive", 1), field + "sensitive"),
+        REQUEST.whole(fields.get("sensitive", 1), field + "sensitive"),
     )
 
 

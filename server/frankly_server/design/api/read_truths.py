@@ -8,11 +8,11 @@ from typing import Any, Final
 import numpy as np
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+from frankly_protocol.schema import REQUEST
 
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.notions.truths import Truths
 from frankly_server.design.tables.linear import FloatArray
-from frankly_server.records import number, record
 
 MAX_TRUTHS: Final = 64
 
@@ -30,7 +30,7 @@ def read_truths(value: Any, prior: Prior) -> Truths | None:
     if value is None:
         return None
     if isinstance(value, Mapping):
-        ball = record(value, {"around", "radius"}, field="truths")
+        ball = REQUEST.record(value, "truths", {"around", "radius"})
         centre, radius = _point(ball["around"], prior, "truths.around"), _radius(ball["radius"])
         return Truths((1 - radius) * centre + radius * np.eye(prior.answers), mixed=True)
     if not isinstance(value, list | tuple) or not 1 <= len(value) <= MAX_TRUTHS:
@@ -58,7 +58,7 @@ def _point(value: Any, prior: Prior, field: str) -> FloatArray:
 def _radius(value: Any) -> float:
     text = value if isinstance(value, str) and len(value) <= 40 and value.isascii() else ""
     is_decimal = text.replace(".", "", 1).isdigit()
-    radius = number(Decimal(value) if is_decimal else value, "truths.radius")
+    radius = REQUEST.number(Decimal(value) if is_decimal else value, "truths.radius")
     if not Decimal("0.001") <= radius <= 1:
         message = "the radius is the share of people who may answer anything: 0.001 to 1"
         raise InvalidInput(Problem.FIELD_TYPE, message, "truths.radius")

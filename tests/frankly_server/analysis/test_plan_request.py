@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one model of plan requests: its names are the design's, and its schema holds what is read."""
+
+from typing import Any
+
+import jsonschema
+import pytest
+from frankly_protocol.errors import InvalidInput
+from frankly_server.analysis.plan_request import PlanQuestion, PlanRequest
+from frankly_server.design.api.design_json import design_json
+
+WARNER = {"weights": [[12, 4], [4, 12]], "bits": 4}
+GRR = {"prior": {"joint": [[3, 2, 1]]}, "notion": "ldp", "mechanism": "grr", "epsilon": "1"}
+SCHEMA = PlanRequest.model_json_schema(mode="serialization")
+
+
+def test_every_field_of_a_design_input_is_one_of_a_plan() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        design_json({"prior": {"joint": [[1, 1]]}, "": 0})
+    design = set(caught.value.detail.removeprefix("the fields are ").split(", "))
+    mechanism = {"kind", "bits", "weights", "params", "design_prior"}
+    assert set(PlanRequest.model_fields) == design | mechanism | set(PlanQuestion.model_fields)
+
+
+def test_the_schema_offers_defaults_that_it_allows() -> None:
+    defaults = {
+        name: found["default"] for name, found in SCHEMA["properties"].items() if "default" in found
+    }
+    jsonschema.validate({"solve_for": "n", **defaults}, SCHEMA)
+    assert set(defaults) == {"level", "method", "subgroup", "response_rate", "targets"}
+
+
+GOOD: list[dict[str, Any]] = [
+    {**WARNER, "solve_for": "margin", "n": 400, "population": 1000, "level": 0.9, "subgroup": 0.5},
+    {**GRR, "solve_for": "n", "margin": 0.05, "frontier": 3, "method": "chebyshev"},
+    {**GRR, "solve_for": "n", "margin": 0.05, "targets": [[1, 0, -1]], "accept_identity": False},
+]
+
+
+@pytest.mark.parametrize("body", GOOD)
+def test_what_the_schema_holds_is_read(body: dict[str, Any]) -> None:
+    jsonschema.validate(body, SCHEMA)
+    request = PlanRequest.from_json(body)
+    assert request.solve_for == body["solve_for"]
+    assert set(request.source) == set(body) - set(PlanQuestion.model_fields)
+
+
+BAD: list[tuple[dict[str, Any], str, str]] = [
+    ({"x": 1}, "field_unknown", "x"),
+    ({"solve_for": "time"}, "field_type", "solve_for"),
+    ({"n": "400"}, "field_type", "n"),
+    ({"n": True}, "field_type", "n"),
+    ({"n": 4.0}, "field_type", "n"),
+    ({"margin": "0.1"}, "field_type", "margin"),
+    ({"margin": True}, "field_type", "margin"),
+    ({"margin": 1e-13}, "field_type", "margin"),
+    ({"margin": 1e13}, "field_type", "margin"),
+    ({"subgroup": 1.01}, "field_type", "subgroup"),
+    ({"response_rate": 0}, "field_type", "response_rate"),
+    ({"frontier": 1}, "field_type", "frontier"),
+    ({"frontier": 51}, "field_type", "frontier"),
+]
+
+
+@pytest.mark.parametrize(("more", "code", "field"), BAD)
+def test_what_the_schema_refuses_is_refused_too(
+    more: dict[str, Any], code: str, field: str
+) -> None:
+    body = {**WARNER, "solve_for": "margin", **more}
+    with pytest.raises(InvalidInput) as caught:
+        PlanRequest.from_json(body)
+    assert (caught.value.code, caught.value.field) == (code, field)
+    if more != {"n": 4.0}:  # JSON Schema calls 4.0 an integer
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(body, SCHEMA)
+
+
+def test_a_population_of_one_is_no_population() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        PlanRequest.from_json({"solve_for": "n", "population": 1})
+    assert (caught.value.code, caught.value.field) == ("counts_invalid", "population")
+
+
+def test_null_stands_for_a_field_that_is_left_out() -> None:
+    given = {"n": None, "margin": None, "population": None, "frontier": None}
+    request = PlanRequest.from_json({"solve_for": "n", **given})
+    assert [getattr(request, name) for name in given] == [None] * 4
