@@ -13,6 +13,8 @@ _PROBLEMS = {"extra_forbidden": Problem.FIELD_UNKNOWN, "missing": Problem.FIELD_
 _MESSAGES = {
     "extra_forbidden": "this field is not known here; check its spelling",
     "missing": "this field is missing",
+    # Pydantic would name our class here.
+    "model_type": "expected an object: a map of field names to values",
 }
 _MAX_LISTED = 5
 

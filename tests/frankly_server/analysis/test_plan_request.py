@@ -85,3 +85,16 @@ def test_null_stands_for_a_field_that_is_left_out() -> None:
     given = {"n": None, "margin": None, "population": None, "frontier": None}
     request = PlanRequest.from_json({"solve_for": "n", **given})
     assert [getattr(request, name) for name in given] == [None] * 4
+
+
+@pytest.mark.parametrize("body", [[], None, 1, "n"])
+def test_a_request_is_an_object(body: Any) -> None:
+    with pytest.raises(InvalidInput, match="expected an object") as caught:
+        PlanRequest.from_json(body)
+    assert (caught.value.code, caught.value.field) == ("field_type", None)
+
+
+def test_a_command_may_set_limits_of_the_search() -> None:
+    request = PlanRequest.from_json({**GRR, "solve_for": "n", "limits": {"seconds": 1}})
+    assert request.source["limits"] == {"seconds": 1}
+    assert "limits" not in SCHEMA["properties"]
