@@ -131,7 +131,7 @@ def _about(promise: Promise) -> str:
 
 def _secret(name: str, secret: SecretLevel, level: ReportLevel) -> str:
     if secret.odds is None or secret.level is None:
-        return f"no limit is promised on what can be told about your “{name}”."
+        return f"no limit is promised on what can be learnt about your “{name}”."
     # A secret bounded as the answers themselves are needs no table to be true.
     is_prior_free = (secret.level, secret.odds) == (level.answers.level, level.answers.odds)
     provided = "whatever else is known" if is_prior_free else _IF_TRUE
@@ -161,7 +161,7 @@ def _bound_of(name: str, secret: SecretLevel) -> str:
 
 def _public_answers(name: str, secret: SecretLevel) -> str:
     if secret.strata_lift is None or secret.strata_odds is None:
-        return f"What your public answers alone tell about your “{name}” has no known limit."
+        return f"What your public answers alone reveal about your “{name}” has no known limit."
     return (
         f"Your public answers alone can change belief about your “{name}” by up to ×{times(secret.strata_lift)} and "
         f"odds by up to ×{times(secret.strata_odds)}, {_IF_TRUE}."

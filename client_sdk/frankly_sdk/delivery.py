@@ -28,7 +28,7 @@ _ACKNOWLEDGED = ("accepted", "duplicate")
 # Request Timeout, Too Early and Too Many Requests.
 _TRY_AGAIN = frozenset({408, 425, 429})
 _SPREAD = "scheduled"
-_EVENLY = "sealed; it leaves at a random moment, so that the time of sending tells nothing"
+_EVENLY = "sealed; it leaves at a random moment, so that the time of sending reveals nothing"
 _REST = "the server asked to be left alone for a while; the answer will be sent later"
 _LATER = "the server cannot take the answer right now; it will be sent again"
 _STRANGER = "what answered was not the survey's server; the answer will be sent again"

@@ -24,16 +24,16 @@ from frankly_sdk._promised import block_promises, cost, whole_report
 from frankly_sdk.budget import Budget
 
 LIMITS = (
-    "What this cannot protect: your network address is visible to whoever runs the server unless "
+    "What this cannot protect: your network address is visible to the server’s operator unless "
     "you use a relay; a device or operating system in strange hands sees everything; nobody can "
     "stop somebody from making you answer, and nobody can check that an answer is true. Once "
     "sent, an answer cannot be withdrawn. If this app's memory is erased it no longer knows that "
     "you have answered; answering again then would tell more about you."
 )
 _TOKENS = {
-    "invite": "Your invitation leaves with that as it is: whoever handed it out can tell by it which random result is "
+    "invite": "Your invitation leaves with that as it is: the person who handed it out can see by it which random result is "
     "yours.",
-    "rsa-pss": "Your token leaves with that as it is; it was signed unseen, so that it does not tell whom it was given "
+    "rsa-pss": "Your token leaves with that as it is; it was signed unseen, so that it does not show whom it was given "
     "to.",
 }
 _MAX_TABLE = 64  # chances in a table; longer ones are left to the signed document

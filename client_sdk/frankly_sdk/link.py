@@ -66,7 +66,7 @@ def require_secure(url: str, field: str = "link") -> None:
     """
     address = _split(url, field)
     if address.username is not None or address.password is not None:
-        raise LinkError("an address with a user name in it could tell devices apart", field=field)
+        raise LinkError("an address with a user name in it could distinguish devices", field=field)
     if address.scheme == "https" and address.hostname:
         return
     if address.scheme == "http" and address.hostname and _is_loopback(address.hostname):

@@ -123,7 +123,7 @@ class Policy:
         if self.require_log and not logged:
             raise PolicyRefused(
                 "unlogged",
-                "no log that somebody watches vouches for this survey, as this app demands",
+                "no witnessed log vouches for this survey, as this app demands",
             )
         if not (pinned or logged or self.allow_unpinned):
             detail = "use the link that ends in #sha256=…, so that everyone gets the same survey"
@@ -238,7 +238,7 @@ class Policy:
         )
 
     def _check_ceilings(self, document: SurveyDocument, pinned: bool) -> None:
-        # A pin vouches for the prior: whoever made the link has read the document.
+        # A pin vouches for the prior: the author of the link has read the document.
         limit = self._ceiling_limit
         for i, block in enumerate(document.blocks):
             if not block.rests_on_prior or (pinned and limit is None):
@@ -246,7 +246,7 @@ class Policy:
             if limit is None or block.ceiling is None or block.ceiling > limit:
                 raise PolicyRefused(
                     "ceiling",
-                    "this block's promise rests on a prior that nobody has vouched for, and its ceiling of "
+                    "this block's promise rests on a prior that no pin vouches for, and its ceiling of "
                     f"{ln_up(block.ceiling)} nats is more than this app allows",
                     f"blocks[{i}].ceiling",
                 )

@@ -39,7 +39,7 @@ class Problem(Enum):
     )
     # Survey definitions (bad inputs 9-12, 43).
     CHOICES_COUNT = ("choices_count", 422, "A question needs 2 to 64 choices.")
-    CHOICES_COLLIDE = ("choices_collide", 422, "Two choices cannot be told apart.")
+    CHOICES_COLLIDE = ("choices_collide", 422, "Two choices cannot be distinguished.")
     TEXT_CHARACTERS = (
         "text_characters",
         422,

@@ -96,7 +96,7 @@ class Prior:
                 )
             if len(tables) > 1 and not any(map(any, table)):
                 raise schema.reject(
-                    "a stratum that nobody is in has no prior: add counts, or merge strata",
+                    "a stratum without counts has no prior: add counts, or merge strata",
                     place,
                 )
         prior = cls(

@@ -168,7 +168,10 @@ def test_the_example_has_the_shape_and_length_of_what_is_sent(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("rule", "words"),
     [
-        (TokenRule("invite"), "whoever handed it out can tell by it which random result is yours."),
+        (
+            TokenRule("invite"),
+            "the person who handed it out can see by it which random result is yours.",
+        ),
         (TokenRule("rsa-pss", "A" * 64), "it does not tell whom it was given to."),
     ],
 )

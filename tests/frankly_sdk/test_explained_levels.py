@@ -227,8 +227,8 @@ FORM: list[tuple[str, Callable[..., None]]] = [
     ),
 ]
 SILENT = (
-    rf"{HEAD}, no limit is promised on what can be told about your “.”\.",
-    r"What your public answers alone tell about your “.” has no known limit\.",
+    rf"{HEAD}, no limit is promised on what can be learnt about your “.”\.",
+    r"What your public answers alone reveal about your “.” has no known limit\.",
     r"“Given your public answers” means: .*",
 )
 

@@ -14,7 +14,7 @@ import { lnUp, percent } from "./shown.js";
  */
 
 const LIMITS =
-  "What this cannot protect: your network address is visible to whoever runs the server unless you use a relay; a device or operating " +
+  "What this cannot protect: your network address is visible to the server’s operator unless you use a relay; a device or operating " +
   "system in strange hands sees everything; nobody can stop somebody from making you answer, and nobody can check that an answer is " +
   "true. Once sent, an answer cannot be withdrawn. If this app's memory is erased it no longer knows that you have answered; answering again then would tell more about you.";
 
@@ -31,8 +31,8 @@ export function explain(
     "What leaves is made here, on this device; nothing leaves it but what is listed below.",
     ...(survey.strata.length ? [`These answers leave as you give them, not randomised: ${survey.strata.map((q) => q.text[chosen]).join("; ")}`] : []),
     ...(survey.token ? [survey.token.key === null
-      ? "Your invitation leaves with that as it is: whoever handed it out can tell by it which random result is yours."
-      : "Your token leaves with that as it is; it was signed unseen, so that it does not tell whom it was given to."] : []),
+      ? "Your invitation leaves with that as it is: the person who handed it out can see by it which random result is yours."
+      : "Your token leaves with that as it is; it was signed unseen, so that it does not show whom it was given to."] : []),
     ...blocks.map((block) => block.words),
     wholeReport(survey, level).join("\n"),
     cost(level, budget),

@@ -91,7 +91,7 @@ async function valid(
 export async function requireWatched(
   /** @type {Checkpoint} */ head, /** @type {import("./keys.js").LogRole} */ role, /** @type {number} */ now, /** @type {import("./dsse.js").Verify} */ verify,
 ) {
-  if (!role.witnesses.length) throw new LogError("witnesses", "no witness watches this log, so nobody may rely on it");
+  if (!role.witnesses.length) throw new LogError("witnesses", "no witness watches this log, so devices do not rely on it");
   if (head.origin !== role.log.name) throw new LogError("origin", `this is a checkpoint of another log than ${role.log.name}`);
   if (!(await valid(head, role.log, LOG, verify)).length) throw new LogError("signature", "the log's key did not sign this checkpoint");
   const seen = [];

@@ -76,7 +76,7 @@ function about(/** @type {Promised} */ { claim, secret, prior }, /** @type {stri
 
 function secretWords(/** @type {string} */ name, /** @type {SecretLevel} */ secret, /** @type {ReportLevel} */ { answers, lines }) {
   const { level, odds, counted } = secret;
-  if (!odds || !level) return `no limit is promised on what can be told about your “${name}”.`;
+  if (!odds || !level) return `no limit is promised on what can be learnt about your “${name}”.`;
   // Where no promise counts, these are the very ratios of the answers; comparing them by value takes longer than all else.
   const provided = level === answers.level && odds === answers.odds ? "whatever else is known" : IF_TRUE;
   const which = counted !== null && lines.length > 1 ? ` (for the odds, “${counted}” counts its promise and every other block its limit)` : "";
@@ -92,7 +92,7 @@ function boundOf(/** @type {string} */ name, /** @type {SecretLevel} */ { level,
 }
 
 function publicAnswers(/** @type {string} */ name, /** @type {SecretLevel} */ { strataLift: lift, strataOdds: odds }) {
-  if (!lift || !odds) return `What your public answers alone tell about your “${name}” has no known limit.`;
+  if (!lift || !odds) return `What your public answers alone reveal about your “${name}” has no known limit.`;
   return `Your public answers alone can change belief about your “${name}” by up to ×${times(lift)} and odds by up to ×${times(odds)}, ${IF_TRUE}.`;
 }
 

@@ -84,7 +84,7 @@ const TEXTS = {
   no_survey: `expected a document of type frankly.survey/2: ${UPDATE}`,
   prior_rows: (rows) => `expected ${rows} rows, or one row if the answer is the secret`,
   prior_columns_differ: "every row of every table has as many columns as the first",
-  empty_stratum: "a stratum that nobody is in has no prior: add counts, or merge strata",
+  empty_stratum: "a stratum without counts has no prior: add counts, or merge strata",
   counts_too_large: "the counts of all strata together are below 2^53",
   tables_of_strata: (strata) => `expected one table, or one for each of the ${strata} strata`,
   open_levels: "two infinite levels promise nothing",
@@ -125,7 +125,7 @@ const TEXTS = {
   not_kept: (notion, n, d, p, q) => `${notion}: ${d ? `${n}/${d} is needed` : "no finite ratio can be promised"}, ${p}/${q} is promised`,
   // Acceptance and policy.
   link_form: "a survey link looks like https://host/s/ID#sha256=…: copy it whole",
-  link_user: "an address with a user name in it could tell devices apart",
+  link_user: "an address with a user name in it could distinguish devices",
   own_machine: "reports for a survey on the network do not go to this machine itself",
   other_host: (host, own) => `reports would go to ${host}, the link names ${own}: an app allows that by its policy's collectHosts`,
   not_https: "only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone",
@@ -136,9 +136,9 @@ const TEXTS = {
   no_decimal: 'write a finite, plain decimal string such as "0.5"',
   no_level: "choose a level from 0.01 to 64 nats",
   no_chance: "a chance is at least 0 and less than 1",
-  ceiling: (level) => "this block's promise rests on a prior that nobody has vouched for, and its ceiling of " +
+  ceiling: (level) => "this block's promise rests on a prior that no pin vouches for, and its ceiling of " +
     `${lnUp(level)} nats is more than this app allows`,
-  unlogged: "no log that somebody watches vouches for this survey, as this app demands",
+  unlogged: "no witnessed log vouches for this survey, as this app demands",
   unpinned: "use the link that ends in #sha256=…, so that everyone gets the same survey",
   no_survey_ids: "expected a list of survey ids",
   no_survey_id: "a survey id is 32 lower-case hex digits, as in its link after /s/",
@@ -176,7 +176,7 @@ const TEXTS = {
   first_stored: "the server has stored the first answer",
   other_tab: "another tab of this page is sending; the answer will be sent later",
   left_alone: "the server asked to be left alone for a while; the answer will be sent later",
-  scheduled: "sealed; it leaves at a random moment, so that the time of sending tells nothing",
+  scheduled: "sealed; it leaves at a random moment, so that the time of sending reveals nothing",
   erased: "there is nothing left to send",
   stored: "the server has stored the randomised answer",
   stranger: `${STRANGER}; the answer will be sent again`,

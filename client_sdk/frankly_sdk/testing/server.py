@@ -107,7 +107,7 @@ class FakeServer:
         refused = self._refusal(url, report)
         if refused is not None:
             return refused
-        # As the database does: the first report with an id stays, whoever sends the second.
+        # As the database does: the first report with an id stays, regardless of who sends the second.
         first_report = self.reports.setdefault(report.id, report)
         if first_report != report:
             return _problem(Problem.ID_CONFLICT)

@@ -120,9 +120,7 @@ def factor_decoders(
     Raises InvalidInput(unsupported) for a product of more than 2^20 cells.
     """
     if mechanism.answers * mechanism.reports > MAX_CELLS:
-        message = (
-            "so many joint answers cannot be told apart at once: ask for fewer questions together"
-        )
+        message = "so many joint answers cannot be distinguished at once: ask for fewer questions together"
         raise InvalidInput(Problem.UNSUPPORTED, message, "targets")
     margins = _margins(mechanism, design_prior)
     parts = tuple(

@@ -115,9 +115,7 @@ def checked_prior(mechanism: Source, prior: Sequence[int]) -> tuple[int, ...]:
 
 def _in_order(mechanism: ProductMechanism, counts: Mapping[tuple[int, ...], int]) -> list[int]:
     if mechanism.reports > MAX_CELLS:
-        message = (
-            "so many joint reports cannot be told apart at once: ask for fewer questions together"
-        )
+        message = "so many joint reports cannot be distinguished at once: ask for fewer questions together"
         raise InvalidInput(Problem.UNSUPPORTED, message, "counts")
     ordered = [0] * mechanism.reports
     for symbol, n in counts.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What analysts use: estimates, each beside its margin; never a report, never a number without its uncertainty."""
+"""Routes for analysts: estimates, each beside its margin; never a report, never a number without its uncertainty."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -89,7 +89,7 @@ def blueprint(services: Services, limits: Limits) -> APIBlueprint:
         secured=True,
     )
     def plan() -> Response:
-        """Tell how many reports a margin needs, which margin they give, or which level both need.
+        """Return how many reports a margin needs, which margin they give, or which level both need.
 
         The body is that of `frankly plan --json`, but for `limits`: searches take at most 20 seconds together.
         """

@@ -273,7 +273,7 @@ class Regret(Shape):
 
 
 class Plan(Shape):
-    """A plan: the margin is kept whatever the true shares are, up to the method."""
+    """A plan: the margin holds for every true share, up to the method."""
 
     solve_for: Literal["n", "epsilon", "margin"]
     n: int = Field(description="Reports.")

@@ -81,7 +81,7 @@ def require_watched(signed: SignedCheckpoint, role: LogRole, now: datetime) -> N
     cosigned, at a time not more than 30 days back, nor ahead of this clock by more than its skew.
     """
     if not role.witnesses:
-        raise LogError("no witness watches this log, so nobody may rely on it", "witnesses")
+        raise LogError("no witness watches this log, so devices do not rely on it", "witnesses")
     signed.require_log(role.log.note_key)
     times = [signed.seen_at(witness.note_key) for witness in role.witnesses]
     # A time far ahead of this clock would keep an old head fresh for longer than 30 days.
