@@ -60,6 +60,25 @@ FULL: dict[str, Callable[[], bool]] = TEST | {
 }
 CHECK: dict[str, Callable[[], bool]] = BUILD | {"npm": lambda: shutil.which("npm") is not None}
 PACKAGES = {"demo": BUILD, "check": CHECK, "test": TEST, "full": FULL}
+NEEDED_BY: dict[str, tuple[str, ...]] = {
+    "chromium": ("tests/bench", "tests/browser", "tests/deploy", "tests/docs"),
+    "strace": ("tests/faults",),
+    "wrk": ("tests/bench",),
+    "postgresql": (
+        "tests/bench", "tests/contract", "tests/deploy", "tests/docs", "tests/faults",
+        "tests/frankly_server/accounts", "tests/frankly_server/analysis",
+        "tests/frankly_server/cli", "tests/frankly_server/intake", "tests/frankly_server/keys",
+        "tests/frankly_server/log", "tests/frankly_server/test_services.py",
+        "tests/frankly_server/scale", "tests/frankly_server/store", "tests/frankly_server/surveys",
+        "tests/frankly_server/web", "tests/simulation",
+    ),
+    "caddy": ("tests/deploy",),
+    "debootstrap": ("tests/deploy",),
+    "default-jre-headless": ("tests/frankly_server/scale",),
+    "docker-compose": ("tests/deploy", "tests/docs"),
+    "firefox-esr": ("tests/browser",),
+}  # fmt: skip
+"""Folders of the tests that need a Debian package; one that is not here is needed by all."""
 PURE = (
     "tests/frankly_protocol",
     "tests/frankly_sdk",
@@ -153,9 +172,25 @@ def environment(lock: str) -> None:
     stamp.touch()
 
 
-def setup(lock: str) -> None:
-    """Install everything for the demo, for the tests as well, or for these at full counts; quick if it is there."""
-    system_packages(PACKAGES[lock])
+def packages_of(lock: str, arguments: Sequence[str]) -> dict[str, Callable[[], bool]]:
+    """Return the Debian packages of a lock that the test paths among pytest's arguments need; of all without a path."""
+    paths = [Path(argument.partition("::")[0]) for argument in arguments if argument[:1] != "-"]
+    wanted = [(ROOT / path).resolve() for path in paths if (ROOT / path).exists()] or [ROOT]
+
+    def is_needed(name: str) -> bool:
+        folders = [ROOT / folder for folder in NEEDED_BY.get(name, (".",))]
+        return any(
+            one.is_relative_to(folder) or folder.is_relative_to(one)
+            for one in wanted
+            for folder in folders
+        )
+
+    return {name: here for name, here in PACKAGES[lock].items() if is_needed(name)}
+
+
+def setup(lock: str, arguments: Sequence[str] = ()) -> None:
+    """Install everything for the demo, or for the tests that pytest's arguments name; quick if it is there."""
+    system_packages(packages_of(lock, arguments))
     environment(lock)
 
 
@@ -276,7 +311,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "test": "full" if full else "test",
         "bench": "test",
     }  # benches use the tests' PostgreSQL and Chromium
-    setup(locks.get(chosen.verb, "demo"))
+    setup(locks.get(chosen.verb, "demo"), extra if chosen.verb == "test" else ())
     if chosen.verb == "demo":
         become("-m", "examples.demo", *extra)
     elif chosen.verb == "test":

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from run import NEEDED_BY
 from tests.postgres import PostgresServer, find_binaries
 
 # The developer's own settings must not reach the tests, nor the processes they start (unknown ones are refused there).
@@ -36,14 +37,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def _is_in(item: pytest.Item, *folders: str) -> bool:
+    top = Path(__file__).resolve().parents[1]
+    return any(item.path.is_relative_to(top / folder) for folder in folders)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what needs a database or a browser; leave out what belongs to --full alone. Nothing is skipped."""
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
-        if "postgres" in fixtures or "database_url" in fixtures:
+        named = item.nodeid.partition("[")[2].rstrip("]").split("-")  # a parametrised fixture
+        if "postgres" in fixtures or "postgresql" in named:
             item.add_marker(pytest.mark.database)
-        if fixtures & {"browser", "playwright", "chromium"}:
+        if fixtures & {"browser", "playwright", "chromium"} or _is_in(item, "tests/browser"):
             item.add_marker(pytest.mark.browser)
+        for marker, package in (("database", "postgresql"), ("browser", "chromium")):
+            if item.get_closest_marker(marker) and not _is_in(item, *NEEDED_BY[package]):
+                raise pytest.UsageError(
+                    f"{item.nodeid}: run.NEEDED_BY[{package!r}] lacks its folder"
+                )
     if config.getoption("--full"):
         for item in items:
             if item.get_closest_marker("full_only") or "full" in getattr(item, "fixturenames", ()):

@@ -165,7 +165,7 @@ def test_each_verb(
 ) -> None:
     commands: list[Any] = []
     prepared: list[Any] = []
-    monkeypatch.setattr(run, "setup", prepared.append)
+    monkeypatch.setattr(run, "setup", lambda lock, _paths: prepared.append(lock))
     monkeypatch.setattr(os, "execv", lambda _path, command: commands.append(command))
     monkeypatch.setattr(os, "chdir", lambda _path: None)
     run.main(arguments)
@@ -177,6 +177,28 @@ def test_each_verb(
         assert python == str(run.PYTHON)
         assert rest[-len(started) :] == started
         assert (rest[:2] == ["-m", "pytest"]) == (arguments[0] == "test")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], {"chromium", "postgresql", "strace", "wrk"}),
+        (["-x", "-k", "a or b"], {"chromium", "postgresql", "strace", "wrk"}),
+        (["tests"], {"chromium", "postgresql", "strace", "wrk"}),
+        (["tests/frankly_protocol", "-x"], set()),
+        (["tests/frankly_server/design/test_engine.py::test_a"], set()),
+        (["tests/frankly_server"], {"postgresql"}),
+        (["tests/faults/test_order.py"], {"postgresql", "strace"}),
+        (["tests/papers", "tests/browser/sdk"], {"chromium"}),
+    ],
+)
+def test_a_path_installs_what_its_folder_needs(arguments: list[str], expected: set[str]) -> None:
+    assert set(run.packages_of("test", arguments)) - set(run.BUILD) == expected
+
+
+def test_every_folder_of_the_table_is_there_and_its_package_known(root: Path) -> None:
+    assert set(run.NEEDED_BY) == set(run.FULL) - set(run.BUILD)
+    assert all((root / path).exists() for named in run.NEEDED_BY.values() for path in named)
 
 
 def _started(monkeypatch: pytest.MonkeyPatch, verb: str) -> dict[str, list[str]]:
