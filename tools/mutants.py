@@ -43,8 +43,8 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
             "sampling = independent - privacy",
         ),
         (
-            "raised = np.zeros(len(floors)) if privacy is None else np.maximum(0.0, floors",
-            "raised = np.zeros(len(floors)) if privacy is None else np.minimum(0.0, floors",
+            "else np.maximum(0.0, floors - np.diagonal",
+            "else np.minimum(0.0, floors - np.diagonal",
         ),
         (
             "return 1 - n / population, (population - n)",
@@ -84,8 +84,8 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
             "limit = math.log(2 / (1 - level)) / total\n",
             "limit = math.log(1 / (1 - level)) / total\n",
         ),
-        ("for end in (knots[0], knots[-1]))", "for end in (knots[-1], knots[-1]))"),
-        ("for end in (knots[0], knots[-1]))", "for end in (knots[0], knots[0]))"),
+        ("for end in (knots[0], knots[-1])", "for end in (knots[-1], knots[-1])"),
+        ("for end in (knots[0], knots[-1])", "for end in (knots[0], knots[0])"),
         ("excess = math.log(1 / (1 - level))", "excess = math.log(1 / (1 - level)) / 2"),
         (
             "return 1 - _upper_chance(1 - mean, limit),",
@@ -295,7 +295,7 @@ MUTANTS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "identifiable": (
         ("vector[pivot] = -row[free]", "vector[pivot] = row[free]"),
-        ("if q1 != q0 else [[Fraction(1)] * size]", "if q1 == q0 else [[Fraction(1)] * size]"),
+        ("if q1 != q0\n", "if q1 == q0\n"),
     ),
     "margins": (
         ("inv_cdf((1 - level) / (2 * targets))", "inv_cdf((1 - level) / (1 + targets))"),

@@ -31,8 +31,8 @@ LIMITS = (
     "you have answered; answering again then would tell more about you."
 )
 _TOKENS = {
-    "invite": "Your invitation leaves with that as it is: the person who handed it out can see by it which random result is "
-    "yours.",
+    "invite": "Your invitation leaves with that as it is: the person who handed it out can see by it which "
+    "random result is yours.",
     "rsa-pss": "Your token leaves with that as it is; it was signed unseen, so that it does not show whom it was given "
     "to.",
 }

@@ -75,7 +75,7 @@ def create_app(
     headers.register(app)
     problems.register(app)
     hosted.open_to_pages(app)
-    allowed = limits.Limits(settings)
+    allowed = limits.RateLimits(settings)
     app.register_blueprint(public.blueprint(bound, settings, allowed))
     app.register_blueprint(analyst.blueprint(bound, allowed))
     app.register_blueprint(hosted.blueprint(bound))

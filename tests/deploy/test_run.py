@@ -186,7 +186,7 @@ def test_each_verb(
         (["-x", "-k", "a or b"], {"chromium", "postgresql", "strace", "wrk"}),
         (["tests"], {"chromium", "postgresql", "strace", "wrk"}),
         (["tests/frankly_protocol", "-x"], set()),
-        (["tests/frankly_server/design/test_engine.py::test_a"], set()),
+        (["tests/frankly_server/design/api/test_engine.py::test_a"], set()),
         (["tests/frankly_server"], {"postgresql"}),
         (["tests/faults/test_order.py"], {"postgresql", "strace"}),
         (["tests/papers", "tests/browser/sdk"], {"chromium"}),

@@ -69,7 +69,7 @@ def test_every_column_of_a_share_has_a_value(served: Served) -> None:
 
 def test_openapi_describes_the_declared_columns(served: Served) -> None:
     document = json.loads(served.site.client.get("/openapi.json").data)
-    shape = document["components"]["schemas"]["Estimate"]
+    shape = document["components"]["schemas"]["EstimateRow"]
     assert list(shape["properties"]) == sorted(ROW)
     assert shape["required"] == ROW
     lines = (inspect.getdoc(Estimate) or "").splitlines()

@@ -172,7 +172,7 @@ def test_the_example_has_the_shape_and_length_of_what_is_sent(tmp_path: Path) ->
             TokenRule("invite"),
             "the person who handed it out can see by it which random result is yours.",
         ),
-        (TokenRule("rsa-pss", "A" * 64), "it does not tell whom it was given to."),
+        (TokenRule("rsa-pss", "A" * 64), "it does not show whom it was given to."),
     ],
 )
 def test_a_token_is_told_to_leave_too(rule: TokenRule, words: str) -> None:

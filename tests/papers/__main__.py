@@ -4,6 +4,8 @@
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))  # as pytest has it
+
 from tests.papers.coverage import page
 
 if "--write" in sys.argv[1:]:

@@ -70,6 +70,7 @@ class Part:
             return dict(self.tally)
         if isinstance(mechanism, DenseMechanism):
             return [self.tally.get((y,), 0) for y in range(mechanism.reports)]
+        # Small sets are stored by mask, one number a report; large ones as pairs of elements.
         if is_masked(mechanism):
             return SetCounts.of_symbols(
                 mechanism.answers, {symbol: n for (symbol,), n in self.tally.items()}

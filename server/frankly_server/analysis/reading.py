@@ -36,6 +36,7 @@ def received(tx: Transaction, row: DocumentRow) -> Received:
     for count, n in tx.counts.of_document(row.digest).items():
         key = ((count.block,), count.stratum, ALL_TIME)
         totals[key] += n
+        # Sets without a number for their symbols are stored as pairs, read below.
         if layout.radices[count.block]:
             tallies[key][layout.parts(count.block, count.symbol)] += n
     for block in layout.sets:
@@ -79,6 +80,7 @@ def with_periods(tx: Transaction, row: DocumentRow, source: Received, request: R
         if period is None:
             continue
         key = ((count.block,), count.stratum, period)
+        # A row with a second symbol counts a pair within a set, not reports.
         if count.other_symbol != NO_NUMBER:
             tallies[key][count.symbol, count.other_symbol] += n
             continue

@@ -87,6 +87,7 @@ class Request(EstimatesRequest):
 
         Raises InvalidInput: confidence_range, targets_invalid, field_type, field_unknown, counts_invalid, unsupported.
         """
+        # null counts as left out, so that clients may send every field they know.
         given = REQUEST.record(value, None, frozenset(), frozenset(FIELDS))
         fields = {name: _field(name, v) for name, v in given.items() if v is not None}
         fields |= {"method": _method(fields), "simultaneous": False}
@@ -126,6 +127,7 @@ def _field(name: str, value: Any) -> Any:
 
 def _method(fields: Mapping[str, Any]) -> str:
     method = fields.get("method")
+    # The flag and the method of the same name mean the same; together they must not contradict.
     if not fields.get("simultaneous"):
         return method or DEFAULT
     if method not in (None, "simultaneous", "simultaneous_plugin"):
@@ -256,6 +258,7 @@ def _exact(value: Any, field: str) -> Fraction:
         read = REQUEST.number(Decimal(value) if isinstance(value, str) else value, field)
     except ArithmeticError:
         read = Decimal("nan")
+    # Beyond 10^12 a coefficient is a mistake, and exact sums of many would grow without bound.
     if not read.is_finite() or (read and abs(read.adjusted()) > 12):
         raise InvalidInput(Problem.TARGETS_INVALID, "give numbers of ordinary size", field)
     return Fraction(read)

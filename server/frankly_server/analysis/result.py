@@ -59,6 +59,7 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
         for table in requested
         for group in _in_periods(table, _groups(table, request), request)
     ]
+    # Before anything is estimated: the count is known from the request and the documents.
     if len(groups) > _MAX_TABLES:
         detail = (
             f"these are more than {_MAX_TABLES} tables: take longer periods, fewer days (since, "
@@ -66,6 +67,7 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
         )
         raise InvalidInput(Problem.UNSUPPORTED, detail, "by")
     questions = [_question(table, group, request) for table, group in groups]
+    # Title and languages may have changed between versions.
     newest = documents[-1].document
     request_json = request.to_json()
     return {
@@ -100,6 +102,7 @@ def needed(documents: Sequence[Received], request: Request) -> dict[str, set[Blo
     for table in tables(documents, request):
         for source in table.sources:
             blocks = blocks_of(source.document, table.questions)
+            # Counts of single blocks are always there.
             if blocks is not None and len(blocks) > 1:
                 joint_blocks.setdefault(source.document.digest, set()).add(blocks)
     return joint_blocks
@@ -114,6 +117,7 @@ def _groups(table: Table, request: Request) -> list[Group]:
         return [
             Group({VERSION: str(source.document.version)}, (source,)) for source in table.sources
         ]
+    # Of all versions: a public question may have been added or dropped.
     strata = {q.id: q for source in table.sources for q in source.document.strata}
     if by not in strata:
         groupings = ", ".join([*sorted(strata), VERSION, *PERIODS])
@@ -162,6 +166,7 @@ def _question(table: Table, group: Group, request: Request) -> dict[str, Any]:
     keys_by_source = [(source, _keys(source, table, group)) for source in sources]
     used = [(source, keys) for source, keys in keys_by_source if keys]
     n = sum(source.cells[key].n for source, keys in used for key in keys)
+    # The strictest of the versions: each was promised its own minimum.
     least = max(source.document.min_reports for source in sources)
     digests = [source.document.digest for source, _ in used]
     head = {
@@ -173,6 +178,7 @@ def _question(table: Table, group: Group, request: Request) -> dict[str, Any]:
         "needed": least,
         "documents": digests,
     }
+    # No rows at all: even the number of rows would depend on reports below the minimum.
     if not used or n < least:
         return head | {"status": "insufficient", "rows": [], "covariance": None, **NO_PRODUCTS}
     by = "" if label is None else " ".join(f"{name}={value}" for name, value in label.items())

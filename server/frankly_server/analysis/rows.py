@@ -55,6 +55,7 @@ def table_json(
         "versions_p": pooled.versions_p,
     }
     rows, places, spans_of = [], [], _places(table)
+    # All ratios at once: each needs its numerator, denominator and their sum in one estimate.
     ratios = iter(_ratios(parts, pooled, [spans for spans in spans_of if len(spans) > 1], request))
     for target, spans in zip(table.targets, spans_of, strict=True):
         is_ratio = target.over is not None
@@ -110,6 +111,7 @@ def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
     if value is None:
         return None  # not identifiable, as the admin accepted in writing
     flags = [flag for flag in mean.row_flags[t] if flag == "few_informative"]
+    # Only a single document has an interval of its own to fall back on.
     if pair is None and len(pooled.estimates) == 1 and method in ("exact", "sequence"):
         method, pair = "kl", mean.margins.kl[t]
         flags.append("exact_not_available")
@@ -191,6 +193,7 @@ def _ratio_row(
     if ends is None:
         # Every interval of a denominator that is estimated as 0 contains 0: the ratio is unbounded.
         flags.append("interval_unknown" if fitted is None and value is not None else "unbounded")
+    # Said in the row, since the method that was asked for is not the one that was used.
     if request.method not in ("clt", DEFAULT):
         flags.append("score_instead")
     return {
@@ -236,6 +239,7 @@ def _possible(target: Target) -> tuple[float, float]:
 
 def _covariance(pooled: Pooled, table: Table, places: Sequence[int]) -> list[list[float]] | None:
     """Return the covariance of the rows' estimates; None if it is unknown or the table has ratios."""
+    # Ratios are not linear in the shares: a covariance of mixed rows would mean nothing.
     if pooled.mean.covariance is None or any(target.over is not None for target in table.targets):
         return None
     covariance: list[list[float]] = np.array(pooled.mean.covariance)[
@@ -250,6 +254,7 @@ def _products(pooled: Pooled, table: Table, identifiable: Sequence[str]) -> dict
     The column `se` does not apply to them.
     """
     mean = pooled.mean
+    # Projection and likelihood are of shares of one table, not of ratios.
     if any(target.over is not None for target in table.targets):
         return NO_PRODUCTS
     names = [target.id for target in table.targets]

@@ -132,6 +132,7 @@ def _grouped_by_ids(documents: Sequence[Received]) -> list[tuple[Question, tuple
     The order is that of the newest document.
     """
     groups: dict[tuple[str, ...], tuple[Question, list[Received]]] = {}
+    # Newest first: its texts and labels are shown, and its order of questions holds.
     for received in reversed(documents):
         for block in received.document.blocks:
             for question in block.questions:
@@ -142,6 +143,7 @@ def _grouped_by_ids(documents: Sequence[Received]) -> list[tuple[Question, tuple
 def _joint_table(
     documents: Sequence[Received], ids: Sequence[str], percent: str | None, field: str
 ) -> Table:
+    # Ids are those of the newest version; older versions may lack a question.
     newest = {q.id: q for block in documents[-1].document.blocks for q in block.questions}
     if not set(ids) <= set(newest) or len(set(ids)) < len(ids):
         raise _unknown("question", field)
@@ -154,6 +156,7 @@ def _joint_table(
     )
     if percent is None:
         return Table(questions, _shares(questions), sources, shares=True)
+    # Each percentage has a denominator of its own, so the work grows with the square of the cells.
     if prod(len(question.choices) for question in questions) > _MAX_PERCENT_CELLS:
         detail = (
             f"percentages are of a table of at most {_MAX_PERCENT_CELLS} cells: ask for the cells"
@@ -219,6 +222,7 @@ def _divided(of: Weights, over: Weights, field: str) -> tuple[Weights, Weights |
     """Return a ratio's weights; a constant denominator is divided out, which leaves no ratio."""
     if any(weight != over[0] for weight in over):
         return of, over
+    # A denominator that is 0 for everybody is a mistake, not a ratio without an interval.
     if not over[0]:
         detail = (
             "the denominator is 0 for every answer: give one of its choices a number other than 0"

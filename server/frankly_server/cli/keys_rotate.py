@@ -41,6 +41,7 @@ def add_to(group: click.Group) -> None:
 
 def read_passphrase(path: Path | None) -> bytes | None:
     """Return the first line of a private file, None if no file is given; raises InvalidInput(key_file)."""
+    # Only the line end is cut off: a passphrase may begin or end with spaces.
     return None if path is None else read_private(path).split(b"\n", 1)[0].rstrip(b"\r")
 
 
@@ -50,6 +51,7 @@ def status(as_json: bool) -> None:
     """Show the keys in force, next and retired, with remarks on what to do."""
     key_status, waiting = keys_status(_keyring(), SystemClock()), _waiting()
     if as_json:
+        # null where there is no database: "unknown" must not read as "none".
         write_json(_as_json(key_status) | {"signed_by_retired": waiting})
         return
     rows = [
@@ -115,6 +117,7 @@ def rotate(
     keyring = _keyring()
     # Expired keys too: this command is the way to renew them.
     now = keyring.trusted_or_expired()
+    # Replacing a key is dropping it and adding one; thresholds stay unless they are given.
     drop = {key.key_id for key in now.publisher.keys if options["publisher"]}
     drop |= {key.key_id for key in now.root.keys if options["root"]}
     change = RotationChange(
@@ -129,6 +132,7 @@ def rotate(
         witnesses=tuple(_witness(text) for text in witnesses),
         validity=timedelta(days=options["days"]),
     )
+    # Asked before the passphrase is read: a mistake costs nothing yet.
     ask(yes, f"Make version {now.version + 1} of the keys in {keyring.folder}?")
     passphrase = read_passphrase(passphrase_file)
     _print_proposal(
@@ -157,6 +161,7 @@ def revoke(
     keys_in_force = [
         line.key_id for line in keys_status(keyring, SystemClock()).keys if line.state == "in force"
     ]
+    # All ids are resolved first: one that is wrong must not leave the others revoked.
     drop = frozenset(_one_key(keys_in_force, start) for start in key_ids)
     ask(yes, f"Revoke {len(drop)} key(s)? Documents that only they signed will be refused.")
     passphrase = read_passphrase(passphrase_file)
@@ -187,6 +192,7 @@ def resign(yes: bool, as_json: bool) -> None:
     """
     with open_services() as services:
         waiting = services.surveys.signed_by_others()
+        # Listed before the question, so that the list can be checked against known surveys.
         for digest in waiting:
             remarks().print(f"  {digest}", markup=False)
         ask(yes or not waiting, f"Sign these {len(waiting)} document(s) with the keys in force?")
@@ -221,6 +227,7 @@ def _waiting() -> int | None:
 
 def _witness(text: str) -> tuple[str, PublicKey]:
     name, separator, public = text.partition("=")
+    # Checked here, because `bytes.fromhex` would also accept spaces.
     if not separator or len(public) != 64 or public.strip("0123456789abcdef"):
         detail = "write NAME=KEY, the key as the 64 hex digits that `frankly witness --show` prints"
         raise InvalidInput(Problem.USAGE, detail, "--witness")
@@ -254,6 +261,7 @@ def ask(yes: bool, question: str) -> None:
     try:
         agreed = click.confirm(question, err=True)
     except click.Abort as abort:
+        # Without a terminal click raises Abort as for Ctrl-C; only the latter is the user's.
         if isinstance(abort.__context__, EOFError):
             raise InvalidInput(Problem.USAGE, "there is no terminal to ask; add --yes") from None
         raise

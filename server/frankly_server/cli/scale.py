@@ -43,6 +43,7 @@ def export_command(name: str, folder: Path, rows: int, as_json: bool) -> None:
     """
     with open_database() as database:
         manifest = export(database, _survey(database, name), folder, rows=rows)
+    # Counted from the manifest, which names finished segments only.
     segments = sum(1 for _ in manifest.files())
     if as_json:
         write_json({"survey": manifest.survey, "reports": manifest.rows, "segments": segments})
@@ -110,6 +111,7 @@ def count_command(
     if crosstab and not estimated:
         raise InvalidInput(Problem.USAGE, "--crosstab is for --estimates", "crosstab")
     counted = count(folders, Spark(master) if master else DuckDB())
+    # Compared before anything is written, so that the exit code covers the output.
     differs = _differences(counted) if against_database else []
     if estimated:
         answer = counted.analysis().estimates(counted.survey, targets=list(crosstab) or None)
@@ -148,6 +150,7 @@ def _json(counted: ExportCounts) -> dict[str, Any]:
         }
         for document in counted.documents
     ]
+    # Exports that overlap hold some reports twice; ids identify them.
     duplicates = counted.rows - counted.reports
     return {
         "survey": counted.survey,

@@ -55,6 +55,7 @@ def verify_json(obj: Any) -> dict[str, Any]:
 
 def _in_the_polytope(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
     """Return `extreme` and `loose` of a small ε-LDP table; empty for other claims  [Thesis ch. 5]."""
+    # The polytope of the thesis is that of LDP of the answer, for tables.
     if claim.notion != "ldp" or claim.level is None or not isinstance(mechanism, DenseMechanism):
         return {}
     if mechanism.answers * mechanism.reports > _MAX_ENTRIES:
@@ -67,6 +68,7 @@ def _in_the_polytope(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
 
 
 def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
+    # Written again: the object came from any JSON text, and only the canonical form has a digest.
     payload = canonical.dumps(dict(obj))
     if "payloadType" in obj:
         payload = Envelope.from_bytes(payload, SURVEY_TYPE).payload
@@ -82,6 +84,7 @@ def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
         for block in document.blocks
     ]
     holds = all(claim["holds"] for block in blocks for claim in block["claims"])
+    # A level built on a claim that fails would be a promise that nothing keeps.
     report = report_json(document.report_level) if holds else None
     return {
         "holds": holds,
@@ -133,6 +136,7 @@ def _claim(claim_fields: Mapping[str, Any]) -> Claim:
 def _judged(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
     try:
         worst_case = worst(mechanism, claim)
+    # Errors of documents become errors of a request: their field names fit both.
     except UnsupportedDocument as error:
         raise InvalidInput(Problem.UNSUPPORTED, error.detail, "notion") from None
     except DocumentRejected as error:

@@ -53,6 +53,7 @@ def status(keyring: Keyring, clock: Clock) -> Status:
     """
     document = keyring.trusted_or_expired()
     proposal = _pending(keyring.folder / PENDING, document.version)
+    # Private keys are matched by id, not by file name: files are renamed in ceremonies.
     private_by_file = {name: _private(keyring, name) for name in (ROOT, PUBLISHER, LOG_KEY)}
     private_ids = {key_id for ids in private_by_file.values() for key_id in ids}
     lines = _lines(document, "in force", private_ids)
@@ -122,6 +123,7 @@ def _private(keyring: Keyring, name: str) -> list[str]:
     for path in keyring.key_files(name):
         try:
             key_ids.append(read_key(path).public.key_id)
+        # An encrypted key has no known id without its passphrase; it is listed as elsewhere.
         except InvalidInput:
             continue
     return key_ids
@@ -147,6 +149,7 @@ def _remarks(
 ) -> tuple[str, ...]:
     remarks = []
     days = (document.expires - now).days
+    # Whole days, rounded down: on its last day a document has 0 left.
     if days < 0:
         remarks.append(
             "these keys have expired: devices refuse everything until a new version is in force",
@@ -155,6 +158,7 @@ def _remarks(
         remarks.append(
             f"these keys expire in {days} days: run `frankly keys rotate` before they do",
         )
+    # A server that is broken into must not be able to sign new keys.
     if any(line.role == "root" and line.here for line in lines):
         remarks.append(
             "a root key is in this folder: move it offline, it is needed only to make a new version"

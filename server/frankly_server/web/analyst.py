@@ -17,7 +17,7 @@ from frankly_server.analysis.plan import plan_within
 from frankly_server.parquet import to_parquet
 from frankly_server.services import Services
 from frankly_server.web import auth, estimates_request, models, reading
-from frankly_server.web.limits import Limits
+from frankly_server.web.limits import RateLimits
 from frankly_server.web.openapi import Query, declare
 
 FORMATS: Final[Mapping[str, tuple[Callable[[Mapping[str, Any]], bytes], str]]] = {
@@ -45,7 +45,7 @@ _QUERY = (
 )
 
 
-def blueprint(services: Services, limits: Limits) -> APIBlueprint:
+def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
     """Return the routes of analysts, bound to `services`; each question draws on its key's limit."""
     routes = APIBlueprint("analyst", __name__)
 
@@ -82,7 +82,11 @@ def blueprint(services: Services, limits: Limits) -> APIBlueprint:
         routes,
         "plan",
         answers={
-            200: ("What was solved for, and the margins around it.", reading.JSON, models.Plan)
+            200: (
+                "What was solved for, and the margins around it.",
+                reading.JSON,
+                models.PlanResult,
+            )
         },
         problems=_PLAN_PROBLEMS,
         body={reading.JSON: models.PlanRequest},

@@ -82,7 +82,7 @@ class Limit:
         return fields
 
 
-class Limits:
+class RateLimits:
     """The limits of one process: N replicas behind a proxy let N times as much through."""
 
     def __init__(self, settings: Settings, now: Now = time.monotonic) -> None:

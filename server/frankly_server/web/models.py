@@ -29,19 +29,19 @@ class Health(Shape):
     status: Literal["ok"]
 
 
-class Signature(Shape):
+class EnvelopeSignature(Shape):
     """One Ed25519 signature over the envelope's pre-authentication encoding."""
 
     keyid: str
     sig: str = Field(description="Base64.")
 
 
-class Envelope(Shape):
+class SignedEnvelope(Shape):
     """A DSSE envelope: verify the payload's exact bytes first, then parse those bytes."""
 
     payloadType: str  # noqa: N815 - DSSE's own name
     payload: str = Field(description="Base64 of the exact bytes that were signed.")
-    signatures: list[Signature]
+    signatures: list[EnvelopeSignature]
 
 
 class KeysChain(Shape):
@@ -100,7 +100,7 @@ Index = Annotated[int, Field(ge=0)]
 Symbol = Index | Annotated[str, Field(pattern="^[0-9a-f]{1,250}$")] | list[Index]
 
 
-class Report(Shape):
+class ReportBody(Shape):
     """One respondent's noisy symbols, padded to the document's one length with trailing spaces."""
 
     v: Literal[1]
@@ -120,7 +120,7 @@ class Report(Shape):
     )
 
 
-class Receipt(Shape):
+class ReportReceipt(Shape):
     """The report is stored, once and durably; `duplicate` says that it already was."""
 
     status: Literal["accepted", "duplicate"]
@@ -130,7 +130,7 @@ class Receipt(Shape):
 class Batch(Shape):
     """Many reports in one transaction; a bad one never fails its neighbours."""
 
-    reports: list[Report] = Field(min_length=1, max_length=1000)
+    reports: list[ReportBody] = Field(min_length=1, max_length=1000)
 
 
 class Refusal(Shape):
@@ -143,10 +143,10 @@ class Refusal(Shape):
 class BatchReceipt(Shape):
     """One result per report, in the order they were sent."""
 
-    results: list[Receipt | Refusal]
+    results: list[ReportReceipt | Refusal]
 
 
-class ReportAnswer(RootModel[Receipt | BatchReceipt]):
+class ReportAnswer(RootModel[ReportReceipt | BatchReceipt]):
     """A receipt for one report, results for a batch."""
 
 
@@ -174,7 +174,7 @@ def _json_type(item: DeclaredField[Any], hint: Any) -> Any:
     return item.metadata.get("json", legal | None if NoneType in get_args(hint) else legal)
 
 
-class Estimate(_shape_of(rows.Estimate)):  # type: ignore[misc]  # made from the declared row
+class EstimateRow(_shape_of(rows.Estimate)):  # type: ignore[misc]  # made from the declared row
     """One number beside its uncertainty; never one without the other."""
 
 
@@ -189,7 +189,7 @@ class QuestionEstimates(Shape):
     n: int
     needed: int
     documents: list[str]
-    rows: list[Estimate]
+    rows: list[EstimateRow]
     covariance: list[list[float]] | None = Field(
         description="Of the rows' estimates, in their order; unbiased."
     )
@@ -264,7 +264,7 @@ class PlannedLevel(Shape):
     information: float
 
 
-class Regret(Shape):
+class RegretFigures(Shape):
     """Cost of a design at another truth than its prior."""
 
     at: Literal["equal shares"]
@@ -272,7 +272,7 @@ class Regret(Shape):
     against: str
 
 
-class Plan(Shape):
+class PlanResult(Shape):
     """A plan: the margin holds for every true share, up to the method."""
 
     solve_for: Literal["n", "epsilon", "margin"]
@@ -284,13 +284,14 @@ class Plan(Shape):
     level: float
     method: Literal["clt", "chebyshev"]
     curve: list[PlannedMargin]
-    regret: Regret | None = Field(
+    regret: RegretFigures | None = Field(
         description="Of the design if all answers are equally common; null if none."
     )
     frontier: list[PlannedLevel] | None = None
 
 
 ALL = (
-    Health, MetricsText, Envelope, KeysChain, LogText, LogEntries, Cosigned, SurveyAudit, Report, Receipt, Batch,
-    BatchReceipt, ReportAnswer, SurveyEstimates, OpenApi, PlanRequest, PlannedMargin, PlannedLevel, Regret, Plan,
+    Health, MetricsText, SignedEnvelope, KeysChain, LogText, LogEntries, Cosigned, SurveyAudit,
+    ReportBody, ReportReceipt, Batch, BatchReceipt, ReportAnswer, SurveyEstimates, OpenApi,
+    PlanRequest, PlannedMargin, PlannedLevel, RegretFigures, PlanResult,
 )  # fmt: skip

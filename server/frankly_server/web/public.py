@@ -15,7 +15,7 @@ from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.web import health, metrics, models, reading, transparency
 from frankly_server.web.headers import PUBLIC_FOREVER
-from frankly_server.web.limits import Limits
+from frankly_server.web.limits import RateLimits
 from frankly_server.web.openapi import Query, declare
 
 _REPORT_PROBLEMS = (
@@ -37,7 +37,7 @@ def answer(value: Any, status: int = 200) -> Response:
     return Response(json.dumps(value, allow_nan=False), status=status, content_type=reading.JSON)
 
 
-def blueprint(services: Services, settings: Settings, limits: Limits) -> APIBlueprint:
+def blueprint(services: Services, settings: Settings, limits: RateLimits) -> APIBlueprint:
     """Return the routes of devices, bound to `services`; reports draw on `limits`."""
     routes = APIBlueprint("public", __name__)
     health.add_to(routes, services)
@@ -53,7 +53,7 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
     @declare(
         routes,
         "keys",
-        answers={200: ("The keys document.", reading.JSON, models.Envelope)},
+        answers={200: ("The keys document.", reading.JSON, models.SignedEnvelope)},
         problems=(Problem.NOT_FOUND, Problem.FIELD_TYPE),
         query=(
             Query(
@@ -81,7 +81,7 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
     @declare(
         routes,
         "document",
-        answers={200: ("The signed survey document.", reading.JSON, models.Envelope)},
+        answers={200: ("The signed survey document.", reading.JSON, models.SignedEnvelope)},
         problems=(Problem.SURVEY_UNKNOWN, Problem.FIELD_TYPE),
         query=(
             Query(
@@ -107,7 +107,7 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
 
 
 def _add_reports(
-    routes: APIBlueprint, services: Services, settings: Settings, limits: Limits
+    routes: APIBlueprint, services: Services, settings: Settings, limits: RateLimits
 ) -> None:
     @routes.post(REPORTS_ROUTE)
     @declare(
@@ -119,10 +119,10 @@ def _add_reports(
                 reading.JSON,
                 models.ReportAnswer,
             ),
-            201: ("Stored, once and durably.", reading.JSON, models.Receipt),
+            201: ("Stored, once and durably.", reading.JSON, models.ReportReceipt),
         },
         problems=_REPORT_PROBLEMS,
-        body={reading.JSON: models.Report, reading.BATCH_JSON: models.Batch},
+        body={reading.JSON: models.ReportBody, reading.BATCH_JSON: models.Batch},
     )
     def report(survey_id: str) -> Response:
         """Store one noisy report, or a batch of them.

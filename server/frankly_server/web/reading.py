@@ -20,6 +20,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 def content_type(accepted: Collection[str]) -> str:
     """Return the body's media type, one of `accepted`; UTF-8 is the only charset, and no encoding is undone."""
+    # The common case first: parsing a media type costs as much as parsing a small report.
     sent = request.content_type
     if sent in accepted and not request.content_encoding:
         return sent
@@ -45,6 +46,7 @@ def query(allowed: Collection[str]) -> dict[str, str]:
     """
     if not request.query_string:
         return {}
+    # Counted in the raw text: parsing would already do the work that the limit is there to prevent.
     if (
         len(request.query_string) > MAX_QUERY_BYTES
         or request.query_string.count(b"&") >= MAX_QUERY_FIELDS
@@ -62,6 +64,7 @@ def query(allowed: Collection[str]) -> dict[str, str]:
                 f"a query parameter is not known here; known: {known}",
                 "query",
             )
+        # Two values would be read differently by different proxies.
         if name in found:
             raise InvalidInput(Problem.BAD_REQUEST, "a query parameter is given twice", name)
         found[name] = value
@@ -88,6 +91,7 @@ def digest(text: str | None) -> str | None:
 
 def whole(text: str | None, name: str) -> int | None:
     """Return a whole number of a query, written without sign or leading zeroes; None if it was left out."""
+    # One spelling for each number, so that one page has one address.
     if text is not None and not re.fullmatch(r"0|[1-9][0-9]{0,15}", text):
         raise InvalidInput(Problem.FIELD_TYPE, "write a whole number", name)
     return None if text is None else int(text)

@@ -66,6 +66,7 @@ def _add_heads(routes: APIBlueprint, services: Services) -> None:
 
         It needs no API key: only signatures of witnesses that the keys document names are stored.
         """
+        # Notes are texts in the C2SP form, signed as they stand; JSON would change their bytes.
         reading.query(())
         reading.content_type({reading.TEXT})
         stored = services.log.add_cosignature(reading.body(MAX_NOTE_BYTES))
@@ -112,6 +113,7 @@ def _add_trees(routes: APIBlueprint, services: Services) -> None:
     )
     def entries() -> Response:
         """Return at most 1,000 log entries from `start` on."""
+        # A page of bounded length; `size` says whether to ask for more.
         size, page = services.log.entries(
             reading.whole(reading.query({"start"}).get("start"), "start") or 0
         )

@@ -74,7 +74,7 @@ def spec(invited: Site) -> dict[str, Any]:
 
 def fits(spec: dict[str, Any], report: Any) -> bool:
     """Whether a report has the shape that the document declares."""
-    schema = {"$ref": "#/components/schemas/Report", "components": spec["components"]}
+    schema = {"$ref": "#/components/schemas/ReportBody", "components": spec["components"]}
     return bool(jsonschema.Draft202012Validator(schema).is_valid(report))
 
 

@@ -24,8 +24,8 @@ class Hand:
 @pytest.fixture
 def hand(monkeypatch: pytest.MonkeyPatch) -> Hand:
     found = Hand()
-    made = limits.Limits
-    monkeypatch.setattr(limits, "Limits", lambda settings: made(settings, now=found))
+    made = limits.RateLimits
+    monkeypatch.setattr(limits, "RateLimits", lambda settings: made(settings, now=found))
     return found
 
 

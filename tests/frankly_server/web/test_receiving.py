@@ -248,8 +248,8 @@ def test_what_fails_is_answered_the_same(
 def test_the_limit_is_the_same_and_drawn_on_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hand, made = Hand(), limits.Limits
-    monkeypatch.setattr(limits, "Limits", lambda settings: made(settings, now=hand))
+    hand, made = Hand(), limits.RateLimits
+    monkeypatch.setattr(limits, "RateLimits", lambda settings: made(settings, now=hand))
     found = [
         Way.make(tmp_path / str(plain), plain=plain, survey_rate_per_s=0.3)
         for plain in (True, False)

@@ -23,7 +23,7 @@ from frankly_server.web.admin.estimates_query import (
 )
 from frankly_server.web.admin.estimates_sections import Names, names_of, sections_of
 from frankly_server.web.admin.estimates_sentences import flag_words
-from frankly_server.web.admin.survey_page import Opened, opened, show
+from frankly_server.web.admin.survey_page import OpenedSurvey, opened, show
 from frankly_server.web.analyst import format_of
 from frankly_server.web.security import needs
 
@@ -57,7 +57,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
 
 def _page(
-    services: Services, survey: Opened, query: Asked, refused: InvalidInput | None = None
+    services: Services, survey: OpenedSurvey, query: Asked, refused: InvalidInput | None = None
 ) -> Response:
     documents = services.surveys.versions(survey.id)
     if not documents:

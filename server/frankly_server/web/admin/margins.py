@@ -29,7 +29,7 @@ from frankly_server.surveys.preview import (
 from frankly_server.surveys.trial import drafted, rehearse, simulate
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import field
-from frankly_server.web.admin.survey_page import Opened, asked_block, opened, show
+from frankly_server.web.admin.survey_page import OpenedSurvey, asked_block, opened, show
 from frankly_server.web.security import needs
 
 _SHOWN = 16  # a larger table of chances does not fit on a page
@@ -74,7 +74,9 @@ def _people() -> int | None:
     return people
 
 
-def _margins(survey: Opened, people: int | None, refused: InvalidInput | None = None) -> Response:
+def _margins(
+    survey: OpenedSurvey, people: int | None, refused: InvalidInput | None = None
+) -> Response:
     block = _definition(survey)
     rows = alternatives(block, people=people)
     margin = f"margin at {comparison_point(people):,} answers, ± points"
@@ -88,7 +90,7 @@ def _margins(survey: Opened, people: int | None, refused: InvalidInput | None = 
 
 def _shown(
     services: Services,
-    survey: Opened,
+    survey: OpenedSurvey,
     answers: dict[str, str] | None = None,
     everybody_says: str | None = None,
 ) -> Response:
@@ -138,7 +140,7 @@ def _run(block: BlockDefinition, drawn: Block, x: int) -> str:
     return interval_plot("Estimate from a thousand equal answers", rows) if rows else ""
 
 
-def _definition(survey: Opened) -> BlockDefinition:
+def _definition(survey: OpenedSurvey) -> BlockDefinition:
     block_id = asked_block(survey)
     return next(block for block in survey.definition.blocks if block.id == block_id)
 

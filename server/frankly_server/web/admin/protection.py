@@ -21,7 +21,7 @@ from frankly_server.surveys.protection import (
     unsupported_features,
 )
 from frankly_server.web.admin.pages import attempt, field
-from frankly_server.web.admin.survey_page import Opened, asked_block, opened, show, store
+from frankly_server.web.admin.survey_page import OpenedSurvey, asked_block, opened, show, store
 from frankly_server.web.security import needs
 
 
@@ -49,7 +49,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
 
 def _page(
-    survey: Opened, block_id: str, form: Any, refused: InvalidInput | None = None
+    survey: OpenedSurvey, block_id: str, form: Any, refused: InvalidInput | None = None
 ) -> Response:
     block = next(block for block in survey.definition.blocks if block.id == block_id)
     main = main_question(block)
@@ -67,7 +67,7 @@ def _page(
     )  # fmt: skip
 
 
-def _counts_text(survey: Opened, block: BlockDefinition) -> str:
+def _counts_text(survey: OpenedSurvey, block: BlockDefinition) -> str:
     """Return the block's counts as the CSV that the form reads, its first line alone if there are none."""
     prior, public = block.prior, [question.id for question in survey.definition.strata]
     by_stratum = bool(public) and (prior is None or bool(prior.strata))
@@ -91,7 +91,7 @@ def _secret(block: BlockDefinition, others: Any) -> str:
     return "question" if block.prior.secret in [question.id for question in others] else "attribute"
 
 
-def _wanted(survey: Opened) -> Protection:
+def _wanted(survey: OpenedSurvey) -> Protection:
     kind = field("secret")
     direct = Protection(
         epsilon=_nats("epsilon", "factor"),

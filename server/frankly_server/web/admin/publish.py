@@ -21,7 +21,7 @@ from frankly_server.surveys.published import Published, regret_of
 from frankly_server.surveys.whole_report import cost_words, level_factors
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, failed
-from frankly_server.web.admin.survey_page import Opened, opened, show
+from frankly_server.web.admin.survey_page import OpenedSurvey, opened, show
 from frankly_server.web.hosted import files, import_map
 from frankly_server.web.security import needs, person
 
@@ -105,7 +105,9 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
         return attempt(act, failed)
 
 
-def _home(services: Services, survey: Opened, refused: InvalidInput | None = None) -> Response:
+def _home(
+    services: Services, survey: OpenedSurvey, refused: InvalidInput | None = None
+) -> Response:
     form, unfit = None, None
     try:
         form = expected_form(survey.definition)

@@ -21,7 +21,7 @@ from frankly_server.web.security import PATH, person
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedSurvey:
     """A survey of the caller's organisation."""
 
     summary: Summary
@@ -53,32 +53,32 @@ class Opened:
         return f"{PATH}/surveys/{self.id}" + (f"/{tab}" if tab else "")
 
 
-def opened(services: Services, survey_id: str) -> Opened:
+def opened(services: Services, survey_id: str) -> OpenedSurvey:
     """Return a survey of the caller's organisation; InvalidInput(survey_unknown) for any other."""
     checked_id = reading.survey_id(survey_id)
     state_row = services.lifecycle.require(checked_id, person().organisation)
-    return Opened(
+    return OpenedSurvey(
         services.surveys.summary(checked_id), state_row, services.surveys.draft(checked_id)
     )
 
 
-def mine(services: Services) -> list[Opened]:
+def mine(services: Services) -> list[OpenedSurvey]:
     """Return every survey of the caller's organisation, by name."""
     state_rows, surveys = services.lifecycle.every(), []
     for row in services.surveys.list():
         # A survey without a row of its own belongs to the main organisation and is open.
         state_row = state_rows.get(row.survey_id, SurveyStateRow(MAIN))
         if state_row.organisation == person().organisation:
-            surveys.append(Opened(row, state_row, services.surveys.draft(row.survey_id)))
+            surveys.append(OpenedSurvey(row, state_row, services.surveys.draft(row.survey_id)))
     return surveys
 
 
-def store(services: Services, survey: Opened, draft: Draft) -> None:
+def store(services: Services, survey: OpenedSurvey, draft: Draft) -> None:
     """Store an edited draft and record the change. Raises InvalidInput for an invalid draft."""
     keep(services, survey, parse_value(draft))
 
 
-def keep(services: Services, survey: Opened, definition: SurveyDefinition) -> None:
+def keep(services: Services, survey: OpenedSurvey, definition: SurveyDefinition) -> None:
     """Store a definition as the survey's draft and record the change on the audit trail.
 
     Raises InvalidInput for an invalid definition, and immutable if the draft has changed since the
@@ -92,7 +92,11 @@ def keep(services: Services, survey: Opened, definition: SurveyDefinition) -> No
 
 
 def show(
-    template: str, survey: Opened, tab: str, refused: InvalidInput | None = None, **values: Any
+    template: str,
+    survey: OpenedSurvey,
+    tab: str,
+    refused: InvalidInput | None = None,
+    **values: Any,
 ) -> Response:
     """Render a page of a survey; with a refusal, in its status."""
     status = 200 if refused is None else refused.problem.status
@@ -107,7 +111,7 @@ def show(
     )
 
 
-def asked_block(survey: Opened) -> str:
+def asked_block(survey: OpenedSurvey) -> str:
     """Return the id of the block that the request names; the first block if it names none."""
     ids = [block.id for block in survey.definition.blocks]
     block_id = request.values.get("block", ids[0])

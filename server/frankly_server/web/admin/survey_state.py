@@ -13,7 +13,7 @@ from frankly_server.services import Services
 from frankly_server.surveys.live import live, required_reports
 from frankly_server.surveys.survey_state import MOVES
 from frankly_server.web.admin.pages import attempt, field
-from frankly_server.web.admin.survey_page import Opened, opened, show
+from frankly_server.web.admin.survey_page import OpenedSurvey, opened, show
 from frankly_server.web.security import needs, person
 
 _POINTS = re.compile(r"[0-9]{1,2}(\.[0-9]{1,2})?", re.ASCII)
@@ -23,7 +23,7 @@ _USUAL = "3"
 def add_to(routes: APIBlueprint, services: Services) -> None:
     """Add the pages."""
 
-    def page(survey: Opened, refused: InvalidInput | None = None) -> Response:
+    def page(survey: OpenedSurvey, refused: InvalidInput | None = None) -> Response:
         return show("intake.html", survey, "intake", refused, **_figures(services, survey))
 
     @routes.get("/surveys/<survey_id>/intake")
@@ -61,7 +61,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         return attempt(act, lambda refused: page(survey, refused))
 
 
-def _figures(services: Services, survey: Opened) -> dict[str, Any]:
+def _figures(services: Services, survey: OpenedSurvey) -> dict[str, Any]:
     # `intake` reports an invalid target; the figures are then those of the usual one.
     try:
         target = _margin(request.values.get("target", _USUAL))
@@ -86,7 +86,7 @@ def _figures(services: Services, survey: Opened) -> dict[str, Any]:
     return {"live": figures, "moves": moves, "points": f"{target * 100:g}"}
 
 
-def _set_stop(services: Services, survey: Opened) -> str:
+def _set_stop(services: Services, survey: OpenedSurvey) -> str:
     """Set the stop rule of the form; return its description for the audit trail."""
     rule = field("rule")
     if rule == "never":

@@ -8,7 +8,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.services import Services
 from frankly_server.surveys.webhooks import WAITS_S
 from frankly_server.web.admin.pages import attempt, field
-from frankly_server.web.admin.survey_page import Opened, opened, show
+from frankly_server.web.admin.survey_page import OpenedSurvey, opened, show
 from frankly_server.web.security import needs, person
 
 
@@ -16,7 +16,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     """Add the pages."""
 
     def page(
-        survey: Opened, refused: InvalidInput | None = None, secret: str | None = None
+        survey: OpenedSurvey, refused: InvalidInput | None = None, secret: str | None = None
     ) -> Response:
         # tries: the first one, and one after each wait.
         return show("webhook.html", survey, "webhook", refused, hook=services.webhooks.of(survey.id),
