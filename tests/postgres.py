@@ -5,13 +5,14 @@ import itertools
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import psycopg
+
+from tests.ports import free_port
 
 
 class PostgresServer:
@@ -119,10 +120,3 @@ def _account() -> dict[str, Any]:
     return (
         {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
     )
-
-
-def free_port() -> int:
-    """Return a loopback port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -23,7 +23,7 @@ from frankly_server.store import Database, upgrade
 from pydantic import SecretStr
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.postgres import free_port
+from tests.ports import free_port
 
 THREADS = 8
 _START_S = 60.0

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.postgres import free_port
+from tests.ports import free_port
 
 _HEADER = struct.Struct(">HHHHHH")
 _FOUND = 0x8180  # an answer, recursion as asked for, no error

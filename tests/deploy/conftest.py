@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from tests.deploy.containers import PASSWORD, environment_of
-from tests.postgres import PostgresServer, free_port
+from tests.ports import free_port
+from tests.postgres import PostgresServer
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from tests.deploy.containers import serving
 from tests.deploy.test_compose import Site, publish
 from tests.faults.server.running import Devices, check_kept, report_bytes
 from tests.faults.servers import site as recording
-from tests.postgres import free_port
+from tests.ports import free_port
 
 pytestmark = pytest.mark.full_only
 REPLICAS = ["127.0.0.1", "127.0.0.2"]

@@ -26,7 +26,7 @@ from pydantic import SecretStr
 from tests.deploy.containers import PASSWORD, PORT, environment_of, instructions, serving
 from tests.deploy.proxy import TcpProxy
 from tests.faults.server.running import Devices, check_kept, open_today
-from tests.postgres import free_port
+from tests.ports import free_port
 
 DURATION = r"([0-9]+(h|m|s|ms))+"
 # Of compose-spec.json: the fields that are used, and what may stand in them.

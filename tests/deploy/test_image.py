@@ -17,7 +17,8 @@ from frankly_server.settings import Settings
 
 import run
 from tests.deploy.containers import PORT, environment_of, instructions, serving
-from tests.postgres import PostgresServer, free_port
+from tests.ports import free_port
+from tests.postgres import PostgresServer
 
 
 def test_every_path_copied_or_named_exists_and_reaches_the_build(

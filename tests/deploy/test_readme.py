@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.postgres import free_port
+from tests.ports import free_port
 from tools.follow import Failed, Reader, Shell
 
 INSTALLS = ("run.py", "frankly demo", "mkdocs", "python3 -m venv", "pip ")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from frankly_server.cli import front
 
-from tests.postgres import free_port
+from tests.ports import free_port
 from tools.blocks import blocks
 from tools.follow import PORT, Shell
 

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from socket import socket
 
 from frankly_protocol.clock import SystemClock, format_time
 from frankly_server.app import create_app
@@ -16,6 +15,8 @@ from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
 from pydantic import SecretStr
+
+from tests.ports import free_port
 
 SURVEY = """
 name: habits
@@ -71,9 +72,7 @@ class Site:
 @contextmanager
 def hosted(home: Path, more: str = "") -> Iterator[Site]:
     """Publish and serve; more : further lines of the survey's file."""
-    with socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     origin, now = f"http://127.0.0.1:{port}", datetime.now(UTC)
     settings = Settings(
         home=home, database_url=SecretStr(f"sqlite:///{home / 'frankly.db'}"), public_url=origin

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tests.faults.scale.proxy import Proxy
 from tests.faults.server.running import Devices, Running, check_kept
-from tests.postgres import PostgresServer, free_port
+from tests.ports import free_port
+from tests.postgres import PostgresServer
 
 
 def another(first: Running, home: Path, database_port: int) -> Running:

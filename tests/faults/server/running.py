@@ -28,7 +28,8 @@ from pydantic import SecretStr
 
 from tests.frankly_server.samples import stored
 from tests.frankly_server.web.site import SURVEY
-from tests.postgres import PostgresServer, free_port
+from tests.ports import free_port
+from tests.postgres import PostgresServer
 
 TIMES = {"opens": -1, "closes": 30, "expires": 60}
 METRICS_TOKEN = "m" * 32

@@ -10,7 +10,7 @@ import urllib.request
 from pathlib import Path
 from typing import Self
 
-from tests.postgres import free_port
+from tests.ports import free_port
 
 
 class Cluster:

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ports of test servers: different in every process, never one that is taken."""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from tests import ports
+
+SCRIPT = "from tests.ports import free_port; print(*(free_port() for _ in range(30))); input()"
+
+
+def test_processes_get_different_ports(root: Path) -> None:
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", SCRIPT],
+            cwd=root,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    found = [process.stdout.readline().split() for process in running if process.stdout]
+    for process in running:
+        process.communicate("\n")
+    given = [port for line in found for port in line]
+    assert len(given) == len(set(given)) == 120
+    # below the range from which Linux takes the ports of outgoing connections
+    assert max(map(int, given)) < 32_768
+
+
+def test_a_port_in_use_is_passed_over() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", ports.free_port()))
+        taken.listen()
+        in_use = taken.getsockname()[1]
+        assert ports.free_port() != in_use
