@@ -54,6 +54,7 @@ def _or_none(kind: type) -> Callable[[object], bool]:
 
 
 def _offers(*methods: str) -> Callable[[object], bool]:
+    # Duck typing: tests pass transports and clocks of their own.
     return lambda value: (
         value is None or all(callable(getattr(value, name, None)) for name in methods)
     )
@@ -114,6 +115,7 @@ def key_fault(key: object) -> InvalidInput | None:
     """
     if not isinstance(key, str):
         return InvalidInput(Problem.FIELD_TYPE, _KEY, "respondent")
+    # `strip` alone: what counts as one key is decided where keys are hashed.
     return None if key.strip() else InvalidInput(Problem.FIELD_MISSING, _KEY, "respondent")
 
 

@@ -55,6 +55,7 @@ def normal_equations(
 
 def solve(left: IntRows, right: IntRows) -> FractionRows:
     """Return X with left · X = right, exactly. Raises ZeroDivisionError if `left` is singular."""
+    # As integers first: converting entry by entry to rationals takes longer than solving.
     square = fmpq_mat(fmpz_mat([list(row) for row in left]))
     return _fractions(square.solve(fmpq_mat(fmpz_mat([list(row) for row in right]))))
 
@@ -80,6 +81,7 @@ def whole(row: Sequence[Fraction]) -> list[int]:
 
 def over_one_denominator(row: Sequence[Fraction]) -> tuple[list[int], int]:
     """Return (numerators, denominator): arithmetic on integers is much faster than on Fractions."""
+    # One common denominator, found once, instead of a gcd at every addition.
     scale = lcm(*(v.denominator for v in row))
     return [v.numerator * (scale // v.denominator) for v in row], scale
 

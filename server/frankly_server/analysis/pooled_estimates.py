@@ -82,16 +82,19 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
         )
         for part in parts
     ]
+    # One version keeps all its figures; a weighted mean has fewer.
     if len(results) == 1:
         (alone,) = results
         ends = alone.margins.ends(request.method, alone.unbiased)
         return Pooled(alone, ends, alone.margins.uncut, (alone,), ((1.0,) * len(ends),))
+    # Only now: with a single version both requests are answered.
     _require_poolable(request)
     weigh = inverse_variance_weights if request.weights == INVERSE_VARIANCE else respondents_weights
     weights, evidence = weigh(parts), [part.evidence(part.targets) for part in parts]
     test = homogeneity_of(parts, evidence, results)
     values = [result.unbiased for result in results]
     uncut = combined_ends(weights, values, [result.margins.uncut for result in results])
+    # Chernoff bounds of the weighted sum itself: adding the ends of parts would be wider.
     if request.method == "kl":
         ends = kl_ends(
             [_scaled(part, weight) for part, weight in zip(parts, weights, strict=True)],
@@ -183,6 +186,7 @@ def _covariance(
     """
     total = np.zeros((len(weights[0]),) * 2)
     for weight, covariance in zip(weights, covariances, strict=True):
+        # Unknown for one part is unknown for the mean; 0 would understate it.
         if covariance is None:
             return None
         w = np.array(weight, dtype=np.float64)

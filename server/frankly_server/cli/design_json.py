@@ -28,6 +28,7 @@ def _read_object() -> dict[str, Any]:
     data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
     if not data.strip():
         raise InvalidInput(Problem.JSON_INVALID, "write one JSON object to standard input")
+    # Decimals, because 0.1 as a float is another level than the one that was asked for.
     value = parse_json(data, max_bytes=MAX_INPUT_BYTES, decimals=True)
     if not isinstance(value, dict):
         raise InvalidInput(Problem.JSON_INVALID, "standard input must hold one JSON object")
@@ -73,6 +74,7 @@ def design(as_json: bool) -> None:
         started = time.monotonic()
         with stops_at_interrupt() as stopped, search_shown() as progress:
             result = design_json(request, time.monotonic, progress, stopped)
+        # Measured here: the mathematics knows no clock.
         return result | {"seconds": round(time.monotonic() - started, 3)}
 
     _answer(timed, "design", as_json)

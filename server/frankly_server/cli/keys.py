@@ -62,6 +62,7 @@ def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **
         question = (
             f"Set aside the keys in {folder}? Every app that knows them will refuse the new ones."
         )
+    # The passphrase was read first: a file that cannot be read is no reason to ask.
     keys_rotate.ask(yes, question)
     new_keys = Keyring(folder, SystemClock()).init(
         force=force, plan=KeyPlan(**plan), passphrase=passphrase
@@ -102,4 +103,5 @@ def api(role: str, label: str, as_json: bool) -> None:
         write_json({"key": token, "role": role, "label": label})
         return
     remarks().print("This key is shown once; store it where secrets live.", markup=False)
+    # Alone on standard output, for `KEY=$(frankly keys api …)`.
     click.echo(token)

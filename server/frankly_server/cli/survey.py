@@ -59,6 +59,7 @@ def apply(file: BinaryIO, counts: Sequence[str], dry_run: bool, as_json: bool) -
         return
     for line in change.diff:
         click.echo(line)
+    # The level of the whole report comes before the warnings: it is what respondents are promised.
     strata = bool(definition.strata)
     _print_report_level(
         remarks(), change.level, has_strata=strata, title="By everything that is sent, at most"
@@ -79,6 +80,7 @@ def apply(file: BinaryIO, counts: Sequence[str], dry_run: bool, as_json: bool) -
 @json_option
 def publish(name: str, as_json: bool) -> None:
     """Design, certify and sign the survey called NAME; the same definition is published once only."""
+    # The bar ends with the block, before anything is written to standard output.
     with open_services() as services, _progress() as report:
         published = services.surveys.publish(name, report)
         draft = services.surveys.draft(name)
@@ -165,6 +167,7 @@ def list_surveys(as_json: bool) -> None:
         surveys = services.surveys.list()
         states = services.lifecycle.states(surveys)
     # The lifecycle calls an open survey "live"; the commands say "open", as `resume` does.
+    # One list for both forms, so that JSON and table cannot differ.
     states_of_surveys = [
         (s, "open" if states[s.survey_id] == "live" else states[s.survey_id]) for s in surveys
     ]
@@ -199,6 +202,7 @@ def erase(name: str, yes: bool, as_json: bool) -> None:
     accepted as long as the survey is open. Earlier backups still hold the reports.
     """
     if not yes:
+        # On standard error: the output may be read by a program.
         click.confirm(f"Delete every report of {name}? There is no way back", abort=True, err=True)
     with open_services() as services:
         erased = services.surveys.erase(name)
@@ -289,6 +293,7 @@ def _show(published: Published) -> None:
         f"What is protected stays within the budget of {published.budget} nats of log-odds.",
         markup=False,
     )
+    # Once for all blocks: the sentence is the same for each.
     if any(block.rules_out for block in published.blocks):
         out.print(_ENDLESS, markup=False)
     if unchanged := [block.id for block in published.blocks if block.answers_unchanged]:
@@ -308,6 +313,7 @@ def _show(published: Published) -> None:
         "Give respondents this whole link; with it a device accepts exactly this document:",
         markup=False,
     )
+    # Alone on standard output, so that a script can read it.
     click.echo(published.link)
 
 

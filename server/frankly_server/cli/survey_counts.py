@@ -44,11 +44,13 @@ def definition(data: bytes, counts: Sequence[str]) -> SurveyDefinition:
     try:
         parsed = parse_value(value)
     except InvalidInput as refused:
+        # The definition knows nothing of the table: its refusal is said again in the table's terms.
         if tables and refused.problem is Problem.PRIOR_SHAPE and "columns" in refused.detail:
             detail = f"line 1: the columns are not the answers of the block ({refused.detail})"
             raise InvalidInput(Problem.PRIOR_SHAPE, detail, "counts") from None
         raise
     blocks = {block.id: block for block in parsed.blocks}
+    # After parsing: only now are the joint answers of a block known.
     for name, table in tables.items():
         _check(blocks.get(name), table)
     return parsed
@@ -79,6 +81,7 @@ def _blocks(value: Any) -> list[dict[str, Any]]:
 
 def _counted(prior: Mapping[str, Any], table: CountTable) -> dict[str, Any]:
     """Return the prior with its counts replaced by the table's."""
+    # Source and secret stay those of the file; a table has neither.
     fields = {name: value for name, value in prior.items() if name not in ("joint", "strata")}
     if table.strata:
         fields["strata"] = [

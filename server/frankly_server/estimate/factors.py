@@ -108,6 +108,7 @@ class TableFactor:
 
     def moments(self) -> FloatArray:
         """See Factor."""
+        # E[d_c d_d | x]: pairs of decoded values, weighted by the chance of the report.
         return np.asarray(
             np.einsum("xy,cy,dy->xcd", self._Q, self._V, self._V, optimize=True),
             dtype=np.float64,
@@ -152,6 +153,7 @@ class SetFactor:
     @property
     def condition(self) -> float:
         """See Factor."""
+        # All contrasts are scaled by q1 − q0, and their total is 1.
         return max(1.0, 1 / abs(float(self._q1 - self._q0)))
 
     def knows(self, symbol: int) -> bool:

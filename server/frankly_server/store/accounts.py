@@ -71,6 +71,7 @@ class AccountsTable:
 
     def get(self, account_id: str) -> AccountRow | None:
         """Return the account with this id, or None."""
+        # A text from a form; anything but an id would end in a type error of the database.
         if not is_id(account_id):
             return None
         query = select(accounts).where(accounts.c.id == account_id)

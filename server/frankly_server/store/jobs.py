@@ -77,6 +77,7 @@ class JobsTable:
 
     def get(self, job_id: str) -> JobRow | None:
         """Return the job with this id, or None."""
+        # A text from an address; anything but an id would end in a type error of the database.
         if not is_id(job_id):
             return None
         row = self._connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().first()

@@ -73,6 +73,7 @@ def require_stated(form: LevelDocument) -> None:
     reveal a secret although the counts are true.
     """
     for i, block in enumerate(form.blocks):
+        # Within the cap the ceiling is stated and enough: then the void promise is only a warning.
         if is_unstated(block, form) and (block.ceiling is None or block.ceiling > _CAP):
             message = (
                 f"beside public questions, counts of all people promise nothing, and the ceiling of {block.id} is "
@@ -96,6 +97,7 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
         "There an app refuses the survey unless it names it in final_surveys, and people who answer can never "
         "answer another."
     )
+    # The worst first, and one of the three: each makes the ones below it pointless.
     if level.odds is not None and level.odds > _CAP:
         message = (
             f"The whole report reveals up to {ln_up(level.odds)} nats, more than {limit}: "

@@ -43,6 +43,7 @@ class PriorDefinition(ClosedModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        # Both would be two priors, one of which devices could not check.
         if bool(self.joint) == bool(self.strata):
             raise custom(
                 Problem.FIELD_MISSING,
@@ -59,6 +60,7 @@ class PriorDefinition(ClosedModel):
         if self.secrets is not None and rows != {len(self.secrets)}:
             message = f"{len(self.secrets)} secrets need as many rows, there are {rows.pop()}"
             raise custom(Problem.PRIOR_SHAPE, message)
+        # By position, so that the message names the second one.
         for i, secret in enumerate(self.secrets or ()):
             if secret in (self.secrets or ())[:i]:
                 message = f"two secrets are called “{secret}”; change one"
@@ -111,6 +113,7 @@ def in_strata_order(
     if not questions:
         message = "this survey has no public questions: give the counts of all people as joint"
         raise InvalidInput(Problem.PRIOR_SHAPE, message, f"{field}.strata")
+    # Checked before combinations are listed: eight questions can have billions.
     if prod(len(choices) for _, choices in questions) > MAX_STRATA:
         message = (
             f"the public questions have more than {MAX_STRATA} combinations: ask fewer of them"
@@ -130,6 +133,7 @@ def in_strata_order(
     if missing := [key for key in combinations if key not in by_key]:
         message = f"no counts for {_listed(missing, questions)}: every combination of public answers needs its own"
         raise InvalidInput(Problem.PRIOR_SHAPE, message, f"{field}.strata")
+    # A fixed order makes the same survey file give the same document, whatever its order of lines.
     return prior.model_copy(update={"strata": tuple(by_key[key] for key in combinations)})
 
 
@@ -163,6 +167,7 @@ def _listed(missing: Sequence[Stratum], questions: Sequence[tuple[str, Sequence[
 def summed(tables: Iterable[Table]) -> Table:
     """Return the sum of all strata's counts; a single table keeps the texts of the file."""
     first, *further = tables
+    # Unchanged texts: a file that is exported again reads as it was written.
     if not further:
         return first
     return tuple(tuple(_sums(columns)) for columns in zip(first, *further, strict=True))

@@ -89,6 +89,7 @@ class Published:
 def promised(document: SurveyDocument) -> list[PublishedBlock]:
     """Return the promises of every block of a document."""
     level = document.report_level
+    # A block that counts its promise for some secret is shown as such, whatever the others count.
     by_level = {secret.counted for secret in level.secrets.values()}
     counted_by = {
         line.block: "level" if line.block in by_level else line.counted_by for line in level.lines
@@ -122,6 +123,7 @@ def regret_of(block: Block) -> Regret | None:
 def is_signed(row: DocumentRow, role: Role) -> bool:
     """Return True if enough keys of a role have signed a stored document."""
     try:
+        # Verified anew: keys may have been retired since the document was stored.
         Envelope.from_bytes(row.envelope, SURVEY_TYPE).verify(role.keys, role.threshold)
     except DocumentRejected:
         return False
@@ -136,6 +138,7 @@ def require_taking(tx: Transaction, survey: str) -> SurveyStateRow:
     state_row = tx.survey_states.get(survey)
     if state_row.state in ("closed", "archived"):
         raise InvalidInput(Problem.CLOSED, _CLOSED, "survey")
+    # Released reports only: a rule that watched pending ones would show who has just answered.
     if state_row.stop_reports is not None and tx.batches.number(survey) >= state_row.stop_reports:
         raise InvalidInput(Problem.CLOSED, _TARGET_MET.format(state_row.stop_reports), "survey")
     return state_row

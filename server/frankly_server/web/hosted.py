@@ -117,6 +117,7 @@ def hosted_page(served: dict[str, bytes]) -> tuple[str, str]:
 def blueprint(services: Services) -> APIBlueprint:
     """Return the routes of the hosted page and of the SDK's files."""
     routes = APIBlueprint("hosted", __name__)
+    # Read once at start: hashes in the page and bytes of the files cannot come apart.
     served = files()
     content, policy = hosted_page(served)
 
@@ -136,6 +137,7 @@ def blueprint(services: Services) -> APIBlueprint:
     def page(survey_id: str) -> Response:
         """Return a page on which people without an app can answer a survey."""
         reading.query(())
+        # Only to answer 404 for surveys that do not exist: the page itself is the same for all.
         services.surveys.envelope(reading.survey_id(survey_id))
         response = Response(content, content_type="text/html; charset=utf-8")
         response.headers["Content-Security-Policy"] = policy
@@ -152,6 +154,7 @@ def blueprint(services: Services) -> APIBlueprint:
     def sdk_file(name: str) -> Response:
         """Return one file of the browser SDK. In production serve your own copy instead."""
         reading.query(())
+        # A name from the list of files, never a path: nothing else on disk can be reached.
         if name not in served:
             raise InvalidInput(
                 Problem.NOT_FOUND, "the SDK has no such file; begin with /sdk/v1/index.js"

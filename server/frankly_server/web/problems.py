@@ -53,6 +53,7 @@ def problem_response(problem: Problem, detail: str, field: str | None = None) ->
     """Render one problem with the headers that its status needs."""
     body = json.dumps(problem_body(problem, detail, field))
     response = Response(body, status=problem.status, content_type=MEDIA_TYPE)
+    # RFC 9110 requires the challenge with every 401.
     if problem.status == 401:
         response.headers["WWW-Authenticate"] = 'Bearer realm="frankly"'
     if problem.status in (429, 503):
@@ -65,6 +66,7 @@ def from_http(error: HTTPException) -> Response:
     """Render an error of Flask or werkzeug with its Allow and Retry-After headers."""
     status = error.code or 500
     fallback = _BY_STATUS[400] if 400 <= status < 500 else _FAULT
+    # The library's own text is dropped: it may repeat what was sent.
     problem, detail = _BY_STATUS.get(status, fallback)
     response = problem_response(problem, detail)
     for name, value in error.get_headers(request.environ):

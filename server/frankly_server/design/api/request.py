@@ -115,6 +115,7 @@ def _check_truths(request: DesignRequest) -> None:
     if request.objective != "variance" or request.criterion != "total":
         message = "truths belong to the objective variance with the criterion total"
         raise InvalidInput(Problem.UNSUPPORTED, message, "truths")
+    # Shares sum to 1, so targets settle them all if they do so together with their total.
     rows = [[1] * request.prior.answers, *map(rational.whole, request.targets or ())]
     if request.targets is not None and rational.rank(rows) < request.prior.answers:
         message = "with truths the targets must settle every share: add targets, or leave them out"
@@ -123,6 +124,7 @@ def _check_truths(request: DesignRequest) -> None:
 
 def _check_notions(request: DesignRequest) -> None:
     """Raise unless an optimum has a level for every notion, and notions that fit its name."""
+    # A family calibrates itself or says which notions it cannot keep.
     if request.mechanism not in OPTIMA:
         return
     if any(map(is_open, request.claims)):

@@ -97,6 +97,7 @@ def secret_channel(weights: Weights, prior: Prior) -> list[list[int]]:
 
 def _levels(weights: Weights, prior: Prior) -> dict[str, Any]:
     ratios = leakage(weights, prior)
+    # LIP is symmetric: the larger side is the level that holds for both.
     low, high = nats(ratios.inverse_lowest), nats(ratios.highest)
     return {
         "lip": max(low, high),
@@ -130,6 +131,7 @@ def _variances(
     rank: int,
 ) -> list[float]:
     """Return the variance of each target (default: each share); inf if it is not estimable."""
+    # Without full rank single shares are looked at one by one: some may be estimable all the same.
     if targets is not None or rank == len(weights):
         return objectives.target_variances(weights, shares, targets)
     # A single share is estimable iff it is a row of the reduced basis of the span of the columns.

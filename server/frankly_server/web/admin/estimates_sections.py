@@ -112,6 +112,7 @@ def sections_of(answer: Mapping[str, Any], asked: Asked, names: Names) -> list[S
     """Return the answer's questions in their order, groups of the same question together."""
     together: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for question in answer["questions"]:
+        # By text too: versions may ask another question under an old id.
         together.setdefault((question["id"], *map(str, question["text"].values())), []).append(
             question
         )
@@ -129,6 +130,7 @@ def _section(questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names)
         key=lambda bar: _place(order, bar[0]),
     )
     plot = interval_plot(text, [bar for _, bar in bars]) if 0 < len(bars) <= _DRAWN else ""
+    # Lines over time replace bars; by group and period together neither would be readable.
     if asked.period is not None and asked.by is None and estimated:
         plot = _over_time(text, groups, order, names)
     named_groups = [
@@ -144,6 +146,7 @@ def _section(questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names)
 
 def _matrix(groups: Sequence[EstimatesTable], asked: Asked, names: Names) -> Matrix | None:
     """Return the cross-table of two questions, or None unless every cell has an estimate."""
+    # Groups or periods give several tables, which one matrix cannot show.
     if asked.row is None or asked.column is None or len(groups) != 1:
         return None
     down, across = names.choices.get(asked.row, ()), names.choices.get(asked.column, ())

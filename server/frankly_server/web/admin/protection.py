@@ -70,9 +70,11 @@ def _page(
 def _counts_text(survey: OpenedSurvey, block: BlockDefinition) -> str:
     """Return the block's counts as the CSV that the form reads, its first line alone if there are none."""
     prior, public = block.prior, [question.id for question in survey.definition.strata]
+    # With public questions the empty form asks for counts by stratum: others promise nothing.
     by_stratum = bool(public) and (prior is None or bool(prior.strata))
     lines = [[*(public if by_stratum else ()), "", *prior_columns(block)]]
     for table, when in zip(prior.tables if prior else (), _whens(block), strict=True):
+        # A table of one row names no secret; the form needs some word in its first column.
         secrets = (prior.secrets if prior else None) or ("answer",)
         lines += [[*when, secret, *row] for secret, row in zip(secrets, table, strict=True)]
     return "\n".join(",".join(line) for line in lines)
@@ -100,10 +102,12 @@ def _wanted(survey: OpenedSurvey) -> Protection:
         accept_identity=field("unchanged") == "yes",
         together=tuple(request.form.getlist("together")[:16]),
     )
+    # The answer itself needs no counts: its fields are not read, even if they were filled in before.
     if kind not in ("question", "attribute"):
         return direct
     upload = request.files.get("counts_file")
     data = (
+        # One byte more than allowed, so that the reader sees that a file is too large.
         upload.read(MAX_BYTES + 1)
         if upload and upload.filename
         else request.form.get("counts", "").encode()
