@@ -55,7 +55,6 @@ def normal_equations(
 
 def solve(left: IntRows, right: IntRows) -> FractionRows:
     """Return X with left · X = right, exactly. Raises ZeroDivisionError if `left` is singular."""
-    # As integers first: converting entry by entry to rationals takes longer than solving.
     square = fmpq_mat(fmpz_mat([list(row) for row in left]))
     return _fractions(square.solve(fmpq_mat(fmpz_mat([list(row) for row in right]))))
 
