@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asking one server with one API key."""
+"""Client of one server, with one API key."""
 
 import json
 from collections.abc import Callable
@@ -34,11 +34,13 @@ class _LabelledRequest(EstimatesRequest):
 
 
 class Analyst:
-    """Asks one server with one API key. The key goes over https only, or to this machine itself."""
+    """Client of one server. Its API key is sent over https only, or to this machine itself."""
 
     def __init__(self, url: str, key: str, *, session: "requests.Session | None" = None) -> None:
-        parts = urlsplit(url)
-        if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
+        address = urlsplit(url)
+        if address.scheme != "https" and not (
+            address.scheme == "http" and address.hostname in _LOOPBACK
+        ):
             raise Unreachable(
                 "the address must begin with https:// (http:// only on this machine): it carries your key"
             )
@@ -56,31 +58,33 @@ class Analyst:
         """
 
         def ask(targets: Any, percent: str | None) -> Estimates:
-            other = {**asdict(request), "targets": targets, "percent": percent}
-            return self.estimates(survey, **other)
+            fields = {**asdict(request), "targets": targets, "percent": percent}
+            return self.estimates(survey, **fields)
 
         body = self._ask("GET", f"/v1/surveys/{survey}/estimates", params=request.query())
-        return _understood(lambda: Estimates.from_json(body, request.language, ask))
+        return _parsed(lambda: Estimates.from_json(body, request.language, ask))
 
-    def plan(self, solve_for: str, **asked: Any) -> Plan:
+    def plan(self, solve_for: str, **fields: Any) -> Plan:
         """Return a plan: any two of level, reports and margin give the third, before anything is collected.
 
-        solve_for : "n", "epsilon" or "margin". asked : the other two by name; a design input (``prior={"joint": …},
+        solve_for : "n", "epsilon" or "margin". fields : the other two by name; a design input (``prior={"joint": …},
         notion="ldp", mechanism="grr"``) or a mechanism (``weights=…, bits=…``); and, if wanted, level, method,
         population, subgroup, response_rate, targets, frontier: the fields of `frankly plan --json`.
         Raises Unreachable or Refused, whose `field` names what is wrong.
         """
-        body = self._ask("POST", "/v1/plan", json={"solve_for": solve_for, **asked})
-        return _understood(lambda: Plan.from_json(body))
+        body = self._ask("POST", "/v1/plan", json={"solve_for": solve_for, **fields})
+        return _parsed(lambda: Plan.from_json(body))
 
-    def _ask(self, method: str, path: str, **sent: Any) -> Any:
+    def _ask(self, method: str, path: str, **content: Any) -> Any:
+        # A redirect would carry the key to another address.
         settings: dict[str, Any] = {"timeout": TIMEOUT_S, "allow_redirects": False, "stream": True}
         try:
             with self._session.request(
-                method, self._url + path, auth=self._sign, **sent, **settings
+                method, self._url + path, auth=self._sign, **content, **settings
             ) as answer:
                 return _read(answer)
-        except OSError as error:  # as every error of requests is
+        # Every error of requests is an OSError; its text may hold the address with the query.
+        except OSError as error:
             raise Unreachable(f"no answer from {self._url} ({type(error).__name__})") from None
 
     def _sign(self, request: "requests.PreparedRequest") -> "requests.PreparedRequest":
@@ -89,7 +93,7 @@ class Analyst:
         return request
 
 
-def _understood(read: Callable[[], Answer]) -> Answer:
+def _parsed(read: Callable[[], Answer]) -> Answer:
     try:
         return read()
     except (KeyError, TypeError, AttributeError, StopIteration):
@@ -98,11 +102,13 @@ def _understood(read: Callable[[], Answer]) -> Answer:
 
 def _read(answer: "requests.Response") -> Any:
     """Return the JSON of an answer; a problem is raised as Refused, anything else as Unreachable."""
+    # Streamed, so that an endless answer ends at the limit instead of filling the memory.
     data = bytearray()
     for chunk in answer.iter_content(2**16):
         data += chunk
         if len(data) > MAX_ANSWER_BYTES:
             raise Unreachable("the answer is larger than any of Frankly's")
+    # Checked before parsing: a proxy's error page is no answer of the server.
     kind = answer.headers.get("Content-Type", "").partition(";")[0]
     if kind not in ("application/json", "application/problem+json"):
         raise Unreachable(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A survey's estimates: iterate, print, plot, combine, or hand them on; pandas and Arrow only if asked for."""
+"""Estimates of a survey: rows to iterate over, print, plot, combine and export."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ class Estimates:
     """Every row of a survey; iterate over it, print it, write it as CSV.
 
     insufficient : question id -> how many more reports it needs before there is any number. covariances : per question
-    (and group), of its rows' estimates in their order, None where it cannot be told. body : the server's answer, which
+    (and group), of its rows' estimates in their order, None where it is unknown. body : the server's answer, which
     `frankly replay` computes again. language : of the labels; None for the survey's first.
     """
 
@@ -41,7 +41,7 @@ class Estimates:
     def from_json(
         cls, body: Mapping[str, Any], language: str | None = None, ask: Ask | None = None
     ) -> Self:
-        """Return what the server's answer says; KeyError, TypeError or AttributeError if it is not one."""
+        """Read an answer of the server. Raises KeyError, TypeError or AttributeError for anything else."""
         questions, languages = body["questions"], body["languages"]
         return cls(
             survey=body["survey"],
@@ -67,12 +67,12 @@ class Estimates:
 
     def of(self, question: str, by: str = "") -> tuple[Estimate, ...]:
         """Return the rows of one question. Raises InvalidRequest(targets_invalid) if there are none."""
-        found = tuple(row for row in self.rows if (row.question, row.by) == (question, by))
-        if not found:
+        rows = tuple(row for row in self.rows if (row.question, row.by) == (question, by))
+        if not rows:
             raise InvalidRequest(
                 "there are no estimates of this question", code="targets_invalid", field="question"
             )
-        return found
+        return rows
 
     def sum(self, question: str, choices: Sequence[str], by: str = "") -> Estimate:
         """Ask the server for the share of several choices together, each named once."""
@@ -92,7 +92,7 @@ class Estimates:
         It has an interval of its own, by the method of these estimates: one made of the rows' intervals would not hold.
         Raises Unreachable or Refused, and InvalidRequest(unsupported) for estimates that were not asked of a server.
         """
-        return self._asked(question, label or _formula(weights), _by_id(weights, "weights"), by)
+        return self._combined(question, label or _formula(weights), _by_id(weights, "weights"), by)
 
     def ratio(
         self, question: str, of: Mapping[str, float], over: Mapping[str, float], by: str = ""
@@ -100,11 +100,11 @@ class Estimates:
         """Ask the server for Σ of · share / Σ over · share, with Fieller's interval, flagged where it is unbounded.
 
         Its `method` is clt if that of these estimates is, otherwise score, flagged `score_instead` where another was
-        asked for. By a denominator that is the same whatever people answer, such as all choices, it is divided, by
-        the method of these estimates. Raises as `lincom` does.
+        asked for. A denominator that is equal for all answers, such as the sum of all choices, only
+        scales the numerator, whose interval is then by the method of these estimates. Raises as `lincom` does.
         """
         combination = {"of": _by_id(of, "of"), "over": _by_id(over, "over")}
-        return self._asked(question, f"({_formula(of)}) / ({_formula(over)})", combination, by)
+        return self._combined(question, f"({_formula(of)}) / ({_formula(over)})", combination, by)
 
     def crosstab(self, *questions: str, percent: str | None = None) -> "Estimates":
         """Ask the server for the joint table of several questions, each cell with its own margin.
@@ -116,13 +116,13 @@ class Estimates:
 
     def plot(self, question: str | None = None, by: str = "") -> str:
         """Return bars with whiskers as SVG text, of one question (of all its groups if by is empty) or of all rows."""
-        rows = self.rows if question is None else self._shown(question, by)
-        drawn = _bars(*rows)
-        if not drawn:
+        rows = self.rows if question is None else self._rows_of(question, by)
+        bars = _bars(*rows)
+        if not bars:
             raise InvalidRequest(
                 "there are no estimates to plot", code="targets_invalid", field="question"
             )
-        return interval_plot(question or self.title, drawn)
+        return interval_plot(question or self.title, bars)
 
     def to_csv(self) -> str:
         """Return a header and a line per row, or per question without one: the columns of `?format=csv`."""
@@ -146,16 +146,16 @@ class Estimates:
             f"<td>{''.join(map(small_bar, _bars(row)))}</td><td>{escape(', '.join(row.flags))}</td></tr>"
             for row in self.rows
         ]
-        few = [
-            f"<li>{escape(q)}: not enough reports, {more} more needed</li>"
-            for q, more in self.insufficient.items()
+        insufficient = [
+            f"<li>{escape(q)}: not enough reports, {missing} more needed</li>"
+            for q, missing in self.insufficient.items()
         ]
         titles = ("question", "choice", "estimate", "interval", "n", "", "flags")
         head = f"<tr>{''.join(f'<th>{title}</th>' for title in titles)}</tr>"
         level = f" at {self.rows[0].level:.10g}" if self.rows else ""
         caption = f"<caption>{escape(self.title)}: {self.n} reports{level}</caption>"
         return f"<table>{caption}{head}{''.join(lines)}</table>" + (
-            f"<ul>{''.join(few)}</ul>" if few else ""
+            f"<ul>{''.join(insufficient)}</ul>" if insufficient else ""
         )
 
     def __str__(self) -> str:
@@ -173,14 +173,14 @@ class Estimates:
             numbers = f"{percent(row.estimate):>7}  {row.interval:<{ends}}"
             lines.append(f"  {_label(row):<{width}}  {numbers} at {row.level:.10g}{flags}")
         lines += [
-            f"{question}: not enough reports, {more} more needed"
-            for question, more in self.insufficient.items()
+            f"{question}: not enough reports, {missing} more needed"
+            for question, missing in self.insufficient.items()
         ]
         return "\n".join(lines)
 
-    def _shown(self, question: str, by: str) -> tuple[Estimate, ...]:
-        found = tuple(row for row in self.rows if row.question == question and by in ("", row.by))
-        return found or self.of(question, by)
+    def _rows_of(self, question: str, by: str) -> tuple[Estimate, ...]:
+        rows = tuple(row for row in self.rows if row.question == question and by in ("", row.by))
+        return rows or self.of(question, by)  # which raises the error that names the question
 
     def _ask(self, targets: Any, percent: str | None = None) -> "Estimates":
         if self.ask is None:
@@ -189,11 +189,11 @@ class Estimates:
             )
         return self.ask(targets, percent)
 
-    def _asked(
+    def _combined(
         self, question: str, label: str, combination: Mapping[str, Any], by: str
     ) -> Estimate:
-        found = self._ask({_id(question): {_NAME: combination}}).of(question, by)[0]
-        return replace(found, choice=label, label=label)
+        row = self._ask({_id(question): {_NAME: combination}}).of(question, by)[0]
+        return replace(row, choice=label, label=label)
 
 
 _NAME = "combination"
@@ -206,11 +206,12 @@ def _id(name: str) -> str:
 
 def _require_different(names: Sequence[str], field: str) -> None:
     """Raise InvalidRequest(targets_invalid) if a name is given twice: it would count once only, or cancel out."""
-    given = [_id(name) for name in names]
-    twice = next((name for name in names if given.count(_id(name)) > 1), None)
-    if twice is not None:
+    # "a × b" and "a,b" name the same cell.
+    ids = [_id(name) for name in names]
+    repeated = next((name for name in names if ids.count(_id(name)) > 1), None)
+    if repeated is not None:
         raise InvalidRequest(
-            f"{twice} is named twice: name each once", code="targets_invalid", field=field
+            f"{repeated} is named twice: name each once", code="targets_invalid", field=field
         )
 
 

@@ -17,8 +17,8 @@ _OF_QUESTION: Final[Mapping[str, Mapping[str, Any]]] = {"by": {"status": str}, "
 """Columns that a question has and a row has not, each after a column of the row."""
 _KINDS: Final = {
     column: kind
-    for name, own in kinds(Estimate).items()
-    for column, kind in {name: own, **_OF_QUESTION.get(name, {})}.items()
+    for name, row_kind in kinds(Estimate).items()
+    for column, kind in {name: row_kind, **_OF_QUESTION.get(name, {})}.items()
 }
 COLUMNS: Final = tuple(_KINDS)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan as the server tells it: what was solved for, and the margins around it."""
+"""Plan of a survey: the solved quantity, and the margins around it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from typing import Any, Self
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The margin that so many reports keep, whatever the true shares turn out to be, up to the method.
+    """Margin that holds with n reports for all true shares, up to the method.
 
     solve_for : "n", "epsilon" or "margin". n : reports. epsilon : nats as text, None for a mechanism that was given.
     margin : half-width of the worst target at `level` by `method`; margins : of every target. invited : how many to
@@ -30,7 +30,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Self:
-        """Return what the server's answer says; KeyError, TypeError or AttributeError if it is not one."""
+        """Read an answer of the server. Raises KeyError, TypeError or AttributeError for anything else."""
         copied = ("solve_for", "n", "epsilon", "margin", "invited", "level", "method")
         return cls(
             **{name: body[name] for name in copied},
@@ -44,8 +44,8 @@ class Plan:
 
     def __str__(self) -> str:
         level = "" if self.epsilon is None else f" with ε {self.epsilon}"
-        asked = "" if self.invited == self.n else f" ({self.invited} invited)"
-        return f"{self.n} reports{asked}{level}: ± {self.margin:.2%} at {self.level:.10g} by {self.method}"
+        invited = "" if self.invited == self.n else f" ({self.invited} invited)"
+        return f"{self.n} reports{invited}{level}: ± {self.margin:.2%} at {self.level:.10g} by {self.method}"
 
     def _repr_html_(self) -> str:
         """Return the plan and the curve around it as a table for notebooks."""

@@ -51,12 +51,12 @@ def interval_plot(title: str, rows: Sequence[PlotRow]) -> str:
         raise ValueError("a plot needs at least one row")
     scale = svg.Axis.from_zero([v for row in rows for v in row.values], LEFT, WIDTH - RIGHT, most=6)
     bottom = TOP + ROW * len(rows)
-    parts = svg.columns(scale, scale.ticks(100, "%"), TOP, bottom, 13, svg.PAGE_GRID)
-    parts.append(svg.line(scale.at(0), TOP, scale.at(0), bottom, svg.ZERO))
+    elements = svg.columns(scale, scale.ticks(100, "%"), TOP, bottom, 13, svg.PAGE_GRID)
+    elements.append(svg.line(scale.at(0), TOP, scale.at(0), bottom, svg.ZERO))
     for i, row in enumerate(rows):
-        parts += _row(row, scale, TOP + ROW * i + ROW / 2)
+        elements += _row(row, scale, TOP + ROW * i + ROW / 2)
     description = "; ".join(_description(row) for row in rows)
-    return svg.document(WIDTH, bottom + BOTTOM, title, description, parts)
+    return svg.document(WIDTH, bottom + BOTTOM, title, description, elements)
 
 
 def percent(share: float | None) -> str:
@@ -79,7 +79,7 @@ def interval(low: float | None, high: float | None) -> str:
 def _row(row: PlotRow, scale: svg.Axis, y: float) -> list[str]:
     """Draw a row with its middle at `y`: label in the upper half, bar and whisker below."""
     bar = y + 10
-    parts = [
+    elements = [
         svg.text(LEFT, y - 6, "start", row.label),
         *_bar(row, scale, bar, 7),
         svg.text(WIDTH, bar + 5, "end", percent(row.estimate)),
@@ -88,8 +88,8 @@ def _row(row: PlotRow, scale: svg.Axis, y: float) -> list[str]:
         x = scale.at(row.truth)
         points = f"{x},{bar - 7} {x + 5},{bar} {x},{bar + 7} {x - 5},{bar}"
         style = 'fill="#c8501e" stroke="#fff" stroke-width="1"'
-        parts.append(f'<polygon class="truth" points="{points}" {style}/>')
-    return parts
+        elements.append(f'<polygon class="truth" points="{points}" {style}/>')
+    return elements
 
 
 def _bar(row: PlotRow, scale: svg.Axis, y: float, half: float) -> list[str]:
@@ -109,8 +109,8 @@ def small_bar(row: PlotRow) -> str:
 
     It covers 0% to 100%: what lies outside is cut, and said in the title.
     """
-    parts = _bar(row, svg.Axis(0, 1, 2, 102, 1), 7, 4)
-    return svg.document(104, 14, _description(row), "", parts, 'width="104" height="14"')
+    elements = _bar(row, svg.Axis(0, 1, 2, 102, 1), 7, 4)
+    return svg.document(104, 14, _description(row), "", elements, 'width="104" height="14"')
 
 
 def curve_plot(
@@ -124,7 +124,7 @@ def curve_plot(
     x = svg.Axis.from_zero([point[0] for point in points], _CURVE_LEFT, right)
     y = svg.Axis.from_zero([point[1] for point in points], bottom, 24)
     places = [(x.at(a), y.at(b)) for a, b in curve]
-    parts = [
+    elements = [
         *svg.columns(x, x.ticks(), 24, bottom, 12, svg.PAGE_GRID),
         *svg.rows(y, y.ticks(), _CURVE_LEFT, right, 12, svg.PAGE_GRID),
         svg.line(_CURVE_LEFT, bottom, right, bottom, svg.ZERO),
@@ -141,20 +141,22 @@ def curve_plot(
         # Labels alternate above and below the curve, so that neighbours do not overlap.
         low = i % 2 == 1 and place[1] + 20 < bottom
         below = place[1] + (20 if low or place[1] < 30 else -10)
-        parts.append(svg.dot("mark", place, 5))
-        parts.append(svg.text(place[0] + shift, below, side, labels))
+        elements.append(svg.dot("mark", place, 5))
+        elements.append(svg.text(place[0] + shift, below, side, labels))
     description = "; ".join(
         [f"{x_title}, {y_title}: " + "; ".join(f"{a:.3g}, {b:.3g}" for a, b in curve)]
         + [f"{mark.label} {mark.x:.3g}, {mark.y:.3g}" for mark in marks]
     )
-    return svg.document(WIDTH, _CURVE_HEIGHT, title, description, parts)
+    return svg.document(WIDTH, _CURVE_HEIGHT, title, description, elements)
 
 
 def _apart(places: Sequence[tuple[svg.Point, str]]) -> list[tuple[svg.Point, str]]:
     """Return each place once with all its labels; marks nearer than a dot's width share one."""
     groups: list[tuple[svg.Point, list[str]]] = []
     for place, label in places:
-        nearby = (labels for other, labels in groups if math.dist(place, other) < _SAME_PLACE)
+        nearby = (
+            labels for group_place, labels in groups if math.dist(place, group_place) < _SAME_PLACE
+        )
         labels = next(nearby, None)
         if labels is None:
             groups.append((place, [label]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One tidy row per estimate: the number never without its uncertainty, sample size, documents and flags."""
+"""Row of an estimate: the number with its uncertainty, sample size, documents and flags."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -67,7 +67,7 @@ class Estimate:
     level: float = field(metadata={"description": "Confidence of the interval."})
     se_privacy: float | None = field(
         metadata={
-            "description": "The part that randomising caused; null if it cannot be told apart."
+            "description": "The part that randomising caused; null if the parts cannot be separated."
         }
     )
     se_sampling: float | None = field(
@@ -107,7 +107,7 @@ class Estimate:
     epsilon: str = field(metadata={"description": "Nats."})
     ceiling: str = field(
         metadata={
-            "description": "Nats; what a report can tell under any prior, `inf` if there is no bound."
+            "description": "Nats; what a report can reveal under any prior, `inf` if there is no bound."
         }
     )
     documents: tuple[str, ...] = field(

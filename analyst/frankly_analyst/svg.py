@@ -46,13 +46,15 @@ class Axis:
     @classmethod
     def around(cls, values: Iterable[float], start: float, end: float, *, log: bool) -> "Axis":
         """Cover all values, with a little room where they do not end at a tick."""
-        known = [v for v in values if math.isfinite(v) and (v > 0 or not log)] or [0.1, 1.0]
-        low, high = min(known), max(known)
+        finite = [v for v in values if math.isfinite(v) and (v > 0 or not log)] or [0.1, 1.0]
+        low, high = min(finite), max(finite)
         if log:
             low, high = math.log10(low), math.log10(high)
+        # A single value still needs an axis of some length.
         if high - low < 1e-12 * max(1.0, abs(high)):
             low, high = low - 0.5, high + 0.5
         room = 0.03 * (high - low)
+        # Zero is shown where it is near: an axis cut off above it exaggerates differences.
         low = 0.0 if not log and 0 <= low < 0.35 * high else low - room
         return cls(low, high + room, start, end, _round_step(high + room - low, 5), log)
 
@@ -61,8 +63,8 @@ class Axis:
         cls, values: Iterable[float], start: float, end: float, *, most: int = 5
     ) -> "Axis":
         """Cover zero and all values with about `most` equal steps; both ends are ticks."""
-        known = [0.0, *values]
-        low, high = min(known), max(known) if any(known) else 1.0
+        covered = [0.0, *values]
+        low, high = min(covered), max(covered) if any(covered) else 1.0
         step = _round_step(high - low, most)
         # The 1e-9 keeps float errors of the quotient from adding a step beyond a value on a tick.
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
@@ -82,8 +84,8 @@ class Axis:
             if len(powers) >= 2:
                 every = max(1, len(powers) // 5)
                 return [(10.0**k, _power(k)) for k in powers if k % every == 0]
-            few = (self.low + (self.high - self.low) * i / 3 for i in range(4))
-            return [(10.0**v, f"{10.0**v:.2g}") for v in few]
+            thirds = (self.low + (self.high - self.low) * i / 3 for i in range(4))
+            return [(10.0**v, f"{10.0**v:.2g}") for v in thirds]
         first = math.ceil(self.low / self.step - 1e-9)
         last = math.floor(self.high / self.step + 1e-9)
         values = [k * self.step for k in range(first, last + 1)]
@@ -95,7 +97,7 @@ def document(
     height: int,
     title: str,
     description: str,
-    parts: Iterable[str],
+    elements: Iterable[str],
     attributes: str = 'class="intervals"',
 ) -> str:
     """Return a whole SVG of width × height pixels; for screen readers, title and description.
@@ -107,7 +109,7 @@ def document(
         f"{head} {attributes}>",
         f"<title>{escape(title)}</title>",
         *([f"<desc>{escape(description)}</desc>"] if description else []),
-        *parts,
+        *elements,
         "</svg>",
     ])  # fmt: skip
 
