@@ -21,6 +21,8 @@ _KINDS: Final = {
     for column, kind in {name: row_kind, **_OF_QUESTION.get(name, {})}.items()
 }
 COLUMNS: Final = tuple(_KINDS)
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+"""Beginnings of cells that spreadsheets evaluate [OWASP, CSV injection]."""
 
 
 def lines(answer: Mapping[str, Any], language: str | None = None) -> list[dict[str, Any]]:
@@ -53,12 +55,25 @@ def lines(answer: Mapping[str, Any], language: str | None = None) -> list[dict[s
 
 
 def to_csv(answer: Mapping[str, Any], language: str | None = None) -> bytes:
-    """Return the lines under a header, in UTF-8; missing values are empty cells."""
+    """Return the lines under a header, in UTF-8; missing values are empty cells.
+
+    A text that a spreadsheet would evaluate begins with an apostrophe.
+    """
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(lines(answer, language))
+    writer.writerows(
+        {name: _cell(value) for name, value in row.items()} for row in lines(answer, language)
+    )
     return out.getvalue().encode()
+
+
+def _cell(value: Any) -> Any:
+    """Return a value as a spreadsheet shows it: a text that would be a formula gets an apostrophe.
+
+    Labels are an admin's texts, and would otherwise run on the analyst's machine.
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def to_arrow(arrow: Any, answer: Mapping[str, Any], language: str | None = None) -> Any:

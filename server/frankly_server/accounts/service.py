@@ -21,6 +21,7 @@ SESSION_S: Final = 8 * 3600
 _TRIES: Final = 5
 _LOCK_S: Final = 60
 _LONGEST_LOCK_S: Final = 15 * 60
+_MOST_FAILURES: Final = 10 * _TRIES
 _EMAIL: Final = re.compile(
     r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)+",
     re.ASCII,
@@ -157,11 +158,20 @@ class Accounts:
     def change_password(self, person: Person, old: str, new: str) -> None:
         """Set a new password and end every session of the account.
 
-        Raises InvalidInput: unauthenticated if `old` is not the password, field_type.
+        Raises InvalidInput: unauthenticated if `old` is not the password or the account is locked,
+        field_type.
         """
         with self._database.reading("find account") as tx:
             row = tx.accounts.get(person.id)
+        # Guesses count here as at the sign-in: a session left open must not be a way around it.
+        if row is not None and self._is_locked(row):
+            raise InvalidInput(
+                Problem.UNAUTHENTICATED,
+                "the account is locked after too many tries: wait and try again",
+                "old",
+            )
         if not self._passwords.check(row.password if row else None, old):
+            self._count_failure(person.id)
             raise InvalidInput(Problem.UNAUTHENTICATED, "this is not your password", "old")
         new_hash = self._passwords.hash(new)
         with self._database.transaction("change password") as tx:
@@ -219,14 +229,9 @@ class Accounts:
     def _count_failure(self, account_id: str) -> None:
         with self._database.transaction("count failure") as tx:
             row = tx.accounts.get(account_id)  # read again: concurrent guesses must all count
-            failures = (row.failures if row else 0) + 1
-            locked = None
-            if failures % _TRIES == 0:
-                # A limit on the lock: otherwise strangers could lock an owner out for days.
-                lock_s = min(_LOCK_S << (failures // _TRIES - 1), _LONGEST_LOCK_S)
-                locked = format_time(self._clock.now() + timedelta(seconds=lock_s))
-            # 50 keeps the shift above small; the lock has its full length long before.
-            tx.accounts.change(account_id, failures=min(failures, 50), locked_until=locked)
+            failures, lock_s = after_failure(row.failures if row else 0)
+            locked = format_time(self._clock.now() + timedelta(seconds=lock_s)) if lock_s else None
+            tx.accounts.change(account_id, failures=failures, locked_until=locked)
 
     def _is_locked(self, row: AccountRow) -> bool:
         return row.locked_until is not None and self._clock.now() < parse_time(row.locked_until)
@@ -243,6 +248,21 @@ class Accounts:
 
     def _now(self) -> str:
         return format_time(self._clock.now().replace(microsecond=0))
+
+
+def after_failure(failures: int) -> tuple[int, int]:
+    """Return the stored number of failures after one more, and the seconds of the lock; 0 for none.
+
+    Every fifth wrong password in a row locks, for one minute at first, then for twice as long as
+    before, up to a quarter of an hour.
+    """
+    failures += 1
+    # The stored number stays small: the last five repeat, and so does the longest lock.
+    failures = failures if failures <= _MOST_FAILURES else failures - _TRIES
+    if failures % _TRIES:
+        return failures, 0
+    # A limit on the lock: otherwise strangers could lock an owner out for days.
+    return failures, min(_LOCK_S << (failures // _TRIES - 1), _LONGEST_LOCK_S)
 
 
 def folded(email: str) -> str:

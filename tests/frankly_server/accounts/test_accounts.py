@@ -10,6 +10,7 @@ from argon2 import PasswordHasher
 from frankly_protocol.errors import InvalidInput
 from frankly_server.accounts import SESSION_S, Accounts, Passwords, may
 from frankly_server.accounts.passwords import Busy
+from frankly_server.accounts.service import after_failure
 from frankly_server.store import Database
 from sqlalchemy.exc import DBAPIError
 
@@ -91,6 +92,43 @@ def test_five_wrong_passwords_lock_for_a_minute_then_longer(
     for _ in range(4):  # the right password began the count again
         refused(accounts.sign_in, "ada@example.org", "wrong wrong wrong")
     assert accounts.sign_in("ada@example.org", PASSWORD)
+
+
+def test_ten_thousand_wrong_passwords_lock_after_every_fifth() -> None:
+    failures, locks = 0, []
+    for attempt in range(1, 10_001):
+        failures, lock_s = after_failure(failures)
+        assert (lock_s > 0) == (attempt % 5 == 0)
+        assert failures <= 50
+        if lock_s:
+            locks.append(lock_s)
+    assert locks[:5] == [60, 120, 240, 480, 900]
+    assert set(locks[4:]) == {900}
+
+
+def test_a_row_at_the_most_failures_still_locks(
+    accounts: Accounts, hands: Hands, fresh_database: Database
+) -> None:
+    with fresh_database.transaction("many failures") as tx:
+        row = tx.accounts.by_email("ada@example.org")
+        assert row is not None
+        tx.accounts.change(row.id, failures=50)
+    for _ in range(5):
+        refused(accounts.sign_in, "ada@example.org", "wrong wrong wrong")
+    assert refused(accounts.sign_in, "ada@example.org", PASSWORD).code == "unauthenticated"
+    hands.wait(15 * 60)
+    assert accounts.sign_in("ada@example.org", PASSWORD)
+
+
+def test_wrong_old_passwords_count_and_lock(accounts: Accounts, hands: Hands) -> None:
+    signed = accounts.sign_in("ada@example.org", PASSWORD)
+    for _ in range(5):
+        refused(accounts.change_password, signed.person, "wrong", "another good password")
+    locked = refused(accounts.change_password, signed.person, PASSWORD, "another good password")
+    assert (locked.code, locked.field) == ("unauthenticated", "old")
+    assert refused(accounts.sign_in, "ada@example.org", PASSWORD).code == "unauthenticated"
+    hands.wait(60)
+    accounts.change_password(signed.person, PASSWORD, "another good password")
 
 
 def test_every_refusal_is_the_same(accounts: Accounts) -> None:
