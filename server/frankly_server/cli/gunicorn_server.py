@@ -24,6 +24,7 @@ from frankly_server.web import logs
 from frankly_server.web.problems import raw_problem
 
 _LATE: Final = "the request did not arrive in time; send it again"
+_BROKEN: Final = "the body's chunks could not be read; check that the request was sent whole"
 _WORKER_TIMEOUT_S: Final = 60
 _STOPPING_WAIT_S: Final = 5.0
 # Longer than the keep-alive time of proxies, so that the proxy closes first: otherwise it could send
@@ -79,6 +80,38 @@ class TimelySocket:
             self._plain.settimeout(None)
 
 
+class ChunkedBody:
+    """Body of a request: an error of its chunks is the client's, so it is InvalidInput(bad_request).
+
+    gunicorn raises its own errors while the application reads; there they would be internal faults.
+    """
+
+    def __init__(self, body: Any) -> None:
+        self._body = body
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Return a method of the body that reads: read, readline, readlines."""
+        read = getattr(self._body, name)
+
+        def checked(*arguments: Any) -> Any:
+            try:
+                return read(*arguments)
+            except Exception as error:
+                if _is_of_client(error):
+                    raise InvalidInput(Problem.BAD_REQUEST, _BROKEN) from None
+                raise
+
+        return checked
+
+    def __iter__(self) -> Any:
+        return iter(self.readline, b"")
+
+
+def _is_of_client(error: BaseException) -> bool:
+    """Return True for the errors of gunicorn's parser, all of which a request causes."""
+    return type(error).__module__ == "gunicorn.http.errors"
+
+
 class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn worker: no thread waits for an idle connection, or longer than `seconds` for a request."""
 
@@ -100,8 +133,7 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         late = isinstance(exc, InvalidInput) and exc.problem is Problem.TIMED_OUT
         if late and req is not None:
             return  # the application has answered already
-        # Every exception of this module is caused by the client.
-        is_bad_request = type(exc).__module__ == "gunicorn.http.errors"
+        is_bad_request = _is_of_client(exc)
         problem, headers, body = raw_problem(408 if late else 400 if is_bad_request else 500)
         if not (late or is_bad_request):
             self.log.error("Error handling request", exc_info=exc)
@@ -165,4 +197,9 @@ class Production(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Any:
         """Return the application, made and checked before any worker is forked."""
-        return self._application
+
+        def application(environ: dict[str, Any], start_response: Any) -> Any:
+            environ["wsgi.input"] = ChunkedBody(environ["wsgi.input"])
+            return self._application(environ, start_response)
+
+        return application

@@ -39,6 +39,8 @@ def raw_problem(status: int) -> tuple[Problem, list[tuple[str, str]], bytes]:
 
     A status without a text in the table becomes 400 if it is below 500, and 500 otherwise.
     """
+    # 501, for an unknown transfer encoding, is about what was sent: no fault of this server.
+    status = 400 if status == 501 else status
     problem, detail = _BY_STATUS.get(status, _BY_STATUS[400] if status < 500 else _FAULT)
     body = json.dumps(problem_body(problem, detail)).encode()
     headers = [

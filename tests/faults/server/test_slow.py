@@ -55,6 +55,26 @@ def talks(path: str) -> dict[str, tuple[Talk, int, str]]:
             408,
             "timed_out",
         ),
+        "a chunk of no size": (
+            Talk(post + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n" + CANARY),
+            400,
+            "bad_request",
+        ),
+        "a chunk of negative size": (
+            Talk(post + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n" + CANARY),
+            400,
+            "bad_request",
+        ),
+        "a chunk without its end": (
+            Talk(post + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}" + CANARY + b"\r\n"),
+            400,
+            "bad_request",
+        ),
+        "an unknown transfer encoding": (
+            Talk(post + b"Transfer-Encoding: xchunked\r\n\r\n{}"),
+            400,
+            "bad_request",
+        ),
         "no HTTP": (Talk(CANARY + b"\r\n\r\n"), 400, "bad_request"),
         "too long a header": (
             Talk(b"GET / HTTP/1.1\r\nX: %s\r\n\r\n" % (b"a" * 20_000)),
