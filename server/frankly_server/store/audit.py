@@ -6,7 +6,17 @@ A trigger refuses to change or delete one.
 
 from dataclasses import dataclass
 
-from sqlalchemy import Column, Connection, Integer, String, Table, insert, select
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Integer,
+    String,
+    Table,
+    insert,
+    literal,
+    select,
+)
 
 from frankly_server.store.schema import metadata
 
@@ -65,7 +75,8 @@ class AuditTrail:
         """
         condition = audit_events.c.organisation == organisation
         if before is not None:
-            condition &= audit_events.c.position < before
+            # 64 bits: the column's own type would refuse a larger number.
+            condition &= audit_events.c.position < literal(before, BigInteger())
         query = select(audit_events).where(condition).order_by(audit_events.c.position.desc())
         return [
             AuditEvent(**row) for row in self._connection.execute(query.limit(limit)).mappings()

@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 
 from sqlalchemy import (
+    BigInteger,
     CheckConstraint,
     Column,
     Connection,
@@ -15,6 +16,7 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    literal,
     select,
 )
 
@@ -119,7 +121,8 @@ class LogEntriesTable:
                 documents.c.version,
             )
             .join(documents, documents.c.digest == log_entries.c.document)
-            .where(log_entries.c.position >= start)
+            # 64 bits: the column's own type would refuse a larger number, which a stranger may send.
+            .where(log_entries.c.position >= literal(start, BigInteger()))
             .order_by(log_entries.c.position)
             .limit(limit)
         )

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole numbers at the edges of 32 and 64 bits in every query: refused or answered, never a fault."""
+
+import pytest
+
+from tests.frankly_server.web.site import Site
+
+EDGES = [
+    0, 1, 2**15, 2**31 - 1, 2**31, 2**31 + 1, 2**32, 2**53 - 1, 10**16 - 1, 10**16, 2**63, 2**64,
+]  # fmt: skip
+ADDRESSES = (
+    "/v1/log/entries?start={}",
+    "/v1/log/leaves?size={}",
+    "/v1/log/consistency?old={}&new={}",
+    "/v1/log/consistency?old=0&new={}",
+    "/v1/keys?version={}",
+)
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_no_number_is_a_fault(fresh_site: Site, address: str) -> None:
+    for number in (*EDGES, -1, "1e3", "NaN", "0x10", " 1", "١"):
+        answer = fresh_site.client.get(address.format(number, number))
+        assert answer.status_code < 500, (address, number, answer.text)
+
+
+def test_the_log_ends_where_it_ends(fresh_site: Site) -> None:
+    for start in EDGES[2:9]:
+        answer = fresh_site.client.get(f"/v1/log/entries?start={start}")
+        assert answer.status_code == 200
+        assert (answer.get_json()["entries"], answer.get_json()["size"] > 0) == ([], True)
+
+
+def test_the_trail_before_any_position_is_read(fresh_site: Site) -> None:
+    trail = fresh_site.services.accounts.trail
+    everything = trail("main")
+    for before in (2**31, 2**53):
+        assert trail("main", before) == everything
