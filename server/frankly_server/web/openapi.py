@@ -63,6 +63,7 @@ class Query:
     name: str
     schema: Mapping[str, Any]
     description: str
+    required: bool = False
 
 
 def declare(
@@ -162,7 +163,7 @@ def _answer(description: str, media_type: str, model: type[BaseModel]) -> dict[s
 
 def _parameter(item: Query) -> dict[str, Any]:
     return {"in": "query", "name": item.name, "schema": dict(item.schema), "description": item.description,
-            "required": False}  # fmt: skip
+            "required": item.required}  # fmt: skip
 
 
 def _problem_responses(problems: Sequence[Problem]) -> dict[int, Any]:

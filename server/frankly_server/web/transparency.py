@@ -12,7 +12,8 @@ from frankly_server.services import Services
 from frankly_server.web import models, reading
 from frankly_server.web.openapi import Query, declare
 
-_WHOLE = {"type": "integer", "minimum": 0}
+# Sixteen digits: more is refused before it is compared with the log.
+_WHOLE = {"type": "integer", "minimum": 0, "maximum": 10**16 - 1}
 _NO_LOG = (Problem.LOG_UNKNOWN, Problem.FIELD_TYPE, Problem.FIELD_MISSING)
 
 
@@ -80,7 +81,10 @@ def _add_trees(routes: APIBlueprint, services: Services) -> None:
         "logConsistency",
         answers={200: ("Hashes, one line of base64 each.", reading.TEXT, models.LogText)},
         problems=_NO_LOG,
-        query=(Query("old", _WHOLE, "The smaller size."), Query("new", _WHOLE, "The larger size.")),
+        query=(
+            Query("old", _WHOLE, "The smaller size.", required=True),
+            Query("new", _WHOLE, "The larger size.", required=True),
+        ),
     )
     def consistency() -> Response:
         """Return the RFC 6962 proof that the tree of `old` entries is a prefix of that of `new`."""
@@ -96,7 +100,7 @@ def _add_trees(routes: APIBlueprint, services: Services) -> None:
         "logLeaves",
         answers={200: ("Leaf hashes, 32 bytes each.", reading.BYTES, models.LogText)},
         problems=_NO_LOG,
-        query=(Query("size", _WHOLE, "How many."),),
+        query=(Query("size", _WHOLE, "How many.", required=True),),
     )
     def leaves() -> Response:
         """Return the first leaf hashes: a client checks a head against an older one without naming it."""

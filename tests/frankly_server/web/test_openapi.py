@@ -155,3 +155,21 @@ def check_declared(spec: dict[str, Any], path: str, method: str, answer: Any) ->
             path,
             answer.get_json(),
         )
+
+
+def test_what_a_route_cannot_do_without_is_required(site: Site, spec: dict[str, Any]) -> None:
+    """A query parameter is required if and only if its route refuses a request without it."""
+    for (address, method), operation in operations(spec).items():
+        parameters = [p for p in operation.get("parameters", []) if p["in"] == "query"]
+        if method != "GET" or not parameters or "{" in address:
+            continue
+        values = {p["name"]: str(p["schema"].get("minimum", 1)) for p in parameters}
+        needed = {
+            name
+            for name in values
+            if site.client.get(
+                address, query_string={k: v for k, v in values.items() if k != name}
+            ).status_code
+            == 422
+        }
+        assert needed == {p["name"] for p in parameters if p["required"]}, address
