@@ -4,7 +4,7 @@
 import hashlib
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
@@ -205,6 +205,64 @@ class Accounts:
             tx.accounts.change(row.id, disabled=self._now())
             tx.sessions.end_all(row.id)
             self._record(tx, by.organisation, by.email, "account disabled", row.email)
+
+    def every(self) -> Sequence[AccountRow]:
+        """Return the accounts of all organisations, by organisation and address."""
+        with self._database.reading("list all accounts") as tx:
+            return tx.accounts.every()
+
+    def state_of(self, row: AccountRow) -> str:
+        """Return "open", "locked" or "disabled"."""
+        if row.disabled is not None:
+            return "disabled"
+        return "locked" if self._is_locked(row) else "open"
+
+    def unlock(self, email: str) -> Person:
+        """Let an account sign in again after too many wrong passwords; for the command line.
+
+        Raises InvalidInput(not_found).
+        """
+        return self._change_by_command(
+            email, "account unlocked", {"failures": 0, "locked_until": None}, end_sessions=False
+        )
+
+    def reset_password(self, email: str, new: str) -> Person:
+        """Set an account's password, end its sessions and unlock it; for the command line.
+
+        Raises InvalidInput: not_found, field_type for a password that is too short or too long.
+        """
+        values: dict[str, str | int | None] = {
+            "password": self._passwords.hash(new),
+            "failures": 0,
+            "locked_until": None,
+        }
+        return self._change_by_command(email, "password reset", values)
+
+    def disable_address(self, email: str) -> Person:
+        """End an account and its sessions; for the command line. Raises InvalidInput(not_found)."""
+        return self._change_by_command(email, "account disabled", {"disabled": self._now()})
+
+    def _change_by_command(
+        self,
+        email: str,
+        action: str,
+        values: Mapping[str, str | int | None],
+        *,
+        end_sessions: bool = True,
+    ) -> Person:
+        with self._database.transaction(action) as tx:
+            row = tx.accounts.by_email(folded(email))
+            if row is None:
+                raise InvalidInput(
+                    Problem.NOT_FOUND,
+                    "no account has this address; `frankly admin list` shows all",
+                    "email",
+                )
+            tx.accounts.change(row.id, **values)
+            if end_sessions:
+                tx.sessions.end_all(row.id)
+            self._record(tx, row.organisation, COMMAND_LINE, action, row.email)
+        return _person(row)
 
     def record(self, by: Person, action: str, subject: str) -> None:
         """Add to the trail an action of a person in another service."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly admin`: the first account of an organisation; the admin pages do the rest."""
+"""`frankly admin`: accounts from the server's own machine: the first one, and those nobody can enter."""
 
 import secrets
 from pathlib import Path
@@ -8,13 +8,22 @@ import click
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.cli.console import json_option, remarks, write_json
+from frankly_server.accounts import Person
+from frankly_server.cli.console import json_option, remarks, results, table, write_json
 from frankly_server.cli.services import open_services
+
+# A file, because other users of the machine can read the arguments of a command.
+_password_option = click.option(
+    "--password-file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Read the password from here.",
+)
+_email_option = click.option("--email", required=True, help="The account's address.")
 
 
 @click.group()
 def admin() -> None:
-    """Make accounts for the admin pages (/admin/)."""
+    """Make, list, unlock and disable accounts of the admin pages (/admin/)."""
 
 
 @admin.command("create-owner")
@@ -25,26 +34,79 @@ def admin() -> None:
     show_default=True,
     help="Whose surveys the owner sees; made if new.",
 )
-# A file, because other users of the machine can read the arguments of a command.
-@click.option(
-    "--password-file",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Read the password from here.",
-)
+@_password_option
 @json_option
 def create_owner(email: str, organisation: str, password_file: Path | None, as_json: bool) -> None:
     """Make the owner of an organisation. Without a password file, a random one is shown once."""
-    password = secrets.token_urlsafe(15) if password_file is None else _read(password_file)
+    password = _password(password_file)
     with open_services() as services:
         person = services.accounts.create(organisation, email, "owner", password)
+    message = f"{person.email} owns {person.organisation} and can sign in at /admin/."
+    _show(person, message, as_json, None if password_file else password)
+
+
+@admin.command("list")
+@json_option
+def list_accounts(as_json: bool) -> None:
+    """List every account of this server: organisation, address, role, and whether it can sign in."""
+    with open_services() as services:
+        accounts = services.accounts.every()
+        states = [services.accounts.state_of(account) for account in accounts]
+    rows = [
+        (account.organisation, account.email, account.role, state)
+        for account, state in zip(accounts, states, strict=True)
+    ]
+    names = ("organisation", "email", "role", "state")
+    if as_json:
+        write_json({"accounts": [dict(zip(names, row, strict=True)) for row in rows]})
+    else:
+        results().print(table("Accounts", names, rows))
+
+
+@admin.command()
+@_email_option
+@json_option
+def unlock(email: str, as_json: bool) -> None:
+    """Let an account sign in again that too many wrong passwords have locked."""
+    with open_services() as services:
+        person = services.accounts.unlock(email)
+    _show(person, f"{person.email} can sign in again.", as_json)
+
+
+@admin.command("reset-password")
+@_email_option
+@_password_option
+@json_option
+def reset_password(email: str, password_file: Path | None, as_json: bool) -> None:
+    """Set an account's password and end its sessions. Without a file, a random one is shown once."""
+    password = _password(password_file)
+    with open_services() as services:
+        person = services.accounts.reset_password(email, password)
+    message = f"{person.email} has a new password; its sessions have ended."
+    _show(person, message, as_json, None if password_file else password)
+
+
+@admin.command()
+@_email_option
+@json_option
+def disable(email: str, as_json: bool) -> None:
+    """End an account and its sessions. Its surveys stay with its organisation."""
+    with open_services() as services:
+        person = services.accounts.disable_address(email)
+    _show(person, f"{person.email} cannot sign in any more.", as_json)
+
+
+def _password(path: Path | None) -> str:
+    return secrets.token_urlsafe(15) if path is None else _read(path)
+
+
+def _show(person: Person, message: str, as_json: bool, password: str | None = None) -> None:
     if as_json:
         account = {"email": person.email, "organisation": person.organisation, "role": person.role}
-        write_json(account | ({"password": password} if password_file is None else {}))
+        write_json(account | ({"password": password} if password else {}))
         return
-    remarks().print(
-        f"{person.email} owns {person.organisation} and can sign in at /admin/.", markup=False
-    )
-    if password_file is None:
+    remarks().print(message, markup=False)
+    if password:
         remarks().print("The password is shown once; change it after signing in.", markup=False)
         click.echo(password)
 

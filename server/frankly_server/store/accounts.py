@@ -78,6 +78,11 @@ class AccountsTable:
         row = self._connection.execute(query).mappings().first()
         return None if row is None else AccountRow(**row)
 
+    def every(self) -> list[AccountRow]:
+        """Return all accounts, by organisation and address."""
+        query = select(accounts).order_by(accounts.c.organisation, accounts.c.email)
+        return [AccountRow(**row) for row in self._connection.execute(query).mappings()]
+
     def of_organisation(self, organisation: str) -> list[AccountRow]:
         """Return an organisation's accounts, by address."""
         members = accounts.c.organisation == organisation

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly admin create-owner`, and surveys as files on the command line."""
+"""`frankly admin`, and surveys as files on the command line."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from frankly_protocol.clock import SystemClock
+from frankly_protocol.errors import InvalidInput
+from frankly_server.accounts.service import COMMAND_LINE
 from frankly_server.cli.front import run
 from frankly_server.services import Services
 from frankly_server.settings import Settings
@@ -55,6 +58,60 @@ def test_a_password_from_a_file_is_never_shown(
     assert "correct horse" not in shown.out + shown.err
     secret.write_text("short")
     assert run([*given[:3], "bob@example.org", *given[4:], str(secret)]) == 3
+
+
+def admin(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    """Run a command of `frankly admin` and return its JSON."""
+    capsys.readouterr()
+    assert run(["admin", *arguments, "--json"]) == 0
+    return dict(json.loads(capsys.readouterr().out))
+
+
+def states(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    return {row["email"]: row["state"] for row in admin(capsys, "list")["accounts"]}
+
+
+def test_an_owner_who_is_locked_out_gets_in_again(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    email = "ada@example.org"
+    password = admin(capsys, "create-owner", "--email", email)["password"]
+    services = Services.open(Settings(home=home), SystemClock())
+    session = services.accounts.sign_in(email, password).token
+    for _ in range(5):
+        with pytest.raises(InvalidInput):
+            services.accounts.sign_in(email, "wrong wrong wrong")
+    assert states(capsys) == {email: "locked"}
+    admin(capsys, "unlock", "--email", " Ada@Example.org ")
+    assert states(capsys) == {email: "open"}
+    assert services.accounts.person(session) is not None
+    assert services.accounts.sign_in(email, password)
+    for _ in range(5):
+        with pytest.raises(InvalidInput):
+            services.accounts.sign_in(email, "wrong wrong wrong")
+    renewed = admin(capsys, "reset-password", "--email", email)["password"]
+    assert services.accounts.person(session) is None  # its sessions have ended
+    with pytest.raises(InvalidInput):
+        services.accounts.sign_in(email, password)
+    session = services.accounts.sign_in(email, renewed).token
+    admin(capsys, "disable", "--email", email)
+    assert states(capsys) == {email: "disabled"}
+    assert services.accounts.person(session) is None
+    with pytest.raises(InvalidInput):
+        services.accounts.sign_in(email, renewed)
+    actions = [
+        event.action for event in services.accounts.trail("main") if event.actor == COMMAND_LINE
+    ]
+    assert actions == ["account disabled", "password reset", "account unlocked", "account created"]
+    services.close()
+
+
+@pytest.mark.parametrize("command", ["unlock", "reset-password", "disable"])
+def test_an_unknown_address_is_named_as_the_fault(
+    home: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert run(["admin", command, "--email", "nobody@example.org"]) == 3
+    assert "frankly admin list" in capsys.readouterr().err
 
 
 def test_what_is_exported_is_what_was_applied(
