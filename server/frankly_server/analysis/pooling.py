@@ -1,95 +1,194 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One document's part in a table: its blocks, its counts, and the targets over its joint answers."""
+"""One table from several documents: each estimated with its own mechanism, then pooled (spec 8.1; bad input 50).
 
-from dataclasses import dataclass
-from functools import reduce
+Raw counts of different documents are never added. The pooled estimate of a target is the weighted
+mean of its estimates. Each document has one weight per target, so that the mean always lies
+between the estimates (ADR 0010).
 
-from frankly_protocol.blocks import Block, Question
-from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
+- `respondents`, the default: weights n_v/n, for the mean over all respondents. The weights add up shares to 1.
+- `inverse-variance`: weights by 1/variance at the published design priors, for the least variance if the truths are
+  equal. They differ between targets, so that shares need not add up to 1.
+"""
 
-from frankly_server.analysis.counted_document import Tally
-from frankly_server.estimate import Joint, SetCounts
-from frankly_server.estimate.decoder import Targets
-from frankly_server.estimate.estimator import checked_evidence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+from frankly_analyst.request import INVERSE_VARIANCE
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.analysis.part import Part
+from frankly_server.analysis.request import Request
+from frankly_server.analysis.versions import (
+    DIFFER,
+    homogeneity_of,
+    inverse_variance_weights,
+    respondents_weights,
+)
+from frankly_server.estimate import Estimate, estimate
 from frankly_server.estimate.evidence import Evidence
-from frankly_server.estimate.inputs import Tally as Counts
-from frankly_server.estimate.joint import Source
-from frankly_server.estimate.set_law import SetMechanism
-from frankly_server.store import is_masked
+from frankly_server.estimate.margins import Pairs, Values
+from frankly_server.estimate.poisoning import Poisoning
+from frankly_server.estimate.pooling import combined_ends, kl_ends, weighted_root, weighted_sum
+from frankly_server.estimate.target_ends import cut
+
+_OF_ONE_PART: Final = ("projected", "projected_interval", "mle", "mle_interval", "design_effect", "privacy_cost",
+                       "efficiency", "informative")  # fmt: skip
+"""Figures per target that a weighted mean does not have."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Blocks, joint counts and targets of one document.
+class Pooled:
+    """Weighted mean of the parts' estimates.
 
-    tally : joint symbols -> number of the n reports; for one block of large sets, pairs of
-        positions x ≤ z.
-    targets : weights over the joint answers of the blocks.
-    strata : the document's public questions. Beside them, counts of everybody promise nothing.
+    mean : its figures per target, None where a part does not identify the target. What only one
+        part can have, such as projected shares, is None for several parts. Rank and margins are
+        then those of the first part: the pooled intervals are `ends`.
+    ends : [low, high] by the requested method. uncut : by `score`, before they are cut.
+    estimates, weights : of each part, and of its targets in the mean.
+    versions_p : p-value of the test that all versions have equal truths, None for one version.
     """
 
-    blocks: tuple[Block, ...]
-    n: int
-    tally: Tally
-    targets: Targets
-    strata: tuple[Question, ...] = ()
+    mean: Estimate
+    ends: Pairs
+    uncut: Pairs
+    estimates: tuple[Estimate, ...]
+    weights: tuple[Values, ...]
+    versions_p: float | None = None
 
-    @property
-    def mechanism(self) -> Source:
-        """Mechanism of the block, or the product of several: their reports are drawn independently."""
-        if len(self.blocks) == 1:
-            return self.blocks[0].mechanism
-        tables: list[DenseMechanism] = []
-        factors: list[DenseMechanism | SetMechanism] = []
-        for mechanism in (block.mechanism for block in self.blocks):
-            block_factors = (
-                mechanism.factors if isinstance(mechanism, ProductMechanism) else (mechanism,)
-            )
-            factors += block_factors
-            tables += [factor for factor in block_factors if isinstance(factor, DenseMechanism)]
-        return (
-            ProductMechanism(tuple(tables))
-            if len(tables) == len(factors)
-            else Joint(tuple(factors))
+
+def pool(parts: Sequence[Part], request: Request) -> Pooled:
+    """Return the weighted mean of one or more parts, whose respondents are different people.
+
+    Raises InvalidInput(unsupported) if several parts are pooled with a population, or by a method
+    that has no pooled interval.
+    """
+    results = [
+        estimate(
+            part.mechanism,
+            part.counts,
+            design_prior=part.design_prior,
+            targets=part.targets,
+            census=request.census,
+            population=request.population,
+            level=request.level,
+            # kl stands in for these where they do not exist.
+            methods=(request.method, "kl")
+            if request.method in ("exact", "sequence")
+            else (request.method,),
         )
-
-    @property
-    def design_prior(self) -> tuple[int, ...]:
-        """Product of the blocks' priors, because no joint prior is published."""
-
-        def times(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
-            return tuple(a * b for a in left for b in right)
-
-        return reduce(times, (block.design_prior for block in self.blocks))
-
-    @property
-    def counts(self) -> Counts:
-        """Tally in the form that the estimator of this mechanism takes."""
-        mechanism = self.mechanism
-        if isinstance(mechanism, ProductMechanism | Joint):
-            return dict(self.tally)
-        if isinstance(mechanism, DenseMechanism):
-            return [self.tally.get((y,), 0) for y in range(mechanism.reports)]
-        # Small sets are stored by mask, one number a report; large ones as pairs of elements.
-        if is_masked(mechanism):
-            return SetCounts.of_symbols(
-                mechanism.answers, {symbol: n for (symbol,), n in self.tally.items()}
-            )
-        # A matrix of pair counts is symmetric; the store keeps x ≤ z only.
-        pairs = [[0] * mechanism.answers for _ in range(mechanism.answers)]
-        for (x, z), n in self.tally.items():
-            pairs[x][z] = pairs[z][x] = n
-        return SetCounts(self.n, tuple(map(tuple, pairs)))
-
-    @property
-    def question_keys(self) -> tuple[tuple[str, ...], ...]:
-        """Ids of question and choices for all questions of the blocks, in order."""
-        return tuple(
-            (question.id, *(choice.id for choice in question.choices))
-            for block in self.blocks
-            for question in block.questions
+        for part in parts
+    ]
+    # One version keeps all its figures; a weighted mean has fewer.
+    if len(results) == 1:
+        (alone,) = results
+        ends = alone.margins.ends(request.method, alone.unbiased)
+        return Pooled(alone, ends, alone.margins.uncut, (alone,), ((1.0,) * len(ends),))
+    # Only now: with a single version both requests are answered.
+    _require_poolable(request)
+    weigh = inverse_variance_weights if request.weights == INVERSE_VARIANCE else respondents_weights
+    weights, evidence = weigh(parts), [part.evidence(part.targets) for part in parts]
+    test = homogeneity_of(parts, evidence, results)
+    values = [result.unbiased for result in results]
+    uncut = combined_ends(weights, values, [result.margins.uncut for result in results])
+    # Chernoff bounds of the weighted sum itself: adding the ends of parts would be wider.
+    if request.method == "kl":
+        ends = kl_ends(
+            [_scaled(part, weight) for part, weight in zip(parts, weights, strict=True)],
+            request.level,
         )
+    elif request.method == "score":
+        ends = _cut(uncut, weighted_sum(weights, values), weights, parts)
+    else:
+        ends = combined_ends(
+            weights,
+            values,
+            [result.margins.ends(request.method, result.unbiased) for result in results],
+        )
+    differ = ["versions_differ"] if test is not None and test.p < DIFFER else []
+    own_flags = [flag for result in results for flag in result.flags]
+    mean = replace(
+        _mean(weights, results), flags=tuple(dict.fromkeys(["pooled", *differ, *own_flags]))
+    )
+    p = None if test is None else test.p
+    return Pooled(mean, ends, uncut, tuple(results), tuple(weights), p)
 
-    def evidence(self, targets: Targets) -> Evidence:
-        """Return the evidence of the counts about targets over the joint answers."""
-        return checked_evidence(self.mechanism, self.counts, targets, self.design_prior)
+
+def _mean(weights: Sequence[Values], results: Sequence[Estimate]) -> Estimate:
+    """Return the figures of the weighted mean of several estimates."""
+    unknown: Any = (None,) * len(weights[0])
+    return replace(
+        results[0],
+        n=sum(result.n for result in results),
+        unbiased=weighted_sum(weights, [result.unbiased for result in results]),
+        covariance=_covariance(weights, [result.covariance for result in results]),
+        se=weighted_root(weights, [result.se for result in results]),
+        se_privacy=weighted_root(weights, [result.se_privacy for result in results]),
+        se_sampling=weighted_root(weights, [result.se_sampling for result in results]),
+        worst_case_se=weighted_root(weights, [result.worst_case_se for result in results]),
+        poisoning=Poisoning(
+            up=weighted_sum(weights, [result.poisoning.up for result in results]),
+            down=weighted_sum(weights, [result.poisoning.down for result in results]),
+        ),
+        **dict.fromkeys(_OF_ONE_PART, unknown),
+        mle_gap=None,
+        fit_p=None,
+        # Of every part: one flagged part among several says little about their mean.
+        row_flags=tuple(
+            tuple(flag for flag in flags[0] if all(flag in others for others in flags))
+            for flags in zip(*(result.row_flags for result in results), strict=True)
+        ),
+    )
+
+
+def _cut(uncut: Pairs, values: Values, weights: Sequence[Values], parts: Sequence[Part]) -> Pairs:
+    """Return the score intervals of weighted means, cut at the possible values."""
+    intervals: list[tuple[float, float] | None] = [None] * len(uncut)
+    for t, (ends, value) in enumerate(zip(uncut, values, strict=True)):
+        if ends is not None and value is not None:
+            rows = [
+                [float(w[t] or 0) * float(v) for v in p.targets[t]]
+                for w, p in zip(weights, parts, strict=True)
+            ]
+            possible = [sum(end(row) for row in rows) for end in (min, max)]
+            intervals[t] = cut(ends, value, np.array(possible))
+    return tuple(intervals)
+
+
+def _scaled(part: Part, weight: Values) -> Evidence:
+    """Return the evidence of a part for its targets times their weights."""
+    return part.evidence(
+        tuple(
+            tuple(Fraction(w or 0) * v for v in row)
+            for w, row in zip(weight, part.targets, strict=True)
+        )
+    )
+
+
+def _require_poolable(request: Request) -> None:
+    if request.population is not None:
+        detail = "several versions are pooled, whose respondents are different parts of it: leave the population out"
+        raise InvalidInput(Problem.UNSUPPORTED, detail, "population")
+    if request.method in ("exact", "sequence"):
+        detail = "several versions are pooled, for which this interval is not known: use kl, or by=version"
+        raise InvalidInput(Problem.UNSUPPORTED, detail, "method")
+
+
+def _covariance(
+    weights: Sequence[Values], covariances: Sequence[tuple[Values, ...] | None]
+) -> tuple[Values, ...] | None:
+    """Return the covariance of the weighted mean, None if that of a part is not known.
+
+    Covariances add up because the parts are reports of different people, so independent.
+    """
+    total = np.zeros((len(weights[0]),) * 2)
+    for weight, covariance in zip(weights, covariances, strict=True):
+        # Unknown for one part is unknown for the mean; 0 would understate it.
+        if covariance is None:
+            return None
+        w = np.array(weight, dtype=np.float64)
+        total = total + np.outer(w, w) * np.array(covariance, dtype=np.float64)
+    return tuple(map(tuple, total.tolist()))

@@ -17,8 +17,8 @@ from frankly_protocol.problems import Problem
 
 from frankly_server import rational
 from frankly_server.analysis.counted_document import Blocks, Key, Received
+from frankly_server.analysis.part import Part
 from frankly_server.analysis.periods import ALL_TIME, DAYS, PERIODS
-from frankly_server.analysis.pooling import Part
 from frankly_server.analysis.request import VERSION, Request
 from frankly_server.analysis.rows import BETA, NO_PRODUCTS, part_targets, table_json
 from frankly_server.analysis.tables import Table, blocks_of, cell_weights, tables

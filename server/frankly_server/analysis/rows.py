@@ -12,8 +12,8 @@ from frankly_analyst.rows import Estimate
 from frankly_protocol.audit import ln_up
 from frankly_protocol.blocks import Block
 
-from frankly_server.analysis.pooled_estimates import Pooled, pool
-from frankly_server.analysis.pooling import Part
+from frankly_server.analysis.part import Part
+from frankly_server.analysis.pooling import Pooled, pool
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.tables import Table, Target
 from frankly_server.estimate.chernoff import Ends

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from frankly_server.analysis.pooling import Part
+from frankly_server.analysis.part import Part
 from frankly_server.estimate import Estimate
 from frankly_server.estimate.estimator import nothing_yet
 from frankly_server.estimate.evidence import Evidence

@@ -15,8 +15,8 @@ from frankly_analyst.request import INVERSE_VARIANCE
 from frankly_protocol.audit import stated_ceiling
 from frankly_protocol.blocks import Block, Choice, Question
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, UnaryMechanism
-from frankly_server.analysis.pooled_estimates import Pooled, pool
-from frankly_server.analysis.pooling import Part
+from frankly_server.analysis.part import Part
+from frankly_server.analysis.pooling import Pooled, pool
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.versions import homogeneity_of, inverse_variance_weights
 from frankly_server.estimate import Joint, estimate

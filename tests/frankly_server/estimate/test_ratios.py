@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.analysis.pooling import Part
+from frankly_server.analysis.part import Part
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.rows import table_json
 from frankly_server.analysis.tables import Table, Target
