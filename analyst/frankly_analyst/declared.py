@@ -24,7 +24,7 @@ Method = Callable[[Owner, str, Declared], Result]
 
 
 def kinds(declared: type) -> Mapping[str, Any]:
-    """Return the type of each field: without None, and of a tuple or a union the first type."""
+    """Return each field's type: without None; for a tuple or union, its first type."""
     return {
         name: next((kind for kind in get_args(hint) if kind is not NoneType), hint)
         for name, hint in get_type_hints(declared).items()
@@ -40,7 +40,7 @@ def described(declared: type[Declared]) -> type[Declared]:
 def takes_fields_of(
     declared: Callable[P, Declared],
 ) -> Callable[[Method[Owner, Declared, Result]], Callable[Concatenate[Owner, str, P], Result]]:
-    """Return a decorator: a method of a survey and a dataclass takes the dataclass' fields instead."""
+    """Return a decorator for methods (self, survey, instance): the result takes the dataclass' fields."""
 
     def decorate(
         method: Method[Owner, Declared, Result],

@@ -40,4 +40,4 @@ class Refused(AnalystError):
 
 
 class InvalidRequest(AnalystError):
-    """A request that no server is asked; ``code`` is the server's code for it: targets_invalid or unsupported."""
+    """A request that this client refuses without asking a server; ``code`` is the server's code for it: targets_invalid or unsupported."""

@@ -13,14 +13,14 @@ from frankly_analyst.plots import PlotRow, interval_plot, percent, small_bar
 from frankly_analyst.rows import Estimate, localised
 
 Ask = Callable[[Any, str | None], "Estimates"]
-"""Other targets of the same survey, by the same method, level, groups and days; with percentages of a table or None."""
+"""Function (targets, percent) that asks the server for other targets of the survey, all else the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
     """Every row of a survey; iterate over it, print it, write it as CSV.
 
-    insufficient : question id -> how many more reports it needs before there is any number. covariances : per question
+    insufficient : question id, with its group as "id (group)" -> reports that are missing for any number. covariances : per question
     (and group), of its rows' estimates in their order, None where it is unknown. body : the server's answer, which
     `frankly replay` computes again. language : of the labels; None for the survey's first.
     """
@@ -90,7 +90,8 @@ class Estimates:
         """Ask the server for Σ weight · share over choices of one question, or over cells of a joint table, "a × b".
 
         It has an interval of its own, by the method of these estimates: one made of the rows' intervals would not hold.
-        Raises Unreachable or Refused, and InvalidRequest(unsupported) for estimates that were not asked of a server.
+        Raises Unreachable or Refused, InvalidRequest(targets_invalid) for an unknown question or a repeated name, and
+        (unsupported) if these estimates did not come from a server.
         """
         return self._combined(question, label or _formula(weights), _by_id(weights, "weights"), by)
 
@@ -125,7 +126,7 @@ class Estimates:
         return interval_plot(question or self.title, bars)
 
     def to_csv(self) -> str:
-        """Return a header and a line per row, or per question without one: the columns of `?format=csv`."""
+        """Return CSV as `?format=csv` does: a header, one line per row, and one per question without rows."""
         return formats.to_csv(self.body, self.language).decode()
 
     def to_pandas(self) -> Any:
@@ -185,7 +186,7 @@ class Estimates:
     def _ask(self, targets: Any, percent: str | None = None) -> "Estimates":
         if self.ask is None:
             raise InvalidRequest(
-                "these estimates were not asked of a server", code="unsupported", field="targets"
+                "these estimates did not come from a server", code="unsupported", field="targets"
             )
         return self.ask(targets, percent)
 

@@ -120,7 +120,7 @@ def key_fault(key: object) -> InvalidInput | None:
 
 
 def each(rows: Iterable[_Row]) -> Iterator[_Row]:
-    """Return an iterator of the rows, whose repr shows none of them.
+    """Return an iterator over the rows.
 
     Raises InvalidInput if not iterable.
     """

@@ -2,8 +2,8 @@
 """SQLite with full sync: commits survive a power cut, and erased data is overwritten.
 
 A rollback journal is used, not a write-ahead log: erased symbols would live on in a log. The
-journal is overwritten too: it holds the pages as they were before a transaction, so that of an
-erasing one holds what is erased.
+journal is overwritten too: it holds the pages as they were before a transaction, so after an
+erasure it would still hold the erased data.
 
 - journal_mode=PERSIST: a commit zeroes the journal's header and, with synchronous=FULL, syncs that,
   so a commit cannot be undone later. A journal that is deleted instead may come back after a power
@@ -56,7 +56,7 @@ class _Connection:
 
 
 class Database:
-    """One file.
+    """The SQLite file of one store.
 
     Safe to use from several threads and after a fork; several processes may open the same file.
 
@@ -183,7 +183,7 @@ class Database:
             return _Connection(db, os.getpid())
 
     def _is_ready(self) -> bool:
-        """Return True if the tables exist; the first write creates them."""
+        """Return True if the tables have the current version; the first write makes or upgrades them."""
         connection = self._connection()
         with connection.lock, _GATE, _translated(self._path):
             if not connection.ready:

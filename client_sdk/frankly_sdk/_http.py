@@ -38,7 +38,7 @@ class Allowance(threading.local):
         self.spent = False
 
     def grant(self, seconds: float, size: int) -> None:
-        """Start a request that may take so many seconds and receive so many bytes."""
+        """Start a request that may take `seconds` and receive `size` bytes."""
         self._deadline = self._timer() + seconds
         self._bytes = size
         self.spent = False
@@ -68,7 +68,7 @@ class Adapter(HTTPAdapter):
     def __init__(self, allowance: Allowance, trusted: bool | str) -> None:
         self._allowance = allowance
         self._trusted = trusted
-        # No retries here: `Delivery` decides about them, and keeps to the person's patience.
+        # No retries here: `Delivery` decides about them and respects patience_s.
         super().__init__(pool_connections=POOLS, pool_maxsize=1, max_retries=0)
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
@@ -101,7 +101,7 @@ class _Socket:
         return getattr(self._inner, name)
 
     def makefile(self, mode: str = "rb", *_args: Any, **_options: Any) -> io.BufferedReader:
-        """Return the buffered file that http.client reads from; it never asks for another mode."""
+        """Return the buffered file that http.client reads from."""
         # http.client asks for no other mode; a new one would escape the allowance.
         if mode != "rb":
             raise ValueError("only for reading bytes")

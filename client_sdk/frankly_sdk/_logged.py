@@ -24,7 +24,7 @@ MAX_ENTRIES = 131_072
 """The largest log a device checks: 4 MiB of hashes."""
 
 Fetch = Callable[[str, int, str], bytes]
-"""(path below the server's origin, most bytes, content type) -> body; raises NetworkError."""
+"""(path below the server's origin, maximum bytes, content type) -> body; raises NetworkError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class LogRule:
         return True
 
     def _require_growth(self, head: Checkpoint, note: bytes) -> None:
-        """(8.4) the head remembered last is a beginning of this one."""
+        """(8.4) the head remembered last is a prefix of this one."""
         before = self._last_head()
         if before is None:
             return

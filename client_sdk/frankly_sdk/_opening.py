@@ -14,7 +14,7 @@ from frankly_protocol.trust.chain import MAX_CHAIN_BYTES
 
 from frankly_sdk._logged import LogRule
 from frankly_sdk._tables import UNKNOWN_CHAIN
-from frankly_sdk._trusted import Remembered, accept_survey, stands
+from frankly_sdk._trusted import Remembered, accept_survey, is_still_signed
 from frankly_sdk.errors import NetworkError
 from frankly_sdk.events import Event, OnEvent
 from frankly_sdk.link import SurveyLink
@@ -72,7 +72,7 @@ class Opening:
         that a withdrawn publisher is noticed; they must follow from the ones at hand, and are
         stored even if the survey is then refused.
 
-        Raises DocumentRejected and its kinds, InsecureTransport, NetworkError, StoreError.
+        Raises DocumentRejected or a subclass, InsecureTransport, NetworkError, StoreError.
         """
         alias = self._alias(shipped)
         known_keys = self._known_keys(alias, shipped)
@@ -86,8 +86,8 @@ class Opening:
         """Return the alias of a chain, whose keys all follow from those the app ships, if any.
 
         An app that ships another document has an alias of its own: what was trusted on first use,
-        or followed from older keys, says nothing about the new ones. Both may turn out to be of one
-        chain.
+        or followed from older keys, says nothing about the new ones. Two
+        aliases may turn out to name the same chain.
         """
         return self.link.origin if shipped is None else f"{self.link.origin}#{digest_of(shipped)}"
 
@@ -144,7 +144,7 @@ class Opening:
         inherited = self.store.survey(UNKNOWN_CHAIN, self.link.survey)
         return (
             inherited
-            if inherited is not None and stands(inherited, trusted.keys.publisher)
+            if inherited is not None and is_still_signed(inherited, trusted.keys.publisher)
             else None
         )
 
@@ -153,7 +153,7 @@ class Opening:
         # Only a pin makes the network unnecessary: without one a newer version may be out.
         if remembered is None or remembered.digest != self.link.digest:
             return False
-        return stands(remembered, trusted.keys.publisher)
+        return is_still_signed(remembered, trusted.keys.publisher)
 
     def _still_good(self, envelope: bytes, chain: str) -> _Trusted | None:
         try:

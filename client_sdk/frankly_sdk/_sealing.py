@@ -147,7 +147,7 @@ class Sealing:
                 self.document.digest,
                 f"{randbits(128):032x}",
                 symbols,
-                row.public.public(),
+                row.public.revealed(),
                 row.token,
             )
         except Exception:  # noqa: BLE001

@@ -9,7 +9,7 @@ belong to, and are never changed:
   it;
 - a document counts where the publisher's present keys signed it, a log's head where the log's
   present key did;
-- a proof proves itself, and evidence stays evidence.
+- proofs are verified again when they are used; evidence is kept unchanged.
 
 Remembered keys are dropped: they are of `frankly.keys/1`, which nothing reads any more.
 """
@@ -20,7 +20,7 @@ VERSION: Final = 4
 UNKNOWN_CHAIN: Final = ""
 
 # alias : under which a chain is known, see `Opening`. keys.envelope : the newest ones of the chain.
-# respondent : '' for the one person an install usually is of; otherwise a keyed hash, see
+# respondent : '' for the one person an install usually belongs to; otherwise a keyed hash, see
 # `Store.respondent_name`. cost : a ratio, NULL is infinite.
 _TABLES: Final = """
 CREATE TABLE aliases (alias TEXT PRIMARY KEY, chain TEXT NOT NULL);
@@ -94,7 +94,7 @@ def is_known(version: int) -> bool:
 
 
 def steps_from(version: int) -> list[str]:
-    """Return the statements that make a store of this version of one of an earlier version.
+    """Return the statements that upgrade a store from `version` to VERSION.
 
     0 is an empty file.
     """

@@ -43,8 +43,8 @@ class Accepted:
 
 
 LogCheck = Callable[[str], bool]
-"""Looks a digest up in the log: True if it is there, False if the app asks no log; else
-DocumentRejected."""
+"""Looks a digest up in the log: True if it is there, False if the app consults no log;
+otherwise raises DocumentRejected."""
 
 
 def accept_survey(
@@ -58,11 +58,11 @@ def accept_survey(
 ) -> Accepted:
     """Return the document in the envelope `data`, steps (1) to (9) passed.
 
-    What is remembered binds only while the publisher's present keys stand behind it: a thief's
-    document must not lock the true ones out once his key has been withdrawn, however high its
-    version is. collect_hosts : hosts that may collect reports besides the one of the link.
+    What is remembered binds only while the publisher's present keys stand behind it: a document
+    signed with a stolen key must not block genuine ones after that key is withdrawn, however high
+    its version is. collect_hosts : hosts that may collect reports besides the one of the link.
 
-    Raises DocumentRejected or one of its kinds, or InsecureTransport; nothing may be sent then.
+    Raises DocumentRejected or a subclass, or InsecureTransport; nothing may be sent then.
     """
     envelope = Envelope.from_bytes(data, SURVEY_TYPE)  # (1) (2)
     payload = envelope.verify(publisher.keys, publisher.threshold)  # (3)
@@ -71,7 +71,9 @@ def accept_survey(
         raise DocumentRejected("pin", "this is another survey's document", "survey")
     require_collect(document.collect_url, link.origin, collect_hosts)
     document.require_window(now)  # (6)
-    binding = remembered if remembered is not None and stands(remembered, publisher) else None
+    binding = (
+        remembered if remembered is not None and is_still_signed(remembered, publisher) else None
+    )
     _require_not_older(document, binding)  # (7)
     require_pin(link, digest_of(payload))  # (8)
     logged = log_check(digest_of(payload))  # (8)
@@ -102,7 +104,7 @@ def _require_not_older(document: SurveyDocument, remembered: Remembered | None) 
         raise Equivocation(f"version {document.version} has been seen here with other content")
 
 
-def stands(remembered: Remembered, publisher: Role) -> bool:
+def is_still_signed(remembered: Remembered, publisher: Role) -> bool:
     """Return True if the publisher's present keys signed the remembered document."""
     try:
         Envelope.from_bytes(remembered.envelope, SURVEY_TYPE).verify(

@@ -61,10 +61,12 @@ class Answer:
 
     def row(self, block: Block) -> int:
         """Return the block's true row; call it after `fault` found nothing."""
-        return block.truth(self.public())
+        return block.truth(self.revealed())
 
-    def public(self) -> Mapping[str, str]:
-        """Return the choices, for the sampler and for public questions, which leave in clear."""
+    def revealed(self) -> Mapping[str, str]:
+        """Return the true choices: only for the sampler, and for public questions, which are sent in the
+        clear.
+        """
         return self._choices or {}
 
     def __repr__(self) -> str:

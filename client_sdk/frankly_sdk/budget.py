@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Budget preview: the cost of one form for one respondent, and the rest before and after."""
+"""Budget preview: the cost of one form for one respondent, and what remains before and after."""
 
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal, localcontext
@@ -17,8 +17,8 @@ class Budget:
     Nats of log-odds as decimal strings: costs are rounded up, what is left is rounded down, "inf"
     is infinite.
 
-    cost : what the ledger charges, "0.0000" once the survey is answered. delta : the chance that is
-    charged with it, up to which the cost holds. cap : the app's. spent : what was charged before.
+    cost : what the ledger charges, "0.0000" once the survey is answered. delta : the δ charged with
+    it; the bound holds up to this additive probability. cap : the app's. spent : what was charged before.
     left, left_after : the rest of the cap before and after answering; the same where nothing would
     be charged.
     is_answered : this respondent has answered already. is_final : the cost is above the cap, so

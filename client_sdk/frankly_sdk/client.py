@@ -38,15 +38,15 @@ from frankly_sdk.store import Store
 from frankly_sdk.transport import HttpTransport, Transport
 
 SPREAD_S = 0.01
-"""Default random send delay in seconds: 10,000 times the largest timing difference between two
-draws."""
+"""Default upper limit of the random send delay, in seconds: 10,000 times the largest timing
+difference between two draws."""
 
 
 @dataclass(frozen=True)
 class Survey:
     """An accepted survey, as an app shows it.
 
-    `level` is that of its whole report, by the app's own cap on δ.
+    `level` is that of its whole report, under the app's own cap on δ.
     """
 
     document: SurveyDocument
@@ -124,20 +124,21 @@ class Client:
     ) -> Self:
         """Deliver what an earlier run could not, then fetch and verify a survey (steps 1 to 10).
 
-        A survey seen before opens without network. link : ``https://host/s/ID#sha256=…``.
+        A survey seen before opens without network while its keys, and the log's proof where one is needed, are
+        valid. link : ``https://host/s/ID#sha256=…``.
         store : path of this install's store file. keys : bytes of the keys document shipped with
         the app; without it the server's first one is trusted and remembered.
 
         enabled : if false, the client touches neither network nor files, and `answer` does nothing.
         debug : events go to the log ``frankly_sdk`` too. on_event : called with each `Event`.
         relay : address of a reverse proxy that everything goes through.
-        spread_s : each report leaves at a random moment within so many seconds of its seal, 0 to
+        spread_s : each report leaves at a random moment within this many seconds of being sealed, 0 to
             34560000 (the 400 days for which a document can be valid).
         transport : stays the caller's to close.
         The others exist for tests (`frankly_sdk.testing`).
 
-        Raises InvalidInput for an argument of another kind, LinkError, StoreError, NetworkError,
-        DocumentRejected and its kinds, PolicyRefused. Nothing of a new answer has been drawn or
+        Raises InvalidInput for an argument of the wrong type or out of range, LinkError, StoreError,
+        NetworkError, DocumentRejected or a subclass, PolicyRefused. Nothing of a new answer has been drawn or
         sent then.
         """
         require(
@@ -164,7 +165,7 @@ class Client:
             stored = Store(Path(store))
             undo.callback(stored.close)
             delivery = Delivery(transport, stored, sleep, timer, announce, spread_s)
-            # first: opening may fail, as the survey may be closed or another one
+            # First: opening may fail, and the pending reports may belong to another survey.
             delivery.flush(timeout_s=0)
             wants_log, hosts = policy.wants_log(survey_link.digest), policy.collect_hosts
             opened = Opening(
@@ -253,7 +254,8 @@ class Client:
             the install belongs to; a blank key is refused.
         token : for surveys that ask for one; it leaves with the report and is erased with it.
         patience_s : how long to keep trying before returning ``queued``, 0 to 34560000; the sealed
-            bytes are sent again at the next start or `flush`. With 0, this call waits for nothing.
+            bytes are sent again at the next start or `flush`. With 0 there is at most one attempt,
+            and none before the random send time.
 
         Raises UnknownChoice, AlreadyAnswered (after trying to deliver what was sealed before),
         SurveyClosed, InvalidInput (token_invalid, or a respondent or patience_s of another kind),

@@ -38,10 +38,10 @@ _STRANGER = "what answered was not the survey's server; the answer will be sent 
 class Delivery:
     """Carries sealed reports to their servers.
 
-    sleep : waits so many seconds.
+    sleep : waits the given number of seconds.
     timer : seconds from a clock that never runs backwards.
     spread_s : a report's first send waits a random time, evenly from 0 to this many seconds, drawn
-        after the seal and from nothing else.
+        after sealing, independently of everything else.
     """
 
     transport: Transport
@@ -53,7 +53,7 @@ class Delivery:
     _not_before: dict[str, float] = field(default_factory=dict)
 
     def flush(self, timeout_s: float) -> list[Receipt]:
-        """Try every sealed report once or more, but skip servers that failed to take one."""
+        """Try every sealed report that is due within timeout_s; skip servers that failed to take one."""
         deadline = self.timer() + timeout_s
         receipts, unreachable = [], set()
         for sealed in self.store.outbox():
@@ -64,8 +64,8 @@ class Delivery:
                 )
                 continue
             receipts.append(self.deliver(sealed, max(0.0, deadline - self.timer())))
-            # A server that stalls or stumbles over one report would do so over each: the next flush
-            # tries again.
+            # A server that fails on one report would probably fail on the others: the next flush tries
+            # again.
             if receipts[-1].status == "queued" and receipts[-1].code not in (
                 Problem.TOO_EARLY.code,
                 _SPREAD,
@@ -136,7 +136,7 @@ class Delivery:
 def _judge(answer: Reply, report_id: str) -> Receipt:
     """Return the receipt for a reply.
 
-    Only a reply of the survey's own server can lead to an erasure. A page with status 200 is no
+    Of all replies, only one of the survey's own server can lead to an erasure. A page with status 200 is no
     acknowledgement, and a 404 from a gateway is no refusal.
     """
     body = _body(answer)

@@ -13,7 +13,7 @@ FranklyError                 (frankly_protocol.errors)
  ├─ Disabled                 the app opened this client with enabled=False: there is no survey
  ├─ SurveyClosed             the survey's time ran out before anything was drawn
  ├─ StoreError               the store cannot be used; nothing was drawn or sent
- └─ NetworkError             the server could not be reached or talked nonsense; a retry may help
+ └─ NetworkError             the server could not be reached or sent an unusable response; a retry may help
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from frankly_sdk.receipt import Receipt
 
 
 class LinkError(FranklyError):
-    """An address cannot be used; `detail` shows its form, ``field`` is link, relay or collect_url."""
+    """An address cannot be used; `detail` says why, ``field`` is link, relay or collect_url."""
 
     def __init__(self, detail: str, code: str = "link", field: str = "link") -> None:
         super().__init__(detail, code=code, field=field)
@@ -57,7 +57,10 @@ class BudgetExceeded(PolicyRefused):
 
 
 class UnknownChoice(FranklyError):
-    """An answer is missing, surplus or no valid choice; `valid` lists the choices."""
+    """An answer is missing, surplus or no valid choice.
+
+    `valid` lists the valid choices, or the ids of the questions.
+    """
 
     def __init__(self, question: str | None, valid: Sequence[str], detail: str) -> None:
         super().__init__(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evidence of equivocation: signed pieces that show different versions to different people."""
+"""Evidence of equivocation: signed documents and log heads that contradict each other."""
 
 import json
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from frankly_sdk.store import Store
 class Evidence:
     """The bytes of a survey's envelope (``kind`` survey) or a log's head (``kind`` checkpoint).
 
-    Pieces come in pairs that contradict each other: two envelopes of one survey and version, or two
-    heads of one log.
+    Usually pieces come in pairs that contradict each other: two envelopes of one survey and
+    version, or two heads of one log. After a log was renamed there is its old head alone.
     digest : of the survey's payload, or of the head's bytes. Nothing in it is about the respondent.
     """
 

@@ -68,10 +68,10 @@ class Explanation:
     """Everything worth knowing before answering; `str()` of it is what to show.
 
     form_nats : what the ledger charges for the form, in nats of log-odds, rounded up.
-    form_delta : the chance that is charged with it, 0 unless the app allows one; a respondent to
-    whom less of it is left pays `level.ceiling`.
-    leaves : the report with words where random things will stand. example : a report of this very
-        shape and length.
+    form_delta : the δ that is charged with it, 0 unless the app allows one; a respondent with less
+    δ left pays `level.ceiling`.
+    leaves : the report with placeholders for its random values. example : a report of this shape
+        and length, without a token.
     level : the level of the whole report.
     """
 
@@ -102,7 +102,7 @@ def explain(
 ) -> Explanation:
     """Explain a verified document; `language` is one of the document's, the first by default.
 
-    level : of its whole report, by the app's own cap on δ. budget : of the respondent who is to
+    level : of its whole report, under the app's own cap on δ. budget : of the respondent who is to
         answer.
     """
     chosen = language if language in document.languages else document.languages[0]
@@ -254,7 +254,7 @@ def _example(document: SurveyDocument) -> bytes:
 
 
 def _leaves(document: SurveyDocument) -> str:
-    """Return the report as it will look, with placeholders where random things stand."""
+    """Return the report as it will look, with placeholders for its random values."""
     strata = {question.id: "your public answer" for question in document.strata}
     token = "your token" if document.token else None
     report = Report(document.digest, "0" * 32, tuple(0 for _ in document.blocks), strata, token)

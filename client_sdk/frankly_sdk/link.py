@@ -23,7 +23,9 @@ _FORM = "a survey link looks like https://host/s/ID#sha256=…: copy it whole"
 
 @dataclass(frozen=True, slots=True)
 class SurveyLink:
-    """origin : scheme and host. survey : 32 hex digits.
+    """A survey link that was read.
+
+    origin : scheme, host and a port that is not the default. survey : 32 hex digits.
 
     digest : ``sha256:…``, None if the link pins nothing.
     """
@@ -71,7 +73,7 @@ def require_secure(url: str, field: str = "link") -> None:
         return
     if address.scheme == "http" and address.hostname and _is_loopback(address.hostname):
         return
-    if not address.netloc:  # no address at all: what it lacks helps more than what would be allowed
+    if not address.netloc:  # no host: showing the form helps more than naming allowed schemes
         raise InsecureTransport(_form(field), field)
     raise InsecureTransport(
         "only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone",
@@ -82,9 +84,8 @@ def require_secure(url: str, field: str = "link") -> None:
 def require_collect(url: str, origin: str, allowed: Collection[str] = ()) -> None:
     """Raise unless `url` is on the host of the link, or on one that the app allows by name.
 
-    Otherwise a document could send what a device posts to any service that the device reaches. An
-    address of this machine itself needs a link to this machine; then every one of its names is the
-    same host.
+    Otherwise a document could send what a device posts to any service that the device reaches. A
+    loopback address is accepted only if the link is loopback; all loopback names are one host.
 
     Raises InsecureTransport, LinkError, or DocumentRejected("host").
     """
@@ -113,7 +114,7 @@ def is_host(name: object) -> bool:
 
 
 def _origin(address: SplitResult) -> str:
-    """Return scheme and host in one spelling, as it is a key of the store."""
+    """Return scheme, host and port in one spelling, because the store uses it as a key."""
     host = address.hostname or ""
     host = f"[{host}]" if ":" in host else host
     port = "" if address.port in (None, _PORTS.get(address.scheme)) else f":{address.port}"

@@ -25,15 +25,15 @@ class RelayTransport:
         self._relay = relay.rstrip("/")
 
     def get(self, url: str, limit: int) -> Reply:
-        """Fetch at most `limit` bytes by the relay."""
+        """Fetch at most `limit` bytes through the relay."""
         return self._inner.get(self._by_relay(url), limit)
 
     def post(self, url: str, body: bytes, limit: int) -> Reply:
-        """Send exactly `body` by the relay."""
+        """Send exactly `body` through the relay."""
         return self._inner.post(self._by_relay(url), body, limit)
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         self._inner.close()
 
     def _by_relay(self, url: str) -> str:

@@ -206,7 +206,7 @@ class Store:
         """Return the name of a respondent's ledger: a hash keyed with this store's random salt.
 
         The key itself (a number on a list, a telephone number) is never written. Spaces around it
-        and the choice of code points for the same letters (NFC) make no other person. The empty key
+        and the choice of code points for the same letters (NFC) do not make a different person. The empty key
         stays empty: it is the one person an install usually belongs to.
         """
         if not key:

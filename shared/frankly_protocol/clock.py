@@ -51,6 +51,6 @@ def parse_time(text: str) -> datetime:
     if len(text) != 20 or not text.isascii():
         raise ValueError("a time is written YYYY-MM-DDTHH:MM:SSZ, in UTC")
     moment = datetime.strptime(text, _FORMAT).replace(tzinfo=UTC)
-    if moment.strftime(_FORMAT) != text:  # strptime accepts a few shorter forms
+    if moment.strftime(_FORMAT) != text:  # strptime also accepts a space for a leading zero
         raise ValueError("a time is written YYYY-MM-DDTHH:MM:SSZ, in UTC")
     return moment

@@ -69,7 +69,7 @@ class FakeServer:
         return Client.open(options.pop("link", self.link), store, **(ours | options))
 
     def symbols(self, block: int = 0) -> list[Any]:
-        """Return the accepted symbols of one block: all that a server learns."""
+        """Return the accepted symbols of one block."""
         return [report.symbols[block] for report in self.reports.values()]
 
     def get(self, url: str, limit: int) -> Reply:
@@ -77,7 +77,7 @@ class FakeServer:
         self.requests.append(Request(url, None))
         reply = self.network.carry(lambda: self._serve(url), is_report=False)
         if len(reply.body) > limit:
-            raise ValueError("the document is larger than a device reads")
+            raise ValueError("the response is larger than the limit")
         return reply
 
     def post(self, url: str, body: bytes, limit: int) -> Reply:

@@ -9,7 +9,7 @@ class FakeClock:
 
     Sleeping takes no time.
 
-    at : aware; any fixed moment by default, so that a test tomorrow is the test of today. `naps`
+    at : aware; a fixed moment by default, so that tests do not depend on the day they run. `naps`
     are the seconds that were slept.
     """
 
@@ -36,7 +36,7 @@ class FakeClock:
         self._passed += by.total_seconds()
 
     def set(self, at: datetime) -> None:
-        """Turn the calendar, backwards too, as people do with devices.
+        """Set the wall clock, possibly backwards, as people do with devices.
 
         The timer does not notice.
         """

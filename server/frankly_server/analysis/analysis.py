@@ -34,7 +34,7 @@ class Analysis:
         targets_invalid, strata_invalid, field_type, field_unknown, counts_invalid or unsupported.
         """
         request = Request.from_json(fields)
-        # One read transaction: counts and releases are of one moment, while releases go on.
+        # One read transaction: counts and releases come from one snapshot, even while a release runs.
         with self._database.reading("estimates") as tx:
             rows = tx.documents.versions(survey_id)
             documents = [received(tx, row) for row in rows]
@@ -65,7 +65,8 @@ class Analysis:
         try:
             inputs = result["inputs"]
             if inputs["code"] != __version__:
-                detail = f"this result was made by version {inputs['code']}, this is {__version__}: replay it with that"
+                code = inputs["code"]
+                detail = f"version {code} computed this result, this is {__version__}: replay it with {code}"
                 raise InvalidInput(Problem.JSON_INVALID, detail, "inputs.code")
             request = Request.from_json(inputs["request"])
             releases = {
@@ -85,5 +86,5 @@ class Analysis:
             raise
         # `result` is a file of the user's: any other error means that it was changed.
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, FranklyError):
-            detail = "this is no result of `estimates`: give its JSON, whole and unchanged"
+            detail = "this is not a result of `estimates`: give its JSON, whole and unchanged"
             raise InvalidInput(Problem.JSON_INVALID, detail, "inputs") from None

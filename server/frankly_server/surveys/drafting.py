@@ -22,7 +22,7 @@ from frankly_server.surveys.definition import BlockDefinition, QuestionDefinitio
 from frankly_server.surveys.devices import expected_form, require_stated
 from frankly_server.surveys.priors import BlockRequest, block_request, named
 
-# Defaults of a survey file without times: it closes, and then expires, so long after.
+# Defaults of a survey file without times: it closes 90 days after it opens and expires 30 days later.
 _OPEN, _GRACE = timedelta(days=90), timedelta(days=30)
 _SEARCH_S = 60.0
 _MAX_LISTED = 4
@@ -41,7 +41,10 @@ class DraftedBlock:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Place of a new version. prev : digest of the previous version. issued : time of publication."""
+    """Identity of a new version: survey, number, predecessor and time.
+
+    prev : digest of the previous version. issued : time of publication.
+    """
 
     survey: str
     version: int
@@ -153,7 +156,7 @@ def _window(definition: SurveyDefinition, issued: datetime) -> tuple[datetime, d
     if closes <= issued:
         raise InvalidInput(
             Problem.DEFINITION_INVALID,
-            "the survey would be closed already; move closes",
+            "closes lies in the past: give a later time",
             "closes",
         )
     return opens, closes, definition.expires or closes + _GRACE

@@ -157,7 +157,7 @@ def _json_schema(
     type_: str | list[str] = "string",
     **keywords: Any,
 ) -> WithJsonSchema:
-    """Return the JSON Schema of a field; numbers and booleans are as good as texts."""
+    """Return the JSON Schema of a field. type_ : the JSON types that are accepted."""
     return WithJsonSchema({"type": type_, "description": description, **keywords})
 
 

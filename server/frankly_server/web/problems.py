@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors as problem+json objects (RFC 9457), the only form in which they leave the server.
+"""Errors of the API as problem+json objects (RFC 9457).
 
 The body is made from the shared problem table; the detail is our own text, never the message of a
 library's exception.
@@ -18,7 +18,7 @@ from frankly_server.web.logs import code_place
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 5
 _KEPT_HEADERS = frozenset({"allow", "retry-after"})
-_OPERATORS = frozenset(
+_FOR_OPERATOR_ONLY = frozenset(
     {Problem.KEY_FILE, Problem.UNSAFE_SETTING, Problem.FILE_EXISTS, Problem.USAGE}
 )
 _BY_STATUS: dict[int, tuple[Problem, str]] = {
@@ -37,7 +37,7 @@ _FAULT: tuple[Problem, str] = (Problem.INTERNAL, "the fault is ours; try again l
 def raw_problem(status: int) -> tuple[Problem, list[tuple[str, str]], bytes]:
     """Return problem, headers and body for a request refused by the WSGI server itself.
 
-    A status without a text in the table becomes 400 if it is below 500, and 500 otherwise.
+    A status without a text in the table becomes 400 if it is below 500 or 501, and 500 otherwise.
     """
     # 501, for an unknown transfer encoding, is about what was sent: no fault of this server.
     status = 400 if status == 501 else status
@@ -82,7 +82,7 @@ def from_frankly(error: FranklyError) -> Response:
     problem = error.problem if isinstance(error, InvalidInput) else Problem.from_code(error.code)
     if problem is None:
         return from_unexpected(error)
-    if problem in _OPERATORS:
+    if problem in _FOR_OPERATOR_ONLY:
         # The detail names files and settings, which callers must not see. `frankly doctor` shows it.
         return problem_response(
             Problem.UNAVAILABLE, "the server is not set up to answer this; its operator must act"

@@ -53,7 +53,7 @@ class WorkBlock(Protocol):
 
     @property
     def mechanism(self) -> Mechanism:
-        """The mechanism."""
+        """The mechanism whose verification is estimated."""
         ...
 
     @property
@@ -87,7 +87,8 @@ def require_affordable(blocks: Sequence[WorkBlock]) -> None:
 def require_verifiable(mechanism: Mechanism, *claims: Claim) -> None:
     """Raise DocumentRejected unless the claims together can be verified.
 
-    The reason is work_limit if that takes too long.
+    The reason is work_limit if that takes too long, and privacy for a claim that cannot be verified
+    for a product of so many reports.
     """
     for claim in claims:
         listed = isinstance(mechanism, ProductMechanism) and claim.notion not in ("ldp", "dp")
@@ -195,8 +196,8 @@ def _of_sets(mechanism: UnaryMechanism | SubsetMechanism, claim: Claim) -> int:
         return 800 * a * search_steps(searches) + 8000 * searches
     if claim.notion == "dpv":
         return 800 * a * search_steps(1)
-    # An answer is beside a condition for each of its own values, or any; sets of a fixed size hold
-    # others, too.
+    # Each attribute of a condition is fixed or free; sets of a fixed size also need the answers
+    # outside.
     sizes = (claim.attributes or ()) if claim.notion == "srlip" else ()
     conditions = prod(size + 1 for size in sizes)
     spare_cost = a * conditions * 120 if isinstance(mechanism, SubsetMechanism) else 0

@@ -99,9 +99,9 @@ class UnaryMechanism(SetSymbols):
     def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> int:
         """Draw the symbol to send for `truth`.
 
-        RandomnessError if the operating system gives no bits. All bits are decided by one draw,
-        `bits` of it each from the lowest on, and one comparison each: the same steps on numbers of
-        the same size, whichever answer is true.
+        Raises RandomnessError if the operating system gives no bits. One draw supplies `bits`
+        random bits per answer, lowest first; each is compared once, so the time does not depend on
+        the answer.
         """
         # Two threads may both append: the values are equal, and only the first is read.
         if not self._fields:
@@ -149,9 +149,9 @@ class UnaryMechanism(SetSymbols):
 
     def _can_be_sent(self, mask: int) -> bool:
         ones = mask.bit_count()
-        return bool(self._sent(ones, 1) or self._sent(ones, 0))
+        return bool(self._is_possible(ones, 1) or self._is_possible(ones, 0))
 
-    def _sent(self, ones: int, true_bit: int) -> bool:
+    def _is_possible(self, ones: int, true_bit: int) -> bool:
         """Return True if `_chance` is positive, without computing its large powers."""
         D, false_ones = self.denominator, ones - true_bit
         # A chance of 0 or 1 for the other bits leaves only the sets with none or all of them.
@@ -163,4 +163,8 @@ class UnaryMechanism(SetSymbols):
         )
 
     def _sets_of_size(self, size: int) -> int:
-        return comb(self.answers, size) if self._sent(size, 1) or self._sent(size, 0) else 0
+        return (
+            comb(self.answers, size)
+            if self._is_possible(size, 1) or self._is_possible(size, 0)
+            else 0
+        )

@@ -91,7 +91,7 @@ class Tree:
         return path[::-1]
 
     def consistency(self, old: int, new: int) -> list[bytes]:
-        """Return the proof that the first `old` leaves are a beginning of the first `new`.
+        """Return the proof that the first `old` leaves are a prefix of the first `new`.
 
         The proof is empty if old is 0 or new.
         """
@@ -173,7 +173,7 @@ def require_consistency(
 ) -> None:
     """Raise LogError unless `proof` shows that the tree of size `new` extends that of `old`.
 
-    An empty old tree is a beginning of every tree; trees of one size are the same tree. Source: RFC
+    An empty old tree is a prefix of every tree; trees of one size are the same tree. Source: RFC
     6962 §2.1.2; the loop is that of RFC 9162 §2.1.4.2.
     """
     if not 0 <= old <= new <= MAX_SIZE:

@@ -56,8 +56,8 @@ class RsaPssVerifier:
     """
 
     def __init__(self, key: str) -> None:
-        # Imported here because loading RSA takes longer than all else that devices need of
-        # cryptography.
+        # Imported here because loading RSA takes longer than everything else that devices use of
+        # the package cryptography.
         from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey  # noqa: PLC0415
         from cryptography.hazmat.primitives.serialization import load_der_public_key  # noqa: PLC0415
 

@@ -200,10 +200,10 @@ def test_a_new_password_ends_every_session(accounts: Accounts) -> None:
 
 def test_the_trail_only_grows(accounts: Accounts, fresh_database: Database) -> None:
     ada = accounts.sign_in("ada@example.org", PASSWORD).person
-    accounts.record(ada, "survey made", "habits")
+    accounts.record(ada, "survey created", "habits")
     told = [(event.actor, event.action) for event in accounts.trail("main")]
     assert told == [
-        ("ada@example.org", "survey made"),
+        ("ada@example.org", "survey created"),
         ("ada@example.org", "signed in"),
         ("the command line", "account created"),
     ]

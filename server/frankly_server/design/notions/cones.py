@@ -21,14 +21,14 @@ from frankly_server.design.notions.vertices import MAX_CANDIDATES, Ray, extreme_
 Level = tuple[int, int]
 Row = list[int]
 
-# As many as a document may have reports.
+# The most reports that a published table may have (MAX_REPORTS).
 MAX_RAYS = 4096
-# Cones of at most so many candidate rays are listed; others generate columns (docs/maths/cones.md,
+# Cones of at most this many candidate rays are listed; others generate columns (docs/maths/cones.md,
 # Listing or not).
 _LISTED_CANDIDATES = 20_000
-# ldp and rldp have about a² rows: beyond 20 answers their rays are not enumerated.
+# rldp, and ldp beside other claims, have about a² rows: beyond 20 answers they are not listed.
 _MAX_LISTED_ROWS = 400
-# Cones of so few dimensions are listed even if the bound of their candidates is large.
+# Cones of at most these dimensions and rows are listed even if the bound is large.
 _SMALL_ANSWERS, _SMALL_ROWS = 6, 60
 
 
@@ -40,7 +40,7 @@ class Cone:
     answers: int
 
     def rows(self) -> list[Row]:
-        """Return the rows of the cone beside q ≥ 0; for ldp and rldp there are about answers²."""
+        """Return the rows of the cone in addition to q ≥ 0; for ldp and rldp there are about answers²."""
         return [row for claim in self.claims for row in rows_of(claim, self.answers)]
 
     def admits_identity(self) -> bool:
@@ -230,7 +230,7 @@ def _inequality(
     right: Sequence[int],
     right_size: int,
 ) -> Row:
-    """Return the row of above/size·q ≤ (p/q')·below/other·q."""
+    """Return the row of left/left_size·q ≤ level·right/right_size·q, in whole numbers."""
     p, q = level
     return [p * b * left_size - q * a * right_size for a, b in zip(left, right, strict=True)]
 

@@ -48,7 +48,7 @@ def _add_list(routes: APIBlueprint, services: Services) -> None:
             change = services.surveys.apply(definition)
             assert change.survey_id is not None  # noqa: S101 - only a dry run has none
             services.lifecycle.adopt(change.survey_id, person().organisation)
-            services.accounts.record(person(), "survey made", definition.name)
+            services.accounts.record(person(), "survey created", definition.name)
             return f"{PATH}/surveys/{change.survey_id}/questions"
 
         return attempt(
@@ -159,7 +159,7 @@ def _add_file(routes: APIBlueprint, services: Services) -> None:
             if definition.name != survey.summary.name:
                 message = (
                     f"this survey is called {survey.summary.name}: keep the name, or make a new "
-                    "survey of the file"
+                    "survey from the file"
                 )
                 raise InvalidInput(Problem.DEFINITION_INVALID, message, "name")
             keep(services, survey, definition)
