@@ -30,27 +30,27 @@ def test_given_bits_give_the_report_that_the_vectors_say(
     install: Install, with_token: bool
 ) -> None:
     case = dict(VECTORS[0])
-    site, plain = install.site, SurveyDocument.parse(case["document"].encode())
+    site, sample = install.site, SurveyDocument.parse(case["document"].encode())
     rule = TokenRule("invite") if with_token else None
     # The made-up form promises more than one app would take together: its blocks cost ten nats and more.
-    url = f"{site.origin}/v1/surveys/{plain.survey}/reports"
-    document = site.show(replace(plain, collect_url=url, token=rule))
+    url = f"{site.origin}/v1/surveys/{sample.survey}/reports"
+    document = site.show(replace(sample, collect_url=url, token=rule))
     answers = {}
     for block, truth in zip(document.blocks, case["truths"], strict=True):
         for question, place in zip(block.questions, divmod(truth, 2), strict=True):
             answers[question.id] = question.choices[place].id
     case["token"] = TOKEN if with_token else None
     install.init(cap="64")
-    told = install.answer(answers, strata=case["strata"], token=case["token"], bits=case["bits"])
-    assert (told.status, told.body) == (0, {"status": "sent", "code": "accepted"})
+    outcome = install.answer(answers, strata=case["strata"], token=case["token"], bits=case["bits"])
+    assert (outcome.status, outcome.body) == (0, {"status": "sent", "code": "accepted"})
     (sent,) = site.posted
     assert sent.decode() == report(json.loads(document.payload()), document.digest, case)
 
 
 def test_without_random_bits_nothing_is_sealed_or_sent(install: Install) -> None:
     install.init()
-    told = install.answer(bits=[])
-    assert (told.status, told.code) == (INTEGRITY, "randomness")
+    outcome = install.answer(bits=[])
+    assert (outcome.status, outcome.code) == (INTEGRITY, "randomness")
     assert install.site.posted == []
     assert install.answer().body == {"status": "sent", "code": "accepted"}
 
@@ -69,9 +69,9 @@ def test_answers_that_are_no_choice_are_refused_and_not_repeated(
     install: Install, answers: Any
 ) -> None:
     install.init()
-    told = install.answer(answers)
-    assert (told.status, told.code) == (BAD_INPUT, "unknown_choice")
-    assert "maybe" not in told.text
+    outcome = install.answer(answers)
+    assert (outcome.status, outcome.code) == (BAD_INPUT, "unknown_choice")
+    assert "maybe" not in outcome.text
     assert install.site.posted == []
 
 
@@ -81,8 +81,8 @@ def test_a_survey_that_asks_for_a_token_takes_nothing_without(
 ) -> None:
     install.site.show(install.site.make(token=TokenRule("invite")))
     install.init()
-    told = install.answer(token=token)
-    assert (told.status, told.code) == (BAD_INPUT, "token_invalid")
+    outcome = install.answer(token=token)
+    assert (outcome.status, outcome.code) == (BAD_INPUT, "token_invalid")
     assert install.site.posted == []
     assert install.answer(token=TOKEN).body["status"] == "sent"
 
@@ -123,9 +123,9 @@ def test_until_it_is_acknowledged_the_same_bytes_are_sent_again(
         install.refresh()
     assert len(set(site.posted)) == 1
     assert len(site.stored) == 1
-    asked = len(site.posted)
+    sent_count = len(site.posted)
     install.refresh()
-    assert len(site.posted) == asked, "what was acknowledged is erased"
+    assert len(site.posted) == sent_count, "what was acknowledged is erased"
 
 
 def test_a_lost_receipt_leaves_one_report(install: Install) -> None:
@@ -148,9 +148,9 @@ def test_what_the_server_refuses_for_good_is_erased_and_not_drawn_again(
 ) -> None:
     from frankly_protocol.problems import Problem
 
-    known = Problem.from_code(code)
-    assert known is not None
-    install.site.script.append(says(problem(known.status, code)))
+    problem_kind = Problem.from_code(code)
+    assert problem_kind is not None
+    install.site.script.append(says(problem(problem_kind.status, code)))
     install.init()
     assert install.answer().body == {"status": "refused", "code": code}
     install.refresh()
@@ -165,8 +165,8 @@ def test_one_value_ever(install: Install) -> None:
     install.init()
     assert install.answer().status == 0
     for i in range(10):
-        told = install.answer({"affair": ("no", "yes")[i % 2]})
-        assert (told.status, told.code) == (REFUSED, "already_answered")
+        outcome = install.answer({"affair": ("no", "yes")[i % 2]})
+        assert (outcome.status, outcome.code) == (REFUSED, "already_answered")
         install.refresh()
     assert len(set(site.posted)) == 1
     assert len(site.stored) == 1
@@ -181,7 +181,7 @@ def test_after_the_end_nothing_is_drawn(install: Install) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "code"),
+    ("name", "command_input", "code"),
     [
         ("init", "", "json_invalid"),
         ("init", "[]", "json_invalid"),
@@ -213,9 +213,9 @@ def test_after_the_end_nothing_is_drawn(install: Install) -> None:
         ("answer", {"store": "/nowhere/at/all", "answers": {}, "patience_s": True}, "field_type"),
     ],
 )
-def test_bad_input_is_refused_by_name(run: Run, name: str, given: Any, code: str) -> None:
-    told = run(name, given)
-    assert (told.status, told.code) == (BAD_INPUT, code)
+def test_bad_input_is_refused_by_name(run: Run, name: str, command_input: Any, code: str) -> None:
+    outcome = run(name, command_input)
+    assert (outcome.status, outcome.code) == (BAD_INPUT, code)
 
 
 def test_the_commands_are_processes_too(site: Site, tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_the_commands_are_processes_too(site: Site, tmp_path: Path) -> None:
 def test_commands_at_the_same_time_seal_one_value(site: Site, tmp_path: Path, full: bool) -> None:
     install = Install(process(command_line() or OURS), site, tmp_path / "device")
     install.init()
-    given = json.dumps(
+    request = json.dumps(
         {"store": str(install.folder), "now": "2026-06-01T12:00:00Z", "answers": {"affair": "yes"}}
     )
     command = [*(command_line() or OURS), "answer"]
@@ -241,8 +241,8 @@ def test_commands_at_the_same_time_seal_one_value(site: Site, tmp_path: Path, fu
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=-1, stderr=-1, text=True)
         for _ in range(6 if full else 3)
     ]
-    for one in running:
-        one.communicate(given, timeout=120)
-    assert sorted(one.returncode for one in running) == [0, *[REFUSED] * (len(running) - 1)]
+    for child in running:
+        child.communicate(request, timeout=120)
+    assert sorted(child.returncode for child in running) == [0, *[REFUSED] * (len(running) - 1)]
     assert len(set(site.posted)) == len(site.stored) == 1
     assert ldp_block().mechanism.reports == 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real Chromium, a page with a strict policy, and a server that does as it is told."""
+"""Real Chromium, a page with a strict policy, and a scripted server."""
 
 from collections.abc import Iterator
 

@@ -69,10 +69,10 @@ def test_requests_carry_no_cookie_referrer_or_credential(
     context.add_cookies([{"name": "who", "value": "me", "url": wire.origin}])
     page.reload()
     opened(page, wire.publish())
-    wire.asked.clear()
+    wire.requests.clear()
     answer(page)
-    assert [path.rpartition("/")[2] for path, _ in wire.asked] == ["reports"]
-    for _, headers in wire.asked:
+    assert [path.rpartition("/")[2] for path, _ in wire.requests] == ["reports"]
+    for _, headers in wire.requests:
         assert not {"cookie", "referer", "authorization"} & {name.lower() for name in headers}
 
 
@@ -233,9 +233,12 @@ def test_where_nothing_is_kept_nothing_is_sent_unless_the_developer_opts_in(
 ) -> None:
     link = wire.publish()
     page.evaluate(BLOCK)
-    wire.asked.clear()
-    said = page.evaluate(TRY, {"code": OPEN, "given": {"link": link, "at": AT, "options": {}}})
-    assert (said["code"], [path for path, _ in wire.asked if not path.startswith("/sdk/")]) == (
+    wire.requests.clear()
+    problem = page.evaluate(TRY, {"code": OPEN, "given": {"link": link, "at": AT, "options": {}}})
+    assert (
+        problem["code"],
+        [path for path, _ in wire.requests if not path.startswith("/sdk/")],
+    ) == (
         "store",
         [],
     )
@@ -257,8 +260,8 @@ REFUSED: dict[str, tuple[str, str | None]] = {
 
 @pytest.mark.parametrize("link", REFUSED)
 def test_links_that_cannot_be_used(page: Page, wire: Wire, link: str) -> None:
-    said = page.evaluate(TRY, {"code": OPEN, "given": {"link": link, "at": AT, "options": {}}})
-    assert (said["code"], said["field"]) == REFUSED[link]
+    problem = page.evaluate(TRY, {"code": OPEN, "given": {"link": link, "at": AT, "options": {}}})
+    assert (problem["code"], problem["field"]) == REFUSED[link]
     assert wire.posted == []
 
 
@@ -275,9 +278,9 @@ POLICIES: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", POLICIES)
 def test_what_an_app_does_not_allow(page: Page, wire: Wire, name: str) -> None:
     policy, code = POLICIES[name]
-    given = {"link": wire.publish(), "at": AT, "options": {"policy": policy}}
-    said = page.evaluate(TRY, {"code": OPEN, "given": given})
-    assert said["code"] in (code, "policy_cap" if name == "cap" else code)
+    visit = {"link": wire.publish(), "at": AT, "options": {"policy": policy}}
+    problem = page.evaluate(TRY, {"code": OPEN, "given": visit})
+    assert problem["code"] in (code, "policy_cap" if name == "cap" else code)
     assert wire.posted == []
 
 
@@ -296,9 +299,9 @@ def test_answers_that_are_none_are_refused_and_never_repeated(
 ) -> None:
     given, field = BAD_ANSWERS[name]
     opened(page, wire.publish())
-    said = page.evaluate(TRY, {"code": "(choices) => client.answer(choices)", "given": given})
-    assert (said["code"], said["field"]) == ("unknown_choice", field)
-    assert "perhaps" not in said["detail"]
+    problem = page.evaluate(TRY, {"code": "(choices) => client.answer(choices)", "given": given})
+    assert (problem["code"], problem["field"]) == ("unknown_choice", field)
+    assert "perhaps" not in problem["detail"]
     assert (wire.posted, page.evaluate("client.store.outbox()")) == ([], [])
 
 
@@ -307,6 +310,6 @@ def test_a_random_source_that_fails_seals_nothing(page: Page, wire: Wire) -> Non
     page.evaluate(
         "() => { crypto.getRandomValues = () => { throw new Error('no bits for yes'); }; }"
     )
-    said = page.evaluate(TRY, {"code": "(choices) => client.answer(choices)", "given": ANSWERS})
-    assert said["code"] == "randomness"
+    problem = page.evaluate(TRY, {"code": "(choices) => client.answer(choices)", "given": ANSWERS})
+    assert problem["code"] == "randomness"
     assert (wire.posted, page.evaluate("client.store.outbox()")) == ([], [])

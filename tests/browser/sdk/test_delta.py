@@ -55,16 +55,16 @@ def test_both_sdks_spend_delta_alike(browser: Browser, tmp_path: Path) -> None:
     """A cap of one δ: an answer at ε = 1, then one that does not fit, and one that needs no δ."""
     steps: list[list[tuple[int, str | None]]] = []
     for i, run in enumerate(both(browser)):
-        told: list[tuple[int, str | None]] = []
+        outcomes: list[tuple[int, str | None]] = []
         with serving() as site:
             install = Install(run, site, tmp_path / str(i))
             for n, block in enumerate([dp_block("affair")] * 2 + [ldp_block(epsilon="1")]):
                 site.show(site.make(block, survey_id=f"{n + 1:032x}"))
                 assert install.init(cap="5", delta_cap=times(1)).status == 0
                 install.answer()
-                told.append((install.told[-1].status, install.told[-1].code))
+                outcomes.append((install.outcomes[-1].status, install.outcomes[-1].code))
             assert len(site.posted) == 2
-        steps.append(told)
+        steps.append(outcomes)
     assert steps[0] == steps[1]
     assert steps[0][1] == (REFUSED, "policy_budget")
 

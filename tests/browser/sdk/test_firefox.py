@@ -63,7 +63,9 @@ def told(wire: Wire, times: int) -> Any:
     """What the page said the so-manieth time."""
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
-        said = [path.partition("?")[2] for path, _ in wire.asked if path.startswith("/done.html?")]
+        said = [
+            path.partition("?")[2] for path, _ in wire.requests if path.startswith("/done.html?")
+        ]
         if len(said) >= times:
             return json.loads(unquote(said[times - 1]))
         time.sleep(0.1)

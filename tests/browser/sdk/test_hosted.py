@@ -213,7 +213,7 @@ def test_the_element_in_a_host_page_with_a_strict_policy(page: Page, wire: Wire)
     assert page.evaluate("violations") == []
     assert len(wire.stored) == 1
     # What docs/privacy.md says of browsers: pages cannot keep these two back.
-    for path, headers in wire.asked:
+    for path, headers in wire.requests:
         assert {"user-agent", "accept-language"} <= {name.lower() for name in headers}, path
 
 

@@ -62,15 +62,15 @@ def test_a_flask_apps_page_brings_its_own_copy_and_keys(
     keys = requests.get(f"{site.origin}/v1/keys", timeout=5).content
     app = create_app(site.link, keys)
     with running(make_server("127.0.0.1", 0, app, threaded=True)) as address:
-        page, asked = context.new_page(), []
-        page.on("request", lambda request: asked.append(request.url))
+        page, requested = context.new_page(), []
+        page.on("request", lambda request: requested.append(request.url))
         page.goto(address)
         fill_in(page)
         page.get_by_text("was told that you took part").wait_for()
         assert page.evaluate("violations") == []
     to_the_server = {
         url.removeprefix(site.origin).partition("?")[0]
-        for url in asked
+        for url in requested
         if url.startswith(site.origin)
     }
     home = f"/v1/surveys/{site.survey}"
@@ -97,8 +97,8 @@ def snippets(root: Path, language: str) -> list[str]:
 
 def snippet(root: Path, start: str) -> str:
     """The block of JavaScript that begins so."""
-    (found,) = (text for text in snippets(root, "js") if text.startswith(start))
-    return found
+    (block,) = (text for text in snippets(root, "js") if text.startswith(start))
+    return block
 
 
 # Arguments in the order of @noble/ed25519.
@@ -208,12 +208,12 @@ UPGRADE = """async ([link, at]) => {
 
 
 def test_what_a_page_set_before_the_module_came_stays(page: Page, wire: Wire) -> None:
-    said = page.evaluate(UPGRADE, [wire.publish(), NOW.timestamp() * 1000])
-    assert said == [False, "given early", "given early"]
+    values = page.evaluate(UPGRADE, [wire.publish(), NOW.timestamp() * 1000])
+    assert values == [False, "given early", "given early"]
     page.get_by_role(
         "button", name="Throw the dice"
     ).wait_for()  # at the tests' time, so the options were read
-    assert [one["name"] for one in page.evaluate("indexedDB.databases()")] == ["upgraded"]
+    assert [database["name"] for database in page.evaluate("indexedDB.databases()")] == ["upgraded"]
 
 
 def test_the_react_component_of_the_docs(root: Path, context: BrowserContext, wire: Wire) -> None:
@@ -260,13 +260,16 @@ def test_the_hosted_page_names_the_hash_of_every_module(site: Site) -> None:
     [
         "rational.js",
         "words.ar.js",
-        *(pytest.param(one, marks=pytest.mark.full_only) for one in ("hosted.js", "hosted.css")),
+        *(
+            pytest.param(file_name, marks=pytest.mark.full_only)
+            for file_name in ("hosted.js", "hosted.css")
+        ),
     ],
 )
 def test_a_file_that_was_tampered_with_is_not_used(browser: Browser, site: Site, name: str) -> None:
     context = browser.new_context(locale="ar" if name == "words.ar.js" else "en")
-    page, said = context.new_page(), []
-    page.on("console", lambda message: said.append(message.text))
+    page, console = context.new_page(), []
+    page.on("console", lambda message: console.append(message.text))
     kind = "text/css" if name.endswith(".css") else "text/javascript"
     page.route(
         f"**/sdk/v1/{name}",
@@ -282,7 +285,7 @@ def test_a_file_that_was_tampered_with_is_not_used(browser: Browser, site: Site,
     else:
         page.wait_for_timeout(500)
         assert page.locator("frankly-survey").count() == 0
-    assert any("integrity" in text.lower() or "digest" in text.lower() for text in said)
+    assert any("integrity" in text.lower() or "digest" in text.lower() for text in console)
     context.close()
 
 

@@ -35,7 +35,7 @@ CORE = """async ([link, at]) => {
 
 def loaded(wire: Wire) -> set[str]:
     """The SDK's files that a page has asked for."""
-    return {path.removeprefix("/sdk/") for path, _ in wire.asked if path.startswith("/sdk/")}
+    return {path.removeprefix("/sdk/") for path, _ in wire.requests if path.startswith("/sdk/")}
 
 
 def test_the_core_answers_without_words_and_explains_when_they_come(page: Page, wire: Wire) -> None:

@@ -85,11 +85,11 @@ def test_a_log_that_witnesses_watch_stands_in_for_a_pin(page: Page, logged: Logg
     logged.serve()
     assert tried(page, logged.link, store="fresh") is None
     assert page.evaluate("client.trust") == {"pinned": False, "logged": True}
-    logged.wire.asked.clear()
+    logged.wire.requests.clear()
     logged.log.digests.append("sha256:" + "33" * 32)
     logged.serve()
     assert tried(page, logged.link, store="fresh") is None  # grown since: all leaves are asked for
-    asked = [path for path, _ in logged.wire.asked if path.startswith("/v1/log/")]
+    asked = [path for path, _ in logged.wire.requests if path.startswith("/v1/log/")]
     assert asked == [f"/v1/log/proof/{logged.digest}", "/v1/log/leaves?size=5"]
     assert page.evaluate("client.answer({affair: 'yes'})")["status"] == "sent"
     assert len(logged.wire.stored) == 1
@@ -277,15 +277,15 @@ def test_through_a_relay_nothing_goes_to_the_server_itself(
     payload = behind.documents[SURVEY].payload()
     wire.answers[f"/relay/v1/surveys/{SURVEY}/document"] = ("application/json", sealed(payload))
     assert tried(page, link) == "network"  # the policy holds: without a relay nothing is reached
-    wire.asked.clear()
+    wire.requests.clear()
     assert tried(page, link, relay=f"{wire.origin}/relay/") is None
     assert page.evaluate("client.answer({affair: 'yes'})")["status"] == "sent"
-    asked = [path.partition("?")[0] for path, _ in wire.asked if not path.startswith("/sdk/")]
+    asked = [path.partition("?")[0] for path, _ in wire.requests if not path.startswith("/sdk/")]
     assert asked == [
         "/relay/v1/keys/chain",
         f"/relay/v1/surveys/{SURVEY}/document",
         f"/relay/v1/surveys/{SURVEY}/reports",
     ]
-    assert (behind.asked, behind.posted) == ([], [])
+    assert (behind.requests, behind.posted) == ([], [])
     for relay in ("http://relay.example/", "https://me:word@relay.example/", "relay"):
         assert tried(page, link, relay=relay) in ("insecure_transport", "link")
