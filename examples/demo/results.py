@@ -48,18 +48,18 @@ def compare(
     by_question: dict[str, list[Estimate]] = {}
     for row in rows:
         by_question.setdefault(row.question, []).append(row)
-    found = []
+    questions = []
     for question, estimates in by_question.items():
         truths = counts(respondents, question, [row.choice for row in estimates])
         pairs = zip(estimates, truths, strict=True)
-        found.append(
+        questions.append(
             Question(
                 question,
                 texts[question],
                 tuple(Compared(row, n / len(respondents)) for row, n in pairs),
             )
         )
-    return found
+    return questions
 
 
 def compare_table(

@@ -67,8 +67,8 @@ def test_replayed_reports_change_nothing(site: Site, answer_as: Callable[[str], 
         again = transport.http.post(url, data=body, content_type="application/json")
         assert (again.status_code, again.get_json()["status"]) == (200, "duplicate")
     report = json.loads(body)
-    other = {**report, "y": [1 - report["y"][0], *report["y"][1:]]}
-    refused = transport.http.post(url, data=json.dumps(other), content_type="application/json")
+    altered = {**report, "y": [1 - report["y"][0], *report["y"][1:]]}
+    refused = transport.http.post(url, data=json.dumps(altered), content_type="application/json")
     assert (refused.status_code, refused.get_json()["code"]) == (409, "id_conflict")
     assert site.stored() == 1
 

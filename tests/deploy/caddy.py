@@ -51,17 +51,17 @@ def here(caddyfile: str, names: int, replica_port: int, ports: tuple[int, int]) 
 
 def version() -> tuple[int, int]:
     """The major and minor version of the Caddy that is installed."""
-    said = subprocess.run(
+    printed = subprocess.run(
         [_program(), "version"], check=True, capture_output=True, text=True
     ).stdout
-    major, minor = re.match(r"v?(\d+)\.(\d+)\.", said).groups()  # type: ignore[union-attr]
+    major, minor = re.match(r"v?(\d+)\.(\d+)\.", printed).groups()  # type: ignore[union-attr]
     return int(major), int(minor)
 
 
 def _program() -> str:
-    found = shutil.which("caddy")
-    assert found, "install the package caddy"
-    return found
+    path = shutil.which("caddy")
+    assert path, "install the package caddy"
+    return path
 
 
 def validated(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -81,8 +81,10 @@ def proxying(text: str, ports: tuple[int, int], folder: Path) -> Iterator[Proxy]
     file.write_text(text)
     command = [_program(), "run", "--adapter", "caddyfile", "--config", str(file)]
     with (
-        log.open("wb") as said,
-        subprocess.Popen(command, env=_environment(folder), stdout=said, stderr=said) as caddy,
+        log.open("wb") as log_file,
+        subprocess.Popen(
+            command, env=_environment(folder), stdout=log_file, stderr=log_file
+        ) as caddy,
     ):
         try:
             root = folder / "caddy" / "pki" / "authorities" / "local" / "root.crt"
@@ -128,17 +130,17 @@ def naming(addresses: list[str]) -> Iterator[int]:
 
 def _name(door: socket.socket, addresses: list[str]) -> None:
     while True:
-        asked, who = door.recvfrom(512)
-        if not asked:
+        query, who = door.recvfrom(512)
+        if not query:
             return
-        number, end = _HEADER.unpack_from(asked)[0], asked.index(b"\0", _HEADER.size) + 5
-        question = asked[_HEADER.size : end]
+        number, end = _HEADER.unpack_from(query)[0], query.index(b"\0", _HEADER.size) + 5
+        question = query[_HEADER.size : end]
         (kind,) = struct.unpack(">H", question[-4:-2])
-        found = addresses if kind == _A else []
+        replies = addresses if kind == _A else []
         # Each answer points back at the name in the question, and holds for no time.
         records = [
             struct.pack(">HHHIH", 0xC00C, _A, _IN, 0, 4) + socket.inet_aton(address)
-            for address in found
+            for address in replies
         ]
         door.sendto(
             _HEADER.pack(number, _FOUND, 1, len(records), 0, 0) + question + b"".join(records), who

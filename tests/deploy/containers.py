@@ -14,13 +14,15 @@ PASSWORD = "0123456789abcdef"
 
 def instructions(image: list[tuple[str, str]], word: str) -> list[str]:
     """What follows this word, wherever it stands in the Dockerfile."""
-    return [rest for found, rest in image if found == word]
+    return [arguments for instruction, arguments in image if instruction == word]
 
 
 def environment_of(image: list[tuple[str, str]]) -> dict[str, str]:
     """The image's environment."""
     return dict(
-        pair.split("=", 1) for rest in instructions(image, "ENV") for pair in shlex.split(rest)
+        pair.split("=", 1)
+        for arguments in instructions(image, "ENV")
+        for pair in shlex.split(arguments)
     )
 
 
@@ -34,8 +36,8 @@ def serving(
         folder / f"server-{port}.log"
     )  # a pipe that nobody reads would stop the server once it is full
     with (
-        log.open("wb") as said,
-        subprocess.Popen(command, env=environment, cwd=folder, stderr=said) as server,
+        log.open("wb") as log_file,
+        subprocess.Popen(command, env=environment, cwd=folder, stderr=log_file) as server,
     ):
         try:
             # Both servers say where they answer once the port is open.

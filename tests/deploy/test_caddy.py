@@ -63,9 +63,9 @@ def ask(
 def test_caddy_takes_the_file_and_nothing_that_is_wrong_with_it(
     caddyfile: str, tmp_path: Path
 ) -> None:
-    found = validated(here(caddyfile, 53, 8000, (443, 80)), tmp_path)
-    assert found.returncode == 0, found.stderr
-    assert "deprecated" not in found.stderr.lower()
+    validation = validated(here(caddyfile, 53, 8000, (443, 80)), tmp_path)
+    assert validation.returncode == 0, validation.stderr
+    assert "deprecated" not in validation.stderr.lower()
     bent = here(caddyfile, 53, 8000, (443, 80)).replace("lb_policy", "lb_polity")
     assert validated(bent, tmp_path).returncode != 0
 
@@ -76,14 +76,14 @@ def test_nothing_of_who_asks_gets_past_the_proxy(caddyfile: str, tmp_path: Path)
         "User-Agent": f"{CANARY}-agent", "Referer": f"https://{CANARY}.example/", "X-Forwarded-For": "203.0.113.77",
         "Forwarded": "for=203.0.113.78", "X-Real-IP": "203.0.113.79", "X-Forwarded-Host": f"{CANARY}.example",
     }  # fmt: skip
-    with recording() as made:
-        port = int(made.origin.rpartition(":")[2])
+    with recording() as upstream:
+        port = int(upstream.origin.rpartition(":")[2])
         with proxied(caddyfile, port, tmp_path, ["127.0.0.1"]) as proxy:
             status, _, body = ask(proxy, "GET", "/v1/keys", **marks)
     assert (status, bool(body)) == (200, True)
-    [given] = made.requests
-    assert given.startswith(b"GET /v1/keys")
-    head = given.decode("latin-1").lower()
+    [forwarded] = upstream.requests
+    assert forwarded.startswith(b"GET /v1/keys")
+    head = forwarded.decode("latin-1").lower()
     for mark in (CANARY, "203.0.113.", "127.0.0.1", "x-forwarded-for", "referer", "x-real-ip"):
         assert mark not in head, mark
 
@@ -95,10 +95,10 @@ def test_a_proxy_without_replicas_says_so_and_writes_down_nothing(
         status, _, body = ask(proxy, "GET", f"/s/{CANARY}?{CANARY}", User_Agent=CANARY)
         assert status in (502, 503)
         assert CANARY.encode() not in body
-        said = proxy.log.read_text()
-    assert "serving initial configuration" in said  # it does say what is about itself
-    assert CANARY not in said
-    assert '"remote_ip"' not in said
+        log_text = proxy.log.read_text()
+    assert "serving initial configuration" in log_text  # it does say what is about itself
+    assert CANARY not in log_text
+    assert '"remote_ip"' not in log_text
 
 
 Replicas = tuple[Site, dict[str, str], list[str]]
@@ -133,8 +133,8 @@ def test_two_servers_behind_it_while_each_is_replaced(
         ExitStack() as up,
     ):
         started = {address: up.enter_context(ExitStack()) for address in REPLICAS}
-        for address, one in started.items():
-            one.enter_context(replica(address))
+        for address, stack in started.items():
+            stack.enter_context(replica(address))
         site.port = proxy.port
         with Devices(site, threads=6, trust=proxy.trust) as devices:  # type: ignore[arg-type]  # as much as they need
             for i, address in enumerate(REPLICAS):
@@ -168,11 +168,13 @@ def check_edges(proxy: Proxy, site: Site) -> None:
     status, _, body = ask(proxy, "POST", path, b" " * 3_000_000, Content_Type="application/json")
     assert (status, json.loads(body)["code"]) == (413, "body_too_large")
     report = report_bytes(site, secrets.token_hex(16), (0, 0))  # type: ignore[arg-type]
-    told = [ask(proxy, "POST", path, report, Content_Type="application/json")[0] for _ in range(3)]
-    assert told == [201, 200, 200]  # whichever replica is asked
-    plain = http.client.HTTPConnection("localhost", proxy.plain_port, timeout=60)
-    plain.request("POST", path, report, {"Content-Type": "application/json"})
-    answer = plain.getresponse()
+    statuses = [
+        ask(proxy, "POST", path, report, Content_Type="application/json")[0] for _ in range(3)
+    ]
+    assert statuses == [201, 200, 200]  # whichever replica is asked
+    unencrypted = http.client.HTTPConnection("localhost", proxy.plain_port, timeout=60)
+    unencrypted.request("POST", path, report, {"Content-Type": "application/json"})
+    answer = unencrypted.getresponse()
     assert (answer.status, answer.headers["Location"].startswith("https://")) == (308, True)
     check_old_tls_is_refused(proxy)
 

@@ -40,17 +40,19 @@ HOMES = {
 
 @pytest.mark.parametrize("command", CHECKS.values(), ids=CHECKS.keys())
 def test_check_finds_nothing(root: Path, command: list[str]) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, *command], cwd=root, check=False, capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert completed.returncode == 0, completed.stdout + completed.stderr
 
 
 @pytest.mark.parametrize("folder", DEPENDENCIES)
 def test_a_package_imports_what_it_declares(root: Path, folder: str) -> None:
     allowed = DEPENDENCIES[folder] | sys.stdlib_module_names
-    found = {(str(path), name) for path, name in _imports(root / folder) if name not in allowed}
-    assert not found
+    undeclared = {
+        (str(path), name) for path, name in _imports(root / folder) if name not in allowed
+    }
+    assert not undeclared
 
 
 @pytest.mark.parametrize("library", HOMES)

@@ -92,8 +92,8 @@ def test_keys_are_copied_checked_and_only_then_removed(machine: Machine, tmp_pat
     )
     places = kept_apart(machine, tmp_path)
     for place, name in zip(places, ("root.pem", "root-2.pem"), strict=True):
-        done = machine.run(machine.check, place)
-        assert (done.returncode, done.stdout) == (0, f"{name}: OK\n")
+        completed = machine.run(machine.check, place)
+        assert (completed.returncode, completed.stdout) == (0, f"{name}: OK\n")
     assert machine.run(machine.remove).returncode == 0
     assert [*machine.keys.glob("root*.pem"), *machine.here.glob("*.pem")] == []
     assert machine.log.read_text().splitlines()[-1] == "compose up -d"
@@ -108,6 +108,6 @@ def test_a_copy_that_is_not_the_key_is_told(machine: Machine, tmp_path: Path, da
         key.unlink()
     else:
         key.write_bytes(b"" if damage == "empty" else (machine.here / "root-2.pem").read_bytes())
-    done = machine.run(machine.check, place)
-    assert done.returncode != 0
-    assert "OK" not in done.stdout
+    completed = machine.run(machine.check, place)
+    assert completed.returncode != 0
+    assert "OK" not in completed.stdout

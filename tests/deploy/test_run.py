@@ -20,11 +20,13 @@ APT = "apt-get install -y --no-install-recommends gcc libcdd-dev"
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """Record what would be run instead of running it."""
-    seen: list[tuple[str, ...]] = []
+    recorded: list[tuple[str, ...]] = []
     monkeypatch.setattr(
-        run, "step", lambda words, *commands: seen.extend(tuple(command) for command in commands)
+        run,
+        "step",
+        lambda words, *commands: recorded.extend(tuple(command) for command in commands),
     )
-    return seen
+    return recorded
 
 
 @pytest.fixture
@@ -98,8 +100,8 @@ def test_nothing_missing_does_nothing(programs: Callable[..., None], steps: list
 
 def test_the_test_set_asks_for_a_browser_and_a_database() -> None:
     assert set(run.TEST) - set(run.BUILD) == {"chromium", "postgresql", "strace", "wrk"}
-    more = {"caddy", "debootstrap", "default-jre-headless", "docker-compose", "firefox-esr"}
-    assert set(run.FULL) - set(run.TEST) == more
+    only_full = {"caddy", "debootstrap", "default-jre-headless", "docker-compose", "firefox-esr"}
+    assert set(run.FULL) - set(run.TEST) == only_full
 
 
 @pytest.fixture
@@ -173,10 +175,10 @@ def test_each_verb(
     if started is None:
         assert not commands
     else:
-        [[python, *rest]] = commands
+        [[python, *command_arguments]] = commands
         assert python == str(run.PYTHON)
-        assert rest[-len(started) :] == started
-        assert (rest[:2] == ["-m", "pytest"]) == (arguments[0] == "test")
+        assert command_arguments[-len(started) :] == started
+        assert (command_arguments[:2] == ["-m", "pytest"]) == (arguments[0] == "test")
 
 
 @pytest.mark.parametrize(
@@ -207,9 +209,9 @@ def _started(monkeypatch: pytest.MonkeyPatch, verb: str) -> dict[str, list[str]]
     monkeypatch.setattr(run, "environment", lambda lock: commands.update({"lock": [lock]}))
     monkeypatch.setattr(run, "node_packages", lambda: None)
     monkeypatch.setattr(run, "run_all", lambda every: commands.update(every) or sys.exit(0))
-    with pytest.raises(SystemExit) as done:
+    with pytest.raises(SystemExit) as exited:
         run.main([verb])
-    assert done.value.code == 0
+    assert exited.value.code == 0
     return commands
 
 
@@ -239,9 +241,9 @@ def test_a_failing_command_is_shown_and_named(capsys: pytest.CaptureFixture[str]
         "broken": ["python", "-c", "print('the reason'); raise SystemExit(3)"],
         "also fine": ["python", "-c", ""],
     }
-    with pytest.raises(SystemExit) as done:
+    with pytest.raises(SystemExit) as exited:
         run.run_all(commands)
-    assert done.value.code == "failed: broken"
+    assert exited.value.code == "failed: broken"
     assert capsys.readouterr().out == "the reason\n\n"
 
 
@@ -277,7 +279,7 @@ def test_ci_runs_every_test(root: Path, tmp_path: Path) -> None:
     fake.write_text('#!/bin/sh\necho "$PWD" "$@"\n')
     fake.chmod(0o755)
     environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    done = subprocess.run(
+    completed = subprocess.run(
         [root / ".ci/run"],
         env=environment,
         cwd=tmp_path,
@@ -285,4 +287,4 @@ def test_ci_runs_every_test(root: Path, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert done.stdout == f"{root} run.py test\n"
+    assert completed.stdout == f"{root} run.py test\n"

@@ -271,13 +271,15 @@ def test_a_file_is_old_or_new_never_half(tmp_path: Path, how: str) -> None:
             os._exit(0)
     os.waitpid(child, 0)
     assert path.read_bytes() == (NEW if how == "finished" else OLD)
-    left = {found.name for found in tmp_path.iterdir()} - {"file"}
-    assert how == "killed" or not left
+    leftovers = {entry.name for entry in tmp_path.iterdir()} - {"file"}
+    assert how == "killed" or not leftovers
 
 
 @pytest.mark.parametrize(("counts", "fits"), [([0, 1000], False), ([600, 400], True)])
 def test_reports_that_cannot_be_are_told(counts: list[int], fits: bool) -> None:
-    """Whatever the truth is, a quarter of Warner's reports at 3 : 1 are of each kind; the bound stands beside it."""
-    told = estimate_json({"weights": [[12, 4], [4, 12]], "bits": 4, "counts": counts, "beta": 0.01})
-    assert ("reports_do_not_fit" in told["flags"]) == (not fits)
-    assert max(told["poisoning"]["up"]) > 0
+    """For any truth at least a quarter of Warner's reports at 3 : 1 are of each kind; the bound is in the estimate."""
+    estimate = estimate_json(
+        {"weights": [[12, 4], [4, 12]], "bits": 4, "counts": counts, "beta": 0.01}
+    )
+    assert ("reports_do_not_fit" in estimate["flags"]) == (not fits)
+    assert max(estimate["poisoning"]["up"]) > 0

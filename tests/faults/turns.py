@@ -56,7 +56,7 @@ def alternated(draw: Draw, one: int, other: int, times: int, order: random.Rando
     """
     turns = [False, True] * (times // 2)
     order.shuffle(turns)
-    found: dict[bool, list[int]] = {False: [], True: []}
+    times_ns: dict[bool, list[int]] = {False: [], True: []}
     for swapped in turns:
         first, second = (other, one) if swapped else (one, other)
         start = perf_counter_ns()
@@ -64,8 +64,8 @@ def alternated(draw: Draw, one: int, other: int, times: int, order: random.Rando
         middle = perf_counter_ns()
         draw(second)
         later = (perf_counter_ns() - middle) - (middle - start)
-        found[swapped].append(-later if swapped else later)
-    return statistics.fmean(statistics.median(half) for half in found.values())
+        times_ns[swapped].append(-later if swapped else later)
+    return statistics.fmean(statistics.median(half) for half in times_ns.values())
 
 
 def chance(differences: Sequence[float]) -> float:
@@ -78,7 +78,7 @@ def whole_path() -> Draw:
     """From the answer as the app gave it to the bytes that are sealed."""
     document = make_survey({"q": [f"c{i}" for i in range(SIZE)]})
     server = FakeServer(document)
-    told = (
+    arguments = (
         document,
         document.report_level,
         "",
@@ -89,7 +89,7 @@ def whole_path() -> Draw:
         server.clock,
         secrets.randbits,
     )
-    sealing = Sealing(*told)  # type: ignore[arg-type]
+    sealing = Sealing(*arguments)  # type: ignore[arg-type]
     (question,) = document.questions.values()
     rows = [Row("", Answer({question.id: choice.id}), Answer({})) for choice in question.choices]
 
@@ -118,14 +118,14 @@ def devices(name: str, one: int, other: int, number: int, times: int, seed: int)
     Where a row happens to lie in memory makes it a few nanoseconds faster or slower than another while the process
     lives. That says nothing about answers in general, so a device counts once, however often it is asked.
     """
-    layout, order, found = random.Random(seed), random.Random(f"{seed}-{name}-{one}-{other}"), []
+    layout, order, medians = random.Random(seed), random.Random(f"{seed}-{name}-{one}-{other}"), []
     for _ in range(number):
         holes = [bytes(layout.randrange(1, 4096)) for _ in range(layout.randrange(64))]
         draw = DRAWS[name]()
         del holes[:: 1 + layout.getrandbits(1)]
         alternated(draw, one, other, 20, order)  # warms what is to be warm
-        found.append(alternated(draw, one, other, times, order))
-    return found
+        medians.append(alternated(draw, one, other, times, order))
+    return medians
 
 
 if __name__ == "__main__":

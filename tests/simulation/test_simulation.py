@@ -91,7 +91,7 @@ def simulate(seed: int, folder: Path, template: Path) -> Counter[str]:
     finally:
         world.services.close()
         shutil.rmtree(folder)
-    return Counter(moves) + Counter({"kept": len(world.kept)})
+    return Counter(moves) + Counter({"kept": len(world.stored_reports)})
 
 
 def test_no_history_loses_or_doubles_a_report(template: Path, full: bool) -> None:

@@ -162,15 +162,27 @@ def _estimated(
         )
         if isinstance(mechanism, DenseMechanism | ProductMechanism):
             for counts in tables:
-                found = decoder(mechanism, W, prior).apply(counts)
-                yield {**base, "targets": targets, "counts": counts, "unbiased": _fractions(found)}
+                estimates_exact = decoder(mechanism, W, prior).apply(counts)
+                yield {
+                    **base,
+                    "targets": targets,
+                    "counts": counts,
+                    "unbiased": _fractions(estimates_exact),
+                }
         else:
             held = _symbols(mechanism, Random(i))
-            found = SetEvidence(mechanism, W, SetCounts.of_symbols(mechanism.answers, held)).exact
+            estimates_exact = SetEvidence(
+                mechanism, W, SetCounts.of_symbols(mechanism.answers, held)
+            ).exact
             listed = {
                 json.loads(json.dumps(mechanism.symbol_json(y))): n for y, n in sorted(held.items())
             }
-            yield {**base, "targets": targets, "counts": listed, "unbiased": _fractions(found)}
+            yield {
+                **base,
+                "targets": targets,
+                "counts": listed,
+                "unbiased": _fractions(estimates_exact),
+            }
 
 
 def _symbols(mechanism: UnaryMechanism | SubsetMechanism, rng: Random) -> dict[int, int]:

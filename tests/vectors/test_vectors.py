@@ -24,11 +24,11 @@ def named(rows: list[Any]) -> Any:
 
 @pytest.mark.parametrize("name", make.FILES)
 def test_the_files_are_what_the_code_makes(name: str) -> None:
-    kept = (make.HERE / f"{name}.json").read_text("ascii")
-    assert kept == make.text(name), (
+    stored = (make.HERE / f"{name}.json").read_text("ascii")
+    assert stored == make.text(name), (
         "run python -m tests.vectors.make, and say in CHANGELOG what changed for others"
     )
-    assert len(kept) < 200_000
+    assert len(stored) < 200_000
 
 
 @pytest.mark.parametrize("case", V["canonical"]["good"])
@@ -47,11 +47,11 @@ def test_what_is_not_canonical_is_refused(case: Any) -> None:
 
 
 def test_what_is_signed_is_the_pre_authentication_encoding() -> None:
-    given = V["envelopes"]["pae"]
+    vector = V["envelopes"]["pae"]
     message = second_bytes.signed_message(
-        V["envelopes"]["payload_type"], base64.b64decode(given["payload_base64"])
+        V["envelopes"]["payload_type"], base64.b64decode(vector["payload_base64"])
     )
-    assert message.hex() == given["message_hex"]
+    assert message.hex() == vector["message_hex"]
 
 
 @named(V["envelopes"]["cases"])
@@ -140,8 +140,8 @@ def test_documents_of_every_kind_and_notion_are_on_the_line(case: Any, root: Pat
 
 @named(V["privacy"]["documents"])
 def test_the_least_step_below_the_line_is_refused(case: Any) -> None:
-    (good,) = (entry for entry in V["documents"]["documents"] if entry["name"] == case["name"])
-    document = json.loads(good["payload"])
+    (original,) = (entry for entry in V["documents"]["documents"] if entry["name"] == case["name"])
+    document = json.loads(original["payload"])
     put(document, case["path"], case["value"])
     assert second_bytes.digest(second_bytes.write(document).encode()) == case["digest"]
     assert (case["step"], case["code"]) == (9, "document_privacy")
@@ -152,9 +152,9 @@ def test_the_least_step_below_the_line_is_refused(case: Any) -> None:
 @named(V["acceptance"]["cases"])
 def test_acceptance_names_the_step(case: Any, root: Path) -> None:
     schema = json.loads((root / "docs" / "survey.schema.json").read_text())
-    given = V["acceptance"]
+    context = V["acceptance"]
     try:
-        second_documents.accepted(case, given, schema)
+        second_documents.accepted(case, context, schema)
     except Refused as refused:
         assert str(refused) == str(case["step"])
         return
@@ -172,15 +172,15 @@ def test_random_bits_give_these_symbols(case: Any) -> None:
 @pytest.mark.parametrize("case", V["sampling"]["reports"], ids=["without a token", "with a token"])
 def test_random_bits_give_these_reports(case: Any) -> None:
     payload = case["document"].encode()
-    made = second_numbers.report(json.loads(payload), second_bytes.digest(payload), case)
-    assert made == case["report"]
-    assert len(made) == case["length"]
+    body = second_numbers.report(json.loads(payload), second_bytes.digest(payload), case)
+    assert body == case["report"]
+    assert len(body) == case["length"]
 
 
 @pytest.mark.parametrize("case", V["estimates"]["cases"])
 def test_counts_give_these_estimates(case: Any) -> None:
-    found = [None if value is None else Fraction(*value) for value in case["unbiased"]]
-    assert second_numbers.unbiased(case) == found
+    expected = [None if value is None else Fraction(*value) for value in case["unbiased"]]
+    assert second_numbers.unbiased(case) == expected
 
 
 def test_every_refusal_step_and_kind_is_among_the_vectors() -> None:

@@ -58,8 +58,8 @@ class Server:
 
     def keys(self, version: int) -> KeysDocument:
         """A version of its keys."""
-        own = NamedKey(self.log.origin, self.log.key.public, LOG)
-        named = replace(role(), log=own)
+        log_key = NamedKey(self.log.origin, self.log.key.public, LOG)
+        named = replace(role(), log=log_key)
         return replace(keys_document(version, self.root, self.publisher), log=named)
 
     def rotate(self, *versions: int) -> None:
@@ -71,15 +71,17 @@ class Server:
     def show(self, document: SurveyDocument, survey_id: str = SURVEY) -> str:
         """Serve a document of its own, logged; return the link without a pin."""
         collect = f"https://{self.name}.example/v1/surveys/{survey_id}/reports"
-        own = replace(document, survey=survey_id, collect_url=collect)
-        self.put(f"/v1/surveys/{survey_id}/document", JSON, sealed(own.payload(), self.publisher))
-        self.digest = own.digest
-        if own.digest not in self.log.digests:
-            self.log.digests.append(own.digest)
-        self.tell()
+        served = replace(document, survey=survey_id, collect_url=collect)
+        self.put(
+            f"/v1/surveys/{survey_id}/document", JSON, sealed(served.payload(), self.publisher)
+        )
+        self.digest = served.digest
+        if served.digest not in self.log.digests:
+            self.log.digests.append(served.digest)
+        self.publish_log()
         return f"https://{self.name}.example/s/{survey_id}"
 
-    def tell(self) -> None:
+    def publish_log(self) -> None:
         """Show the log as it is now."""
         tree = self.log.tree()
         self.put(f"/v1/log/proof/{self.digest}", TEXT, self.log.proof(self.digest).to_bytes())
@@ -112,12 +114,12 @@ def opened(
 ) -> Any:
     """Open a survey anew; None if that went well, otherwise the code of the error."""
     page.evaluate("window.client?.close()")
-    given = {
+    visit = {
         "link": link,
         "at": AT,
         "options": {"relay": server.relay, "policy": {"cap": "64"} | policy, **options},
     }
-    return page.evaluate(TRY, {"code": LISTEN, "given": given}).get("code")
+    return page.evaluate(TRY, {"code": LISTEN, "given": visit}).get("code")
 
 
 def answered(page: Page, **options: Any) -> Any:
@@ -133,10 +135,10 @@ def answered(page: Page, **options: Any) -> Any:
 
 def pieces(page: Page) -> list[str]:
     """The digests of what is kept as evidence."""
-    found: list[str] = page.evaluate(
+    digests: list[str] = page.evaluate(
         "client.evidence().then((all) => all.map((one) => one.digest))"
     )
-    return found
+    return digests
 
 
 FIRST, SECOND = (

@@ -23,8 +23,8 @@ SPELLINGS = ["Zoé", " Zoé", "Zoé\t", "Zoe\u0301", "\u00a0Zoe\u0301 "]
 
 def test_keys_of_respondents_that_look_the_same_are_one(page: Page, ours: Server) -> None:
     assert opened(page, ours, ours.show(FIRST)) is None
-    said = [answered(page, respondent=key) for key in (*SPELLINGS, "zoé", "Zoe", "Zo é")]
-    assert said == ["sent", *["already_answered"] * 4, *["sent"] * 3]
+    statuses = [answered(page, respondent=key) for key in (*SPELLINGS, "zoé", "Zoe", "Zo é")]
+    assert statuses == ["sent", *["already_answered"] * 4, *["sent"] * 3]
 
 
 def test_a_key_kept_as_it_was_written_is_still_known(page: Page, ours: Server) -> None:

@@ -138,12 +138,12 @@ def test_a_survey_without_a_rule_takes_no_notice_of_a_token(page: Page, wire: Wi
 
 
 def test_the_words_can_be_others(page: Page, wire: Wire, link: str) -> None:
-    other = {
+    custom = {
         "invitation": "Ticket",
         "invited": "On the back of the letter.",
         "uninvited": "No such ticket.",
     }
-    show(page, link, strings={"en": other})
+    show(page, link, strings={"en": custom})
     assert (
         page.get_by_label("Ticket").get_attribute("aria-describedby")
         == "invitation-note invitation-error"
@@ -171,21 +171,21 @@ def answered(browser: Browser, site: Site, code: str, *, twice: bool = True) -> 
         page.get_by_label(name).check()
     page.get_by_label("Invitation").fill(code)
     page.keyboard.press("Enter")
-    said = (
+    status = (
         page.get_by_role("status")
         .filter(has_text="arrived")
         .or_(page.get_by_text("does not take this invitation"))
     )
-    said.wait_for()
-    words = said.inner_text()
+    status.wait_for()
+    first_text = status.inner_text()
     if twice:
         page.reload()
         again = page.get_by_role("status")
         again.filter(has_not_text="Checking").wait_for()
-        assert again.inner_text() == (words if "invitation" in words else BEFORE)
+        assert again.inner_text() == (first_text if "invitation" in first_text else BEFORE)
     assert page.evaluate("violations") == []
     page.context.close()
-    return words
+    return first_text
 
 
 def test_one_report_per_invitation_on_the_hosted_page(browser: Browser, site: Site) -> None:

@@ -291,7 +291,7 @@ def test_a_log_under_a_new_name_is_told_and_its_old_head_stays(page: Page, ours:
     assert opened(page, ours, ours.show(FIRST), watched) is None
     assert page.evaluate("events") == ["opened"]
     ours.log.digests[:] = [ours.digest]
-    ours.tell()
+    ours.publish_log()
     assert opened(page, ours, ours.show(FIRST), watched) == "document_version"
 
 

@@ -89,8 +89,8 @@ def test_a_log_that_witnesses_watch_stands_in_for_a_pin(page: Page, logged: Logg
     logged.log.digests.append("sha256:" + "33" * 32)
     logged.serve()
     assert tried(page, logged.link, store="fresh") is None  # grown since: all leaves are asked for
-    asked = [path for path, _ in logged.wire.requests if path.startswith("/v1/log/")]
-    assert asked == [f"/v1/log/proof/{logged.digest}", "/v1/log/leaves?size=5"]
+    log_paths = [path for path, _ in logged.wire.requests if path.startswith("/v1/log/")]
+    assert log_paths == [f"/v1/log/proof/{logged.digest}", "/v1/log/leaves?size=5"]
     assert page.evaluate("client.answer({affair: 'yes'})")["status"] == "sent"
     assert len(logged.wire.stored) == 1
 
@@ -227,7 +227,7 @@ def test_tokens_are_judged_as_python_judges_them(page: Page) -> None:
         except FranklyError as error:
             expected.append(error.code)
     assert expected.count(None) == 3
-    found = page.evaluate(
+    by_browser = page.evaluate(
         """async (cases) => {
           const {checkToken} = await import("/sdk/tokens.js"), said = [];
           for (const [token, given] of cases) {
@@ -239,7 +239,7 @@ def test_tokens_are_judged_as_python_judges_them(page: Page) -> None:
         }""",
         [[rule.to_json() if rule else None, token] for rule, token in TOKENS],
     )
-    assert found == expected
+    assert by_browser == expected
 
 
 def test_a_token_of_an_outside_issuer_opens_the_survey_and_leaves_with_the_report(
@@ -262,8 +262,8 @@ def test_a_token_of_an_outside_issuer_opens_the_survey_and_leaves_with_the_repor
 @pytest.fixture
 def behind(wire: Wire) -> Iterator[Wire]:
     """A survey's server of another origin, which the page's policy forbids to talk to."""
-    with running(Wire()) as other:
-        yield other
+    with running(Wire()) as server_wire:
+        yield server_wire
 
 
 def test_through_a_relay_nothing_goes_to_the_server_itself(
@@ -280,8 +280,8 @@ def test_through_a_relay_nothing_goes_to_the_server_itself(
     wire.requests.clear()
     assert tried(page, link, relay=f"{wire.origin}/relay/") is None
     assert page.evaluate("client.answer({affair: 'yes'})")["status"] == "sent"
-    asked = [path.partition("?")[0] for path, _ in wire.requests if not path.startswith("/sdk/")]
-    assert asked == [
+    paths = [path.partition("?")[0] for path, _ in wire.requests if not path.startswith("/sdk/")]
+    assert paths == [
         "/relay/v1/keys/chain",
         f"/relay/v1/surveys/{SURVEY}/document",
         f"/relay/v1/surveys/{SURVEY}/reports",

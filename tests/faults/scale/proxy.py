@@ -46,7 +46,7 @@ class Proxy:
             for end in ends:
                 _break(end)
 
-    def mend(self, place: int) -> None:
+    def restore(self, place: int) -> None:
         """Let new connections reach a place again."""
         with self._guard:
             self._away.discard(place)
@@ -61,11 +61,11 @@ class Proxy:
 
     def _connect(self, near: socket.socket) -> None:
         with self._guard:
-            here = [place for place in self._places if place not in self._away]
-            if not here:
+            reachable = [place for place in self._places if place not in self._away]
+            if not reachable:
                 _break(near)
                 return
-            place = here[next(self._turns) % len(here)]
+            place = reachable[next(self._turns) % len(reachable)]
             try:
                 far = socket.create_connection(("127.0.0.1", place), timeout=5)
             except OSError:

@@ -244,22 +244,28 @@ class Devices:
             )
             at = time.monotonic()
             answer = connection.getresponse()
-            said = answer.read()
+            body_received = answer.read()
             status = answer.status
-            if not (status in self._away if status not in (200, 201) else _is_receipt(said, body)):
-                self.odd.append((status, said))
+            if not (
+                status in self._away
+                if status not in (200, 201)
+                else _is_receipt(body_received, body)
+            ):
+                self.odd.append((status, body_received))
         except (OSError, http.client.HTTPException):
             connection.close()
         self.attempts.append(Sent(began, at, time.monotonic(), status))
         return status
 
 
-def _is_receipt(said: bytes, body: bytes) -> bool:
+def _is_receipt(response: bytes, body: bytes) -> bool:
     """Whether a 2xx names every report that was sent and refuses none: a device takes no other as an answer."""
-    told, sent = json.loads(said), json.loads(body)
-    results = told["results"] if "reports" in sent else [told]
-    kept = [one["id"] for one in results if one["status"] in ("accepted", "duplicate")]
-    return kept == [one["id"] for one in sent.get("reports", [sent])]
+    receipt, sent = json.loads(response), json.loads(body)
+    results = receipt["results"] if "reports" in sent else [receipt]
+    stored_ids = [
+        result["id"] for result in results if result["status"] in ("accepted", "duplicate")
+    ]
+    return stored_ids == [result["id"] for result in sent.get("reports", [sent])]
 
 
 def report_bytes(server: Running, report_id: str, symbols: tuple[int, int]) -> bytes:
@@ -275,15 +281,15 @@ def check_kept(server: Running, devices: Devices) -> None:
     services.releasing.release()
     with services.database.reading("check") as tx:
         rows = list(stored(tx, server.survey))
-        kept = {row.id: row.symbols for row in rows}
-        assert len(kept) == len(rows)
+        symbols_by_id = {row.id: row.symbols for row in rows}
+        assert len(symbols_by_id) == len(rows)
         assert tx.counts.recount(server.survey) == []
         pending = len(rows) - tx.batches.number(server.survey)
         assert 0 <= pending < RELEASE_STEP  # all are of one cell
     services.close()
-    lost = {i for i, symbols in devices.acknowledged.items() if kept.get(i) != symbols}
+    lost = {i for i, symbols in devices.acknowledged.items() if symbols_by_id.get(i) != symbols}
     assert not lost
-    assert kept.items() <= devices.sent.items()
+    assert symbols_by_id.items() <= devices.sent.items()
     assert not devices.odd
 
 

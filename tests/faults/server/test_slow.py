@@ -71,10 +71,12 @@ def server(
     """A server of two threads that waits a second for a request."""
     home = tmp_path_factory.mktemp("slow")
     settings = {"FRANKLY_REQUEST_TIMEOUT_S": str(TIMEOUT_S), "FRANKLY_THREADS": str(THREADS)}
-    made = Running(home, f"sqlite:///{home / 'frankly.db'}", production=request.param, **settings)
-    made.start()
-    yield made
-    made.end()
+    slow_server = Running(
+        home, f"sqlite:///{home / 'frankly.db'}", production=request.param, **settings
+    )
+    slow_server.start()
+    yield slow_server
+    slow_server.end()
 
 
 def say(server: Running, talk: Talk) -> tuple[bytes, float]:
@@ -110,12 +112,12 @@ def problem_of(heard: bytes) -> tuple[int, dict[str, Any]]:
 
 
 def test_whoever_is_slow_is_told_and_nobody_waits(server: Running) -> None:
-    asked = talks(f"/v1/surveys/{server.survey}/reports")
-    with ThreadPoolExecutor(len(asked)) as pool:
-        running = {name: pool.submit(say, server, talk) for name, (talk, _, _) in asked.items()}
-        told = {name: found.result() for name, found in running.items()}
-    for name, (talk, status, code) in asked.items():
-        heard, after_s = told[name]
+    cases = talks(f"/v1/surveys/{server.survey}/reports")
+    with ThreadPoolExecutor(len(cases)) as pool:
+        running = {name: pool.submit(say, server, talk) for name, (talk, _, _) in cases.items()}
+        replies = {name: future.result() for name, future in running.items()}
+    for name, (talk, status, code) in cases.items():
+        heard, after_s = replies[name]
         got, body = problem_of(heard)
         assert (got, body["code"], body["status"]) == (status, code, status), name
         assert body["type"] == Problem.from_code(code).uri  # type: ignore[union-attr]
