@@ -19,7 +19,7 @@ class Compared:
 
     @property
     def inside(self) -> bool:
-        """Whether the truth lies within the margin; what is unbounded holds every truth."""
+        """True if the truth lies within the margin; an unbounded side holds every truth."""
         low, high = self.row.low, self.row.high
         return low is None or high is None or low <= self.truth <= high
 

@@ -121,7 +121,7 @@ class Site:
         )
 
     def stored(self) -> int:
-        """How many reports are stored."""
+        """Count the stored reports."""
         with self.services.database.reading("test") as tx:
             return tx.reports.accepted(self.survey_id)
 

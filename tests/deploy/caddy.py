@@ -24,7 +24,7 @@ _A, _IN = 1, 1
 
 @dataclass(frozen=True)
 class Proxy:
-    """Where Caddy answers, the context that trusts its own authority, and all that it has said."""
+    """Ports of Caddy, a TLS context that trusts its own authority, and its log."""
 
     port: int
     plain_port: int
@@ -32,7 +32,7 @@ class Proxy:
     log: Path
 
 
-def here(caddyfile: str, names: int, replica_port: int, ports: tuple[int, int]) -> str:
+def local_caddyfile(caddyfile: str, names: int, replica_port: int, ports: tuple[int, int]) -> str:
     """The Caddyfile at ports of ours: (of TLS, of plain HTTP), with the replicas' port and their name server's.
 
     Nothing else changes, but that a Caddy before 2.8 is not asked to take requests in whole: those give the same
@@ -65,7 +65,7 @@ def _program() -> str:
 
 
 def validated(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What Caddy itself says of a Caddyfile."""
+    """Run `caddy validate` on a Caddyfile."""
     file = folder / "Caddyfile.checked"
     file.write_text(text)
     command = [_program(), "validate", "--adapter", "caddyfile", "--config", str(file)]
@@ -105,7 +105,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _has_certificate(port: int, root: Path) -> bool:
-    """Whether it has made itself a certificate by now: it listens before that."""
+    """Return True once Caddy has made its certificate: it listens before that."""
     try:
         with socket.create_connection(("localhost", port)) as raw:
             ssl.create_default_context(cafile=str(root)).wrap_socket(

@@ -40,7 +40,7 @@ def compose(root: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def caddyfile(root: Path, compose: dict[str, Any]) -> str:
-    """What the proxy is set up with: the file that the compose file mounts."""
+    """The Caddyfile that the compose file mounts."""
     [mount] = [
         volume for volume in compose["services"]["proxy"]["volumes"] if "Caddyfile" in volume
     ]

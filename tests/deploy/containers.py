@@ -13,7 +13,7 @@ PASSWORD = "0123456789abcdef"
 
 
 def instructions(image: list[tuple[str, str]], word: str) -> list[str]:
-    """What follows this word, wherever it stands in the Dockerfile."""
+    """Return the arguments of every instruction of this name in the Dockerfile."""
     return [arguments for instruction, arguments in image if instruction == word]
 
 
@@ -30,11 +30,9 @@ def environment_of(image: list[tuple[str, str]]) -> dict[str, str]:
 def serving(
     command: list[str], environment: dict[str, str], folder: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A server that says where it answers; told to stop at the end, which it must do well."""
+    """Run the server until it logs its port; on exit send SIGTERM and require exit code 0."""
     port = environment["FRANKLY_PORT"]
-    log = (
-        folder / f"server-{port}.log"
-    )  # a pipe that nobody reads would stop the server once it is full
+    log = folder / f"server-{port}.log"  # an unread pipe would block the server once it is full
     with (
         log.open("wb") as log_file,
         subprocess.Popen(command, env=environment, cwd=folder, stderr=log_file) as server,

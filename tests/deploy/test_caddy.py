@@ -20,7 +20,15 @@ from typing import Any
 
 import pytest
 
-from tests.deploy.caddy import Proxy, here, naming, port_on_all, proxying, validated, version
+from tests.deploy.caddy import (
+    Proxy,
+    local_caddyfile,
+    naming,
+    port_on_all,
+    proxying,
+    validated,
+    version,
+)
 from tests.deploy.containers import serving
 from tests.deploy.test_compose import Site, publish
 from tests.faults.server.running import Devices, check_kept, report_bytes
@@ -38,7 +46,7 @@ def proxied(caddyfile: str, port: int, folder: Path, addresses: list[str]) -> It
     ports = free_port(), free_port()
     with (
         naming(addresses) as names,
-        proxying(here(caddyfile, names, port, ports), ports, folder) as proxy,
+        proxying(local_caddyfile(caddyfile, names, port, ports), ports, folder) as proxy,
     ):
         yield proxy
 
@@ -63,10 +71,10 @@ def ask(
 def test_caddy_takes_the_file_and_nothing_that_is_wrong_with_it(
     caddyfile: str, tmp_path: Path
 ) -> None:
-    validation = validated(here(caddyfile, 53, 8000, (443, 80)), tmp_path)
+    validation = validated(local_caddyfile(caddyfile, 53, 8000, (443, 80)), tmp_path)
     assert validation.returncode == 0, validation.stderr
     assert "deprecated" not in validation.stderr.lower()
-    bent = here(caddyfile, 53, 8000, (443, 80)).replace("lb_policy", "lb_polity")
+    bent = local_caddyfile(caddyfile, 53, 8000, (443, 80)).replace("lb_policy", "lb_polity")
     assert validated(bent, tmp_path).returncode != 0
 
 
@@ -146,18 +154,18 @@ def test_two_servers_behind_it_while_each_is_replaced(
         answered = Counter(sent.status for sent in devices.attempts)
         check_kept(site, devices)  # type: ignore[arg-type]
         check_edges(proxy, site)
-    print(dict(answered))  # noqa: T201 - how often nobody answered, with -s
+    print(dict(answered))  # noqa: T201 - how often no server answered, with -s
     if version() >= (2, 8):  # before, only requests without a body are tried at another replica
         # A replica that goes away costs its own requests in flight an answer at most; these are sent again.
         assert answered[0] + answered[502] + answered[503] <= 2 * 6
 
 
 def check_edges(proxy: Proxy, site: Site) -> None:
-    """Headers, redirects, sizes, old TLS, and what is nobody's business outside."""
+    """Headers, redirects, sizes, old TLS, and paths that are not public."""
     status, headers, _ = ask(proxy, "GET", "/health/ready", X_Request_Id=CANARY)
     assert status == 200
     assert headers["Strict-Transport-Security"] == "max-age=31536000"
-    # Docker publishes no port of HTTP/3: nobody is sent there.
+    # Docker publishes no port of HTTP/3: no response advertises it.
     assert {"Server", "Via", "X-Powered-By", "Set-Cookie", "X-Request-Id", "Alt-Svc"} & set(
         headers
     ) == set()

@@ -60,7 +60,7 @@ def test_a_library_of_the_server_stays_in_its_home(root: Path, library: str) -> 
     server = root / "server/frankly_server"
     users = [path.relative_to(server) for path, name in _imports(server) if name == library]
     homes = [Path(home) for home in HOMES[library]]
-    assert users, f"nobody imports {library}: remove its row and the dependency"
+    assert users, f"no module imports {library}: remove its row and the dependency"
     assert not [str(user) for user in users if not any(user.is_relative_to(home) for home in homes)]
 
 

@@ -131,7 +131,7 @@ def test_servers_are_shut_in(compose: dict[str, Any]) -> None:
 
 @dataclass
 class Site:
-    """What devices talk to: the proxy in front of the replicas."""
+    """The proxy in front of the replicas, as `Devices` expects a server."""
 
     port: int
     survey: str
@@ -212,7 +212,7 @@ def test_the_whole_deployment_by_hand(
             stack.enter_context(replica(port))
         site.port = proxy.port
         with Devices(site, threads=6) as devices:  # type: ignore[arg-type]  # as much of a server as devices need
-            # A new release: one replica after the other is told to stop, and another takes its place.
+            # A new release: one replica after the other is stopped and replaced.
             for i, port in enumerate(ports if full else ports[:1]):
                 devices.wait_for((i + 1) * wanted_reports // (replicas + 1), within_s=300)
                 started[port].close()
@@ -244,7 +244,7 @@ def stays_until_told(command: list[str], environment: dict[str, str], folder: Pa
 
 
 def config(root: Path, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """What docker-compose makes of the file; it asks no Docker for that."""
+    """Run `docker-compose config`, which needs no Docker engine."""
     program = shutil.which("docker-compose")
     assert program, "install the package docker-compose"
     command = [program, "--file", str(root / "docker-compose.yml"), "config"]

@@ -81,7 +81,7 @@ def test_one_port_everywhere(
     assert environment_of(image)["FRANKLY_PORT"] == PORT
     assert instructions(image, "EXPOSE") == [PORT]
     assert re.findall(r"127\.0\.0\.1:(\d+)", check) == [PORT]
-    # Replicas cannot share a port of the host, and nobody reaches them but through the proxy.
+    # Replicas cannot share a port of the host, and are reached only through the proxy.
     assert {name for name, service in compose["services"].items() if "ports" in service} == {
         "proxy"
     }

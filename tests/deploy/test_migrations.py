@@ -30,7 +30,7 @@ REVISIONS = revisions()
 
 
 def shape(database: Database) -> Shape:
-    """What every table is: columns, keys, constraints."""
+    """Read the columns, keys and constraints of every table."""
     inspector = inspect(database.engine)
     return {
         name: {
@@ -77,7 +77,7 @@ def _listed(table: dict[str, Any]) -> str:
 
 
 def harm(before: Shape, after: Shape) -> list[str]:
-    """What a step takes away from, or asks more of, a program that knows only `before`."""
+    """List the changes that break a program that knows only `before`."""
     losses = [f"{name} is gone" for name in before if name not in after]
     for name in before.keys() & after.keys():
         old, new = before[name], after[name]

@@ -204,7 +204,7 @@ def test_every_folder_of_the_table_is_there_and_its_package_known(root: Path) ->
 
 
 def _started(monkeypatch: pytest.MonkeyPatch, verb: str) -> dict[str, list[str]]:
-    """The commands that a verb runs, with the environment installed by nobody."""
+    """Return the commands that a verb runs; installing the environment is replaced by a stub."""
     commands: dict[str, list[str]] = {}
     monkeypatch.setattr(run, "environment", lambda lock: commands.update({"lock": [lock]}))
     monkeypatch.setattr(run, "node_packages", lambda: None)

@@ -86,7 +86,7 @@ def largest_in_ball(Q: Floats, p: Floats, radius: float, decoder_prior: Floats) 
 
 
 def requested_claims(request: Json, answer: Json) -> list[Claim]:
-    """What the request promises, put together here; only the bounds of rldp are taken from the answer."""
+    """Build the claims of a request; only the bounds of rldp are taken from the answer."""
     promised = []
     joints = [entry["joint"] for entry in [request["prior"], *request.get("priors", [])]]
     for notion in request.get("notions", [request]):

@@ -61,14 +61,16 @@ def test_the_tests_named_are_there_and_read_the_page(root: Path, test: str) -> N
     source = (root / test).read_text(encoding="utf-8")
     by_it = [page for page, runner in FOLLOWED.items() if runner == test]
     by_it += [
-        page for (page, _), fate in BLOCKS.items() if fate.test == test and fate.what != "shown"
+        page
+        for (page, _), fate in BLOCKS.items()
+        if fate.test == test and fate.treatment != "shown"
     ]
     for page in by_it:
         assert re.search(rf"\b{Path(page).stem}\b", source), page
 
 
 def test_what_is_only_shown_says_why(root: Path) -> None:
-    assert all((fate.what == "shown") == bool(fate.why) for fate in BLOCKS.values())
+    assert all((fate.treatment == "shown") == bool(fate.why) for fate in BLOCKS.values())
     marked = [(name, block) for name, block in all_blocks(root) if block.why is not None]
     assert marked
     for name, block in marked:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One hundred surveys, one install, a cap of 3 nats: three answers, whatever happens to clock and process."""
+"""One hundred surveys, one install, a cap of 3 nats: three answers, through clock jumps and restarts."""
 
 from datetime import datetime, timedelta
 from fractions import Fraction

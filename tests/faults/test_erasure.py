@@ -2,7 +2,7 @@
 """Every write of a device, seen from outside: after the receipt no place that ever held the report still holds it.
 
 A place is a byte of a file. It counts as erased when it is written over; one that is given back to the file system by
-truncating or deleting the file before that is found by whoever reads the disk.
+truncating or deleting the file before that stays readable on the disk.
 """
 
 import re
@@ -82,8 +82,8 @@ class Disk:
         self.held[path] -= lost
 
     @property
-    def left(self) -> dict[str, int]:
-        """How many places still hold a secret."""
+    def remaining(self) -> dict[str, int]:
+        """Count the places that still hold a secret, by file."""
         return {Path(path).name: len(places) for path, places in self.held.items() if places}
 
 
@@ -110,7 +110,7 @@ def run(served: Site, store: Path, log: Path, script: str, *options: str) -> int
 
 
 def disk_after(served: Site, *logs: Path) -> Disk:
-    """What the processes left, looking for the ids and the symbols of every report that was sent."""
+    """Replay the processes' writes, looking for the ids and symbols of every report that was sent."""
     bodies = [
         request.partition(b"\r\n\r\n")[2].strip()
         for request in served.requests
@@ -131,7 +131,7 @@ def test_after_the_receipt_every_place_has_been_written_over(script: str, tmp_pa
         assert run(served, tmp_path / "s.db", tmp_path / "log", PRELUDE + script) == 0
         disk = disk_after(served, tmp_path / "log")
     assert disk.ever == {"s.db", "s.db-journal"}, "the test sees the writes it is about"
-    assert (disk.left, disk.given_back) == ({}, [])
+    assert (disk.remaining, disk.given_back) == ({}, [])
 
 
 def test_the_next_start_finishes_the_overwriting(tmp_path: Path) -> None:
@@ -143,14 +143,14 @@ def test_the_next_start_finishes_the_overwriting(tmp_path: Path) -> None:
         before = disk_after(served, first)
         assert run(served, tmp_path / "s.db", second, PRELUDE) == 0
         after = disk_after(served, first, second)
-    assert before.left.keys() == {"s.db-journal"}, (
+    assert before.remaining.keys() == {"s.db-journal"}, (
         "the report was in the journal when the process ended"
     )
-    assert (after.left, after.given_back) == ({}, [])
+    assert (after.remaining, after.given_back) == ({}, [])
 
 
 def test_a_process_killed_at_any_sync_gives_nothing_back(full: bool, tmp_path: Path) -> None:
-    """What was sealed is sent by the next start, and erased then; a journal to roll back is not deleted either."""
+    """The next start sends the sealed report and erases it then; a hot journal is not deleted either."""
     with site() as served:
         run(served, tmp_path / "s.db", tmp_path / "log", PRELUDE)
         run(served, tmp_path / "t.db", tmp_path / "log", PRELUDE + ANSWER)
@@ -165,4 +165,4 @@ def test_a_process_killed_at_any_sync_gives_nothing_back(full: bool, tmp_path: P
             assert run(served, store, first, PRELUDE + ANSWER, "-e", kill) != 0
             assert run(served, store, second, PRELUDE + "client.flush()") == 0
             disk = disk_after(served, first, second)
-        assert (disk.left, disk.given_back) == ({}, []), point
+        assert (disk.remaining, disk.given_back) == ({}, []), point

@@ -149,7 +149,7 @@ def test_killed_at_any_point_there_is_one_value_and_it_arrives(
     ]
     assert {len(death.values) for death in deaths} == {1}
     assert all(death.sealed for death in deaths if death.was_sent), (
-        "nothing is told before the seal"
+        "nothing is sent before the seal"
     )
     sealed = [death.sealed for death in deaths]
     assert sealed == sorted(sealed), "once sealed, it stays sealed"

@@ -37,7 +37,7 @@ def test_forked_children_never_repeat_a_draw(full: bool) -> None:
 
 
 def _draws() -> bytes:
-    """What the SDK's own default source gives a mechanism, seen through the source that it is handed."""
+    """Draw from the SDK's default source, recorded through the source that a mechanism receives."""
     import inspect
 
     from frankly_sdk import Client

@@ -35,7 +35,7 @@ def test_killing_the_server_midway_loses_and_doubles_nothing(tmp_path: Path) -> 
         acknowledged = _stored(server.home)
         server.start()
         answering.join(timeout=120)
-        # Whoever found no server tries again, as an app would at its next start; the others only confirm.
+        # Devices that found no server try again, as an app would at its next start; the others only confirm.
         while not set(rounds[-1]) <= {"sent"}:
             everyone_answers(published["link"])
             assert len(rounds) < 10

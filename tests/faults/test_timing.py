@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does the time of an answer tell the answer? The same steps whatever is answered, and a clock that sees no difference.
+"""Timing side channel of an answer: the same steps for every answer, and a clock that sees no difference.
 
 What a device does is followed opcode by opcode, which no busy machine can disturb; and two answers are drawn in turn,
 many times, and held against the clock (spec 2.5).
@@ -63,7 +63,7 @@ def steps(action: Callable[[], object]) -> Steps:
 def device_steps(
     document: SurveyDocument, answers: dict[str, str], folder: Path, seed: int
 ) -> Steps:
-    """What one device does from the call of `answer` to its end, with random bits that the seed settles."""
+    """Record the steps of one device from the call of `answer` to its end, with seeded random bits."""
     name = "-".join(answers.values())
     server = fakes.FakeServer(document=document)
     source = random.Random(seed)
@@ -112,14 +112,14 @@ def test_every_draw_takes_the_same_steps(kind: str) -> None:
 
 
 def searching(self: Question, choice: str) -> int | None:
-    """How a position must not be found."""
+    """A search that stops at the position: the leak that the test must detect."""
     return next((i for i, c in enumerate(self.choices) if c.id == choice), None)
 
 
 def hurried(
     self: DenseMechanism, truth: int, randbits: Callable[[int], int] = random.getrandbits
 ) -> int:
-    """How a symbol must not be drawn: it stops where it knows."""
+    """A draw that stops early: the leak that the test must detect."""
     u = randbits(self.bits)
     return next(y for y, end in enumerate(accumulate(self.weights[truth])) if u < end)
 

@@ -15,7 +15,7 @@ QUESTIONS = {"smokes": ["no", "yes"], "walks": [f"c{i}" for i in range(12)]}
 
 
 def exact(served: Site) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """What requests may look like, to the byte; what varies is the id and the two symbols."""
+    """Patterns of the allowed requests, to the byte; only the id and the two symbols vary."""
     document = served.document
     host, digest = (
         re.escape(served.origin.removeprefix("http://")).encode(),

@@ -28,7 +28,7 @@ SIZE, BITS = 64, 48
 D = 1 << BITS
 NEARLY = ((D // 64 * 33, D // 64 * 31), (D // 64 * 31, D // 64 * 33))
 """What is sent leaves anyway, and 1 may take some nanoseconds more to handle than 0. The clock is asked about answers,
-so the mechanisms here send almost the same whatever is answered."""
+so the mechanisms here send almost the same for every answer."""
 
 
 def wide() -> DenseMechanism:
@@ -109,7 +109,7 @@ DRAWS: dict[str, Callable[[], Draw]] = {
 PAIRS = [(0, SIZE - 1), (0, 1), (SIZE // 2, SIZE // 2 + 1)]
 
 
-CASES = [(name, one, other) for name in DRAWS for one, other in PAIRS]
+CASES = [(name, *pair) for name in DRAWS for pair in PAIRS]
 
 
 def devices(name: str, one: int, other: int, number: int, times: int, seed: int) -> list[float]:
@@ -129,5 +129,5 @@ def devices(name: str, one: int, other: int, number: int, times: int, seed: int)
 
 
 if __name__ == "__main__":
-    given = [int(argument) for argument in sys.argv[1:]]
-    json.dump([statistics.median(devices(*case, *given)) for case in CASES], sys.stdout)
+    counts_and_seed = [int(argument) for argument in sys.argv[1:]]
+    json.dump([statistics.median(devices(*case, *counts_and_seed)) for case in CASES], sys.stdout)

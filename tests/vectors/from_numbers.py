@@ -118,7 +118,7 @@ def _report(with_token: bool) -> Case:
 
 
 def estimates() -> Case:
-    """Exact unbiased estimates from counts, as fractions; null where the mechanism cannot tell them."""
+    """Exact unbiased estimates from counts, as fractions; null where they are not identifiable."""
     blurred = DenseMechanism(4, ((8, 8), (4, 12), (6, 10)))
     rows: list[tuple[Mechanism, tuple[int, ...] | None, Any]] = [
         (DENSE, None, [[500, 300, 200]]),

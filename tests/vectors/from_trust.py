@@ -45,7 +45,7 @@ def _sealed(document: KeysDocument, *signers: SigningKey) -> bytes:
 
 
 def key_chains() -> Case:
-    """What is known, the chain served, and when: the version accepted with the chain's name, or the refusal."""
+    """Cases of known keys, served chain and time: the accepted version and the chain's name, or the refusal."""
     v1, v2, v3 = (_sealed(_keys(n)) for n in (1, 2, 3))
     both = _sealed(_keys(2, (R2, R3), 2), ROOT, R2, R3)
     forged = _sealed(_keys(2, (R2,)), ROOT, R2)
@@ -98,15 +98,15 @@ def key_chains() -> Case:
     ]
     rows.append(("400 days", None, None, None, [exact], NOW))
     cases = []
-    for name, step, known, known_root, chain, now in rows:
+    for name, step, known_envelope, known_root, chain, now in rows:
         case = {
             "name": name,
-            "known": None if known is None else known.decode(),
+            "known": None if known_envelope is None else known_envelope.decode(),
             "known_root": known_root,
             "chain": [data.decode() for data in chain],
             "now": format_time(now),
         }
-        remembered = None if known is None else KnownKeys(known, known_root)
+        remembered = None if known_envelope is None else KnownKeys(known_envelope, known_root)
         cases.append({**case, **_proven(chain, remembered, now, step)})
     return {"cases": cases}
 

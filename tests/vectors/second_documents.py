@@ -52,7 +52,7 @@ def when(text: str) -> datetime:
 
 
 def accepted(case: dict[str, Any], context: dict[str, Any], schema: dict[str, Any]) -> None:
-    """Refused with the number of the first step that does not hold."""
+    """Accept a case, or raise Refused with the number of the first step that does not hold."""
     publisher = context["publisher"]
     data = b" " * 6 * 2**20 if case["envelope"] is None else case["envelope"].encode()
     payload, signatures = open_envelope(data, case["payload_type"])
@@ -135,7 +135,7 @@ def _priors(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _fits(prior: dict[str, Any], strata: list[dict[str, Any]]) -> bool:
-    """One table or one for each stratum, all of one shape, and somebody in each."""
+    """One table or one for each stratum, all of one shape, and no stratum empty."""
     tables, names = prior["tables"], len(prior["secrets"])
     shapes = {tuple(map(len, rows)) for rows in tables}
     (shape, *other_shapes) = shapes
@@ -192,7 +192,7 @@ def _dense(bits: int, weights: list[list[int]]) -> DenseMechanism:
 
 
 def claims_of(claim_json: dict[str, Any]) -> Iterator[Claim]:
-    """What a claim asks within every stratum: of the secrets that occur there, if there are two."""
+    """Yield the claim; with several strata, one per stratum in which two secrets or more occur, over those."""
     tables: list[Any] = claim_json["prior"]["tables"] if "prior" in claim_json else [None]
     for rows in tables:
         if len(tables) == 1:
@@ -300,7 +300,7 @@ def _require_root(
 def logged(
     case: dict[str, Any], log: dict[str, Any], now: datetime, logged_digests: list[str]
 ) -> None:
-    """Steps 8.1 to 8.3; `everybody` are the digests in the log, from which every root and path is made again."""
+    """Steps 8.1 to 8.3; `logged_digests` are the digests in the log, from which every root and path is made again."""
     head, _, note = case["proof"].partition("\n\n")
     lines, (text, _, signed) = head.split("\n"), note.rpartition("\n\n")
     if lines[0] != "c2sp.org/tlog-proof@v1" or not re.fullmatch("index (0|[1-9][0-9]*)", lines[1]):
@@ -335,7 +335,7 @@ def logged(
 
 
 def _good(raw: str, key: dict[str, Any], kind: int, message: bytes) -> bool:
-    """Whether a signature line is this key's own."""
+    """Return True if a signature line verifies under this key."""
     public, data = bytes.fromhex(key["public"]), base64.b64decode(raw)
     hint = bytes.fromhex(_hint(key["name"], kind, public))
     try:

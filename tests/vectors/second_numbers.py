@@ -15,11 +15,11 @@ class Bits:
     """Random bits from a list; each must be asked for by its number of bits."""
 
     def __init__(self, draws: list[list[Any]]) -> None:
-        self.left = list(draws)
+        self.remaining = list(draws)
 
     def take(self, bits: int) -> int:
         """The next draw."""
-        recorded_bits, value = self.left.pop(0)
+        recorded_bits, value = self.remaining.pop(0)
         assert recorded_bits == bits
         return int(value, 16)
 
@@ -33,7 +33,7 @@ class Bits:
 
 
 def symbol(mechanism: dict[str, Any], truth: int, bits: Bits) -> Any:
-    """What leaves for a truth."""
+    """Return the symbol that a device sends for a truth."""
     return {"dense": _dense, "unary": _unary, "subset": _subset, "product": _product}[
         mechanism["kind"]
     ](mechanism, truth, bits)
@@ -97,7 +97,7 @@ def report(document: dict[str, Any], digest: str, case: dict[str, Any]) -> str:
         symbol(block, x, bits) for block, x in zip(document["blocks"], case["truths"], strict=True)
     ]
     identity = format(bits.take(128), "032x")
-    assert not bits.left
+    assert not bits.remaining
     longest = [_longest(block) for block in document["blocks"]]
     strata = {q["id"]: max((c["id"] for c in q["choices"]), key=len) for q in document["strata"]}
     widest = _body(digest, identity, longest, strata, "x" * 1400 if document["token"] else None)
@@ -197,8 +197,8 @@ def _deficient(Q: Matrix, counts: list[int], W: list[list[int]]) -> list[Fractio
     return estimates
 
 
-def _dot(left: list[Fraction], right: list[Fraction]) -> Fraction:
-    return sum((a * b for a, b in zip(left, right, strict=True)), Fraction(0))
+def _dot(remaining: list[Fraction], right: list[Fraction]) -> Fraction:
+    return sum((a * b for a, b in zip(remaining, right, strict=True)), Fraction(0))
 
 
 def _of_sets(mechanism: dict[str, Any], counts: dict[str, int]) -> list[Fraction]:

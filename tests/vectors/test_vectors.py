@@ -121,9 +121,9 @@ def test_bad_consistency_proofs_are_not_the_one_there_is(case: Any) -> None:
 @named(V["log"]["documents"]["cases"])
 def test_documents_are_in_the_log_or_the_step_is_named(case: Any) -> None:
     log = V["log"]["documents"]
-    everybody = [f"sha256:{second_bytes.digest(bytes([i]))[7:]}" for i in range(5)]
+    logged_digests = [f"sha256:{second_bytes.digest(bytes([i]))[7:]}" for i in range(5)]
     try:
-        second_documents.logged(case, log["log"], second_documents.when(log["now"]), everybody)
+        second_documents.logged(case, log["log"], second_documents.when(log["now"]), logged_digests)
     except Refused as refused:
         assert (str(refused), "document_log") == (case["step"], case["code"])
         return
@@ -166,7 +166,7 @@ def test_random_bits_give_these_symbols(case: Any) -> None:
     for draw in case["draws"]:
         bits = second_numbers.Bits(draw["bits"])
         assert second_numbers.symbol(case["mechanism"], draw["truth"], bits) == draw["symbol"]
-        assert not bits.left
+        assert not bits.remaining
 
 
 @pytest.mark.parametrize("case", V["sampling"]["reports"], ids=["without a token", "with a token"])

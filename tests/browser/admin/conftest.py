@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server with its first owner, and a browser that writes down everything that is not as it should be."""
+"""A server with its first owner, and a browser that records console warnings, errors and foreign requests."""
 
 import os
 import socket
@@ -37,7 +37,7 @@ class _Silent(WSGIRequestHandler):
 
 @dataclass
 class Desk:
-    """A running server, a page on it, and what the browser complained about; checked : routes whose pages were seen."""
+    """A running server and a page on it; messages : the browser's complaints, checked : routes of the pages seen."""
 
     url: str
     home: Path
@@ -100,13 +100,13 @@ class Desk:
         self.checked.add(rule.rule)
 
     def open_refused(self, path: str, status: int) -> None:
-        """Open a page that says no; the browser complains of its status, and of nothing else."""
+        """Open a page that is refused; the browser must report its status and nothing else."""
         answer = self.page.goto(self.url + path)
         assert answer is not None
         self.expect_refusal(answer.status, status)
 
     def press_refused(self, name: str, status: int) -> None:
-        """Press a button, and be told no."""
+        """Press a button and require a refusal with this status."""
         with self.page.expect_navigation() as navigation:
             self.page.get_by_role("button", name=name, exact=True).first.click()
         self.expect_refusal(navigation.value.status, status)
@@ -119,7 +119,7 @@ class Desk:
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """An owner's desk; screenshots are kept where SCREENSHOTS says."""
+    """An owner's desk; screenshots are saved in the folder of SCREENSHOTS."""
     home = tmp_path_factory.mktemp("desk")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

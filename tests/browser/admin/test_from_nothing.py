@@ -43,7 +43,7 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
     assert "more answers for ±3%" in page.locator("main").inner_text()
     desk.check("intake")
     _run(desk)
-    _tell(desk)
+    _set_webhook(desk)
     password = _make_analyst(desk)
     for name, place in (("keys", "API keys"), ("audit", "Audit"), ("account", "Your account")):
         desk.follow(page.get_by_role("navigation", name="Main").get_by_role("link", name=place))
@@ -55,7 +55,7 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
     _read(desk, link)
     desk.open_refused("/admin/audit", 403)
     desk.check("refused", again=True)
-    # From the application's own map: a new page that nobody has looked at fails here.
+    # From the application's own map: a new page that no test opens fails here.
     assert desk.checked | NO_PAGES == {
         rule.rule
         for rule in desk.routes.iter_rules()
@@ -151,7 +151,7 @@ def _answer(desk: Desk, link: str, snippets: list[str]) -> None:
 
 @contextmanager
 def _visitor(desk: Desk) -> Iterator[Page]:
-    """Somebody else's browser."""
+    """A visitor's page, in a browser context of its own."""
     context = desk.page.context.browser.new_context()  # type: ignore[union-attr]  # it has one
     yield context.new_page()
     context.close()
@@ -187,7 +187,7 @@ def _run(desk: Desk) -> None:
     assert page.locator(".state").inner_text() == "live"
 
 
-def _tell(desk: Desk) -> None:
+def _set_webhook(desk: Desk) -> None:
     page = desk.page
     desk.follow(page.get_by_role("link", name="Webhook"))
     page.get_by_label("Where to send it").fill("https://hooks.example.org/frankly")

@@ -69,8 +69,8 @@ def run(name: str, text: str, device: Device, sdk: str = "src") -> tuple[int, st
             "field": error.field,
         }
     failed = result.get("failed")
-    shown = problem(result) if failed else result
-    return EXITS.get(failed, python.INTEGRITY) if failed else 0, json.dumps(shown) + "\n"
+    body = problem(result) if failed else result
+    return EXITS.get(failed, python.INTEGRITY) if failed else 0, json.dumps(body) + "\n"
 
 
 @contextmanager

@@ -133,10 +133,11 @@ def test_the_bundler_deletes_no_folder_of_others(tmp_path: Path) -> None:
         if manifest is not None:
             (tmp_path / "manifest.json").write_text(manifest)
         command = [node, str(BUNDLE.parent / "bundle.mjs"), str(tmp_path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-        assert (done.returncode, "holds other things than a bundle" in done.stderr) == (1, True), (
-            done.stderr
-        )
+        completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert (completed.returncode, "holds other things than a bundle" in completed.stderr) == (
+            1,
+            True,
+        ), completed.stderr
         assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
@@ -206,8 +207,8 @@ def test_errors_keep_their_names_and_words(page: Page, wire: Wire) -> None:
     link = wire.publish(survey(ldp_block(epsilon="5")))
     kind, name, code, detail = page.evaluate(OPEN, [link, AT, "index", {"cap": "1"}])
     assert (kind, name, code) == ("PolicyRefused", "PolicyRefused", "policy_cap")
-    words = r"its report can move the odds about the answers by 5\.\d{4} nats, this app allows 1: ask for smaller .*"
-    assert re.fullmatch(words, detail)
+    message = r"its report can move the odds about the answers by 5\.\d{4} nats, this app allows 1: ask for smaller .*"
+    assert re.fullmatch(message, detail)
     assert page.evaluate(OPEN, [link[:-1], AT, "index", {}])[:3] == [
         "LinkError",
         "LinkError",

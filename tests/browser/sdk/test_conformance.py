@@ -48,7 +48,7 @@ def command(tmp_path: Path, root: Path, request: pytest.FixtureRequest) -> Itera
 
 
 def suite(root: Path, command: str, *options: str) -> str:
-    """Run the suite against a command; what it printed."""
+    """Run the suite against a command; return its output."""
     run = [
         sys.executable,
         "-m",

@@ -37,15 +37,15 @@ def answer(page: Page, patience: int = 3000) -> Any:
 
 
 def finished(wire: Wire, page: Page, link: str) -> None:
-    """Whatever happened before: the next visit brings the same bytes, or answers if nothing was ever sealed."""
+    """Check that the next visit sends the same bytes, or answers if nothing was ever sealed."""
     wire.steps.clear()
     page.goto(f"{wire.origin}/blank.html")
     opened(page, link)
     answer(page)
     assert len(set(wire.posted)) == 1
     assert len(wire.stored) == 1
-    kept = page.evaluate("client.store.answer(client.chain, client.survey.survey)")
-    assert (kept["state"], kept["body"], kept["id"]) == ("sent", None, "")
+    record = page.evaluate("client.store.answer(client.chain, client.survey.survey)")
+    assert (record["state"], record["body"], record["id"]) == ("sent", None, "")
 
 
 def test_an_answer_is_sealed_sent_and_erased(page: Page, wire: Wire) -> None:
@@ -82,19 +82,19 @@ def test_a_page_that_dies_between_seal_and_acknowledgement(
     every = product(
         ("close", "reload", "leave", "crash"), ("drop", "lose", "503", "hold"), range(0, 50, 10)
     )
-    some = [
+    representative_cases = [
         ("close", "hold", 0),
         ("reload", "lose", 10),
         ("leave", "drop", 20),
         ("crash", "503", 0),
     ]
-    for i, (how, step, delay) in enumerate(every if full else some):
-        link, own = wire.publish(survey_id=f"{i:032x}"), {"store": f"install {i}"}
+    for i, (how, step, delay) in enumerate(every if full else representative_cases):
+        link, fresh_store = wire.publish(survey_id=f"{i:032x}"), {"store": f"install {i}"}
         wire.posted.clear()
         wire.stored.clear()
         page = context.new_page()
         page.goto(f"{wire.origin}/blank.html")
-        opened(page, link, spreadMs=60_000 if step == "hold" else 0, **own)
+        opened(page, link, spreadMs=60_000 if step == "hold" else 0, **fresh_store)
         wire.steps[:] = [] if step == "hold" else [step] * 3
         page.evaluate(SEAL, ANSWERS)
         page.wait_for_timeout(delay)
@@ -109,7 +109,7 @@ def test_a_page_that_dies_between_seal_and_acknowledgement(
         wire.steps.clear()
         after = context.new_page()
         after.goto(f"{wire.origin}/blank.html")
-        opened(after, link, **own)
+        opened(after, link, **fresh_store)
         answer(after)
         assert (len(set(wire.posted)), len(wire.stored)) == (1, 1), (how, step, delay)
         after.close()
@@ -168,11 +168,13 @@ def kill(profile: Path) -> None:
     """SIGKILL the browser that was started on this profile, by its process id."""
     for entry in Path("/proc").iterdir():
         try:
-            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+            arguments = (
+                (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+            )
         except OSError:
             continue
-        if f"--user-data-dir={profile}".encode() in words and not any(
-            word.startswith(b"--type=") for word in words
+        if f"--user-data-dir={profile}".encode() in arguments and not any(
+            word.startswith(b"--type=") for word in arguments
         ):
             os.kill(int(entry.name), signal.SIGKILL)
 
@@ -297,9 +299,9 @@ BAD_ANSWERS: dict[str, tuple[Any, str | None]] = {
 def test_answers_that_are_none_are_refused_and_never_repeated(
     page: Page, wire: Wire, name: str
 ) -> None:
-    given, field = BAD_ANSWERS[name]
+    choices, field = BAD_ANSWERS[name]
     opened(page, wire.publish())
-    problem = page.evaluate(TRY, {"code": "(choices) => client.answer(choices)", "given": given})
+    problem = page.evaluate(TRY, {"code": "(choices) => client.answer(choices)", "given": choices})
     assert (problem["code"], problem["field"]) == ("unknown_choice", field)
     assert "perhaps" not in problem["detail"]
     assert (wire.posted, page.evaluate("client.store.outbox()")) == ([], [])

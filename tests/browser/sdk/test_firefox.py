@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Firefox ESR, started like anybody starts it: it opens a page, which answers and tells the server how that went.
+"""Firefox ESR, started as by a user: it opens a page, which answers and reports its result to the server.
 
 No driver: the page reports by asking for /done.html?…, so that what is tried is the browser as it is installed.
 """
@@ -60,7 +60,7 @@ def firefox(profile: Path, address: str) -> Iterator[None]:
 
 
 def result_of(wire: Wire, times: int) -> Any:
-    """What the page said the so-manieth time."""
+    """Wait for the page's n-th result, n = `times`, and return it."""
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         results = [

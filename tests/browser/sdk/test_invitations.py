@@ -165,7 +165,7 @@ BEFORE = "This device has answered already; the first answer stands."
 
 
 def answered(browser: Browser, site: Site, code: str, *, twice: bool = True) -> str:
-    """What the hosted page says to somebody who pastes a code; twice: and what when they come again."""
+    """Paste a code into the hosted page and return its status; with `twice`, also after a reload."""
     page = visit(browser, site.link)
     for name in ("In the south", "Yes", "Never"):
         page.get_by_label(name).check()

@@ -285,7 +285,7 @@ def test_a_log_under_a_new_name_is_told_and_its_old_head_stays(page: Page, ours:
     ours.rotate(2)
     assert opened(page, ours, ours.show(FIRST), watched) is None
     assert page.evaluate("events") == ["log_renamed", "opened"]
-    assert page.evaluate("told") == ["log_renamed", RENAMED]
+    assert page.evaluate("firstError") == ["log_renamed", RENAMED]
     assert pieces(page) == [digest_of(old)]
     ours.log.digests.append(FORMER[5])
     assert opened(page, ours, ours.show(FIRST), watched) is None

@@ -30,7 +30,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @contextmanager
 def running(server: object) -> Iterator[str]:
-    """Run a server from a thread; its address."""
+    """Run a server from a thread; yield its address."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})  # type: ignore[attr-defined]
     thread.start()
     try:
@@ -96,7 +96,7 @@ def snippets(root: Path, language: str) -> list[str]:
 
 
 def snippet(root: Path, start: str) -> str:
-    """The block of JavaScript that begins so."""
+    """Return the JavaScript block that begins with `start`."""
     (block,) = (text for text in snippets(root, "js") if text.startswith(start))
     return block
 
@@ -126,10 +126,10 @@ def with_map(wire: Wire, page: Page, **modules: bytes) -> None:
 def test_the_client_of_the_docs(
     root: Path, context: BrowserContext, wire: Wire, site: Site
 ) -> None:
-    first, other = snippet(root, "import { Client }"), snippet(root, "import * as ed25519")
+    first, migration = snippet(root, "import { Client }"), snippet(root, "import * as ed25519")
     head, body = first.split("\n", 1)
     run = f"{head}\nexport async function run(link, shippedKeys, show) {{\n{body}\nreturn receipt.status; }}"
-    head, body = other.split("\n", 1)
+    head, body = migration.split("\n", 1)
     old = f"{head}\nimport {{ Client }} from '@frankly/sdk';\nexport const open = (link) =>\n{body}"
     page = context.new_page()
     with_map(wire, page, first=run.encode(), other=old.encode(), noble=NOBLE)
@@ -138,15 +138,15 @@ def test_the_client_of_the_docs(
         site.link,
     )
     keys = list(requests.get(f"{site.origin}/v1/keys", timeout=5).content)
-    said = page.evaluate(
+    result = page.evaluate(
         """async ([link, keys]) => {
           const {run} = await import("/first.js"), shown = [];
           return [await run(link, new Uint8Array(keys), (words) => shown.push(String(words))), shown];
         }""",
         [site.link, keys],
     )
-    assert said[0] == "sent"
-    assert "Have you smoked in the last 30 days?" in said[1][0]
+    assert result[0] == "sent"
+    assert "Have you smoked in the last 30 days?" in result[1][0]
 
 
 def test_the_element_of_the_docs(
@@ -184,8 +184,8 @@ def test_an_element_without_a_link_waits_for_options_and_then_takes_no_other_key
     head, body = snippet(root, 'import "@frankly/sdk/element"').split("\n", 1)
     wait = "await new Promise((done) => setTimeout(done, 100));"
     run = f"{head}\nexport async function run(link, shippedKeys) {{\n{wait}\n{body}\n}}"
-    own = requests.get(f"{site.origin}/v1/keys", timeout=5).content
-    for keys, store in ((sealed_keys(keys_document()), "false"), (own, "true")):
+    server_keys = requests.get(f"{site.origin}/v1/keys", timeout=5).content
+    for keys, store in ((sealed_keys(keys_document()), "false"), (server_keys, "true")):
         page = context.new_page()
         with_map(wire, page, options=run.replace("keys: ", f"store: '{store}', keys: ").encode())
         page.evaluate(OPTIONS_FIRST, [site.link, list(keys), "/options.js"])

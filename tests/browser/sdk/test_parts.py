@@ -34,7 +34,7 @@ CORE = """async ([link, at]) => {
 
 
 def loaded(wire: Wire) -> set[str]:
-    """The SDK's files that a page has asked for."""
+    """Return the SDK files that pages have requested."""
     return {path.removeprefix("/sdk/") for path, _ in wire.requests if path.startswith("/sdk/")}
 
 
@@ -99,7 +99,7 @@ def without_pin(_page: Page, wire: Wire) -> str:
 
 @dataclass(frozen=True)
 class Need:
-    """What makes a page need a part: a survey's link, options, and whether somebody is named who answers."""
+    """Conditions that make a page load a part: a survey's link, options, and a named respondent or None."""
 
     link: Callable[[Page, Wire], str]
     options: dict[str, Any] = field(default_factory=dict)
@@ -179,10 +179,10 @@ def test_sending_needs_no_file_and_lets_go_of_the_other_tabs(
     wire.steps[:] = ["503"] * 3
     results = page.evaluate(
         """async () => {
-          const told = [];
-          client.on("*", (event) => told.push(event));
+          const events = [];
+          client.on("*", (event) => events.push(event));
           const receipt = await client.answer({affair: "yes"}, {patienceMs: 0});
-          return [receipt, receipt.detail && describe(receipt), told.map(describe)];
+          return [receipt, receipt.detail && describe(receipt), events.map(describe)];
         }"""
     )
     busy = "the server cannot take the answer right now; it will be sent again"

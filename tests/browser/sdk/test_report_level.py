@@ -110,7 +110,7 @@ SPENT: list[list[Charge]] = [
 def judged(
     document: SurveyDocument, policy: Policy, case: dict[str, Any], spent: list[Charge]
 ) -> dict[str, Any]:
-    """What the Python SDK charges or refuses, and its preview."""
+    """Return the charge or refusal of the Python SDK, and its preview."""
     level = policy.level(document)
     verdict: list[Any]
     try:

@@ -29,7 +29,7 @@ OPEN, TRY = program("open"), program("try")
 
 
 def tried(page: Page, link: str, **options: Any) -> Any:
-    """Open a survey anew; None if that went well, otherwise the code of the error."""
+    """Open a survey in a new client; return None, or the code of the error."""
     page.evaluate("window.client?.close()")
     return page.evaluate(
         TRY, {"code": OPEN, "given": {"link": link, "at": AT, "options": options}}
@@ -54,7 +54,7 @@ class Logged:
         self.serve()
 
     def serve(self) -> None:
-        """Put what is true now on the wire."""
+        """Serve the current document, keys and log."""
         tree, answers = self.log.tree(), self.wire.answers
         answers["/v1/keys"] = (
             "application/json",
@@ -96,7 +96,7 @@ def test_a_log_that_witnesses_watch_stands_in_for_a_pin(page: Page, logged: Logg
 
 
 def void(_value: object) -> None:
-    """Take what a call returns."""
+    """Discard a value, so that a lambda returns None."""
 
 
 # What is wrong with the log -> the code. The page knows nothing before.
@@ -120,7 +120,7 @@ UNWATCHED: dict[str, tuple[Callable[[Logged], None], str]] = {
     "another log's name": (lambda s: setattr(s.log, "origin", "other.example"), "document_log"),
     "no such entry": (lambda s: s.log.digests.remove(s.digest), "not_found"),
     "no log at all": (lambda s: setattr(s, "role", None), "policy_ceiling"),
-    "a log that nobody watches": (
+    "a log without witnesses": (
         lambda s: setattr(s, "role", role(0, witnesses=0)),
         "policy_ceiling",
     ),

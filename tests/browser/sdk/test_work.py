@@ -89,7 +89,7 @@ def payloads() -> list[str]:
 
 
 def verdicts(page: Page, payloads: list[str], folder: str = "/sdk/") -> tuple[list[Any], list[str]]:
-    """What step 9 says of the surveys, and the addresses of the workers that were begun."""
+    """Return the verdicts of step 9 on the surveys, and the addresses of the workers that were started."""
     workers: list[str] = []
     page.on("worker", lambda worker: workers.append(worker.url))
     return page.evaluate(program("beside"), {"payloads": payloads, "folder": folder}), workers

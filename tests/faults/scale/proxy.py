@@ -36,7 +36,7 @@ class Proxy:
             self.cut(place)
 
     def cut(self, place: int) -> None:
-        """Break every connection to a place at once, and make none until `mend`."""
+        """Break every connection to a place at once, and make none until `restore`."""
         with self._guard:
             self._away.add(place)
             broken = [pair for pair in self._pairs if pair[0] == place]

@@ -80,14 +80,14 @@ def flood(
                     answered += data.count(b"HTTP/1.1 ")
                 if sock in writable:
                     pending[i] = pending[i][sock.send(pending[i]) :]
-            except OSError:  # told to go away: come again
+            except OSError:  # refused or reset: reconnect
                 sock.close()
                 sockets[i], pending[i] = None, b""
     return offered, written, answered
 
 
 def connect(port: int) -> socket.socket | None:
-    """A connection that never waits; None if nobody takes it."""
+    """Open a non-blocking connection; return None if it is refused."""
     try:
         sock = socket.create_connection(("127.0.0.1", port), timeout=1)
     except OSError:

@@ -126,7 +126,7 @@ class Running:
             self.kill()
 
     def get(self, path: str, **headers: str) -> tuple[int, bytes]:
-        """GET; status 0 if nobody answers."""
+        """GET; status 0 if no server answers."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.request("GET", path, headers=headers)
@@ -222,7 +222,7 @@ class Devices:
 
     @property
     def _away(self) -> tuple[int, ...]:
-        """What is said in place of a server that cannot answer; 502 by a proxy alone."""
+        """Statuses that mean no server answered; 502 is a proxy's only."""
         return (503,) if self.trust is None else (502, 503)
 
     def _connection(self) -> http.client.HTTPConnection:
@@ -259,7 +259,7 @@ class Devices:
 
 
 def _is_receipt(response: bytes, body: bytes) -> bool:
-    """Whether a 2xx names every report that was sent and refuses none: a device takes no other as an answer."""
+    """Return True if a 2xx names every report sent and refuses none: a device accepts no other receipt."""
     receipt, sent = json.loads(response), json.loads(body)
     results = receipt["results"] if "reports" in sent else [receipt]
     stored_ids = [
@@ -269,7 +269,7 @@ def _is_receipt(response: bytes, body: bytes) -> bool:
 
 
 def report_bytes(server: Running, report_id: str, symbols: tuple[int, int]) -> bytes:
-    """A report as a device sends it."""
+    """Make the bytes of a report as a device sends it."""
     report: dict[str, Any] = {"v": 1, "doc": server.digest, "id": report_id, "y": list(symbols),
                               "strata": {"region": "north"}, "token": None}  # fmt: skip
     return json.dumps(report, separators=(",", ":")).encode()
@@ -307,7 +307,7 @@ class KillablePostgres(PostgresServer):
                 os.kill(process, signal.SIGKILL)
         while any(_lives(process) for process in (postmaster, *map(int, children))):
             time.sleep(0.01)
-        # Where nobody buries the dead, their numbers look taken for ever.
+        # In a container without an init process zombies are not reaped: their process ids look taken for ever.
         lock.unlink()
         (self._home / f".s.PGSQL.{self.port}.lock").unlink()
 

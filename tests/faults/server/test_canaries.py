@@ -64,7 +64,7 @@ def test_no_mark_is_kept_anywhere(
     (copies / "logs").write_text(logged.getvalue())
     assert (
         logged.getvalue().count("/reports") == 100
-    )  # refused ones alone: no line tells when somebody answered
+    )  # only refusals: no log line shows the time of an accepted answer
     dump(place, copies, postgres)
     places = [
         home,
@@ -72,8 +72,8 @@ def test_no_mark_is_kept_anywhere(
         *([postgres._home] if postgres else []),
     ]  # PostgreSQL's: data files, WAL and log
     assert any("wal" in str(path) for top in places for path in top.rglob("*"))
-    assert found([*MARKS, *tokens], places) == []
-    assert found([SURVEY], [copies])  # the search does find what is there
+    assert files_with_marks([*MARKS, *tokens], places) == []
+    assert files_with_marks([SURVEY], [copies])  # the search does find what is there
     place.services.close()
 
 
@@ -87,7 +87,7 @@ def send(place: Place, body: bytes, number: int) -> Any:
 
 
 def dump(place: Place, folder: Path, postgres: PostgresServer | None) -> None:
-    """What an operator keeps elsewhere: a backup, opened, and PostgreSQL's own dump."""
+    """Write an operator's copies: an unpacked backup, and PostgreSQL's own dump."""
     with (folder / "backup.zip").open("w+b") as file:
         save_backup(place.services.database, file)
     with zipfile.ZipFile(folder / "backup.zip") as archive:
@@ -98,7 +98,7 @@ def dump(place: Place, folder: Path, postgres: PostgresServer | None) -> None:
             subprocess.run([str(postgres.binaries / "pg_dump"), url], stdout=file, check=True)
 
 
-def found(marks: list[str], places: list[Path]) -> list[str]:
+def files_with_marks(marks: list[str], places: list[Path]) -> list[str]:
     """The files below these folders that hold one of the marks."""
     command = [
         "grep",

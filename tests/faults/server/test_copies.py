@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""64 copies of a report at the same time: one row, every copy told that it is kept; another body is told no (T11)."""
+"""64 copies of a report at the same time: one row, every copy acknowledged; another body is refused (T11)."""
 
 import threading
 from collections import Counter
@@ -51,7 +51,7 @@ def race(place: Place, bodies: list[list[bytes]]) -> list[list[tuple[int, bytes]
     return answers_by_round
 
 
-def kept(database: Database) -> Counter[str]:
+def stored_ids(database: Database) -> Counter[str]:
     with database.reading("check") as tx:
         assert tx.counts.recount(SURVEY) == []
         return Counter(row.id for row in stored(tx, SURVEY))
@@ -63,7 +63,7 @@ def test_copies_are_one_report(place: Place, full: bool) -> None:
     bodies = [[body(document, report_id=f"{i:032x}")] * COPIES for i in range(ids)]
     for answers in race(place, bodies):
         assert Counter(status for status, _ in answers) == {201: 1, 200: COPIES - 1}
-    assert kept(place.services.database) == Counter({f"{i:032x}": 1 for i in range(ids)})
+    assert stored_ids(place.services.database) == Counter({f"{i:032x}": 1 for i in range(ids)})
     place.services.close()
 
 
@@ -86,7 +86,7 @@ def test_the_first_of_two_bodies_is_kept_and_the_other_refused(place: Place, ful
                 SURVEY, [winner[winner.index(b'"id":"') + 6 :][:32].decode()]
             )
         assert [row.symbols[0] for row in stored_rows.values()] == [bodies_symbol(winner)]
-    assert kept(place.services.database) == Counter({f"{i:032x}": 1 for i in range(ids)})
+    assert stored_ids(place.services.database) == Counter({f"{i:032x}": 1 for i in range(ids)})
     place.services.close()
 
 

@@ -80,5 +80,5 @@ def check_kept_beside_others(server: Running, devices: Devices) -> None:
 
 
 def file_bytes(folder: Path) -> int:
-    """What the database takes on disk, its log included."""
+    """Return the size of the database on disk, its log included."""
     return sum(path.stat().st_size for path in folder.glob("frankly.db*"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Senders that are slow, silent or speak no HTTP: 408 or 400 within a bound, no stack trace, and nobody else waits."""
+"""Senders that are slow, silent or speak no HTTP: 408 or 400 in time, no stack trace, no effect on other clients."""
 
 import http.client
 import json
@@ -23,7 +23,7 @@ THREADS = 2
 
 @dataclass(frozen=True)
 class Talk:
-    """What is sent: at once, then piece by piece every `pause_s` for as long as anybody listens."""
+    """Bytes to send: some at once, then a piece every `pause_s` until the connection closes."""
 
     at_once: bytes
     piece: bytes = b""
@@ -125,7 +125,7 @@ def test_whoever_is_slow_is_told_and_nobody_waits(server: Running) -> None:
         assert CANARY not in heard, name
         if (
             status == 408 and talk.piece
-        ):  # those are told when their time is over, at least; pieces bought no more
+        ):  # answered no earlier than the timeout; further pieces do not extend it
             assert after_s >= TIMEOUT_S * 0.9, name
     assert "Traceback" not in server.log.read_text()
     assert CANARY.decode() not in server.log.read_text()
