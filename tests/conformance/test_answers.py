@@ -26,7 +26,7 @@ BAD_INPUT, REFUSED, NETWORK, INTEGRITY = 3, 4, 5, 6
 
 
 @pytest.mark.parametrize("with_token", [False, True])
-def test_given_bits_give_the_report_that_the_vectors_say(
+def test_fixed_random_bits_give_the_report_of_the_vectors(
     install: Install, with_token: bool
 ) -> None:
     case = dict(VECTORS[0])
@@ -158,7 +158,7 @@ def test_what_the_server_refuses_for_good_is_erased_and_not_drawn_again(
     assert len(install.site.posted) == 1
 
 
-def test_one_value_ever(install: Install) -> None:
+def test_a_device_sends_one_value_only(install: Install) -> None:
     """Twenty tries with any answer while the server is away, and after: one body, one report."""
     site = install.site
     site.script += [says(None)] * 12

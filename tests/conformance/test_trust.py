@@ -172,7 +172,9 @@ def test_6_outside_its_window_a_survey_is_refused(
     assert install.refresh().status == 0
 
 
-def test_7_an_older_version_and_a_second_face_are_refused(install: Install) -> None:
+def test_7_an_older_version_and_a_second_document_of_one_version_are_refused(
+    install: Install,
+) -> None:
     first = install.site.document
     install.init(pin=False)
     assert install.refresh().status == 0
@@ -217,7 +219,7 @@ class Bent(FakeLog):
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_8_a_log_that_nobody_vouches_for_is_refused(install: Install, name: str) -> None:
+def test_8_a_log_that_fails_verification_is_refused(install: Install, name: str) -> None:
     LOGS[name](install.site)
     install.init(pin=False)
     assert (install.refresh().status, install.outcomes[-1].code) == (INTEGRITY, "document_log")
@@ -280,7 +282,7 @@ def test_10_the_apps_limits_hold(install: Install) -> None:
     assert (install.refresh().status, install.outcomes[-1].code) == (
         REFUSED,
         "policy_cap",
-    )  # δ is not taken unasked
+    )  # δ needs an explicit delta_cap
     site.show(site.make(lip_block(), survey_id="cd" * 16))
     install.init(pin=False)
     assert (install.refresh().status, install.outcomes[-1].code) == (REFUSED, "policy_ceiling")

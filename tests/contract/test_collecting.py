@@ -96,7 +96,7 @@ def test_too_early_waits_and_closed_is_final(site: Site) -> None:
     assert site.stored() == 0
     with site.client(
         "a", site.transport()
-    ) as client:  # now it has opened: what was sealed goes out by itself
+    ) as client:  # open now: the sealed report is sent by itself
         assert client.flush() == []
     assert site.stored() == 1
 

@@ -94,7 +94,7 @@ MODES: list[tuple[str, dict[str, bool]]] = [(PIN, {}), (LINK, {}), (PIN, {"requi
 
 
 @pytest.mark.parametrize(("link", "policy"), MODES, ids=["pinned", "logged", "both"])
-def test_targeted_devices_refuse_and_the_others_notice_nothing(
+def test_targeted_devices_refuse_and_the_others_are_unaffected(
     place: Place, tmp_path: Path, link: str, policy: dict[str, bool], full: bool
 ) -> None:
     devices, targeted = (1000, 10) if full else (10, 3)
@@ -119,7 +119,7 @@ def test_a_targeted_document_in_the_log_is_named_by_every_audit(
     assert any(
         finding.kind == "document" and finding.about == OWN.digest for finding in report.findings
     )
-    # A server that says the truth about its version is found out as well: one version, two documents.
+    # A server that states its version correctly is detected as well: one version, two documents.
     honest = replace(
         place,
         bend=lambda p, b: b.replace(b'"version": 2', b'"version": 1') if "entries" in p else b,

@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.ports import free_port
 
 _HEADER = struct.Struct(">HHHHHH")
-_FOUND = 0x8180  # an answer, recursion as asked for, no error
+_FOUND = 0x8180  # flags: response, recursion desired and available, no error
 _A, _IN = 1, 1
 
 
@@ -124,7 +124,7 @@ def naming(addresses: list[str]) -> Iterator[int]:
         thread = threading.Thread(target=_name, args=(door, addresses), daemon=True)
         thread.start()
         yield door.getsockname()[1]
-        door.sendto(b"", door.getsockname())  # nothing to be answered: the end
+        door.sendto(b"", door.getsockname())  # an empty datagram ends the name server
         thread.join()
 
 
@@ -137,7 +137,7 @@ def _name(door: socket.socket, addresses: list[str]) -> None:
         question = query[_HEADER.size : end]
         (kind,) = struct.unpack(">H", question[-4:-2])
         replies = addresses if kind == _A else []
-        # Each answer points back at the name in the question, and holds for no time.
+        # Each record points at the name in the question (compression) and has a TTL of 0.
         records = [
             struct.pack(">HHHIH", 0xC00C, _A, _IN, 0, 4) + socket.inet_aton(address)
             for address in replies

@@ -68,7 +68,7 @@ def ask(
         connection.close()
 
 
-def test_caddy_takes_the_file_and_nothing_that_is_wrong_with_it(
+def test_caddy_accepts_the_file_and_rejects_an_unknown_directive(
     caddyfile: str, tmp_path: Path
 ) -> None:
     validation = validated(local_caddyfile(caddyfile, 53, 8000, (443, 80)), tmp_path)
@@ -78,7 +78,7 @@ def test_caddy_takes_the_file_and_nothing_that_is_wrong_with_it(
     assert validated(bent, tmp_path).returncode != 0
 
 
-def test_nothing_of_who_asks_gets_past_the_proxy(caddyfile: str, tmp_path: Path) -> None:
+def test_nothing_about_the_client_passes_the_proxy(caddyfile: str, tmp_path: Path) -> None:
     """Every byte that a replica is given, looked at on its side of the proxy."""
     marks: dict[str, Any] = {
         "User-Agent": f"{CANARY}-agent", "Referer": f"https://{CANARY}.example/", "X-Forwarded-For": "203.0.113.77",
@@ -96,7 +96,7 @@ def test_nothing_of_who_asks_gets_past_the_proxy(caddyfile: str, tmp_path: Path)
         assert mark not in head, mark
 
 
-def test_a_proxy_without_replicas_says_so_and_writes_down_nothing(
+def test_a_proxy_without_replicas_answers_an_error_and_logs_nothing_of_the_request(
     caddyfile: str, tmp_path: Path
 ) -> None:
     with proxied(caddyfile, free_port(), tmp_path, ["127.0.0.1"]) as proxy:
@@ -104,7 +104,7 @@ def test_a_proxy_without_replicas_says_so_and_writes_down_nothing(
         assert status in (502, 503)
         assert CANARY.encode() not in body
         log_text = proxy.log.read_text()
-    assert "serving initial configuration" in log_text  # it does say what is about itself
+    assert "serving initial configuration" in log_text  # it logs its own start
     assert CANARY not in log_text
     assert '"remote_ip"' not in log_text
 
@@ -179,7 +179,7 @@ def check_edges(proxy: Proxy, site: Site) -> None:
     statuses = [
         ask(proxy, "POST", path, report, Content_Type="application/json")[0] for _ in range(3)
     ]
-    assert statuses == [201, 200, 200]  # whichever replica is asked
+    assert statuses == [201, 200, 200]  # from any replica
     unencrypted = http.client.HTTPConnection("localhost", proxy.plain_port, timeout=60)
     unencrypted.request("POST", path, report, {"Content-Type": "application/json"})
     answer = unencrypted.getresponse()

@@ -100,7 +100,9 @@ def test_keys_are_copied_checked_and_only_then_removed(machine: Machine, tmp_pat
 
 
 @pytest.mark.parametrize("damage", ["empty", "other", "gone"])
-def test_a_copy_that_is_not_the_key_is_told(machine: Machine, tmp_path: Path, damage: str) -> None:
+def test_a_damaged_copy_of_a_key_fails_the_check(
+    machine: Machine, tmp_path: Path, damage: str
+) -> None:
     machine.run(machine.copy)
     place = kept_apart(machine, tmp_path)[0]
     key = place / "root.pem"

@@ -64,7 +64,7 @@ def test_the_build_has_what_run_py_asks_for(image: list[tuple[str, str]]) -> Non
     assert set(run.BUILD) <= set(installed[0].split())
 
 
-def test_every_setting_is_one(image: list[tuple[str, str]], compose: dict[str, Any]) -> None:
+def test_every_setting_exists(image: list[tuple[str, str]], compose: dict[str, Any]) -> None:
     settings_known = {f"FRANKLY_{name.upper()}" for name in Settings.model_fields}
     services = [service for service in compose["services"].values() if "build" in service]
     assert len(services) == 4
@@ -123,7 +123,9 @@ def test_the_database_is_found_healthy_by_its_own_check(
     )
 
 
-def test_the_proxy_tells_nothing_of_who_asks(caddyfile: str, compose: dict[str, Any]) -> None:
+def test_the_proxy_forwards_and_logs_nothing_about_the_client(
+    caddyfile: str, compose: dict[str, Any]
+) -> None:
     """Forwarding headers and user agents stop at the proxy, and it writes down nothing of a request."""
     for header in ("X-Forwarded-For", "X-Real-IP", "Forwarded", "User-Agent", "Referer"):
         assert re.search(rf"^\s*header_up -{header}$", caddyfile, re.MULTILINE)

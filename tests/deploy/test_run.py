@@ -48,7 +48,7 @@ def _sudo(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     )
 
 
-def test_an_ordinary_user_is_told_the_one_line(
+def test_an_ordinary_user_is_shown_the_command_to_run_as_root(
     programs: Callable[..., None], steps: list[Any]
 ) -> None:
     programs("apt-get", user=1000)
@@ -86,7 +86,7 @@ def test_what_is_missing_is_installed_and_looked_for_again(
     assert steps == [(*apt, "apt-get", "update"), (*apt, *APT.split())]
 
 
-def test_another_system_is_told_what_to_bring(programs: Callable[..., None]) -> None:
+def test_on_another_system_the_missing_programs_are_named(programs: Callable[..., None]) -> None:
     programs(user=0)
     with pytest.raises(SystemExit, match="which is not Debian"):
         run.system_packages(MISSING)
@@ -144,7 +144,7 @@ def test_everything_from_a_registry_is_hash_checked_and_builds_fetch_nothing(
         assert "--require-hashes" in command or "--no-deps" in command
 
 
-def test_a_failed_step_shows_what_was_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_step_shows_its_output(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         run.step("trying", [sys.executable, "-c", "import sys; sys.exit('no room on the disk')"])
     assert "no room on the disk" in str(stopped.value.code)

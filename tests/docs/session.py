@@ -109,7 +109,7 @@ def shape(text: str) -> str:
     text = re.sub(r"[−-]?\d+(\.\d+)?", "N", text)
     text = re.sub(
         r"\b(imprecise|[a-z]+(_[a-z]+)+)\b,?|[][]", "", text
-    )  # flags come and go with the numbers
+    )  # flags depend on the random numbers
     return re.sub(r"[\s━─═┃│┌┐└┘├┤┬┴┼┏┓┗┛┡┩╇┳┻╈]+", " ", text).strip()
 
 

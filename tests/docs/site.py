@@ -64,7 +64,7 @@ def broken_links(folder: Path) -> list[str]:
             if urlsplit(link).scheme:
                 continue
             place, anchor = urldefrag(link)
-            # the page for what is not there may stand at any depth, so its links start at the top
+            # the 404 page may be served at any depth, so its links are absolute
             start = folder if place.startswith("/") else file.parent
             target = (start / unquote(place).lstrip("/")).resolve() if place else file
             to_page = target.suffix == ".html" and target.is_file()

@@ -134,7 +134,7 @@ SOURCES: Final = (
 @pytest.mark.parametrize(
     ("patterns", "texts"), SOURCES, ids=lambda value: value[0] if isinstance(value, tuple) else ""
 )
-def test_likelihood_is_told_in_the_canonical_words_alone(
+def test_likelihood_is_described_only_in_the_canonical_words(
     root: Path, patterns: tuple[str, ...], texts: Reader
 ) -> None:
     paths = sorted({path for pattern in patterns for path in root.glob(pattern)})

@@ -176,7 +176,7 @@ def test_the_guide_names_every_key() -> None:
     assert answer == set(example_answer) - {"parameters"} | nested | seconds
 
 
-def test_the_answer_shown_is_the_one_given() -> None:
+def test_the_answer_shown_is_the_actual_answer() -> None:
     printed, answer = json.loads(blocks("json")[1]), design(json.loads(blocks("json")[0]))
     assert set(printed) == set(answer) - {"weights", "matrix", "measures", "parameters"}
     for key, value in printed.items():

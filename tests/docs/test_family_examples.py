@@ -45,7 +45,7 @@ def parsed_claim(claim: Json, request: Json) -> Claim:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_an_example_keeps_what_it_says(file: Path) -> None:
+def test_an_example_keeps_its_promises(file: Path) -> None:
     request, answer = answered(file)
     assert request["mechanism"] == file.stem == answer["parameters"]["mechanism"]
     mechanism = KINDS[answer["kind"]].from_params(
@@ -57,7 +57,7 @@ def test_an_example_keeps_what_it_says(file: Path) -> None:
     assert answer["certified"] is (file.stem in ("polyopt", "non-robust"))
 
 
-def test_every_mechanism_has_an_example_and_its_figures_are_told() -> None:
+def test_every_mechanism_has_an_example_with_the_figures_of_the_table() -> None:
     rows = rows_after("Families")
     links = [re.findall(r"\[(\S+)\]\((\S+)\)", row[0])[0] for row in rows]
     assert (

@@ -25,7 +25,7 @@ def block(root: Path, page: str, start: str) -> Block:
     return match
 
 
-def test_the_admins_setting_is_one(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_setting_of_the_admin_page_exists(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name, _, value = block(root, "admin.md", "FRANKLY_WEBHOOK_HOSTS=").body.strip().partition("=")
     monkeypatch.setenv(name, value)
     assert Settings.load().webhook_host_list == set(value.split(","))

@@ -155,7 +155,7 @@ def test_pages_are_readable_quiet_and_accessible(
             page.close()
 
 
-def test_search_finds_and_leads(built: Path, browser: Browser) -> None:
+def test_search_finds_a_page_and_opens_it(built: Path, browser: Browser) -> None:
     with served(built) as url:
         page = browser.new_page()
         page.goto(f"{url}/index.html")

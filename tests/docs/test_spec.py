@@ -114,5 +114,5 @@ def test_sections_are_numbered_in_order(root: Path) -> None:
         ("a threat of THREATS T7", ["THREATS"]),
     ],
 )
-def test_what_leads_nowhere_is_found(root: Path, text: str, wrong: list[str]) -> None:
+def test_broken_references_are_found(root: Path, text: str, wrong: list[str]) -> None:
     assert dangling(text, root) == wrong

@@ -30,7 +30,7 @@ def test_3_are_answered_and_97_refused(surveys: int, tmp_path: Path) -> None:
         jump = list(JUMPS.values())[i % 3]
         server = survey_at(start + jump)
         try:
-            # A ship of other keys for each: what the server's keys are is not what is tested here.
+            # Each server has its own pinned keys: trust in keys is not under test here.
             with server.open(tmp_path / "s.db", policy=CAP, keys=server.authority.keys) as client:  # type: ignore[union-attr]
                 outcomes.append(client.answer({"smokes": "yes"}).status)
         except BudgetExceeded:
@@ -71,7 +71,9 @@ FRACTIONS = [("0.1", 30), ("0.3", 10), ("0.25", 12), ("0.7", 4), ("3", 1), ("2.9
 
 
 @pytest.mark.parametrize(("epsilon", "fits"), FRACTIONS)
-def test_exactly_as_many_fit_as_arithmetic_says(epsilon: str, fits: int, tmp_path: Path) -> None:
+def test_the_cap_admits_exactly_as_many_surveys_as_exact_arithmetic(
+    epsilon: str, fits: int, tmp_path: Path
+) -> None:
     """No rounding at the edge: ten surveys at 0.3 fit a cap of 3, an eleventh of any size does not."""
     assert Fraction(epsilon) * fits <= 3 < Fraction(epsilon) * (fits + 1)
     sent_count = 0

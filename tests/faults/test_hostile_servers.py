@@ -189,7 +189,7 @@ def test_a_deep_document_signed_by_the_right_key_is_refused_too(tmp_path: Path) 
     store.close()
 
 
-def test_a_server_that_accepts_and_says_nothing(
+def test_a_silent_server_raises_within_the_read_timeout(
     full: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One silence lasts ten seconds at most; a third of one unless --full."""

@@ -54,7 +54,7 @@ def test_32_processes_send_one_value(tmp_path: Path) -> None:
     start_reader, start_writer = os.pipe()
     readers = [_racer(tmp_path / "s.db", i, start_reader, start_writer) for i in range(CROWD)]
     os.close(start_reader)
-    os.close(start_writer)  # everybody waits for the end of this pipe
+    os.close(start_writer)  # every process waits for the end of this pipe
     outputs = [_all_of(reader) for reader in readers]
     statuses = [os.wait()[1] for _ in range(CROWD)]
     assert statuses == [0] * CROWD

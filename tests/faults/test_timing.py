@@ -92,7 +92,7 @@ def test_every_answer_takes_the_same_steps(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", MAKERS)
 def test_every_draw_takes_the_same_steps(kind: str) -> None:
     mechanism, source = MAKERS[kind](), random.Random(1)
-    mechanism.sample(0)  # makes ready what all draws share
+    mechanism.sample(0)  # fills the caches that all draws share
     for _ in range(4):
         random_bits = [source.getrandbits(BITS * SIZE) for _ in range(40)]
 

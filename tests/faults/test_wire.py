@@ -117,7 +117,7 @@ REDIRECTS = [
 
 
 @pytest.mark.parametrize("line", REDIRECTS, ids=lambda line: line[:3].decode())
-def test_redirects_lead_nowhere(line: bytes) -> None:
+def test_redirects_are_not_followed(line: bytes) -> None:
     received: list[bytes] = []
 
     def talk(connection) -> None:  # type: ignore[no-untyped-def]

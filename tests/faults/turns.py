@@ -123,7 +123,7 @@ def devices(name: str, one: int, other: int, number: int, times: int, seed: int)
         holes = [bytes(layout.randrange(1, 4096)) for _ in range(layout.randrange(64))]
         draw = DRAWS[name]()
         del holes[:: 1 + layout.getrandbits(1)]
-        alternated(draw, one, other, 20, order)  # warms what is to be warm
+        alternated(draw, one, other, 20, order)  # warms caches
         medians.append(alternated(draw, one, other, times, order))
     return medians
 

@@ -138,7 +138,7 @@ class World:
         """Publish the next version, which takes reports for so many days from now; the older ones stay as they are."""
         if (
             len(self.versions) == MAX_VERSIONS or self.now < NOW
-        ):  # with a clock before the keys' own time none is signed
+        ):  # no document is signed before the keys are valid
             return
         before = self.versions[-1].digest if self.versions else None
         document = survey(BLOCK, survey_id=SURVEY, version=len(self.versions) + 1, prev=before)

@@ -82,7 +82,7 @@ def simulate(seed: int, folder: Path, template: Path) -> Counter[str]:
             moves.append(name)
             MOVES[name][1](world, draw)
         world.check()
-        for report in world.sealed:  # at the end everybody asks once more
+        for report in world.sealed:  # at the end every device sends once more
             world.send(report)
         world.release()
         world.check()

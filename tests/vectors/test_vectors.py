@@ -131,7 +131,7 @@ def test_documents_are_in_the_log_or_the_step_is_named(case: Any) -> None:
 
 
 @named(V["documents"]["documents"])
-def test_documents_of_every_kind_and_notion_are_on_the_line(case: Any, root: Path) -> None:
+def test_documents_of_every_kind_and_notion_state_the_exact_level(case: Any, root: Path) -> None:
     document = second_bytes.read(case["payload"].encode())
     assert second_bytes.write(document) == case["payload"]
     assert second_bytes.digest(case["payload"].encode()) == case["digest"]
@@ -139,7 +139,7 @@ def test_documents_of_every_kind_and_notion_are_on_the_line(case: Any, root: Pat
 
 
 @named(V["privacy"]["documents"])
-def test_the_least_step_below_the_line_is_refused(case: Any) -> None:
+def test_the_smallest_step_below_the_exact_level_is_refused(case: Any) -> None:
     (original,) = (entry for entry in V["documents"]["documents"] if entry["name"] == case["name"])
     document = json.loads(original["payload"])
     put(document, case["path"], case["value"])

@@ -63,7 +63,7 @@ def _report(
             "token": None}  # fmt: skip
 
 
-# name -> (query, what the page must say)
+# name -> (query, text that the page must contain)
 VIEWS = {
     "all": ("", "is the most common answer"),
     "apart": ("?by=where-do-you-live", "is more common in “North” than in “South”"),

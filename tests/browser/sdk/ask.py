@@ -10,7 +10,7 @@ def main() -> int:
     request = f"{' '.join(sys.argv[2:])}\n{sys.stdin.read()}".encode("utf-8", "surrogatepass")
     with socket.socket(
         socket.AF_UNIX
-    ) as server:  # only now: while one command is taken the others wait
+    ) as server:  # connect after reading stdin: the server takes one command at a time
         server.connect(sys.argv[1])
         server.sendall(request)
         server.shutdown(socket.SHUT_WR)

@@ -126,7 +126,7 @@ def test_package_json_keeps_what_works_by_being_imported_and_types_every_entry()
         ), entry
 
 
-def test_the_bundler_deletes_no_folder_of_others(tmp_path: Path) -> None:
+def test_the_bundler_deletes_only_its_own_folder(tmp_path: Path) -> None:
     node, _ = compute_driver_executable()
     (tmp_path / "thesis.txt").write_text("years of work")
     for manifest in (None, "{}", "[1]", '{"files": {"thesis.txt": ""}}'):
@@ -152,7 +152,7 @@ def test_the_bundle_has_not_grown() -> None:
     assert {name: size for name, size in current.items() if size > LIMITS[name]} == {}, current
 
 
-def test_the_docs_tell_what_it_weighs(root: Path) -> None:
+def test_the_docs_state_the_size_of_the_bundle(root: Path) -> None:
     page = (root / "docs" / "browser.md").read_text("utf-8")
     for name, size in sizes().items():
         assert f"{size / 1000:.1f} KB" in page, (name, size)

@@ -89,7 +89,7 @@ def test_some_cases_of_the_suite_without_processes(
 ) -> None:
     run = command_in(contexts_of(browser), sdk)
     cases: list[Callable[[Install], None]] = [
-        lambda install: test_answers.test_given_bits_give_the_report_that_the_vectors_say(
+        lambda install: test_answers.test_fixed_random_bits_give_the_report_of_the_vectors(
             install, with_token=True
         ),
         test_answers.test_without_random_bits_nothing_is_sealed_or_sent,

@@ -230,7 +230,7 @@ def test_a_pinned_survey_opens_again_without_network(
 BLOCK = "Object.defineProperty(window, 'indexedDB', {get() { throw new DOMException('blocked', 'SecurityError'); }})"
 
 
-def test_where_nothing_is_kept_nothing_is_sent_unless_the_developer_opts_in(
+def test_without_persistent_storage_nothing_is_sent_unless_the_developer_opts_in(
     page: Page, wire: Wire
 ) -> None:
     link = wire.publish()
@@ -250,7 +250,7 @@ def test_where_nothing_is_kept_nothing_is_sent_unless_the_developer_opts_in(
     assert len(wire.posted) == 1
 
 
-# What goes wrong -> what is said. Nothing is drawn, kept or sent in any of them.
+# Link -> (code, field) of the refusal. Nothing is drawn, stored or sent in any of them.
 REFUSED: dict[str, tuple[str, str | None]] = {
     "https://collect.example/": ("link", "link"),
     "no link": ("insecure_transport", "link"),
@@ -296,9 +296,7 @@ BAD_ANSWERS: dict[str, tuple[Any, str | None]] = {
 
 
 @pytest.mark.parametrize("name", BAD_ANSWERS)
-def test_answers_that_are_none_are_refused_and_never_repeated(
-    page: Page, wire: Wire, name: str
-) -> None:
+def test_invalid_answers_are_refused_and_never_repeated(page: Page, wire: Wire, name: str) -> None:
     choices, field = BAD_ANSWERS[name]
     opened(page, wire.publish())
     problem = page.evaluate(TRY, {"code": "(choices) => client.answer(choices)", "given": choices})

@@ -69,7 +69,9 @@ def test_both_sdks_spend_delta_alike(browser: Browser, tmp_path: Path) -> None:
     assert steps[0][1] == (REFUSED, "policy_budget")
 
 
-def test_without_a_cap_both_count_the_ceiling_and_say_why(browser: Browser, tmp_path: Path) -> None:
+def test_without_a_cap_both_sdks_charge_the_ceiling_and_say_why(
+    browser: Browser, tmp_path: Path
+) -> None:
     for i, run in enumerate(both(browser)):
         with serving() as site:
             install = Install(run, site, tmp_path / str(i))

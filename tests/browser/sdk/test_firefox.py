@@ -19,7 +19,7 @@ import pytest
 from tests.browser.sdk.wire import Wire, program
 from tests.frankly_protocol.samples import NOW
 
-# Everything but this machine goes through a proxy that is not there: nothing may leave during tests.
+# All but loopback goes through a proxy that does not exist: nothing may leave the machine during tests.
 PREFERENCES: dict[str, Any] = {
     "network.proxy.type": 1,
     "network.proxy.http": "127.0.0.1",

@@ -150,7 +150,7 @@ def test_arabic_words_stay_in_their_places_among_english_ones(browser: Browser, 
     page.context.close()
 
 
-# link -> what the page says
+# link -> the text of the page
 WRONG: dict[str, str] = {
     "": "policy_unpinned",
     "#sha256=" + "00" * 32: "not_found",
@@ -212,7 +212,7 @@ def test_the_element_in_a_host_page_with_a_strict_policy(page: Page, wire: Wire)
     assert page.evaluate("events") == ["opened", "sealed", "sent"]
     assert page.evaluate("violations") == []
     assert len(wire.stored) == 1
-    # What docs/privacy.md says of browsers: pages cannot keep these two back.
+    # docs/privacy.md: pages cannot suppress these two headers.
     for path, headers in wire.requests:
         assert {"user-agent", "accept-language"} <= {name.lower() for name in headers}, path
 

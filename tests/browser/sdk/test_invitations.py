@@ -115,7 +115,7 @@ def test_a_pages_own_token_that_is_wrong_makes_the_form_ask(
     assert sent_tokens(wire) == [GOOD]
 
 
-def test_what_is_missing_is_told_at_once_and_the_first_of_it_has_the_focus(
+def test_missing_fields_are_all_reported_and_the_first_has_the_focus(
     page: Page, wire: Wire, link: str
 ) -> None:
     page.evaluate(SHOW, [link, NOW.timestamp() * 1000, "sdk", {}])
@@ -137,7 +137,7 @@ def test_a_survey_without_a_rule_takes_no_notice_of_a_token(page: Page, wire: Wi
     assert sent_tokens(wire) == [None]
 
 
-def test_the_words_can_be_others(page: Page, wire: Wire, link: str) -> None:
+def test_the_texts_can_be_replaced(page: Page, wire: Wire, link: str) -> None:
     custom = {
         "invitation": "Ticket",
         "invited": "On the back of the letter.",

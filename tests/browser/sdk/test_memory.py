@@ -85,7 +85,7 @@ def test_another_server_does_not_lock_a_log_out(
     assert opened(page, ours, ours.show(FIRST), watched) is None
     ours.log.digests.append(FORMER[7])
     assert opened(page, ours, ours.show(FIRST, "cd" * 16), watched) is None
-    ours.log.digests[:] = ours.log.digests[1:]  # our own log is still held to what it showed
+    ours.log.digests[:] = ours.log.digests[1:]  # our own log may not shrink
     assert opened(page, ours, ours.show(FIRST), watched) == "document_version"
 
 
@@ -97,7 +97,7 @@ def test_other_servers_do_not_fill_the_evidence(
     ):  # the same id, other documents: no contradiction
         assert opened(page, rival, rival.show(FIRST)) is None
         assert pieces(page) == []
-    for i in range(18):  # one of them contradicts itself for as long as it likes
+    for i in range(18):  # one of them contradicts itself again and again
         code = opened(page, rival, rival.show(replace(FIRST, min_reports=100 + i)))
         assert code == "document_version"
     assert opened(page, ours, ours.show(FIRST)) is None
@@ -159,10 +159,10 @@ def test_every_visit_asks_for_the_same_keys(page: Page, wire: Wire, ours: Server
         assert opened(page, ours, link) is None
         assert take_paths() == ["keys/chain", f"surveys/{SURVEY}/document"]
     page.evaluate("window.client.close(), indexedDB.deleteDatabase('frankly')")
-    assert opened(page, ours, link) is None  # new again
+    assert opened(page, ours, link) is None  # a new install
     assert take_paths() == ["keys/chain", f"surveys/{SURVEY}/document"]
     wire.answers["/ours/v1/keys/chain"] = (JSON, None)
-    assert opened(page, ours, link) is None  # out of reach: those at hand count
+    assert opened(page, ours, link) is None  # unreachable: the stored keys are used
     page.evaluate("window.client.close(), indexedDB.deleteDatabase('frankly')")
     assert opened(page, ours, link) == "not_found"
 
@@ -172,7 +172,7 @@ def forged(ours: Server, other: Server) -> list[bytes]:
     return [ours.chain[0], sealed_keys(other.keys(2), other.root)]
 
 
-# What a stranger serves as its chain to pass for us -> the field of document_keys.
+# Forged chains that a stranger serves to impersonate our server -> the field of document_keys.
 CLAIMS = {
     "our first version, its own second one": (forged, "signatures"),
     "no first version": (lambda ours, other: [sealed_keys(other.keys(2), other.root)], "chain"),
@@ -276,7 +276,7 @@ def test_the_longest_chain_is_proven_in_seconds(page: Page, ours: Server) -> Non
     assert opened(page, ours, ours.show(FIRST)) == "document_keys"
 
 
-def test_a_log_under_a_new_name_is_told_and_its_old_head_stays(page: Page, ours: Server) -> None:
+def test_a_renamed_log_is_reported_and_its_old_head_stays(page: Page, ours: Server) -> None:
     watched = {"requireLog": True}
     assert opened(page, ours, ours.show(FIRST), watched) is None
     assert page.evaluate("events") == ["opened"]
@@ -322,20 +322,20 @@ def as_in_version_1(page: Page, server: Server, state: str = "sent", **cost: Any
     page.evaluate(VERSION_1, record)
 
 
-def test_what_version_1_kept_still_binds_its_own_chain(page: Page, ours: Server) -> None:
+def test_records_of_store_version_1_still_bind_their_own_chain(page: Page, ours: Server) -> None:
     as_in_version_1(page, ours)
     assert opened(page, ours, ours.show(FIRST)) == "document_version"
     former_log, ours.log.digests = ours.log.digests, [ours.digest]
     assert opened(page, ours, ours.show(SECOND), {"requireLog": True}) == "document_version"
     ours.log.digests = former_log
     assert opened(page, ours, ours.show(SECOND), {"requireLog": True}) is None
-    assert page.evaluate("events") == ["opened"]  # it is no new name
+    assert page.evaluate("events") == ["opened"]  # no event: the name is the same
     assert answered(page) == "already_answered"
     assert page.evaluate(CHARGED) == ["5,2", "1,1000", None]
     assert len(pieces(page)) == 1
 
 
-def test_what_version_1_kept_is_a_strangers_neither_to_erase_nor_to_use(
+def test_another_server_can_neither_erase_nor_use_records_of_store_version_1(
     page: Page, ours: Server, strangers: Iterator[Server]
 ) -> None:
     as_in_version_1(page, ours)
@@ -350,7 +350,7 @@ def test_what_version_1_kept_is_a_strangers_neither_to_erase_nor_to_use(
     assert answered(page) == "already_answered"
 
 
-def test_what_version_1_had_sealed_leaves_and_its_keys_may_have_been_rotated(
+def test_a_report_sealed_by_store_version_1_is_sent_after_key_rotations(
     page: Page, wire: Wire, ours: Server
 ) -> None:
     ours.rotate(2, 3)

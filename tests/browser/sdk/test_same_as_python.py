@@ -163,7 +163,7 @@ def judged_by_browser(page: Page, envelopes: list[bytes]) -> list[Any]:
     return verdicts
 
 
-def test_bent_documents_are_judged_alike(page: Page, full: bool) -> None:
+def test_mutated_documents_get_the_same_verdict_from_both_sdks(page: Page, full: bool) -> None:
     random = Random(9)
     originals = [document.payload() for document in DOCUMENTS.values()]
     envelopes = [sealed(payload) for payload in originals]
@@ -262,7 +262,7 @@ def test_a_certain_secret_is_refused_alike_where_its_posterior_is_bounded(page: 
     assert judged_by_browser(page, [envelope]) == [expected]
 
 
-def test_the_levels_of_strata_are_on_the_line(page: Page) -> None:
+def test_a_level_below_the_worst_stratum_is_refused_by_both_sdks(page: Page) -> None:
     """A little less than the worst stratum needs is refused by both."""
     lower = []
     for document in STRATIFIED.values():
@@ -305,7 +305,7 @@ def bent_keys(payload: bytes, random: Random) -> bytes:
     return payload.replace(original, replacement.hex().encode())
 
 
-def test_bent_keys_are_judged_alike(page: Page, full: bool) -> None:
+def test_mutated_keys_get_the_same_verdict_from_both_sdks(page: Page, full: bool) -> None:
     random = Random(10)
     originals = [keys_document().payload(), replace(keys_document(), log=role()).payload()]
     payloads = originals + [
@@ -488,7 +488,7 @@ def _permuted(answers: int, shift: int) -> SurveyDocument:
 PERMUTED = [_permuted(3, 1), _permuted(9, 1), _permuted(3, 0)]
 
 
-def test_a_permuted_identity_is_said_to_be_sent_unchanged(page: Page) -> None:
+def test_a_permuted_identity_is_explained_as_sent_unchanged(page: Page) -> None:
     """Whichever symbol stands for which answer, and however large the table is."""
     request = {"payloads": [document.payload().decode() for document in PERMUTED], "keys": ["ab"]}
     for explanation in page.evaluate(EXPLAIN, request):

@@ -99,7 +99,7 @@ def void(_value: object) -> None:
     """Discard a value, so that a lambda returns None."""
 
 
-# What is wrong with the log -> the code. The page knows nothing before.
+# Fault of the log -> the code, on a new install.
 UNWATCHED: dict[str, tuple[Callable[[Logged], None], str]] = {
     "one witness of the two needed": (
         lambda s: setattr(s, "witnesses", ("w2.example",)),
@@ -128,7 +128,9 @@ UNWATCHED: dict[str, tuple[Callable[[Logged], None], str]] = {
 
 
 @pytest.mark.parametrize("name", UNWATCHED)
-def test_a_log_that_nobody_vouches_for_opens_nothing(page: Page, logged: Logged, name: str) -> None:
+def test_a_log_that_fails_verification_opens_no_survey(
+    page: Page, logged: Logged, name: str
+) -> None:
     act, code = UNWATCHED[name]
     act(logged)
     logged.serve()

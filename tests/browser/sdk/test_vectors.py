@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 from tests.browser.sdk.wire import program
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
-# Everything a vector needs of the SDK; each function returns one outcome per case.
+# The page functions that run each vector file; each returns one outcome per case.
 RUN = program("vectors")
 
 

@@ -109,7 +109,7 @@ def test_a_survey_that_takes_long_is_verified_in_a_worker(
     )  # how long a page is busy is for the bench to say
 
 
-def test_without_a_worker_the_page_says_the_same(
+def test_without_a_worker_the_verdicts_are_the_same(
     page: Page, wire: Wire, payloads: list[str], browser: Browser
 ) -> None:
     wire.pages["/free.html"] = FREE

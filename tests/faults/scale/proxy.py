@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 from typing import Self
 
-_RESET = struct.pack("ii", 1, 0)  # closing sends RST: what was under way is lost, both ends feel it
+_RESET = struct.pack("ii", 1, 0)  # SO_LINGER 0: closing sends RST, data in flight is lost
 
 
 class Proxy:

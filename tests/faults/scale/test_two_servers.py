@@ -45,7 +45,7 @@ def test_a_server_is_cut_off(
                         devices.wait_for(
                             (2 * i + 1) * reports_wanted // (2 * cuts + 1), within_s=3600
                         )
-                        # In turn: devices lose the server with requests under way; it loses the database.
+                        # In turn: devices lose the server with requests in flight; the server loses the database.
                         proxy, place = (
                             (front, second.port) if i % 2 == 0 else (to_database, postgres.port)
                         )
@@ -61,5 +61,5 @@ def test_a_server_is_cut_off(
             second.end()
         assert to_database.cut_connections >= 1
     assert len(devices.acknowledged) >= reports_wanted
-    assert any(sent.status == 0 for sent in devices.attempts)  # the cut was felt
+    assert any(sent.status == 0 for sent in devices.attempts)  # the cut broke requests
     check_kept(first, devices)

@@ -216,7 +216,7 @@ class Devices:
                 ):
                     self.acknowledged |= new
                     break
-                time.sleep(0.05)  # away or busy: the same bytes again
+                time.sleep(0.05)  # unavailable or busy: send the same bytes again
             time.sleep(self.pause_s)
         connection.close()
 
@@ -300,7 +300,7 @@ class KillablePostgres(PostgresServer):
         """SIGKILL to the postmaster and its children."""
         lock = self._home / "data" / "postmaster.pid"
         postmaster = int(lock.read_text().split()[0])
-        os.kill(postmaster, signal.SIGSTOP)  # so that it has no more children
+        os.kill(postmaster, signal.SIGSTOP)  # so that it starts no more children
         children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
         for process in (postmaster, *map(int, children)):
             with contextlib.suppress(ProcessLookupError):

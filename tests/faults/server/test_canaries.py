@@ -25,7 +25,7 @@ MARKS = (AGENT, FORWARDED, REFERER, ADDRESS, "canary")
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_no_mark_is_kept_anywhere(
+def test_no_mark_of_a_sender_is_stored_anywhere(
     tmp_path: Path, request: pytest.FixtureRequest, kind: str, full: bool
 ) -> None:
     home, copies = tmp_path / "place", tmp_path / "kept"

@@ -67,7 +67,7 @@ def test_copies_are_one_report(place: Place, full: bool) -> None:
     place.services.close()
 
 
-def test_the_first_of_two_bodies_is_kept_and_the_other_refused(place: Place, full: bool) -> None:
+def test_the_first_of_two_bodies_is_stored_and_the_other_refused(place: Place, full: bool) -> None:
     ids = 1000 if full else 12
     document = published(place.services.database)
     bodies = [

@@ -14,7 +14,7 @@ import pytest
 
 from tests.faults.server.running import Devices, Running, check_kept
 
-# Releases again and again, and says so after each: a kill then meets it at work. The pause leaves reports room on
+# Releases in a loop and prints a line after each, so that a kill hits a release. The pause leaves reports room on
 # SQLite, which has one writer at a time.
 RELEASER = """
 import sys

@@ -111,7 +111,7 @@ def problem_of(heard: bytes) -> tuple[int, dict[str, Any]]:
     return int(lines[0].split()[1]), json.loads(body)
 
 
-def test_whoever_is_slow_is_told_and_nobody_waits(server: Running) -> None:
+def test_slow_and_malformed_senders_get_an_error_in_time_and_delay_no_one(server: Running) -> None:
     cases = talks(f"/v1/surveys/{server.survey}/reports")
     with ThreadPoolExecutor(len(cases)) as pool:
         running = {name: pool.submit(say, server, talk) for name, (talk, _, _) in cases.items()}
