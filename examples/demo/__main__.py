@@ -65,17 +65,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run(SURVEYS[chosen.survey], chosen.home, chosen.report, chosen.respondents, console)
 
 
-def run(survey: DemoSurvey, home: Path, report: Path, most: int | None, console: Console) -> int:
+def run(
+    survey: DemoSurvey, home: Path, report: Path, respondent_limit: int | None, console: Console
+) -> int:
     """Do the work under `home` (emptied first), write the page to `report`, and return the exit code.
 
-    most : how many of the respondents answer; None: all of them.
+    respondent_limit : number of respondents that answer; None: all of them.
     """
     started = time.monotonic()
     shutil.rmtree(home, ignore_errors=True)
     devices = home / "devices"
     devices.mkdir(parents=True)
     pilot, everyone = survey.split()
-    respondents = everyone[:most]
+    respondents = everyone[:respondent_limit]
     console.print(
         f"[bold]{survey.title}.[/] {len(pilot):,} people are the public pilot; {len(respondents):,} others answer now, "
         "each on a device of their own."

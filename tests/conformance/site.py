@@ -116,12 +116,12 @@ def problem(status: int, code: str, **headers: str) -> Reply:
     )
 
 
-def says(reply: Reply | None) -> Step:
+def replies(reply: Reply | None) -> Step:
     """Make a step that replies without storing; None closes the connection."""
     return lambda _body: reply
 
 
-def loses_the_receipt(site: Site) -> Step:
+def stores_then_hangs_up(site: Site) -> Step:
     """Store the report and hang up."""
 
     def step(body: bytes) -> None:

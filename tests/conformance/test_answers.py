@@ -15,7 +15,7 @@ from frankly_protocol.tokens import TokenRule
 
 from tests.conformance.conftest import Install
 from tests.conformance.driver import OURS, Run, command_line, process
-from tests.conformance.site import JSON, Reply, Site, loses_the_receipt, problem, says
+from tests.conformance.site import JSON, Reply, Site, problem, replies, stores_then_hangs_up
 from tests.frankly_protocol.samples import NOW, ldp_block
 from tests.vectors import make
 from tests.vectors.second_numbers import report
@@ -92,20 +92,26 @@ def garbled(body: bytes) -> Reply:
 
 
 AGAIN: dict[str, tuple[Any, str]] = {
-    "hangs up": (says(None), "network"),
-    "503": (says(problem(503, "unavailable")), "unavailable"),
+    "hangs up": (replies(None), "network"),
+    "503": (replies(problem(503, "unavailable")), "unavailable"),
     "429 with a strange Retry-After": (
-        says(problem(429, "too_many", Retry_After="-1")),
+        replies(problem(429, "too_many", Retry_After="-1")),
         "too_many",
     ),
-    "500 of something in between": (says((500, "text/html", b"<html>", {})), "http_500"),
-    "404 of something in between": (says((404, "text/html", b"<html>", {})), "http_404"),
-    "a log-in page": (says((200, "text/html", b"<html>Welcome", {})), "no_receipt"),
+    "500 of something in between": (replies((500, "text/html", b"<html>", {})), "http_500"),
+    "404 of something in between": (replies((404, "text/html", b"<html>", {})), "http_404"),
+    "a log-in page": (replies((200, "text/html", b"<html>Welcome", {})), "no_receipt"),
     "a receipt for another report": (garbled, "no_receipt"),
-    "an empty 201": (says((201, JSON, b"", {})), "no_receipt"),
-    "a redirect": (says((307, JSON, b"", {"Location": "https://elsewhere.example"})), "redirect"),
-    "a receipt that never ends": (says((201, JSON, b" " * 2**17, {})), "limit"),
-    "too early, says the server": (says(problem(409, "too_early", Retry_After="60")), "too_early"),
+    "an empty 201": (replies((201, JSON, b"", {})), "no_receipt"),
+    "a redirect": (
+        replies((307, JSON, b"", {"Location": "https://elsewhere.example"})),
+        "redirect",
+    ),
+    "a receipt that never ends": (replies((201, JSON, b" " * 2**17, {})), "limit"),
+    "too early, says the server": (
+        replies(problem(409, "too_early", Retry_After="60")),
+        "too_early",
+    ),
 }
 
 
@@ -129,7 +135,7 @@ def test_until_it_is_acknowledged_the_same_bytes_are_sent_again(
 
 
 def test_a_lost_receipt_leaves_one_report(install: Install) -> None:
-    install.site.script.append(loses_the_receipt(install.site))
+    install.site.script.append(stores_then_hangs_up(install.site))
     install.init()
     assert install.answer().body == {"status": "queued", "code": "network"}
     again = install.answer({"affair": "no"})
@@ -150,7 +156,7 @@ def test_what_the_server_refuses_for_good_is_erased_and_not_drawn_again(
 
     problem_kind = Problem.from_code(code)
     assert problem_kind is not None
-    install.site.script.append(says(problem(problem_kind.status, code)))
+    install.site.script.append(replies(problem(problem_kind.status, code)))
     install.init()
     assert install.answer().body == {"status": "refused", "code": code}
     install.refresh()
@@ -161,7 +167,7 @@ def test_what_the_server_refuses_for_good_is_erased_and_not_drawn_again(
 def test_a_device_sends_one_value_only(install: Install) -> None:
     """Twenty tries with any answer while the server is away, and after: one body, one report."""
     site = install.site
-    site.script += [says(None)] * 12
+    site.script += [replies(None)] * 12
     install.init()
     assert install.answer().status == 0
     for i in range(10):

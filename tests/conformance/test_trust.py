@@ -51,7 +51,7 @@ def test_a_pinned_survey_is_accepted_explained_and_then_opens_without_the_server
     assert len(install.site.requested_paths) == requests_before
 
 
-def bent(path: str, value: Any) -> Callable[[Site], None]:
+def signed_with_change(path: str, value: Any) -> Callable[[Site], None]:
     """Sign a document of another form; the link pins these very bytes, so that the pin is not what refuses them."""
 
     def act(site: Site) -> None:
@@ -85,11 +85,15 @@ ATTACKS: dict[str, tuple[Callable[[Site], None], int, str]] = {
         INTEGRITY,
         "document_signature",
     ),
-    "4 an unknown field": (bent("extra", 1), INTEGRITY, "document_schema"),
-    "4 a row that does not sum": (bent("blocks.0.weights.0.0", 1), INTEGRITY, "document_weights"),
-    "5 a newer type": (bent("type", "frankly.survey/3"), INTEGRITY, "document_type"),
+    "4 an unknown field": (signed_with_change("extra", 1), INTEGRITY, "document_schema"),
+    "4 a row that does not sum": (
+        signed_with_change("blocks.0.weights.0.0", 1),
+        INTEGRITY,
+        "document_weights",
+    ),
+    "5 a newer type": (signed_with_change("type", "frankly.survey/3"), INTEGRITY, "document_type"),
     "5 an unknown notion": (
-        bent("blocks.0.claims.0.notion", "trust-me"),
+        signed_with_change("blocks.0.claims.0.notion", "trust-me"),
         INTEGRITY,
         "document_type",
     ),
@@ -104,13 +108,17 @@ ATTACKS: dict[str, tuple[Callable[[Site], None], int, str]] = {
         "document_pin",
     ),
     "9 the level is too low": (
-        bent("blocks.0.claims.0.level.1", 2**48 + 2**10),
+        signed_with_change("blocks.0.claims.0.level.1", 2**48 + 2**10),
         INTEGRITY,
         "document_privacy",
     ),
-    "9 a ceiling kept silent": (bent("blocks.0.ceiling", None), INTEGRITY, "document_privacy"),
+    "9 a ceiling kept silent": (
+        signed_with_change("blocks.0.ceiling", None),
+        INTEGRITY,
+        "document_privacy",
+    ),
     "reports would leave without TLS": (
-        bent("collect_url", "http://collect.example/r"),
+        signed_with_change("collect_url", "http://collect.example/r"),
         BAD_INPUT,
         "insecure_transport",
     ),
@@ -200,14 +208,16 @@ def test_8_without_pin_or_log_a_survey_is_refused_unless_the_app_opts_in(install
 
 
 LOGS: dict[str, Callable[[Site], None]] = {
-    "one witness": lambda s: void(setattr(s, "log", Bent(s.log.digests, witnesses=["w0.example"]))),
+    "one witness": lambda s: void(
+        setattr(s, "log", FewerWitnesses(s.log.digests, witnesses=["w0.example"]))
+    ),
     "a month ago": lambda s: void(setattr(s.log, "seen", NOW - timedelta(days=31))),
     "another key": lambda s: void(setattr(s.log, "key", PUBLISHER)),
     "another log": lambda s: void(setattr(s.log, "origin", "other.example")),
 }
 
 
-class Bent(FakeLog):
+class FewerWitnesses(FakeLog):
     """A log with fewer witnesses."""
 
     def __init__(self, digests: list[str], witnesses: list[str]) -> None:

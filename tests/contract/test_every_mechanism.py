@@ -136,7 +136,7 @@ def test_from_a_survey_file_to_an_estimate(name: str, services: Services, tmp_pa
             answers = {f"q{k}": f"c{(i + k) % size}" for k, size in enumerate(sizes)}
             assert client.answer(answers).code == "accepted"
     assert block is not None
-    keeps_what_was_asked(block, CASES[name])
+    check_requested_promises(block, CASES[name])
     services.releasing.release()
     estimates = services.analysis.estimates(published.survey_id)
     assert estimates["n"] == PEOPLE
@@ -149,7 +149,7 @@ def test_from_a_survey_file_to_an_estimate(name: str, services: Services, tmp_pa
         assert rows == pytest.approx({f"c{k}": float(target[k]) for k in identifiable}, abs=1e-9)
 
 
-def keeps_what_was_asked(block: Block, request: Mapping[str, Any]) -> None:
+def check_requested_promises(block: Block, request: Mapping[str, Any]) -> None:
     """By the definitions of the notions, not by the verifier; and at no more than the level that was asked for."""
     first = block.promises[0].claim
     assert first.notion == request["notion"]

@@ -51,7 +51,7 @@ def proxied(caddyfile: str, port: int, folder: Path, addresses: list[str]) -> It
         yield proxy
 
 
-def ask(
+def send_request(
     proxy: Proxy, method: str, path: str, body: bytes | None = None, **headers: str
 ) -> tuple[int, Any, bytes]:
     """One request by TLS; status, headers, body."""
@@ -87,7 +87,7 @@ def test_nothing_about_the_client_passes_the_proxy(caddyfile: str, tmp_path: Pat
     with recording() as upstream:
         port = int(upstream.origin.rpartition(":")[2])
         with proxied(caddyfile, port, tmp_path, ["127.0.0.1"]) as proxy:
-            status, _, body = ask(proxy, "GET", "/v1/keys", **marks)
+            status, _, body = send_request(proxy, "GET", "/v1/keys", **marks)
     assert (status, bool(body)) == (200, True)
     [forwarded] = upstream.requests
     assert forwarded.startswith(b"GET /v1/keys")
@@ -100,7 +100,7 @@ def test_a_proxy_without_replicas_answers_an_error_and_logs_nothing_of_the_reque
     caddyfile: str, tmp_path: Path
 ) -> None:
     with proxied(caddyfile, free_port(), tmp_path, ["127.0.0.1"]) as proxy:
-        status, _, body = ask(proxy, "GET", f"/s/{CANARY}?{CANARY}", User_Agent=CANARY)
+        status, _, body = send_request(proxy, "GET", f"/s/{CANARY}?{CANARY}", User_Agent=CANARY)
         assert status in (502, 503)
         assert CANARY.encode() not in body
         log_text = proxy.log.read_text()
@@ -162,7 +162,7 @@ def test_two_servers_behind_it_while_each_is_replaced(
 
 def check_edges(proxy: Proxy, site: Site) -> None:
     """Headers, redirects, sizes, old TLS, and paths that are not public."""
-    status, headers, _ = ask(proxy, "GET", "/health/ready", X_Request_Id=CANARY)
+    status, headers, _ = send_request(proxy, "GET", "/health/ready", X_Request_Id=CANARY)
     assert status == 200
     assert headers["Strict-Transport-Security"] == "max-age=31536000"
     # Docker publishes no port of HTTP/3: no response advertises it.
@@ -170,14 +170,17 @@ def check_edges(proxy: Proxy, site: Site) -> None:
         headers
     ) == set()
     assert "default-src 'none'" in headers["Content-Security-Policy"]
-    assert ask(proxy, "GET", "/metrics")[0] == 404
-    assert ask(proxy, "GET", "/metrics/")[0] == 404
+    assert send_request(proxy, "GET", "/metrics")[0] == 404
+    assert send_request(proxy, "GET", "/metrics/")[0] == 404
     path = f"/v1/surveys/{site.survey}/reports"
-    status, _, body = ask(proxy, "POST", path, b" " * 3_000_000, Content_Type="application/json")
+    status, _, body = send_request(
+        proxy, "POST", path, b" " * 3_000_000, Content_Type="application/json"
+    )
     assert (status, json.loads(body)["code"]) == (413, "body_too_large")
     report = report_bytes(site, secrets.token_hex(16), (0, 0))  # type: ignore[arg-type]
     statuses = [
-        ask(proxy, "POST", path, report, Content_Type="application/json")[0] for _ in range(3)
+        send_request(proxy, "POST", path, report, Content_Type="application/json")[0]
+        for _ in range(3)
     ]
     assert statuses == [201, 200, 200]  # from any replica
     unencrypted = http.client.HTTPConnection("localhost", proxy.plain_port, timeout=60)

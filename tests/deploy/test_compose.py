@@ -40,8 +40,8 @@ HEALTH = {"test": list, "interval": DURATION, "timeout": DURATION, "retries": in
 CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
 
 
-def wrong(fields: dict[str, Any], allowed: dict[str, Any]) -> list[str]:
-    """Fields that are not known, or hold what they may not."""
+def invalid_fields(fields: dict[str, Any], allowed: dict[str, Any]) -> list[str]:
+    """Return the names of unknown fields and of fields with a value that is not allowed."""
     faults = []
     for name, value in fields.items():
         kind = allowed.get(name)
@@ -59,8 +59,8 @@ def test_every_field_is_one_of_the_specification(compose: dict[str, Any]) -> Non
     assert {name for name in compose if not name.startswith("x-")} == {"services", "volumes"}
     for name, service in compose["services"].items():
         assert re.fullmatch(r"[a-zA-Z0-9._-]+", name)
-        assert wrong(service, FIELDS) == [], name
-        assert wrong(service.get("healthcheck", {}), HEALTH) == [], name
+        assert invalid_fields(service, FIELDS) == [], name
+        assert invalid_fields(service.get("healthcheck", {}), HEALTH) == [], name
         assert set(service.get("deploy", {})) <= {"replicas"}
         assert all(isinstance(value, str) for value in service.get("environment", {}).values()), (
             name
@@ -68,7 +68,7 @@ def test_every_field_is_one_of_the_specification(compose: dict[str, Any]) -> Non
         assert all(isinstance(word, str) for word in service.get("command", [])), name
         for port in service.get("ports", []):
             assert re.fullmatch(r"[0-9]+:[0-9]+", port)
-    assert wrong({"colour": 1, "restart": "sometimes", "command": "x"}, FIELDS) == [
+    assert invalid_fields({"colour": 1, "restart": "sometimes", "command": "x"}, FIELDS) == [
         "colour",
         "restart",
         "command",
@@ -224,13 +224,15 @@ def test_the_whole_deployment_by_hand(
         assert all(proxy.taken[port] > 0 for port in ports)
         home = {"FRANKLY_HOME": str(tmp_path / "witness")}
         *watch, _ = services["witness"]["command"]
-        stays_until_told([*watch, f"http://127.0.0.1:{proxy.port}"], deployment | home, tmp_path)
+        check_runs_until_sigterm(
+            [*watch, f"http://127.0.0.1:{proxy.port}"], deployment | home, tmp_path
+        )
     check_kept(site, devices)  # type: ignore[arg-type]
     unanswered = [attempt for attempt in devices.attempts if attempt.status not in (200, 201)]
     assert all(attempt.status in (0, 503) for attempt in unanswered)
 
 
-def stays_until_told(command: list[str], environment: dict[str, str], folder: Path) -> None:
+def check_runs_until_sigterm(command: list[str], environment: dict[str, str], folder: Path) -> None:
     """Run the witness as the compose file does: it goes on until SIGTERM."""
     with subprocess.Popen(
         command, env=environment, cwd=folder, stderr=subprocess.PIPE, text=True

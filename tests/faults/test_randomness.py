@@ -102,11 +102,11 @@ def random_weights(
     return tuple(rows)
 
 
-def documents(count: int, bits: int, most: int) -> list[DenseMechanism]:
+def documents(count: int, bits: int, largest: int) -> list[DenseMechanism]:
     generator, tables = random.Random(6), list[DenseMechanism]()
     while len(tables) < count:
         weights = random_weights(
-            bits, generator.randint(2, most), generator.randint(2, most), generator
+            bits, generator.randint(2, largest), generator.randint(2, largest), generator
         )
         if all(map(any, zip(*weights, strict=True))):  # no column of zeros
             tables.append(DenseMechanism(bits, weights))

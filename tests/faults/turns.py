@@ -48,8 +48,8 @@ MAKERS: dict[str, Callable[[], Mechanism]] = {
 Draw = Callable[[int], object]
 
 
-def alternated(draw: Draw, one: int, other: int, times: int, order: random.Random) -> float:
-    """Nanoseconds that `other` takes longer than `one`: the median over so many alternations, an even number.
+def alternated(draw: Draw, truth_a: int, truth_b: int, times: int, order: random.Random) -> float:
+    """Nanoseconds that `truth_b` takes longer than `truth_a`: the median over `times` alternations (even).
 
     Either is first as often as the other, in random order, and each half has a median of its own: what it costs to be
     first then falls out of their mean.
@@ -58,7 +58,7 @@ def alternated(draw: Draw, one: int, other: int, times: int, order: random.Rando
     order.shuffle(turns)
     times_ns: dict[bool, list[int]] = {False: [], True: []}
     for swapped in turns:
-        first, second = (other, one) if swapped else (one, other)
+        first, second = (truth_b, truth_a) if swapped else (truth_a, truth_b)
         start = perf_counter_ns()
         draw(first)
         middle = perf_counter_ns()
@@ -112,19 +112,25 @@ PAIRS = [(0, SIZE - 1), (0, 1), (SIZE // 2, SIZE // 2 + 1)]
 CASES = [(name, *pair) for name in DRAWS for pair in PAIRS]
 
 
-def devices(name: str, one: int, other: int, number: int, times: int, seed: int) -> list[float]:
+def devices(
+    name: str, truth_a: int, truth_b: int, number: int, times: int, seed: int
+) -> list[float]:
     """The median difference on each of so many devices, each with its own place in memory, in nanoseconds.
 
     Where a row happens to lie in memory makes it a few nanoseconds faster or slower than another while the process
     lives. That says nothing about answers in general, so a device counts once, however often it is asked.
     """
-    layout, order, medians = random.Random(seed), random.Random(f"{seed}-{name}-{one}-{other}"), []
+    layout, order, medians = (
+        random.Random(seed),
+        random.Random(f"{seed}-{name}-{truth_a}-{truth_b}"),
+        [],
+    )
     for _ in range(number):
         holes = [bytes(layout.randrange(1, 4096)) for _ in range(layout.randrange(64))]
         draw = DRAWS[name]()
         del holes[:: 1 + layout.getrandbits(1)]
-        alternated(draw, one, other, 20, order)  # warms caches
-        medians.append(alternated(draw, one, other, times, order))
+        alternated(draw, truth_a, truth_b, 20, order)  # warms caches
+        medians.append(alternated(draw, truth_a, truth_b, times, order))
     return medians
 
 

@@ -85,7 +85,7 @@ BY_STRATUM: list[tuple[str, Any, int | None]] = [
 
 
 @cache
-def every() -> dict[str, SurveyDocument]:
+def sample_documents() -> dict[str, SurveyDocument]:
     """The documents of every kind and notion; their levels are found by brute force, once."""
     return documents()
 
@@ -93,7 +93,7 @@ def every() -> dict[str, SurveyDocument]:
 def good_documents() -> Case:
     """A document of every kind and notion, exactly on the line."""
     listed = []
-    for name, document in every().items():
+    for name, document in sample_documents().items():
         payload = document.payload()
         SurveyDocument.parse(payload).require_private()
         listed.append({"name": name, "digest": document.digest, "payload": payload.decode()})
@@ -106,7 +106,7 @@ def privacy_documents() -> Case:
     A bent document is given by the good one's name, the field, and what stands there instead.
     """
     listed = []
-    for name, document in every().items():
+    for name, document in sample_documents().items():
         if name == "everything":
             continue
         (only,) = document.blocks

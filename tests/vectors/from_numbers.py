@@ -25,7 +25,7 @@ from frankly_server.estimate.sets import SetCounts, SetEvidence
 
 from tests.frankly_protocol.every_kind import DENSE, KINDS
 from tests.frankly_protocol.samples import question
-from tests.vectors.from_documents import every
+from tests.vectors.from_documents import sample_documents
 
 Case = dict[str, Any]
 SEEDS = 4
@@ -97,7 +97,9 @@ class Recorded:
 
 def _report(with_token: bool) -> Case:
     """A whole report: one symbol per block, then 128 bits of id, padded to the document's one length."""
-    document = replace(every()["everything"], strata=(question("region", "north", "south-west"),))
+    document = replace(
+        sample_documents()["everything"], strata=(question("region", "north", "south-west"),)
+    )
     token = "dG9rZW4" if with_token else None
     if with_token:
         document = replace(document, token=TokenRule("invite"))

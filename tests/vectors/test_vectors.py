@@ -18,7 +18,7 @@ V: dict[str, Any] = {
 }
 
 
-def named(rows: list[Any]) -> Any:
+def cases_by_name(rows: list[Any]) -> Any:
     return pytest.mark.parametrize("case", rows, ids=[row.get("name") for row in rows])
 
 
@@ -39,7 +39,7 @@ def test_canonical_values_have_one_text_and_one_name(case: Any) -> None:
     assert second_bytes.digest(case["text"].encode()) == case["digest"]
 
 
-@named(V["canonical"]["bad"])
+@cases_by_name(V["canonical"]["bad"])
 def test_what_is_not_canonical_is_refused(case: Any) -> None:
     assert case["code"] == "document_canonical"
     with pytest.raises(Refused):
@@ -54,7 +54,7 @@ def test_what_is_signed_is_the_pre_authentication_encoding() -> None:
     assert message.hex() == vector["message_hex"]
 
 
-@named(V["envelopes"]["cases"])
+@cases_by_name(V["envelopes"]["cases"])
 def test_envelopes_give_their_payload_or_are_refused(case: Any) -> None:
     kind = V["envelopes"]["payload_type"]
     keys = [bytes.fromhex(V["envelopes"]["public_keys"][name]) for name in case["trusted"]]
@@ -69,7 +69,7 @@ def test_envelopes_give_their_payload_or_are_refused(case: Any) -> None:
     assert base64.b64encode(payload).decode() == case["payload_base64"]
 
 
-@named(V["keys"]["cases"])
+@cases_by_name(V["keys"]["cases"])
 def test_key_chains_lead_to_a_version_or_break_at_a_step(case: Any) -> None:
     try:
         version, first_root = second_documents.chained(case)
@@ -94,7 +94,7 @@ def test_trees_have_these_roots_paths_and_proofs() -> None:
         ]
 
 
-@named(V["log"]["inclusion_bad"])
+@cases_by_name(V["log"]["inclusion_bad"])
 def test_bad_inclusion_proofs_are_not_the_one_there_is(case: Any) -> None:
     leaves = [bytes.fromhex(entry) for entry in V["log"]["leaves"]]
     index, size = case["index"], case["size"]
@@ -106,7 +106,7 @@ def test_bad_inclusion_proofs_are_not_the_one_there_is(case: Any) -> None:
     )
 
 
-@named(V["log"]["consistency_bad"])
+@cases_by_name(V["log"]["consistency_bad"])
 def test_bad_consistency_proofs_are_not_the_one_there_is(case: Any) -> None:
     leaves = [bytes.fromhex(entry) for entry in V["log"]["leaves"]]
     old, new = case["old"], case["new"]
@@ -118,7 +118,7 @@ def test_bad_consistency_proofs_are_not_the_one_there_is(case: Any) -> None:
     )
 
 
-@named(V["log"]["documents"]["cases"])
+@cases_by_name(V["log"]["documents"]["cases"])
 def test_documents_are_in_the_log_or_the_step_is_named(case: Any) -> None:
     log = V["log"]["documents"]
     logged_digests = [f"sha256:{second_bytes.digest(bytes([i]))[7:]}" for i in range(5)]
@@ -130,7 +130,7 @@ def test_documents_are_in_the_log_or_the_step_is_named(case: Any) -> None:
     assert case["step"] is None
 
 
-@named(V["documents"]["documents"])
+@cases_by_name(V["documents"]["documents"])
 def test_documents_of_every_kind_and_notion_state_the_exact_level(case: Any, root: Path) -> None:
     document = second_bytes.read(case["payload"].encode())
     assert second_bytes.write(document) == case["payload"]
@@ -138,7 +138,7 @@ def test_documents_of_every_kind_and_notion_state_the_exact_level(case: Any, roo
     second_documents.require_private(document)
 
 
-@named(V["privacy"]["documents"])
+@cases_by_name(V["privacy"]["documents"])
 def test_the_smallest_step_below_the_exact_level_is_refused(case: Any) -> None:
     (original,) = (entry for entry in V["documents"]["documents"] if entry["name"] == case["name"])
     document = json.loads(original["payload"])
@@ -149,7 +149,7 @@ def test_the_smallest_step_below_the_exact_level_is_refused(case: Any) -> None:
         second_documents.require_private(document)
 
 
-@named(V["acceptance"]["cases"])
+@cases_by_name(V["acceptance"]["cases"])
 def test_acceptance_names_the_step(case: Any, root: Path) -> None:
     schema = json.loads((root / "docs" / "survey.schema.json").read_text())
     context = V["acceptance"]
@@ -161,7 +161,7 @@ def test_acceptance_names_the_step(case: Any, root: Path) -> None:
     assert case["step"] is None
 
 
-@named(V["sampling"]["mechanisms"])
+@cases_by_name(V["sampling"]["mechanisms"])
 def test_random_bits_give_these_symbols(case: Any) -> None:
     for draw in case["draws"]:
         bits = second_numbers.Bits(draw["bits"])

@@ -72,14 +72,14 @@ VIEWS = {
 }
 
 
-def often(names: Iterable[str], default: set[str]) -> list[Any]:
+def default_or_full(names: Iterable[str], default: set[str]) -> list[Any]:
     """Return parameters of which all but the default ones are for --full."""
     return [
         pytest.param(name, marks=() if name in default else pytest.mark.full_only) for name in names
     ]
 
 
-@pytest.mark.parametrize("name", often(VIEWS, {"days", "table"}))
+@pytest.mark.parametrize("name", default_or_full(VIEWS, {"days", "table"}))
 def test_estimates_with_much_to_show(desk: Desk, survey: str, name: str) -> None:
     query, expected_text = VIEWS[name]
     desk.open(f"/admin/surveys/{survey}/estimates{query}")
@@ -88,7 +88,9 @@ def test_estimates_with_much_to_show(desk: Desk, survey: str, name: str) -> None
     desk.check(f"full-estimates-{name}")
 
 
-@pytest.mark.parametrize("template", often(["student", "census", "attributes"], {"census"}))
+@pytest.mark.parametrize(
+    "template", default_or_full(["student", "census", "attributes"], {"census"})
+)
 def test_drafts_with_a_prior(desk: Desk, survey: str, template: str) -> None:
     """The margins page draws the frontier; the form shows what the draft says. `survey` has signed in."""
     services = desk.services

@@ -93,7 +93,7 @@ def mutated(payload: bytes, random: Random) -> bytes:
         parent = value
         for key in path[:-1]:
             parent = parent[key]
-        bend(parent, path[-1], random)
+        mutate_at(parent, path[-1], random)
     if random.random() < 0.08:
         text = bytearray(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
         at = random.randrange(len(text))
@@ -107,7 +107,7 @@ def mutated(payload: bytes, random: Random) -> bytes:
         return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
-def respelt(envelope: bytes, random: Random) -> bytes:
+def altered_bytes(envelope: bytes, random: Random) -> bytes:
     """An envelope with one or two of its own bytes changed."""
     text = bytearray(envelope)
     for _ in range(2):
@@ -116,7 +116,7 @@ def respelt(envelope: bytes, random: Random) -> bytes:
     return bytes(text)
 
 
-def bend(parent: Any, key: Any, random: Random) -> None:
+def mutate_at(parent: Any, key: Any, random: Random) -> None:
     old = parent[key]
     if isinstance(old, int) and not isinstance(old, bool) and random.random() < 0.8:
         parent[key] = random.choice(
@@ -171,7 +171,7 @@ def test_mutated_documents_get_the_same_verdict_from_both_sdks(page: Page, full:
         sealed(mutated(random.choice(originals), random)) for _ in range(10_000 if full else 200)
     ]
     envelopes += [
-        respelt(random.choice(envelopes[: len(originals)]), random)
+        altered_bytes(random.choice(envelopes[: len(originals)]), random)
         for _ in range(1000 if full else 60)
     ]
     expected = [verdict(envelope) for envelope in envelopes]
@@ -290,7 +290,7 @@ def keys_verdict(envelope: bytes) -> list[str | None] | None:
     return None
 
 
-def bent_keys(payload: bytes, random: Random) -> bytes:
+def mutated_keys(payload: bytes, random: Random) -> bytes:
     """A keys document bent as any other, or only in the bytes of one of its keys or in one of its times."""
     if random.random() < 0.6:
         return mutated(payload, random)
@@ -309,7 +309,7 @@ def test_mutated_keys_get_the_same_verdict_from_both_sdks(page: Page, full: bool
     random = Random(10)
     originals = [keys_document().payload(), replace(keys_document(), log=role()).payload()]
     payloads = originals + [
-        bent_keys(random.choice(originals), random) for _ in range(5000 if full else 300)
+        mutated_keys(random.choice(originals), random) for _ in range(5000 if full else 300)
     ]
     envelopes = [Envelope.seal(KEYS_TYPE, payload, (ROOT,)).to_bytes() for payload in payloads]
     expected = [keys_verdict(envelope) for envelope in envelopes]

@@ -171,7 +171,7 @@ class Devices:
     acknowledged: dict[str, tuple[int, int]] = field(default_factory=dict)
     sent: dict[str, tuple[int, int]] = field(default_factory=dict)
     attempts: list[Sent] = field(default_factory=list)
-    odd: list[tuple[int, bytes]] = field(default_factory=list)
+    unexpected: list[tuple[int, bytes]] = field(default_factory=list)
     _stop: threading.Event = field(default_factory=threading.Event)
     _running: list[threading.Thread] = field(default_factory=list)
 
@@ -251,7 +251,7 @@ class Devices:
                 if status not in (200, 201)
                 else _is_receipt(body_received, body)
             ):
-                self.odd.append((status, body_received))
+                self.unexpected.append((status, body_received))
         except (OSError, http.client.HTTPException):
             connection.close()
         self.attempts.append(Sent(began, at, time.monotonic(), status))
@@ -290,7 +290,7 @@ def check_kept(server: Running, devices: Devices) -> None:
     lost = {i for i, symbols in devices.acknowledged.items() if symbols_by_id.get(i) != symbols}
     assert not lost
     assert symbols_by_id.items() <= devices.sent.items()
-    assert not devices.odd
+    assert not devices.unexpected
 
 
 class KillablePostgres(PostgresServer):

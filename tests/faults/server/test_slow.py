@@ -31,7 +31,7 @@ class Talk:
 
 
 def talks(path: str) -> dict[str, tuple[Talk, int, str]]:
-    """name -> (what is said, status, code of the answer)."""
+    """Map name -> (bytes to send, expected status, expected code)."""
     post = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n".encode()
     return {
         "half a header": (
@@ -79,31 +79,31 @@ def server(
     slow_server.end()
 
 
-def say(server: Running, talk: Talk) -> tuple[bytes, float]:
-    """Talk until the other side ends the connection; return all it said, and after how many seconds it began to."""
+def exchange(server: Running, talk: Talk) -> tuple[bytes, float]:
+    """Send until the server closes; return its response and the seconds until it first sent or closed."""
     ended = False
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as sock:
-        began, heard, answered = time.monotonic(), b"", 0.0
+        began, received, answered_s = time.monotonic(), b"", 0.0
         sock.sendall(talk.at_once)
         while not ended and time.monotonic() - began < 60:
             sock.settimeout(talk.pause_s)
             try:
                 piece = sock.recv(65536)
                 ended = not piece
-                answered = answered or time.monotonic() - began
-                heard += piece
+                answered_s = answered_s or time.monotonic() - began
+                received += piece
             except TimeoutError:
-                if not heard and talk.piece:
+                if not received and talk.piece:
                     sock.sendall(talk.piece)
             except ConnectionError:  # more was sent than was read
                 ended = True
     assert ended
-    return heard, answered
+    return received, answered_s
 
 
-def problem_of(heard: bytes) -> tuple[int, dict[str, Any]]:
+def problem_of(response: bytes) -> tuple[int, dict[str, Any]]:
     """The status and the problem object of one answer."""
-    head, _, body = heard.partition(b"\r\n\r\n")
+    head, _, body = response.partition(b"\r\n\r\n")
     lines = head.decode("ascii").lower().split("\r\n")
     headers = dict(line.split(": ", 1) for line in lines[1:])
     assert headers["content-type"] == "application/problem+json"
@@ -114,15 +114,17 @@ def problem_of(heard: bytes) -> tuple[int, dict[str, Any]]:
 def test_slow_and_malformed_senders_get_an_error_in_time_and_delay_no_one(server: Running) -> None:
     cases = talks(f"/v1/surveys/{server.survey}/reports")
     with ThreadPoolExecutor(len(cases)) as pool:
-        running = {name: pool.submit(say, server, talk) for name, (talk, _, _) in cases.items()}
+        running = {
+            name: pool.submit(exchange, server, talk) for name, (talk, _, _) in cases.items()
+        }
         replies = {name: future.result() for name, future in running.items()}
     for name, (talk, status, code) in cases.items():
-        heard, after_s = replies[name]
-        got, body = problem_of(heard)
-        assert (got, body["code"], body["status"]) == (status, code, status), name
+        response, after_s = replies[name]
+        actual_status, body = problem_of(response)
+        assert (actual_status, body["code"], body["status"]) == (status, code, status), name
         assert body["type"] == Problem.from_code(code).uri  # type: ignore[union-attr]
         assert body["detail"]
-        assert CANARY not in heard, name
+        assert CANARY not in response, name
         if (
             status == 408 and talk.piece
         ):  # answered no earlier than the timeout; further pieces do not extend it
@@ -145,7 +147,7 @@ def test_a_report_that_was_late_is_taken_when_it_comes_again(server: Running) ->
     path = f"/v1/surveys/{server.survey}/reports"
     kind = {"Content-Type": "application/json"}
     head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    assert problem_of(say(server, Talk(head.encode() + body[:-1]))[0])[0] == 408
+    assert problem_of(exchange(server, Talk(head.encode() + body[:-1]))[0])[0] == 408
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     for status in (
         201,
