@@ -125,16 +125,16 @@ def summary(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     lines = []
     for name in NAMES:
         by_level = sorted(
-            (as_text for as_text in outcomes if as_text.name == name),
-            key=lambda as_text: as_text.realised,
+            (outcome for outcome in outcomes if outcome.name == name),
+            key=lambda outcome: outcome.realised,
         )
         lines.append({
             "mechanism": name,
             "pilots": len(by_level),
-            "broken": sum(as_text.realised > float(EPSILON) for as_text in by_level),
+            "broken": sum(outcome.realised > float(EPSILON) for outcome in by_level),
             "median": by_level[len(by_level) // 2].realised,
             "largest": by_level[-1].realised,
-            "information": sum(as_text.information for as_text in by_level) / len(by_level),
+            "information": sum(outcome.information for outcome in by_level) / len(by_level),
         })  # fmt: skip
     return lines
 
