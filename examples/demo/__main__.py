@@ -43,9 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="frankly demo", description="Frankly's main job, end to end, on real answers."
     )
-    told = "; ".join(f"{survey.name}: {survey.title}" for survey in SURVEYS.values())
+    titles = "; ".join(f"{survey.name}: {survey.title}" for survey in SURVEYS.values())
     parser.add_argument(
-        "survey", nargs="?", choices=list(SURVEYS), default=next(iter(SURVEYS)), help=told
+        "survey", nargs="?", choices=list(SURVEYS), default=next(iter(SURVEYS)), help=titles
     )
     parser.add_argument(
         "--respondents", type=int, metavar="N", help="let only the first N answer (at least 100)"
@@ -65,17 +65,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run(SURVEYS[chosen.survey], chosen.home, chosen.report, chosen.respondents, console)
 
 
-def run(survey: DemoSurvey, home: Path, report: Path, most: int | None, console: Console) -> int:
+def run(
+    survey: DemoSurvey, home: Path, report: Path, respondent_limit: int | None, console: Console
+) -> int:
     """Do the work under `home` (emptied first), write the page to `report`, and return the exit code.
 
-    most : how many of the respondents answer; None: all of them.
+    respondent_limit : number of respondents that answer; None: all of them.
     """
     started = time.monotonic()
     shutil.rmtree(home, ignore_errors=True)
     devices = home / "devices"
     devices.mkdir(parents=True)
     pilot, everyone = survey.split()
-    respondents = everyone[:most]
+    respondents = everyone[:respondent_limit]
     console.print(
         f"[bold]{survey.title}.[/] {len(pilot):,} people are the public pilot; {len(respondents):,} others answer now, "
         "each on a device of their own."
@@ -92,7 +94,7 @@ def run(survey: DemoSurvey, home: Path, report: Path, most: int | None, console:
         tables = [(names, estimates.crosstab(*names)) for names in survey.tables]
     shutil.rmtree(devices)
     questions = compare(estimates.rows, respondents, survey.question_texts())
-    joint = [_joint(survey, names, found, respondents) for names, found in tables]
+    joint = [_joint(survey, names, rows, respondents) for names, rows in tables]
     for question in (*questions, *joint):
         console.print(_question_table(question))
     inside, checked, chance = verdict(questions)
@@ -115,7 +117,7 @@ def _joint(
 def _collect(
     console: Console, link: str, devices: Path, respondents: Sequence[Person], cap: str
 ) -> None:
-    """Let everyone answer; whoever found no server tries again, as an app does at its next start."""
+    """Let everyone answer; devices that found no server try again, as an app does at its next start."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -123,8 +125,8 @@ def _collect(
         TimeElapsedColumn(),
     )
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
-        for words in ("fetch, verify, randomise, persist, send", "once more", "and once more"):
-            task = progress.add_task(words, total=len(respondents))
+        for step in ("fetch, verify, randomise, persist, send", "once more", "and once more"):
+            task = progress.add_task(step, total=len(respondents))
             statuses = answer_all(
                 link, devices, respondents, partial(progress.advance, task), cap=cap
             )
@@ -170,11 +172,11 @@ def _nats(text: str) -> str:
 
 
 def _report_note(published: dict[str, Any]) -> str:
-    """Return what everything that is sent tells of each secret, and what answering costs, in nats."""
+    """Return the bound of the whole report on each secret, and the cost of answering, in nats."""
     report = published["report"]
     secrets = [
-        f"up to {_nats(told['odds'])} nats of log-odds about “{name}”"
-        for name, told in report["secrets"].items()
+        f"up to {_nats(limits['odds'])} nats of log-odds about “{name}”"
+        for name, limits in report["secrets"].items()
     ]
     return (
         f"Everything that is sent tells {', '.join(secrets)}, of a budget of {published['budget']}, and up to "

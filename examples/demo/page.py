@@ -42,7 +42,8 @@ th { font-weight: 600; }
 class Facts:
     """The words around the figures: title and source of the survey, how many gave the priors and how many answered.
 
-    blocks : lines of (block, notion, ε, mechanism, ceiling, how it counts). report_note : what the whole report tells.
+    blocks : rows of (block, notion, ε, mechanism, ceiling, how it counts).
+    report_note : the bound of the report as a whole.
     """
 
     title: str
@@ -85,10 +86,10 @@ def render(questions: Sequence[Question], facts: Facts) -> str:
 
 
 def _question(question: Question) -> str:
-    shown = [(c, c.row.estimate) for c in question.rows]
+    estimates = [(c, c.row.estimate) for c in question.rows]
     rows = [
         PlotRow(c.row.label, share, c.row.low, c.row.high, c.truth)
-        for c, share in shown
+        for c, share in estimates
         if share is not None
     ]
     first = question.rows[0].row

@@ -30,10 +30,10 @@ def counts(
     persons: Sequence[Person], question: str, choices: Sequence[str], **where: str
 ) -> list[int]:
     """Count the answers to a question, in the order of `choices`, among those with the answers named in `where`."""
-    found = Counter(
+    tally = Counter(
         p[question] for p in persons if all(p[key] == value for key, value in where.items())
     )
-    return [found[choice] for choice in choices]
+    return [tally[choice] for choice in choices]
 
 
 def joint_counts(
@@ -44,5 +44,5 @@ def joint_counts(
 ) -> list[int]:
     """Count joint answers to several questions in row-major order, the last question fastest."""
     chosen = [p for p in persons if all(p[key] == value for key, value in where.items())]
-    found = Counter(tuple(p[question] for question in questions) for p in chosen)
-    return [found[cell] for cell in product(*choices)]
+    tally = Counter(tuple(p[question] for question in questions) for p in chosen)
+    return [tally[cell] for cell in product(*choices)]

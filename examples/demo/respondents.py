@@ -26,9 +26,9 @@ def answer_all(
 ) -> Counter[str]:
     """Let every person answer over HTTP and return how often each status came back.
 
-    Each device opens the pinned link, verifies, randomises, persists and sends. `progress` is told how many more are
-    done. Calling it again is what an app does at its next start: who has answered only delivers what is still sealed,
-    nobody answers twice. "sent" is the only final status; "unreachable" means that the survey could not be fetched.
+    Each device opens the pinned link, verifies, randomises, persists and sends. `progress` is called with how many more
+    are done. Calling it again is what an app does at its next start: who has answered only delivers what is still
+    sealed, no one answers twice. "sent" is the only final status; "unreachable": the survey could not be fetched.
     cap : nats the imagined app allows all its surveys to cost.
     """
     work = list(enumerate(persons))
@@ -37,10 +37,10 @@ def answer_all(
     # A spawned process inherits neither threads nor open files.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers or os.cpu_count() or 1, mp_context=context) as pool:
-        for done in as_completed(
+        for future in as_completed(
             [pool.submit(_answer_chunk, link, folder, chunk, cap) for chunk in chunks]
         ):
-            statuses = done.result()
+            statuses = future.result()
             total += statuses
             progress(sum(statuses.values()))
     return total

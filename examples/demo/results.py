@@ -19,7 +19,7 @@ class Compared:
 
     @property
     def inside(self) -> bool:
-        """Whether the truth lies within the margin; what is unbounded holds every truth."""
+        """True if the truth lies within the margin; an unbounded side holds every truth."""
         low, high = self.row.low, self.row.high
         return low is None or high is None or low <= self.truth <= high
 
@@ -48,18 +48,18 @@ def compare(
     by_question: dict[str, list[Estimate]] = {}
     for row in rows:
         by_question.setdefault(row.question, []).append(row)
-    found = []
+    questions = []
     for question, estimates in by_question.items():
         truths = counts(respondents, question, [row.choice for row in estimates])
         pairs = zip(estimates, truths, strict=True)
-        found.append(
+        questions.append(
             Question(
                 question,
                 texts[question],
                 tuple(Compared(row, n / len(respondents)) for row, n in pairs),
             )
         )
-    return found
+    return questions
 
 
 def compare_table(

@@ -42,16 +42,16 @@ class DemoServer:
 
     def frankly(self, *arguments: str) -> str:
         """Run one `frankly` command with this server's settings and return what it printed."""
-        done = subprocess.run(
+        completed = subprocess.run(
             [str(FRANKLY), *arguments],
             env=self._environment(),
             capture_output=True,
             text=True,
             check=False,
         )
-        if done.returncode:
-            raise ServerFailed(f"frankly {' '.join(arguments)}\n{done.stderr.strip()}")
-        return done.stdout
+        if completed.returncode:
+            raise ServerFailed(f"frankly {' '.join(arguments)}\n{completed.stderr.strip()}")
+        return completed.stdout
 
     def prepare(self, survey: DemoSurvey = SURVEYS["affairs"]) -> dict[str, Any]:
         """Make keys and tables, apply and publish a survey; return what publishing reports."""
@@ -65,13 +65,13 @@ class DemoServer:
 
     def analyst_key(self) -> str:
         """Make an analyst's API key, which is shown once."""
-        found = re.search(
+        match = re.search(
             r"frankly_live_[A-Za-z0-9_-]+",
             self.frankly("keys", "api", "--role", "analyst", "--label", "demo"),
         )
-        if found is None:
+        if match is None:
             raise ServerFailed("no API key was printed")
-        return found.group()
+        return match.group()
 
     def release(self) -> None:
         """Release what came in for counting, which a server by itself does at 00:00 UTC."""

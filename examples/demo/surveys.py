@@ -35,7 +35,7 @@ class DemoSurvey:
 
     @property
     def definition(self) -> SurveyDefinition:
-        """What the file says."""
+        """The definition in the survey file."""
         return parse_definition(self.file.read_bytes())
 
     def split(self) -> tuple[Sequence[Person], Sequence[Person]]:

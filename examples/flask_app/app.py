@@ -51,9 +51,9 @@ def create_app(open_client: Callable[[], Client] | None = None) -> Flask:
         client = opened()
         document = client.survey.document
         strata = {question.id: request.form.get(question.id, "") for question in document.strata}
-        given = Answer({name: request.form.get(name, "") for name in document.questions})
+        answer = Answer({name: request.form.get(name, "") for name in document.questions})
         try:
-            receipt = client.answer(given, strata=strata, patience_s=2)
+            receipt = client.answer(answer, strata=strata, patience_s=2)
         except UnknownChoice:
             return _page(client, "Please answer every question.", asking=True), 400
         except AlreadyAnswered as before:
@@ -69,10 +69,15 @@ def create_app(open_client: Callable[[], Client] | None = None) -> Flask:
 
 def _page(client: Client, said: str = "", *, asking: bool = False) -> str:
     document = client.survey.document
-    asked = [*document.strata, *document.questions.values()] if asking else []
-    words, language = client.survey.explain(), document.languages[0]
+    questions = [*document.strata, *document.questions.values()] if asking else []
+    explanation, language = client.survey.explain(), document.languages[0]
     return render_template_string(
-        PAGE, title=client.survey.title, said=said, questions=asked, words=words, language=language
+        PAGE,
+        title=client.survey.title,
+        said=said,
+        questions=questions,
+        words=explanation,
+        language=language,
     )
 
 

@@ -24,14 +24,14 @@ def visits(
     client: Client, people: Iterable[tuple[str, Mapping[str, str]]], after_each: Callable[[], None]
 ) -> Counter[str]:
     """Interview people, each with a key and a ledger of their own; nothing waits for a network."""
-    told: Counter[str] = Counter()
+    statuses: Counter[str] = Counter()
     for key, answers in people:
         try:
-            told[client.answer(answers, respondent=key, patience_s=0).status] += 1
+            statuses[client.answer(answers, respondent=key, patience_s=0).status] += 1
         except AlreadyAnswered:
-            told["met before"] += 1
+            statuses["met before"] += 1
         after_each()
-    return told
+    return statuses
 
 
 def day(folder: Path, say: Callable[[str], None] = print) -> int:
@@ -47,9 +47,10 @@ def day(folder: Path, say: Callable[[str], None] = print) -> int:
         morning = visits(client, people[:14], lambda: server.clock.advance(VISIT))
         say(f"12:40  {morning['queued']} people answered; the battery dies")
     with server.open(store) as client:
-        told = visits(client, people[12:], lambda: server.clock.advance(VISIT))
+        afternoon = visits(client, people[12:], lambda: server.clock.advance(VISIT))
         say(
-            f"16:40  {told['queued']} more answered, {told['met before']} had been met before and were not asked twice"
+            f"16:40  {afternoon['queued']} more answered, {afternoon['met before']} had been met before "
+            "and were not asked twice"
         )
         lost = Counter(receipt.status for receipt in client.flush(timeout_s=1))
         say(

@@ -43,14 +43,14 @@ def _one(question: Question, language: str, ask: Ask, say: Callable[[str], None]
     for number, choice in enumerate(question.choices, 1):
         say(f"  {number}  {choice.label[language]}")
     while True:
-        given = ask("> ").strip()
-        if given.isascii() and given.isdigit() and 1 <= int(given) <= len(question.choices):
-            return question.choices[int(given) - 1].id
+        typed = ask("> ").strip()
+        if typed.isascii() and typed.isdigit() and 1 <= int(typed) <= len(question.choices):
+            return question.choices[int(typed) - 1].id
         say(f"Please type a number from 1 to {len(question.choices)}.")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Open the survey and interview; a refusal is told in one line."""
+    """Open the survey and interview; a refusal is printed in one line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("link")
     parser.add_argument("--store", default="answers.db")

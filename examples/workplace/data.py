@@ -19,8 +19,8 @@ VISITS = ("none", "one-two", "three-five", "more")
 
 def people() -> list[Person]:
     """Return all 19,138 records in the shuffled order."""
-    known = [row for row in records("randhie") if float(row["physlm"]) in (0.0, 1.0)]
-    return shuffled([_person(row) for row in known], SEED)
+    complete = [row for row in records("randhie") if float(row["physlm"]) in (0.0, 1.0)]
+    return shuffled([_person(row) for row in complete], SEED)
 
 
 def split() -> tuple[list[Person], list[Person]]:

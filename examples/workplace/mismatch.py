@@ -5,7 +5,7 @@ python -m examples.workplace.mismatch [--pilots 40] [--people 1000] [--from ever
 
 The 19,138 records of the RAND experiment stand for the truth. Each round draws a public pilot from them, designs three
 mechanisms for the pair (limitation, health) at the same level, and measures under the *truth* what a report can really
-tell about the limitation. A pilot from the clinic meets only those who saw a doctor more than five times: no sampling
+reveal about the limitation. A pilot from the clinic meets only those who saw a doctor more than five times: no sampling
 error, but the wrong people. Nothing is published or sent.
 """
 
@@ -30,7 +30,7 @@ SEED = 7
 Table = list[list[int]]
 
 
-def asked(name: str, joint: Table, n: int) -> dict[str, Any]:
+def design_request(name: str, joint: Table, n: int) -> dict[str, Any]:
     """Return the request of one of the three designs for a pilot's counts, joint[limitation][health]."""
     base: dict[str, Any] = {
         "prior": {"joint": joint},
@@ -48,8 +48,8 @@ NAMES = ("trusts the counts", "robust", "with a backstop")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """One mechanism of one pilot: what was promised to hold, what holds (nats), and how much it tells (nats)."""
+class Outcome:
+    """One mechanism of one pilot: its realised level under the truth and its mutual information, both in nats."""
 
     name: str
     realised: float
@@ -92,7 +92,7 @@ def rounds(
     frame: str = "everybody",
     seed: int = SEED,
     clock: Callable[[], float] = time.monotonic,
-) -> list[Told]:
+) -> list[Outcome]:
     """Draw `pilots` samples of n people and return what became of each mechanism's promise.
 
     frame : whom pilots are drawn from, one of FRAMES; the truth is everybody in any case.
@@ -102,16 +102,17 @@ def rounds(
     truth = table(everyone)
     met = [p for p in everyone if frame == "everybody" or p["visits"] == "more"]
     draw = random.Random(seed)
-    found = []
+    outcomes = []
     for _ in range(pilots):
         joint = table(draw.sample(met, n))
         for name in NAMES:
             answer = design_json(
-                parse_json(json.dumps(asked(name, joint, n)).encode(), decimals=True), clock
+                parse_json(json.dumps(design_request(name, joint, n)).encode(), decimals=True),
+                clock,
             )
             weights = _weights(answer)
-            found.append(Told(name, realised(weights, truth), answer["information"]))
-    return found
+            outcomes.append(Outcome(name, realised(weights, truth), answer["information"]))
+    return outcomes
 
 
 def _weights(answer: Mapping[str, Any]) -> list[list[int]]:
@@ -119,24 +120,27 @@ def _weights(answer: Mapping[str, Any]) -> list[list[int]]:
     return weights
 
 
-def summary(found: Sequence[Told]) -> list[dict[str, Any]]:
+def summary(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     """Return per mechanism: share of pilots whose promise broke, median and largest realised level, information."""
     lines = []
     for name in NAMES:
-        own = sorted((told for told in found if told.name == name), key=lambda told: told.realised)
+        by_level = sorted(
+            (outcome for outcome in outcomes if outcome.name == name),
+            key=lambda outcome: outcome.realised,
+        )
         lines.append({
             "mechanism": name,
-            "pilots": len(own),
-            "broken": sum(told.realised > float(EPSILON) for told in own),
-            "median": own[len(own) // 2].realised,
-            "largest": own[-1].realised,
-            "information": sum(told.information for told in own) / len(own),
+            "pilots": len(by_level),
+            "broken": sum(outcome.realised > float(EPSILON) for outcome in by_level),
+            "median": by_level[len(by_level) // 2].realised,
+            "largest": by_level[-1].realised,
+            "information": sum(outcome.information for outcome in by_level) / len(by_level),
         })  # fmt: skip
     return lines
 
 
-def told(run: Mapping[str, Any]) -> str:
-    """Return what `--json` wrote as the table that is printed."""
+def as_text(run: Mapping[str, Any]) -> str:
+    """Return the run, as `--json` writes it, as the table that is printed."""
     lines = [
         f"Promised: {run['epsilon']} nats about the limitation, from pilots of {run['people']} people."
     ]
@@ -160,10 +164,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--from", dest="frame", choices=FRAMES, default=FRAMES[0])
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args(arguments)
-    found = rounds(chosen.pilots, chosen.people, chosen.frame)
+    outcomes = rounds(chosen.pilots, chosen.people, chosen.frame)
     run = {"epsilon": EPSILON, "beta": BETA, "cap": CAP, "people": chosen.people, "from": chosen.frame,
-           "mechanisms": summary(found), "rounds": [asdict(one) for one in found]}  # fmt: skip
-    print(json.dumps(run) if chosen.json else told(run), end="\n" if chosen.json else "")
+           "mechanisms": summary(outcomes), "rounds": [asdict(outcome) for outcome in outcomes]}  # fmt: skip
+    print(json.dumps(run) if chosen.json else as_text(run), end="\n" if chosen.json else "")
     return 0
 
 

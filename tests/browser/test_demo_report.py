@@ -32,26 +32,28 @@ def page(
 ) -> Iterator[tuple[Page, list[str]]]:
     width, scheme = request.param
     page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda sent: None if sent.url.startswith("file:") else said.append(sent.url))
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on(
+        "request", lambda sent: None if sent.url.startswith("file:") else messages.append(sent.url)
+    )
     page.goto(Path(demo_run.report).as_uri())
-    yield page, said
+    yield page, messages
     page.close()
 
 
 def test_the_page_shows_every_question_with_bars_whiskers_and_table(
     page: tuple[Page, list[str]],
 ) -> None:
-    opened, said = page
+    opened, messages = page
     assert opened.locator("svg.intervals").count() == 4
     assert opened.locator("svg .bar").count() == 2 + 6 + 5 + 6
     assert opened.locator("svg .whisker").count() == 3 * 19
     assert opened.locator("svg .truth").count() == 19
     assert opened.locator("td.in, td.out").count() == 19
     assert opened.get_by_text("Every ceiling is finite").is_visible()
-    assert said == []
+    assert messages == []
 
 
 def test_nothing_is_cut_off_on_any_screen(page: tuple[Page, list[str]]) -> None:

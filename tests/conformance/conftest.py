@@ -26,47 +26,47 @@ def run(full: bool) -> Run:
 @pytest.fixture
 def site() -> Iterator[Site]:
     """A server of this test's own."""
-    with serving() as found:
-        yield found
+    with serving() as running_site:
+        yield running_site
 
 
 @dataclass
 class Install:
-    """One device: commands with its store and, unless told otherwise, the samples' time."""
+    """One device: runs commands on its store, by default at the samples' time; records their outcomes."""
 
     run: Run
     site: Site
     folder: Path
     now: Any = NOW
-    told: list[Outcome] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
 
     def init(
         self, *, pin: bool = True, shipped: bool = True, link: str | None = None, **policy: Any
     ) -> Outcome:
-        """Set up for the site's survey."""
-        given = {
+        """Run `init` for the site's survey."""
+        settings = {
             "store": str(self.folder),
             "link": link or self.site.link(pin=pin),
             "policy": policy,
         }
-        return self._run("init", {**given, "keys": self.site.shipped if shipped else None})
+        return self._run("init", {**settings, "keys": self.site.shipped if shipped else None})
 
     def refresh(self) -> Outcome:
-        """Fetch, verify, send what is sealed."""
+        """Run `refresh`: fetch, verify, send sealed reports."""
         return self._run("refresh", {"store": str(self.folder), "now": format_time(self.now)})
 
-    def answer(self, answers: Any = None, **more: Any) -> Outcome:
-        """Answer the one question of most documents here."""
-        given = {
+    def answer(self, answers: Any = None, **fields: Any) -> Outcome:
+        """Run `answer`, by default for the one question of the sample document."""
+        request = {
             "store": str(self.folder),
             "now": format_time(self.now),
             "answers": answers or {"affair": "yes"},
         }
-        return self._run("answer", {**given, **more})
+        return self._run("answer", {**request, **fields})
 
-    def _run(self, name: str, given: Any) -> Outcome:
-        self.told.append(self.run(name, given))
-        return self.told[-1]
+    def _run(self, name: str, request: Any) -> Outcome:
+        self.outcomes.append(self.run(name, request))
+        return self.outcomes[-1]
 
 
 @pytest.fixture

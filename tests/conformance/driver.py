@@ -40,22 +40,22 @@ def command_line() -> list[str] | None:
 def process(command: Sequence[str]) -> Run:
     """Run every command as a process of its own."""
 
-    def run(name: str, given: Any) -> Outcome:
-        text = given if isinstance(given, str) else json.dumps(given)
-        done = subprocess.run(
+    def run(name: str, request: Any) -> Outcome:
+        text = request if isinstance(request, str) else json.dumps(request)
+        completed = subprocess.run(
             [*command, name], input=text, capture_output=True, text=True, timeout=60, check=False
         )
-        return _outcome(done.returncode, done.stdout, done.stderr)
+        return _outcome(completed.returncode, completed.stdout, completed.stderr)
 
     return run
 
 
-def in_this_process(name: str, given: Any) -> Outcome:
+def in_this_process(name: str, request: Any) -> Outcome:
     """Run our own implementation without starting a process: the same function, ten times as fast."""
     from frankly_sdk import conformance
 
     text, out, err = (
-        given if isinstance(given, str) else json.dumps(given),
+        request if isinstance(request, str) else json.dumps(request),
         io.StringIO(),
         io.StringIO(),
     )
@@ -65,10 +65,10 @@ def in_this_process(name: str, given: Any) -> Outcome:
 
 
 def _outcome(status: int, out: str, err: str) -> Outcome:
-    said, silent = (err, out) if status else (out, err)
-    assert not silent, "what is not said stays empty"
-    body = json.loads(said)
+    written, unused = (err, out) if status else (out, err)
+    assert not unused, "the other stream stays empty"
+    body = json.loads(written)
     assert isinstance(body, dict)
     if status:
         assert {"type", "title", "status", "code", "detail", "field"} <= set(body)
-    return Outcome(status, body, said)
+    return Outcome(status, body, written)

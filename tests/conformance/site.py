@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scripted server on this machine: it serves what a test puts there, and keeps every request."""
+"""A scripted local server: serves what a test sets, and records every request."""
 
 import base64
 import json
@@ -25,7 +25,7 @@ KEYS = replace(keys_document(), log=role())
 
 @dataclass
 class Site:
-    """What is served now; change it between two commands. `script` is used up by reports, one step each."""
+    """The served documents, keys and log; tests change them between commands. A report consumes one `script` step."""
 
     origin: str
     document: SurveyDocument = field(init=False)
@@ -34,7 +34,7 @@ class Site:
     log: FakeLog = field(default_factory=FakeLog)
     override: dict[str, Reply | None] = field(default_factory=dict)
     script: list[Step] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    requested_paths: list[str] = field(default_factory=list)
     posted: list[bytes] = field(default_factory=list)
     stored: dict[str, bytes] = field(default_factory=dict)
 
@@ -42,16 +42,16 @@ class Site:
         self.show(self.make())
 
     def make(self, *blocks: Any, **changes: Any) -> SurveyDocument:
-        """A document whose reports come here."""
-        plain = survey(*(blocks or (ldp_block(),)), survey_id=changes.pop("survey_id", "ab" * 16))
+        """Make a document whose collect URL is this site."""
+        sample = survey(*(blocks or (ldp_block(),)), survey_id=changes.pop("survey_id", "ab" * 16))
         return replace(
-            plain, collect_url=f"{self.origin}/v1/surveys/{plain.survey}/reports", **changes
+            sample, collect_url=f"{self.origin}/v1/surveys/{sample.survey}/reports", **changes
         )
 
     def show(
         self, document: SurveyDocument, *signers: SigningKey, log: bool = True
     ) -> SurveyDocument:
-        """Serve a document from now on, logged unless told otherwise."""
+        """Serve a document from now on; append it to the log unless `log` is false."""
         self.document, self.envelope = document, sealed(document.payload(), *signers)
         if log:
             self.log.digests.append(document.digest)
@@ -73,7 +73,7 @@ class Site:
 
     def get(self, path: str) -> Reply | None:
         """Answer a GET."""
-        self.asked.append(path)
+        self.requested_paths.append(path)
         path = path.partition("?")[0]
         if path in self.override:
             return self.override[path]
@@ -92,12 +92,12 @@ class Site:
         return problem(404, "not_found")
 
     def post(self, body: bytes) -> Reply | None:
-        """Take a report: by the script, or store it once by its id."""
+        """Answer a report by the next script step, or store it once by its id."""
         self.posted.append(body)
         return self.script.pop(0)(body) if self.script else self.store(body)
 
     def store(self, body: bytes) -> Reply:
-        """Do what an honest server does."""
+        """Store a report as an honest server does."""
         name = json.loads(body)["id"]
         if self.stored.setdefault(name, body) != body:
             return problem(409, "id_conflict")
@@ -116,12 +116,12 @@ def problem(status: int, code: str, **headers: str) -> Reply:
     )
 
 
-def says(reply: Reply | None) -> Step:
-    """Answer so, and store nothing; None hangs up."""
+def replies(reply: Reply | None) -> Step:
+    """Make a step that replies without storing; None closes the connection."""
     return lambda _body: reply
 
 
-def loses_the_receipt(site: Site) -> Step:
+def stores_then_hangs_up(site: Site) -> Step:
     """Store the report and hang up."""
 
     def step(body: bytes) -> None:
@@ -133,21 +133,21 @@ def loses_the_receipt(site: Site) -> Step:
 @contextmanager
 def serving() -> Iterator[Site]:
     """A site on a port of this machine."""
-    found: list[Site] = []
+    sites: list[Site] = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            self._send(found[0].get(self.path))
+            self._send(sites[0].get(self.path))
 
         def do_POST(self) -> None:
-            self._send(found[0].post(self.rfile.read(int(self.headers["Content-Length"]))))
+            self._send(sites[0].post(self.rfile.read(int(self.headers["Content-Length"]))))
 
         def _send(self, reply: Reply | None) -> None:
             self.close_connection = True
             if reply is None:
-                return  # hang up without a word
+                return  # close the connection without a response
             status, kind, body, headers = reply
             self.send_response(status)
             for name, value in {
@@ -168,8 +168,8 @@ def serving() -> Iterator[Site]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        found.append(Site(f"http://127.0.0.1:{server.server_port}"))
-        yield found[0]
+        sites.append(Site(f"http://127.0.0.1:{server.server_port}"))
+        yield sites[0]
     finally:
         server.shutdown()
         thread.join()

@@ -15,7 +15,7 @@ from frankly_protocol.tokens import TokenRule
 
 from tests.conformance.conftest import Install
 from tests.conformance.driver import OURS, Run, command_line, process
-from tests.conformance.site import JSON, Reply, Site, loses_the_receipt, problem, says
+from tests.conformance.site import JSON, Reply, Site, problem, replies, stores_then_hangs_up
 from tests.frankly_protocol.samples import NOW, ldp_block
 from tests.vectors import make
 from tests.vectors.second_numbers import report
@@ -26,31 +26,31 @@ BAD_INPUT, REFUSED, NETWORK, INTEGRITY = 3, 4, 5, 6
 
 
 @pytest.mark.parametrize("with_token", [False, True])
-def test_given_bits_give_the_report_that_the_vectors_say(
+def test_fixed_random_bits_give_the_report_of_the_vectors(
     install: Install, with_token: bool
 ) -> None:
     case = dict(VECTORS[0])
-    site, plain = install.site, SurveyDocument.parse(case["document"].encode())
+    site, sample = install.site, SurveyDocument.parse(case["document"].encode())
     rule = TokenRule("invite") if with_token else None
     # The made-up form promises more than one app would take together: its blocks cost ten nats and more.
-    url = f"{site.origin}/v1/surveys/{plain.survey}/reports"
-    document = site.show(replace(plain, collect_url=url, token=rule))
+    url = f"{site.origin}/v1/surveys/{sample.survey}/reports"
+    document = site.show(replace(sample, collect_url=url, token=rule))
     answers = {}
     for block, truth in zip(document.blocks, case["truths"], strict=True):
         for question, place in zip(block.questions, divmod(truth, 2), strict=True):
             answers[question.id] = question.choices[place].id
     case["token"] = TOKEN if with_token else None
     install.init(cap="64")
-    told = install.answer(answers, strata=case["strata"], token=case["token"], bits=case["bits"])
-    assert (told.status, told.body) == (0, {"status": "sent", "code": "accepted"})
+    outcome = install.answer(answers, strata=case["strata"], token=case["token"], bits=case["bits"])
+    assert (outcome.status, outcome.body) == (0, {"status": "sent", "code": "accepted"})
     (sent,) = site.posted
     assert sent.decode() == report(json.loads(document.payload()), document.digest, case)
 
 
 def test_without_random_bits_nothing_is_sealed_or_sent(install: Install) -> None:
     install.init()
-    told = install.answer(bits=[])
-    assert (told.status, told.code) == (INTEGRITY, "randomness")
+    outcome = install.answer(bits=[])
+    assert (outcome.status, outcome.code) == (INTEGRITY, "randomness")
     assert install.site.posted == []
     assert install.answer().body == {"status": "sent", "code": "accepted"}
 
@@ -69,9 +69,9 @@ def test_answers_that_are_no_choice_are_refused_and_not_repeated(
     install: Install, answers: Any
 ) -> None:
     install.init()
-    told = install.answer(answers)
-    assert (told.status, told.code) == (BAD_INPUT, "unknown_choice")
-    assert "maybe" not in told.text
+    outcome = install.answer(answers)
+    assert (outcome.status, outcome.code) == (BAD_INPUT, "unknown_choice")
+    assert "maybe" not in outcome.text
     assert install.site.posted == []
 
 
@@ -81,8 +81,8 @@ def test_a_survey_that_asks_for_a_token_takes_nothing_without(
 ) -> None:
     install.site.show(install.site.make(token=TokenRule("invite")))
     install.init()
-    told = install.answer(token=token)
-    assert (told.status, told.code) == (BAD_INPUT, "token_invalid")
+    outcome = install.answer(token=token)
+    assert (outcome.status, outcome.code) == (BAD_INPUT, "token_invalid")
     assert install.site.posted == []
     assert install.answer(token=TOKEN).body["status"] == "sent"
 
@@ -92,20 +92,26 @@ def garbled(body: bytes) -> Reply:
 
 
 AGAIN: dict[str, tuple[Any, str]] = {
-    "hangs up": (says(None), "network"),
-    "503": (says(problem(503, "unavailable")), "unavailable"),
+    "hangs up": (replies(None), "network"),
+    "503": (replies(problem(503, "unavailable")), "unavailable"),
     "429 with a strange Retry-After": (
-        says(problem(429, "too_many", Retry_After="-1")),
+        replies(problem(429, "too_many", Retry_After="-1")),
         "too_many",
     ),
-    "500 of something in between": (says((500, "text/html", b"<html>", {})), "http_500"),
-    "404 of something in between": (says((404, "text/html", b"<html>", {})), "http_404"),
-    "a log-in page": (says((200, "text/html", b"<html>Welcome", {})), "no_receipt"),
+    "500 of something in between": (replies((500, "text/html", b"<html>", {})), "http_500"),
+    "404 of something in between": (replies((404, "text/html", b"<html>", {})), "http_404"),
+    "a log-in page": (replies((200, "text/html", b"<html>Welcome", {})), "no_receipt"),
     "a receipt for another report": (garbled, "no_receipt"),
-    "an empty 201": (says((201, JSON, b"", {})), "no_receipt"),
-    "a redirect": (says((307, JSON, b"", {"Location": "https://elsewhere.example"})), "redirect"),
-    "a receipt that never ends": (says((201, JSON, b" " * 2**17, {})), "limit"),
-    "too early, says the server": (says(problem(409, "too_early", Retry_After="60")), "too_early"),
+    "an empty 201": (replies((201, JSON, b"", {})), "no_receipt"),
+    "a redirect": (
+        replies((307, JSON, b"", {"Location": "https://elsewhere.example"})),
+        "redirect",
+    ),
+    "a receipt that never ends": (replies((201, JSON, b" " * 2**17, {})), "limit"),
+    "too early, says the server": (
+        replies(problem(409, "too_early", Retry_After="60")),
+        "too_early",
+    ),
 }
 
 
@@ -123,13 +129,13 @@ def test_until_it_is_acknowledged_the_same_bytes_are_sent_again(
         install.refresh()
     assert len(set(site.posted)) == 1
     assert len(site.stored) == 1
-    asked = len(site.posted)
+    sent_count = len(site.posted)
     install.refresh()
-    assert len(site.posted) == asked, "what was acknowledged is erased"
+    assert len(site.posted) == sent_count, "what was acknowledged is erased"
 
 
 def test_a_lost_receipt_leaves_one_report(install: Install) -> None:
-    install.site.script.append(loses_the_receipt(install.site))
+    install.site.script.append(stores_then_hangs_up(install.site))
     install.init()
     assert install.answer().body == {"status": "queued", "code": "network"}
     again = install.answer({"affair": "no"})
@@ -148,9 +154,9 @@ def test_what_the_server_refuses_for_good_is_erased_and_not_drawn_again(
 ) -> None:
     from frankly_protocol.problems import Problem
 
-    known = Problem.from_code(code)
-    assert known is not None
-    install.site.script.append(says(problem(known.status, code)))
+    problem_kind = Problem.from_code(code)
+    assert problem_kind is not None
+    install.site.script.append(replies(problem(problem_kind.status, code)))
     install.init()
     assert install.answer().body == {"status": "refused", "code": code}
     install.refresh()
@@ -158,15 +164,15 @@ def test_what_the_server_refuses_for_good_is_erased_and_not_drawn_again(
     assert len(install.site.posted) == 1
 
 
-def test_one_value_ever(install: Install) -> None:
+def test_a_device_sends_one_value_only(install: Install) -> None:
     """Twenty tries with any answer while the server is away, and after: one body, one report."""
     site = install.site
-    site.script += [says(None)] * 12
+    site.script += [replies(None)] * 12
     install.init()
     assert install.answer().status == 0
     for i in range(10):
-        told = install.answer({"affair": ("no", "yes")[i % 2]})
-        assert (told.status, told.code) == (REFUSED, "already_answered")
+        outcome = install.answer({"affair": ("no", "yes")[i % 2]})
+        assert (outcome.status, outcome.code) == (REFUSED, "already_answered")
         install.refresh()
     assert len(set(site.posted)) == 1
     assert len(site.stored) == 1
@@ -181,7 +187,7 @@ def test_after_the_end_nothing_is_drawn(install: Install) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "code"),
+    ("name", "command_input", "code"),
     [
         ("init", "", "json_invalid"),
         ("init", "[]", "json_invalid"),
@@ -213,9 +219,9 @@ def test_after_the_end_nothing_is_drawn(install: Install) -> None:
         ("answer", {"store": "/nowhere/at/all", "answers": {}, "patience_s": True}, "field_type"),
     ],
 )
-def test_bad_input_is_refused_by_name(run: Run, name: str, given: Any, code: str) -> None:
-    told = run(name, given)
-    assert (told.status, told.code) == (BAD_INPUT, code)
+def test_bad_input_is_refused_by_name(run: Run, name: str, command_input: Any, code: str) -> None:
+    outcome = run(name, command_input)
+    assert (outcome.status, outcome.code) == (BAD_INPUT, code)
 
 
 def test_the_commands_are_processes_too(site: Site, tmp_path: Path) -> None:
@@ -233,7 +239,7 @@ def test_the_commands_are_processes_too(site: Site, tmp_path: Path) -> None:
 def test_commands_at_the_same_time_seal_one_value(site: Site, tmp_path: Path, full: bool) -> None:
     install = Install(process(command_line() or OURS), site, tmp_path / "device")
     install.init()
-    given = json.dumps(
+    request = json.dumps(
         {"store": str(install.folder), "now": "2026-06-01T12:00:00Z", "answers": {"affair": "yes"}}
     )
     command = [*(command_line() or OURS), "answer"]
@@ -241,8 +247,8 @@ def test_commands_at_the_same_time_seal_one_value(site: Site, tmp_path: Path, fu
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=-1, stderr=-1, text=True)
         for _ in range(6 if full else 3)
     ]
-    for one in running:
-        one.communicate(given, timeout=120)
-    assert sorted(one.returncode for one in running) == [0, *[REFUSED] * (len(running) - 1)]
+    for child in running:
+        child.communicate(request, timeout=120)
+    assert sorted(child.returncode for child in running) == [0, *[REFUSED] * (len(running) - 1)]
     assert len(set(site.posted)) == len(site.stored) == 1
     assert ldp_block().mechanism.reports == 2

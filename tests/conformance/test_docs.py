@@ -13,10 +13,10 @@ from tests.vectors import make
 
 def test_the_example_runs(root: Path, tmp_path: Path) -> None:
     page = (root / "docs" / "conformance.md").read_text()
-    found = re.search(r"echo '(\{.*\})' \\\n  \| python -m frankly_sdk.conformance (\w+)", page)
-    assert found is not None
-    given = json.loads(found.group(1)) | {"store": str(tmp_path / "device")}
-    assert in_this_process(found.group(2), given).body == {
+    example = re.search(r"echo '(\{.*\})' \\\n  \| python -m frankly_sdk.conformance (\w+)", page)
+    assert example is not None
+    request = json.loads(example.group(1)) | {"store": str(tmp_path / "device")}
+    assert in_this_process(example.group(2), request).body == {
         "survey": "0123456789abcdef" * 2,
         "digest": None,
     }

@@ -35,23 +35,23 @@ def test_a_pinned_survey_is_accepted_explained_and_then_opens_without_the_server
     install: Install,
 ) -> None:
     assert install.init().status == 0
-    told = install.refresh()
-    assert told.status == 0
+    outcome = install.refresh()
+    assert outcome.status == 0
     document = install.site.document
-    assert (told.body["survey"], told.body["version"], told.body["digest"]) == (
+    assert (outcome.body["survey"], outcome.body["version"], outcome.body["digest"]) == (
         "ab" * 16,
         1,
         document.digest,
     )
-    assert told.body["questions"] == {"affair": ["no", "yes"]}
-    assert told.body["signed_by"] == [PUBLISHER.public.key_id]
-    assert document.title["en"] in told.body["explanation"]
-    asked = len(install.site.asked)
+    assert outcome.body["questions"] == {"affair": ["no", "yes"]}
+    assert outcome.body["signed_by"] == [PUBLISHER.public.key_id]
+    assert document.title["en"] in outcome.body["explanation"]
+    requests_before = len(install.site.requested_paths)
     assert install.refresh().status == 0
-    assert len(install.site.asked) == asked
+    assert len(install.site.requested_paths) == requests_before
 
 
-def bent(path: str, value: Any) -> Callable[[Site], None]:
+def signed_with_change(path: str, value: Any) -> Callable[[Site], None]:
     """Sign a document of another form; the link pins these very bytes, so that the pin is not what refuses them."""
 
     def act(site: Site) -> None:
@@ -85,11 +85,15 @@ ATTACKS: dict[str, tuple[Callable[[Site], None], int, str]] = {
         INTEGRITY,
         "document_signature",
     ),
-    "4 an unknown field": (bent("extra", 1), INTEGRITY, "document_schema"),
-    "4 a row that does not sum": (bent("blocks.0.weights.0.0", 1), INTEGRITY, "document_weights"),
-    "5 a newer type": (bent("type", "frankly.survey/3"), INTEGRITY, "document_type"),
+    "4 an unknown field": (signed_with_change("extra", 1), INTEGRITY, "document_schema"),
+    "4 a row that does not sum": (
+        signed_with_change("blocks.0.weights.0.0", 1),
+        INTEGRITY,
+        "document_weights",
+    ),
+    "5 a newer type": (signed_with_change("type", "frankly.survey/3"), INTEGRITY, "document_type"),
     "5 an unknown notion": (
-        bent("blocks.0.claims.0.notion", "trust-me"),
+        signed_with_change("blocks.0.claims.0.notion", "trust-me"),
         INTEGRITY,
         "document_type",
     ),
@@ -104,13 +108,17 @@ ATTACKS: dict[str, tuple[Callable[[Site], None], int, str]] = {
         "document_pin",
     ),
     "9 the level is too low": (
-        bent("blocks.0.claims.0.level.1", 2**48 + 2**10),
+        signed_with_change("blocks.0.claims.0.level.1", 2**48 + 2**10),
         INTEGRITY,
         "document_privacy",
     ),
-    "9 a ceiling kept silent": (bent("blocks.0.ceiling", None), INTEGRITY, "document_privacy"),
+    "9 a ceiling kept silent": (
+        signed_with_change("blocks.0.ceiling", None),
+        INTEGRITY,
+        "document_privacy",
+    ),
     "reports would leave without TLS": (
-        bent("collect_url", "http://collect.example/r"),
+        signed_with_change("collect_url", "http://collect.example/r"),
         BAD_INPUT,
         "insecure_transport",
     ),
@@ -136,7 +144,7 @@ ATTACKS: dict[str, tuple[Callable[[Site], None], int, str]] = {
 
 
 def void(_value: object) -> None:
-    """Take what a call returns."""
+    """Discard a value, so that a lambda returns None."""
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -148,8 +156,8 @@ def test_what_does_not_hold_is_refused_by_name_and_nothing_leaves(
     attack(install.site)
     pinned = install.site.override.pop("pin", None)
     assert install.init(link=install.site.link(digest=pinned[1]) if pinned else link).status == 0
-    told = install.refresh()
-    assert (told.status, told.code) == (status, code)
+    outcome = install.refresh()
+    assert (outcome.status, outcome.code) == (status, code)
     answered = install.answer()
     assert (answered.status, answered.code) == (status, code)
     assert "yes" not in answered.text
@@ -162,22 +170,28 @@ def test_6_outside_its_window_a_survey_is_refused(
 ) -> None:
     install.init()
     install.now = NOW + timedelta(minutes=minutes)
-    told = install.refresh()
-    assert (told.status, told.code, told.body["field"]) == (INTEGRITY, "document_window", field)
+    outcome = install.refresh()
+    assert (outcome.status, outcome.code, outcome.body["field"]) == (
+        INTEGRITY,
+        "document_window",
+        field,
+    )
     install.now = NOW
     assert install.refresh().status == 0
 
 
-def test_7_an_older_version_and_a_second_face_are_refused(install: Install) -> None:
+def test_7_an_older_version_and_a_second_document_of_one_version_are_refused(
+    install: Install,
+) -> None:
     first = install.site.document
     install.init(pin=False)
     assert install.refresh().status == 0
     second = install.site.show(replace(first, version=2, prev=first.digest))
     assert install.refresh().body["version"] == 2
     install.site.show(first)
-    assert (install.refresh().status, install.told[-1].code) == (INTEGRITY, "document_version")
+    assert (install.refresh().status, install.outcomes[-1].code) == (INTEGRITY, "document_version")
     install.site.show(replace(second, title={"en": "Another"}))
-    assert (install.refresh().status, install.told[-1].code) == (INTEGRITY, "document_version")
+    assert (install.refresh().status, install.outcomes[-1].code) == (INTEGRITY, "document_version")
     install.site.show(second)
     assert install.refresh().status == 0
     assert install.site.posted == []
@@ -186,23 +200,25 @@ def test_7_an_older_version_and_a_second_face_are_refused(install: Install) -> N
 def test_8_without_pin_or_log_a_survey_is_refused_unless_the_app_opts_in(install: Install) -> None:
     install.site.rotate(replace(KEYS, version=2, log=None))
     install.init(pin=False)
-    assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_unpinned")
+    assert (install.refresh().status, install.outcomes[-1].code) == (REFUSED, "policy_unpinned")
     install.init(pin=False, allow_unpinned=True)
     assert install.refresh().status == 0
     install.init(pin=True, require_log=True)
-    assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_unlogged")
+    assert (install.refresh().status, install.outcomes[-1].code) == (REFUSED, "policy_unlogged")
 
 
 LOGS: dict[str, Callable[[Site], None]] = {
-    "one witness": lambda s: void(setattr(s, "log", Bent(s.log.digests, witnesses=["w0.example"]))),
+    "one witness": lambda s: void(
+        setattr(s, "log", FewerWitnesses(s.log.digests, witnesses=["w0.example"]))
+    ),
     "a month ago": lambda s: void(setattr(s.log, "seen", NOW - timedelta(days=31))),
     "another key": lambda s: void(setattr(s.log, "key", PUBLISHER)),
     "another log": lambda s: void(setattr(s.log, "origin", "other.example")),
 }
 
 
-class Bent(FakeLog):
-    """A log that fewer witnesses look at."""
+class FewerWitnesses(FakeLog):
+    """A log with fewer witnesses."""
 
     def __init__(self, digests: list[str], witnesses: list[str]) -> None:
         super().__init__(digests)
@@ -213,10 +229,10 @@ class Bent(FakeLog):
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_8_a_log_that_nobody_vouches_for_is_refused(install: Install, name: str) -> None:
+def test_8_a_log_that_fails_verification_is_refused(install: Install, name: str) -> None:
     LOGS[name](install.site)
     install.init(pin=False)
-    assert (install.refresh().status, install.told[-1].code) == (INTEGRITY, "document_log")
+    assert (install.refresh().status, install.outcomes[-1].code) == (INTEGRITY, "document_log")
 
 
 def test_8_a_log_only_grows(install: Install) -> None:
@@ -226,12 +242,12 @@ def test_8_a_log_only_grows(install: Install) -> None:
     assert install.refresh().status == 0
     before = list(site.log.digests)
     site.log.digests[:] = before[1:]
-    assert (install.refresh().status, install.told[-1].code) == (INTEGRITY, "document_version")
+    assert (install.refresh().status, install.outcomes[-1].code) == (INTEGRITY, "document_version")
     site.log.digests[:] = ["sha256:" + "33" * 32, *before[1:], "sha256:" + "44" * 32]
-    assert (install.refresh().status, install.told[-1].code) == (INTEGRITY, "document_version")
+    assert (install.refresh().status, install.outcomes[-1].code) == (INTEGRITY, "document_version")
     site.log.digests[:] = [*before, "sha256:" + "44" * 32]
     assert install.refresh().status == 0
-    assert not any("since" in path or "old=" in path for path in site.asked), (
+    assert not any("since" in path or "old=" in path for path in site.requested_paths), (
         "a known head must not be named"
     )
 
@@ -241,14 +257,17 @@ def test_keys_follow_from_those_the_app_ships(install: Install) -> None:
     site.rotate(replace(KEYS, version=2))
     site.rotate(replace(KEYS, version=3, publisher=Role((STRANGER.public,), 1)))
     install.init(link=site.link())
-    assert (install.refresh().status, install.told[-1].code) == (INTEGRITY, "document_signature")
+    assert (install.refresh().status, install.outcomes[-1].code) == (
+        INTEGRITY,
+        "document_signature",
+    )
     site.show(site.document, STRANGER, log=False)
     assert install.refresh().status == 0
     del site.keys[1:]
     site.envelope = sealed(site.document.payload())
     site.override["/v1/keys/chain"] = None
     assert install.refresh().status == 0, (
-        "what the new keys signed is kept, and the old ones are not asked"
+        "the stored document, signed by the new keys, is used without asking the server"
     )
 
 
@@ -261,37 +280,37 @@ def test_keys_that_do_not_follow_are_refused(install: Install, version: int, sig
     root = Role((signer.public,), 1)
     install.site.rotate(replace(KEYS, version=version, root=root), signer)
     install.init()
-    assert (install.refresh().status, install.told[-1].code) == (INTEGRITY, "document_keys")
+    assert (install.refresh().status, install.outcomes[-1].code) == (INTEGRITY, "document_keys")
 
 
 def test_10_the_apps_limits_hold(install: Install) -> None:
     site = install.site
     install.init(cap="0.9")
-    assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_cap")
+    assert (install.refresh().status, install.outcomes[-1].code) == (REFUSED, "policy_cap")
     site.show(site.make(dp_block(), survey_id="aa" * 16))
     install.init(cap="64")
-    assert (install.refresh().status, install.told[-1].code) == (
+    assert (install.refresh().status, install.outcomes[-1].code) == (
         REFUSED,
         "policy_cap",
-    )  # δ is not taken unasked
+    )  # δ needs an explicit delta_cap
     site.show(site.make(lip_block(), survey_id="cd" * 16))
     install.init(pin=False)
-    assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_ceiling")
+    assert (install.refresh().status, install.outcomes[-1].code) == (REFUSED, "policy_ceiling")
     install.init()
-    assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_final")
+    assert (install.refresh().status, install.outcomes[-1].code) == (REFUSED, "policy_final")
     install.init(final_surveys=["cd" * 16])
-    told = install.refresh()
-    assert told.status == 0
-    assert "not protected" in told.body["explanation"]
+    outcome = install.refresh()
+    assert outcome.status == 0
+    assert "not protected" in outcome.body["explanation"]
     install.init(final_surveys=["cd" * 16], cap="0.99")  # 0.5-LIP moves odds by 1 nat
-    assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_cap")
+    assert (install.refresh().status, install.outcomes[-1].code) == (REFUSED, "policy_cap")
     site.show(site.make(lip_block(), lip_block("other"), survey_id="ef" * 16))
     install.init(final_surveys=["ef" * 16])
-    assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_composition")
+    assert (install.refresh().status, install.outcomes[-1].code) == (REFUSED, "policy_composition")
     region = question("region", "north", "south")
     site.show(site.make(lip_block(), survey_id="fe" * 16, strata=(region,)))
     install.init(final_surveys=["fe" * 16])
-    assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_composition")
+    assert (install.refresh().status, install.outcomes[-1].code) == (REFUSED, "policy_composition")
 
 
 def test_10_a_final_survey_is_answered_first_and_nothing_after_it(install: Install) -> None:
@@ -300,10 +319,10 @@ def test_10_a_final_survey_is_answered_first_and_nothing_after_it(install: Insta
         site.show(site.make(lip_block(), survey_id=survey_id))
         install.init(final_surveys=names)
         assert install.answer({"marriage": "good"}).status == expected
-    assert install.told[-1].code == "policy_budget"
+    assert install.outcomes[-1].code == "policy_budget"
     site.show(site.make(ldp_block(epsilon="0.01"), survey_id="ba" * 16))
     install.init(final_surveys=names)
-    assert (install.refresh().status, install.told[-1].code) == (REFUSED, "policy_budget")
+    assert (install.refresh().status, install.outcomes[-1].code) == (REFUSED, "policy_budget")
     assert len(site.posted) == 1
 
 
@@ -312,5 +331,5 @@ def test_10_what_was_answered_before_counts(install: Install) -> None:
     assert install.answer().status == 0
     install.site.show(install.site.make(ldp_block(), survey_id="cd" * 16))
     install.init(cap="1.5")
-    assert (install.answer().status, install.told[-1].code) == (REFUSED, "policy_budget")
+    assert (install.answer().status, install.outcomes[-1].code) == (REFUSED, "policy_budget")
     assert len(install.site.posted) == 1

@@ -79,14 +79,17 @@ class InProcess:
         """Nothing to close."""
 
     def _answer(self, method: str, url: str, body: bytes | None, limit: int) -> Reply:
-        parts = urlsplit(url)
-        assert f"{parts.scheme}://{parts.netloc}" == ORIGIN
-        path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        address = urlsplit(url)
+        assert f"{address.scheme}://{address.netloc}" == ORIGIN
+        path = f"{address.path}?{address.query}" if address.query else address.path
         content_type = "application/json" if body is not None else None
-        found = self.http.open(path, method=method, data=body, content_type=content_type)
-        assert len(found.data) <= limit
+        response = self.http.open(path, method=method, data=body, content_type=content_type)
+        assert len(response.data) <= limit
         return Reply(
-            found.status_code, found.mimetype or "", found.headers.get("Retry-After"), found.data
+            response.status_code,
+            response.mimetype or "",
+            response.headers.get("Retry-After"),
+            response.data,
         )
 
 
@@ -118,7 +121,7 @@ class Site:
         )
 
     def stored(self) -> int:
-        """How many reports are stored."""
+        """Count the stored reports."""
         with self.services.database.reading("test") as tx:
             return tx.reports.accepted(self.survey_id)
 

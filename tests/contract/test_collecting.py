@@ -67,8 +67,8 @@ def test_replayed_reports_change_nothing(site: Site, answer_as: Callable[[str], 
         again = transport.http.post(url, data=body, content_type="application/json")
         assert (again.status_code, again.get_json()["status"]) == (200, "duplicate")
     report = json.loads(body)
-    other = {**report, "y": [1 - report["y"][0], *report["y"][1:]]}
-    refused = transport.http.post(url, data=json.dumps(other), content_type="application/json")
+    altered = {**report, "y": [1 - report["y"][0], *report["y"][1:]]}
+    refused = transport.http.post(url, data=json.dumps(altered), content_type="application/json")
     assert (refused.status_code, refused.get_json()["code"]) == (409, "id_conflict")
     assert site.stored() == 1
 
@@ -96,7 +96,7 @@ def test_too_early_waits_and_closed_is_final(site: Site) -> None:
     assert site.stored() == 0
     with site.client(
         "a", site.transport()
-    ) as client:  # now it has opened: what was sealed goes out by itself
+    ) as client:  # open now: the sealed report is sent by itself
         assert client.flush() == []
     assert site.stored() == 1
 

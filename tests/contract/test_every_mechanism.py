@@ -79,16 +79,16 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     )
     database = Database(settings.store_url())
     upgrade(database)
-    found = Services(settings, database, FixedClock(NOW))
-    found.keys.init()
-    yield found
-    found.close()
+    opened = Services(settings, database, FixedClock(NOW))
+    opened.keys.init()
+    yield opened
+    opened.close()
 
 
 def file_of(name: str) -> bytes:
     """The survey file of a case."""
-    given = dict(CASES[name])
-    sizes, joint = given.pop("choices"), given.pop("joint", None)
+    case = dict(CASES[name])
+    sizes, joint = case.pop("choices"), case.pop("joint", None)
     questions = [
         {"id": f"q{i}", "text": {"en": f"Question {i}?"},
          "choices": [{"id": f"c{k}", "label": {"en": f"Choice {k}"}} for k in range(size)]}
@@ -100,8 +100,8 @@ def file_of(name: str) -> bytes:
             if len(joint) > 1
             else {}
         )
-        given["prior"] = {"joint": joint, "source": "a table", **named}
-    block = {"id": "b", "mechanism": name.partition(" ")[0], "questions": questions, **given}
+        case["prior"] = {"joint": joint, "source": "a table", **named}
+    block = {"id": "b", "mechanism": name.partition(" ")[0], "questions": questions, **case}
     survey = {"name": slug(name), "title": {"en": name}, "languages": ["en"], "min_reports": PEOPLE, "budget": "4",
               "opens": "2026-05-01T00:00:00Z", "blocks": [block]}  # fmt: skip
     return yaml.safe_dump(survey).encode()
@@ -136,36 +136,38 @@ def test_from_a_survey_file_to_an_estimate(name: str, services: Services, tmp_pa
             answers = {f"q{k}": f"c{(i + k) % size}" for k, size in enumerate(sizes)}
             assert client.answer(answers).code == "accepted"
     assert block is not None
-    keeps_what_was_asked(block, CASES[name])
+    check_requested_promises(block, CASES[name])
     services.releasing.release()
-    told = services.analysis.estimates(published.survey_id)
-    assert told["n"] == PEOPLE
+    estimates = services.analysis.estimates(published.survey_id)
+    assert estimates["n"] == PEOPLE
     symbols = [json.loads(body)["y"][0] for body in transport.posted]
     expected = margins(decoded(block, symbols), sizes)
-    for question, target, known in zip(
-        told["questions"], expected, margins_known(block, sizes), strict=True
+    for question, target, identifiable in zip(
+        estimates["questions"], expected, margins_known(block, sizes), strict=True
     ):
         rows = {row["choice"]: row["estimate"] for row in question["rows"]}
-        assert rows == pytest.approx({f"c{k}": float(target[k]) for k in known}, abs=1e-9)
+        assert rows == pytest.approx({f"c{k}": float(target[k]) for k in identifiable}, abs=1e-9)
 
 
-def keeps_what_was_asked(block: Block, asked: Mapping[str, Any]) -> None:
+def check_requested_promises(block: Block, request: Mapping[str, Any]) -> None:
     """By the definitions of the notions, not by the verifier; and at no more than the level that was asked for."""
     first = block.promises[0].claim
-    assert first.notion == asked["notion"]
+    assert first.notion == request["notion"]
     for promise in block.promises:
         for field, ratio in needed(block.mechanism, promise.claim).items():
             level = getattr(promise.claim, field)
             assert level is None or (ratio is not None and ratio <= Fraction(*level))
-    if "epsilon" in asked:
+    if "epsilon" in request:
         assert first.level is not None
-        assert Fraction(*first.level) <= Fraction(*level_for(Fraction(asked["epsilon"])))
+        assert Fraction(*first.level) <= Fraction(*level_for(Fraction(request["epsilon"])))
 
 
 def matrix(mechanism: Mechanism) -> tuple[NDArray[np.float64], list[Any]]:
     """Q(y|x), row = truth, and the symbols in the order of its columns."""
-    found = columns(mechanism)
-    return np.array([[float(v) for v in column] for column in found.values()]).T, list(found)
+    by_symbol = columns(mechanism)
+    return np.array([[float(v) for v in column] for column in by_symbol.values()]).T, list(
+        by_symbol
+    )
 
 
 def decoder(block: Block) -> tuple[NDArray[np.float64], NDArray[np.float64], list[Any]]:
@@ -201,21 +203,21 @@ def margins(shares: NDArray[np.float64], sizes: list[int]) -> list[NDArray[np.fl
 
 
 def margins_known(block: Block, sizes: list[int]) -> list[list[int]]:
-    """Which choices of each question the reports tell: those that lie in the span of the reports' columns."""
+    """Identifiable choices of each question: those that lie in the span of the reports' columns."""
     _, Q, _ = decoder(block)
     rank = np.linalg.matrix_rank(Q, tol=1e-9)
-    found = []
+    identifiable = []
     for i, size in enumerate(sizes):
         index = np.indices(sizes)[i].ravel()
         rows = [(index == k).astype(float) for k in range(size)]
-        found.append(
+        identifiable.append(
             [
                 k
                 for k, row in enumerate(rows)
                 if np.linalg.matrix_rank(np.column_stack([Q, row]), tol=1e-9) == rank
             ]
         )
-    return found
+    return identifiable
 
 
 @pytest.mark.parametrize(

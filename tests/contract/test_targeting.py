@@ -27,18 +27,18 @@ class Device:
     """A device's way to the server; `shown` is what it gets as the survey, None for the truth."""
 
     place: Place
-    shown: bytes | None = None
+    special_document: bytes | None = None
 
     def get(self, url: str, limit: int) -> Reply:
         """Ask the server, which may lie to this device alone."""
         path = url.removeprefix(ORIGIN)
         answer = self.place.http.get(path)
-        lie = self.shown is not None and path.partition("?")[0].endswith("/document")
+        lie = self.special_document is not None and path.partition("?")[0].endswith("/document")
         return Reply(
             answer.status_code,
             answer.mimetype or "",
             None,
-            (self.shown or b"") if lie else answer.data,
+            (self.special_document or b"") if lie else answer.data,
         )
 
     def post(self, url: str, body: bytes, limit: int) -> Reply:
@@ -64,13 +64,13 @@ class Device:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    found = Place.make(tmp_path)
-    (key,) = found.name("w.example")
-    found.publish(HONEST)
-    found.__dict__["witness"] = watcher("w.example", key, tmp_path)
-    found.__dict__["witness"].visit(found)
-    yield found
-    found.services.close()
+    made_place = Place.make(tmp_path)
+    (key,) = made_place.name("w.example")
+    made_place.publish(HONEST)
+    made_place.__dict__["witness"] = watcher("w.example", key, tmp_path)
+    made_place.__dict__["witness"].visit(made_place)
+    yield made_place
+    made_place.services.close()
 
 
 def own_document(place: Place) -> bytes:
@@ -94,16 +94,18 @@ MODES: list[tuple[str, dict[str, bool]]] = [(PIN, {}), (LINK, {}), (PIN, {"requi
 
 
 @pytest.mark.parametrize(("link", "policy"), MODES, ids=["pinned", "logged", "both"])
-def test_targeted_devices_refuse_and_the_others_notice_nothing(
+def test_targeted_devices_refuse_and_the_others_are_unaffected(
     place: Place, tmp_path: Path, link: str, policy: dict[str, bool], full: bool
 ) -> None:
     devices, targeted = (1000, 10) if full else (10, 3)
-    own = own_document(place)
-    found = [
-        Device(place, own if i < targeted else None).opens(tmp_path / f"{i}.db", link, **policy)
+    targeted_document = own_document(place)
+    digests = [
+        Device(place, targeted_document if i < targeted else None).opens(
+            tmp_path / f"{i}.db", link, **policy
+        )
         for i in range(devices)
     ]
-    assert found == [None] * targeted + [HONEST.digest] * (devices - targeted)
+    assert digests == [None] * targeted + [HONEST.digest] * (devices - targeted)
 
 
 def test_a_targeted_document_in_the_log_is_named_by_every_audit(
@@ -117,7 +119,7 @@ def test_a_targeted_document_in_the_log_is_named_by_every_audit(
     assert any(
         finding.kind == "document" and finding.about == OWN.digest for finding in report.findings
     )
-    # A server that says the truth about its version is found out as well: one version, two documents.
+    # A server that states its version correctly is detected as well: one version, two documents.
     honest = replace(
         place,
         bend=lambda p, b: b.replace(b'"version": 2', b'"version": 1') if "entries" in p else b,
@@ -137,7 +139,7 @@ def test_a_log_forked_for_them_finds_no_witness_and_no_device(place: Place, tmp_
     with pytest.raises(Equivocation):
         place.__dict__["witness"].visit(fork)
     assert Device(fork).opens(tmp_path / "s.db", LINK) is None
-    known = Device(place)
-    assert known.opens(tmp_path / "t.db", LINK) == HONEST.digest
-    known.place = fork
-    assert known.opens(tmp_path / "t.db", LINK) is None
+    earlier_device = Device(place)
+    assert earlier_device.opens(tmp_path / "t.db", LINK) == HONEST.digest
+    earlier_device.place = fork
+    assert earlier_device.opens(tmp_path / "t.db", LINK) is None

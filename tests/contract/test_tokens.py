@@ -24,10 +24,10 @@ LINK = f"{ORIGIN}/s/{DOCUMENT.survey}#{DOCUMENT.digest.replace(':', '=')}"
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    found = Place.make(tmp_path)
-    found.publish(DOCUMENT)
-    yield found
-    found.services.close()
+    made_place = Place.make(tmp_path)
+    made_place.publish(DOCUMENT)
+    yield made_place
+    made_place.services.close()
 
 
 class Network:
@@ -73,9 +73,9 @@ def test_a_token_is_good_for_one_report_of_the_one_length(place: Place, tmp_path
     assert {len(body) for body in network.posted} == {DOCUMENT.report_length}
     assert spent(place.services.database, DOCUMENT.survey) == 2
     for store in ("a.db", "b.db", "c.db"):
-        kept = (tmp_path / store).read_bytes()
-        assert first.encode() not in kept
-        assert second.encode() not in kept
+        store_bytes = (tmp_path / store).read_bytes()
+        assert first.encode() not in store_bytes
+        assert second.encode() not in store_bytes
 
 
 @pytest.mark.parametrize("token", [None, "", "x", "A" * 42])
@@ -87,5 +87,5 @@ def test_without_a_token_nothing_is_drawn_or_sent(
         answered(network, tmp_path / "a.db", token)
     assert refused.value.code == "token_invalid"
     assert network.posted == []
-    (good,) = place.services.invites.make(DOCUMENT.survey, 1)
-    assert answered(network, tmp_path / "a.db", good).code == "accepted"
+    (valid_token,) = place.services.invites.make(DOCUMENT.survey, 1)
+    assert answered(network, tmp_path / "a.db", valid_token).code == "accepted"

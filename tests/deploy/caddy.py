@@ -18,13 +18,13 @@ from pathlib import Path
 from tests.ports import free_port
 
 _HEADER = struct.Struct(">HHHHHH")
-_FOUND = 0x8180  # an answer, recursion as asked for, no error
+_FOUND = 0x8180  # flags: response, recursion desired and available, no error
 _A, _IN = 1, 1
 
 
 @dataclass(frozen=True)
 class Proxy:
-    """Where Caddy answers, the context that trusts its own authority, and all that it has said."""
+    """Ports of Caddy, a TLS context that trusts its own authority, and its log."""
 
     port: int
     plain_port: int
@@ -32,7 +32,7 @@ class Proxy:
     log: Path
 
 
-def here(caddyfile: str, names: int, replica_port: int, ports: tuple[int, int]) -> str:
+def local_caddyfile(caddyfile: str, names: int, replica_port: int, ports: tuple[int, int]) -> str:
     """The Caddyfile at ports of ours: (of TLS, of plain HTTP), with the replicas' port and their name server's.
 
     Nothing else changes, but that a Caddy before 2.8 is not asked to take requests in whole: those give the same
@@ -51,21 +51,21 @@ def here(caddyfile: str, names: int, replica_port: int, ports: tuple[int, int]) 
 
 def version() -> tuple[int, int]:
     """The major and minor version of the Caddy that is installed."""
-    said = subprocess.run(
+    printed = subprocess.run(
         [_program(), "version"], check=True, capture_output=True, text=True
     ).stdout
-    major, minor = re.match(r"v?(\d+)\.(\d+)\.", said).groups()  # type: ignore[union-attr]
+    major, minor = re.match(r"v?(\d+)\.(\d+)\.", printed).groups()  # type: ignore[union-attr]
     return int(major), int(minor)
 
 
 def _program() -> str:
-    found = shutil.which("caddy")
-    assert found, "install the package caddy"
-    return found
+    path = shutil.which("caddy")
+    assert path, "install the package caddy"
+    return path
 
 
 def validated(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What Caddy itself says of a Caddyfile."""
+    """Run `caddy validate` on a Caddyfile."""
     file = folder / "Caddyfile.checked"
     file.write_text(text)
     command = [_program(), "validate", "--adapter", "caddyfile", "--config", str(file)]
@@ -81,8 +81,10 @@ def proxying(text: str, ports: tuple[int, int], folder: Path) -> Iterator[Proxy]
     file.write_text(text)
     command = [_program(), "run", "--adapter", "caddyfile", "--config", str(file)]
     with (
-        log.open("wb") as said,
-        subprocess.Popen(command, env=_environment(folder), stdout=said, stderr=said) as caddy,
+        log.open("wb") as log_file,
+        subprocess.Popen(
+            command, env=_environment(folder), stdout=log_file, stderr=log_file
+        ) as caddy,
     ):
         try:
             root = folder / "caddy" / "pki" / "authorities" / "local" / "root.crt"
@@ -103,7 +105,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _has_certificate(port: int, root: Path) -> bool:
-    """Whether it has made itself a certificate by now: it listens before that."""
+    """Return True once Caddy has made its certificate: it listens before that."""
     try:
         with socket.create_connection(("localhost", port)) as raw:
             ssl.create_default_context(cafile=str(root)).wrap_socket(
@@ -122,23 +124,23 @@ def naming(addresses: list[str]) -> Iterator[int]:
         thread = threading.Thread(target=_name, args=(door, addresses), daemon=True)
         thread.start()
         yield door.getsockname()[1]
-        door.sendto(b"", door.getsockname())  # nothing to be answered: the end
+        door.sendto(b"", door.getsockname())  # an empty datagram ends the name server
         thread.join()
 
 
 def _name(door: socket.socket, addresses: list[str]) -> None:
     while True:
-        asked, who = door.recvfrom(512)
-        if not asked:
+        query, who = door.recvfrom(512)
+        if not query:
             return
-        number, end = _HEADER.unpack_from(asked)[0], asked.index(b"\0", _HEADER.size) + 5
-        question = asked[_HEADER.size : end]
+        number, end = _HEADER.unpack_from(query)[0], query.index(b"\0", _HEADER.size) + 5
+        question = query[_HEADER.size : end]
         (kind,) = struct.unpack(">H", question[-4:-2])
-        found = addresses if kind == _A else []
-        # Each answer points back at the name in the question, and holds for no time.
+        replies = addresses if kind == _A else []
+        # Each record points at the name in the question (compression) and has a TTL of 0.
         records = [
             struct.pack(">HHHIH", 0xC00C, _A, _IN, 0, 4) + socket.inet_aton(address)
-            for address in found
+            for address in replies
         ]
         door.sendto(
             _HEADER.pack(number, _FOUND, 1, len(records), 0, 0) + question + b"".join(records), who

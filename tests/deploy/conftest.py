@@ -23,8 +23,8 @@ def image(root: Path) -> list[tuple[str, str]]:
         "\\\n", " "
     )
     return [
-        (word, rest.strip())
-        for word, _, rest in (line.partition(" ") for line in text.splitlines() if line)
+        (word, arguments.strip())
+        for word, _, arguments in (line.partition(" ") for line in text.splitlines() if line)
     ]
 
 
@@ -40,7 +40,7 @@ def compose(root: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def caddyfile(root: Path, compose: dict[str, Any]) -> str:
-    """What the proxy is set up with: the file that the compose file mounts."""
+    """The Caddyfile that the compose file mounts."""
     [mount] = [
         volume for volume in compose["services"]["proxy"]["volumes"] if "Caddyfile" in volume
     ]
@@ -52,9 +52,9 @@ def deployment(
     postgres: PostgresServer, image: list[tuple[str, str]], compose: dict[str, Any], tmp_path: Path
 ) -> Iterator[dict[str, str]]:
     """Prepare the database as its image does; give the environment of the server's containers, with our addresses."""
-    made = compose["services"]["database"]["environment"]
-    assert made["POSTGRES_PASSWORD"] == PASSWORD
-    role, database = made["POSTGRES_USER"], made["POSTGRES_DB"]
+    database_environment = compose["services"]["database"]["environment"]
+    assert database_environment["POSTGRES_PASSWORD"] == PASSWORD
+    role, database = database_environment["POSTGRES_USER"], database_environment["POSTGRES_DB"]
     postgres.execute(f"CREATE ROLE {role} LOGIN PASSWORD '{PASSWORD}'")
     postgres.execute(f"CREATE DATABASE {database} OWNER {role}")
     environment = environment_of(image) | compose["services"]["server"]["environment"]

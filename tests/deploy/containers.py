@@ -13,14 +13,16 @@ PASSWORD = "0123456789abcdef"
 
 
 def instructions(image: list[tuple[str, str]], word: str) -> list[str]:
-    """What follows this word, wherever it stands in the Dockerfile."""
-    return [rest for found, rest in image if found == word]
+    """Return the arguments of every instruction of this name in the Dockerfile."""
+    return [arguments for instruction, arguments in image if instruction == word]
 
 
 def environment_of(image: list[tuple[str, str]]) -> dict[str, str]:
     """The image's environment."""
     return dict(
-        pair.split("=", 1) for rest in instructions(image, "ENV") for pair in shlex.split(rest)
+        pair.split("=", 1)
+        for arguments in instructions(image, "ENV")
+        for pair in shlex.split(arguments)
     )
 
 
@@ -28,14 +30,12 @@ def environment_of(image: list[tuple[str, str]]) -> dict[str, str]:
 def serving(
     command: list[str], environment: dict[str, str], folder: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A server that says where it answers; told to stop at the end, which it must do well."""
+    """Run the server until it logs its port; on exit send SIGTERM and require exit code 0."""
     port = environment["FRANKLY_PORT"]
-    log = (
-        folder / f"server-{port}.log"
-    )  # a pipe that nobody reads would stop the server once it is full
+    log = folder / f"server-{port}.log"  # an unread pipe would block the server once it is full
     with (
-        log.open("wb") as said,
-        subprocess.Popen(command, env=environment, cwd=folder, stderr=said) as server,
+        log.open("wb") as log_file,
+        subprocess.Popen(command, env=environment, cwd=folder, stderr=log_file) as server,
     ):
         try:
             # Both servers say where they answer once the port is open.

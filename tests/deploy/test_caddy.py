@@ -20,7 +20,15 @@ from typing import Any
 
 import pytest
 
-from tests.deploy.caddy import Proxy, here, naming, port_on_all, proxying, validated, version
+from tests.deploy.caddy import (
+    Proxy,
+    local_caddyfile,
+    naming,
+    port_on_all,
+    proxying,
+    validated,
+    version,
+)
 from tests.deploy.containers import serving
 from tests.deploy.test_compose import Site, publish
 from tests.faults.server.running import Devices, check_kept, report_bytes
@@ -38,12 +46,12 @@ def proxied(caddyfile: str, port: int, folder: Path, addresses: list[str]) -> It
     ports = free_port(), free_port()
     with (
         naming(addresses) as names,
-        proxying(here(caddyfile, names, port, ports), ports, folder) as proxy,
+        proxying(local_caddyfile(caddyfile, names, port, ports), ports, folder) as proxy,
     ):
         yield proxy
 
 
-def ask(
+def send_request(
     proxy: Proxy, method: str, path: str, body: bytes | None = None, **headers: str
 ) -> tuple[int, Any, bytes]:
     """One request by TLS; status, headers, body."""
@@ -60,45 +68,45 @@ def ask(
         connection.close()
 
 
-def test_caddy_takes_the_file_and_nothing_that_is_wrong_with_it(
+def test_caddy_accepts_the_file_and_rejects_an_unknown_directive(
     caddyfile: str, tmp_path: Path
 ) -> None:
-    found = validated(here(caddyfile, 53, 8000, (443, 80)), tmp_path)
-    assert found.returncode == 0, found.stderr
-    assert "deprecated" not in found.stderr.lower()
-    bent = here(caddyfile, 53, 8000, (443, 80)).replace("lb_policy", "lb_polity")
+    validation = validated(local_caddyfile(caddyfile, 53, 8000, (443, 80)), tmp_path)
+    assert validation.returncode == 0, validation.stderr
+    assert "deprecated" not in validation.stderr.lower()
+    bent = local_caddyfile(caddyfile, 53, 8000, (443, 80)).replace("lb_policy", "lb_polity")
     assert validated(bent, tmp_path).returncode != 0
 
 
-def test_nothing_of_who_asks_gets_past_the_proxy(caddyfile: str, tmp_path: Path) -> None:
+def test_nothing_about_the_client_passes_the_proxy(caddyfile: str, tmp_path: Path) -> None:
     """Every byte that a replica is given, looked at on its side of the proxy."""
     marks: dict[str, Any] = {
         "User-Agent": f"{CANARY}-agent", "Referer": f"https://{CANARY}.example/", "X-Forwarded-For": "203.0.113.77",
         "Forwarded": "for=203.0.113.78", "X-Real-IP": "203.0.113.79", "X-Forwarded-Host": f"{CANARY}.example",
     }  # fmt: skip
-    with recording() as made:
-        port = int(made.origin.rpartition(":")[2])
+    with recording() as upstream:
+        port = int(upstream.origin.rpartition(":")[2])
         with proxied(caddyfile, port, tmp_path, ["127.0.0.1"]) as proxy:
-            status, _, body = ask(proxy, "GET", "/v1/keys", **marks)
+            status, _, body = send_request(proxy, "GET", "/v1/keys", **marks)
     assert (status, bool(body)) == (200, True)
-    [given] = made.requests
-    assert given.startswith(b"GET /v1/keys")
-    head = given.decode("latin-1").lower()
+    [forwarded] = upstream.requests
+    assert forwarded.startswith(b"GET /v1/keys")
+    head = forwarded.decode("latin-1").lower()
     for mark in (CANARY, "203.0.113.", "127.0.0.1", "x-forwarded-for", "referer", "x-real-ip"):
         assert mark not in head, mark
 
 
-def test_a_proxy_without_replicas_says_so_and_writes_down_nothing(
+def test_a_proxy_without_replicas_answers_an_error_and_logs_nothing_of_the_request(
     caddyfile: str, tmp_path: Path
 ) -> None:
     with proxied(caddyfile, free_port(), tmp_path, ["127.0.0.1"]) as proxy:
-        status, _, body = ask(proxy, "GET", f"/s/{CANARY}?{CANARY}", User_Agent=CANARY)
+        status, _, body = send_request(proxy, "GET", f"/s/{CANARY}?{CANARY}", User_Agent=CANARY)
         assert status in (502, 503)
         assert CANARY.encode() not in body
-        said = proxy.log.read_text()
-    assert "serving initial configuration" in said  # it does say what is about itself
-    assert CANARY not in said
-    assert '"remote_ip"' not in said
+        log_text = proxy.log.read_text()
+    assert "serving initial configuration" in log_text  # it logs its own start
+    assert CANARY not in log_text
+    assert '"remote_ip"' not in log_text
 
 
 Replicas = tuple[Site, dict[str, str], list[str]]
@@ -133,8 +141,8 @@ def test_two_servers_behind_it_while_each_is_replaced(
         ExitStack() as up,
     ):
         started = {address: up.enter_context(ExitStack()) for address in REPLICAS}
-        for address, one in started.items():
-            one.enter_context(replica(address))
+        for address, stack in started.items():
+            stack.enter_context(replica(address))
         site.port = proxy.port
         with Devices(site, threads=6, trust=proxy.trust) as devices:  # type: ignore[arg-type]  # as much as they need
             for i, address in enumerate(REPLICAS):
@@ -146,33 +154,38 @@ def test_two_servers_behind_it_while_each_is_replaced(
         answered = Counter(sent.status for sent in devices.attempts)
         check_kept(site, devices)  # type: ignore[arg-type]
         check_edges(proxy, site)
-    print(dict(answered))  # noqa: T201 - how often nobody answered, with -s
+    print(dict(answered))  # noqa: T201 - how often no server answered, with -s
     if version() >= (2, 8):  # before, only requests without a body are tried at another replica
         # A replica that goes away costs its own requests in flight an answer at most; these are sent again.
         assert answered[0] + answered[502] + answered[503] <= 2 * 6
 
 
 def check_edges(proxy: Proxy, site: Site) -> None:
-    """Headers, redirects, sizes, old TLS, and what is nobody's business outside."""
-    status, headers, _ = ask(proxy, "GET", "/health/ready", X_Request_Id=CANARY)
+    """Headers, redirects, sizes, old TLS, and paths that are not public."""
+    status, headers, _ = send_request(proxy, "GET", "/health/ready", X_Request_Id=CANARY)
     assert status == 200
     assert headers["Strict-Transport-Security"] == "max-age=31536000"
-    # Docker publishes no port of HTTP/3: nobody is sent there.
+    # Docker publishes no port of HTTP/3: no response advertises it.
     assert {"Server", "Via", "X-Powered-By", "Set-Cookie", "X-Request-Id", "Alt-Svc"} & set(
         headers
     ) == set()
     assert "default-src 'none'" in headers["Content-Security-Policy"]
-    assert ask(proxy, "GET", "/metrics")[0] == 404
-    assert ask(proxy, "GET", "/metrics/")[0] == 404
+    assert send_request(proxy, "GET", "/metrics")[0] == 404
+    assert send_request(proxy, "GET", "/metrics/")[0] == 404
     path = f"/v1/surveys/{site.survey}/reports"
-    status, _, body = ask(proxy, "POST", path, b" " * 3_000_000, Content_Type="application/json")
+    status, _, body = send_request(
+        proxy, "POST", path, b" " * 3_000_000, Content_Type="application/json"
+    )
     assert (status, json.loads(body)["code"]) == (413, "body_too_large")
     report = report_bytes(site, secrets.token_hex(16), (0, 0))  # type: ignore[arg-type]
-    told = [ask(proxy, "POST", path, report, Content_Type="application/json")[0] for _ in range(3)]
-    assert told == [201, 200, 200]  # whichever replica is asked
-    plain = http.client.HTTPConnection("localhost", proxy.plain_port, timeout=60)
-    plain.request("POST", path, report, {"Content-Type": "application/json"})
-    answer = plain.getresponse()
+    statuses = [
+        send_request(proxy, "POST", path, report, Content_Type="application/json")[0]
+        for _ in range(3)
+    ]
+    assert statuses == [201, 200, 200]  # from any replica
+    unencrypted = http.client.HTTPConnection("localhost", proxy.plain_port, timeout=60)
+    unencrypted.request("POST", path, report, {"Content-Type": "application/json"})
+    answer = unencrypted.getresponse()
     assert (answer.status, answer.headers["Location"].startswith("https://")) == (308, True)
     check_old_tls_is_refused(proxy)
 

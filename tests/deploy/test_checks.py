@@ -40,17 +40,19 @@ HOMES = {
 
 @pytest.mark.parametrize("command", CHECKS.values(), ids=CHECKS.keys())
 def test_check_finds_nothing(root: Path, command: list[str]) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, *command], cwd=root, check=False, capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert completed.returncode == 0, completed.stdout + completed.stderr
 
 
 @pytest.mark.parametrize("folder", DEPENDENCIES)
 def test_a_package_imports_what_it_declares(root: Path, folder: str) -> None:
     allowed = DEPENDENCIES[folder] | sys.stdlib_module_names
-    found = {(str(path), name) for path, name in _imports(root / folder) if name not in allowed}
-    assert not found
+    undeclared = {
+        (str(path), name) for path, name in _imports(root / folder) if name not in allowed
+    }
+    assert not undeclared
 
 
 @pytest.mark.parametrize("library", HOMES)
@@ -58,7 +60,7 @@ def test_a_library_of_the_server_stays_in_its_home(root: Path, library: str) -> 
     server = root / "server/frankly_server"
     users = [path.relative_to(server) for path, name in _imports(server) if name == library]
     homes = [Path(home) for home in HOMES[library]]
-    assert users, f"nobody imports {library}: remove its row and the dependency"
+    assert users, f"no module imports {library}: remove its row and the dependency"
     assert not [str(user) for user in users if not any(user.is_relative_to(home) for home in homes)]
 
 

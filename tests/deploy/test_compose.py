@@ -40,9 +40,9 @@ HEALTH = {"test": list, "interval": DURATION, "timeout": DURATION, "retries": in
 CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
 
 
-def wrong(fields: dict[str, Any], allowed: dict[str, Any]) -> list[str]:
-    """Fields that are not known, or hold what they may not."""
-    found = []
+def invalid_fields(fields: dict[str, Any], allowed: dict[str, Any]) -> list[str]:
+    """Return the names of unknown fields and of fields with a value that is not allowed."""
+    faults = []
     for name, value in fields.items():
         kind = allowed.get(name)
         fits = (
@@ -51,16 +51,16 @@ def wrong(fields: dict[str, Any], allowed: dict[str, Any]) -> list[str]:
             else kind is not None and type(value) is kind
         )
         if not fits:
-            found.append(name)
-    return found
+            faults.append(name)
+    return faults
 
 
 def test_every_field_is_one_of_the_specification(compose: dict[str, Any]) -> None:
     assert {name for name in compose if not name.startswith("x-")} == {"services", "volumes"}
     for name, service in compose["services"].items():
         assert re.fullmatch(r"[a-zA-Z0-9._-]+", name)
-        assert wrong(service, FIELDS) == [], name
-        assert wrong(service.get("healthcheck", {}), HEALTH) == [], name
+        assert invalid_fields(service, FIELDS) == [], name
+        assert invalid_fields(service.get("healthcheck", {}), HEALTH) == [], name
         assert set(service.get("deploy", {})) <= {"replicas"}
         assert all(isinstance(value, str) for value in service.get("environment", {}).values()), (
             name
@@ -68,7 +68,7 @@ def test_every_field_is_one_of_the_specification(compose: dict[str, Any]) -> Non
         assert all(isinstance(word, str) for word in service.get("command", [])), name
         for port in service.get("ports", []):
             assert re.fullmatch(r"[0-9]+:[0-9]+", port)
-    assert wrong({"colour": 1, "restart": "sometimes", "command": "x"}, FIELDS) == [
+    assert invalid_fields({"colour": 1, "restart": "sometimes", "command": "x"}, FIELDS) == [
         "colour",
         "restart",
         "command",
@@ -89,19 +89,23 @@ def test_every_service_volume_and_profile_that_is_named_is_there(
                 if source.startswith(".")
                 else source in compose["volumes"]
             ), mount
-        for other, how in service.get("depends_on", {}).items():
+        for dependency, how in service.get("depends_on", {}).items():
             assert set(how) == {"condition"}
             assert how["condition"] in CONDITIONS
-            assert "profiles" not in services[other], "what is not started cannot be waited for"
+            assert "profiles" not in services[dependency], (
+                "what is not started cannot be waited for"
+            )
             if how["condition"] == "service_healthy":
-                assert "healthcheck" in services[other] or "build" in services[other], name
+                assert "healthcheck" in services[dependency] or "build" in services[dependency], (
+                    name
+                )
     waits = {name: set(service.get("depends_on", {})) for name, service in services.items()}
     while ready := [
-        name for name, others in waits.items() if not others
+        name for name, dependencies in waits.items() if not dependencies
     ]:  # no service waits for itself
         for name in ready:
             del waits[name]
-        waits = {name: others - set(ready) for name, others in waits.items()}
+        waits = {name: dependencies - set(ready) for name, dependencies in waits.items()}
     assert waits == {}
 
 
@@ -127,7 +131,7 @@ def test_servers_are_shut_in(compose: dict[str, Any]) -> None:
 
 @dataclass
 class Site:
-    """What devices talk to: the proxy in front of the replicas."""
+    """The proxy in front of the replicas, as `Devices` expects a server."""
 
     port: int
     survey: str
@@ -154,9 +158,9 @@ def publish(deployment: dict[str, str], home: Path) -> Site:
     site = Site(0, "", "", deployment["FRANKLY_DATABASE_URL"], home)
     services = site.services()
     services.surveys.apply(services.surveys.parse_definition(open_today()))
-    made = services.surveys.publish("habits")
+    published = services.surveys.publish("habits")
     services.close()
-    site.survey, site.digest = made.survey_id, made.digest
+    site.survey, site.digest = published.survey_id, published.digest
     return site
 
 
@@ -182,7 +186,7 @@ def test_the_whole_deployment_by_hand(
     full: bool,
 ) -> None:
     """Keys, migration, replicas, load through the proxy while they are replaced in turn, and a witness of the log."""
-    services, wanted = compose["services"], 5_000 if full else 200
+    services, wanted_reports = compose["services"], 5_000 if full else 200
     replicas = int(services["server"]["deploy"]["replicas"])
     assert json.loads(instructions(image, "CMD")[-1]) == services["server"]["command"]
 
@@ -190,9 +194,9 @@ def test_the_whole_deployment_by_hand(
         return subprocess.run(command, env=deployment, cwd=tmp_path, capture_output=True).returncode
 
     assert run(*services["keys"]["command"]) == run(*services["migrate"]["command"]) == 0
-    taken = taken_offline(image)
-    assert set(taken) == {file.name for file in (tmp_path / "home" / "keys").glob("root*.pem")}
-    for name in taken:
+    key_names = taken_offline(image)
+    assert set(key_names) == {file.name for file in (tmp_path / "home" / "keys").glob("root*.pem")}
+    for name in key_names:
         (tmp_path / "home" / "keys" / name).rename(tmp_path / name)
     site = publish(deployment, tmp_path / "home")
     ports = [free_port() for _ in range(replicas)]
@@ -204,29 +208,31 @@ def test_the_whole_deployment_by_hand(
 
     with TcpProxy(ports) as proxy, ExitStack() as up:
         started = {port: up.enter_context(ExitStack()) for port in ports}
-        for port, one in started.items():
-            one.enter_context(replica(port))
+        for port, stack in started.items():
+            stack.enter_context(replica(port))
         site.port = proxy.port
         with Devices(site, threads=6) as devices:  # type: ignore[arg-type]  # as much of a server as devices need
-            # A new release: one replica after the other is told to stop, and another takes its place.
+            # A new release: one replica after the other is stopped and replaced.
             for i, port in enumerate(ports if full else ports[:1]):
-                devices.wait_for((i + 1) * wanted // (replicas + 1), within_s=300)
+                devices.wait_for((i + 1) * wanted_reports // (replicas + 1), within_s=300)
                 started[port].close()
                 started[port].enter_context(replica(port))
             assert run(*services["migrate"]["command"]) == 0  # as every `up` does
-            devices.wait_for(wanted, within_s=300)
+            devices.wait_for(wanted_reports, within_s=300)
         check = health(image, ports[0]), health(image, free_port())
         assert [run(*command) == 0 for command in check] == [True, False]
         assert all(proxy.taken[port] > 0 for port in ports)
         home = {"FRANKLY_HOME": str(tmp_path / "witness")}
         *watch, _ = services["witness"]["command"]
-        stays_until_told([*watch, f"http://127.0.0.1:{proxy.port}"], deployment | home, tmp_path)
+        check_runs_until_sigterm(
+            [*watch, f"http://127.0.0.1:{proxy.port}"], deployment | home, tmp_path
+        )
     check_kept(site, devices)  # type: ignore[arg-type]
     unanswered = [attempt for attempt in devices.attempts if attempt.status not in (200, 201)]
     assert all(attempt.status in (0, 503) for attempt in unanswered)
 
 
-def stays_until_told(command: list[str], environment: dict[str, str], folder: Path) -> None:
+def check_runs_until_sigterm(command: list[str], environment: dict[str, str], folder: Path) -> None:
     """Run the witness as the compose file does: it goes on until SIGTERM."""
     with subprocess.Popen(
         command, env=environment, cwd=folder, stderr=subprocess.PIPE, text=True
@@ -240,13 +246,13 @@ def stays_until_told(command: list[str], environment: dict[str, str], folder: Pa
 
 
 def config(root: Path, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """What docker-compose makes of the file; it asks no Docker for that."""
+    """Run `docker-compose config`, which needs no Docker engine."""
     program = shutil.which("docker-compose")
     assert program, "install the package docker-compose"
     command = [program, "--file", str(root / "docker-compose.yml"), "config"]
-    given = {"PATH": os.environ["PATH"], "HOME": str(folder), **environment}
+    variables = {"PATH": os.environ["PATH"], "HOME": str(folder), **environment}
     return subprocess.run(
-        command, env=given, cwd=folder, capture_output=True, text=True, check=False
+        command, env=variables, cwd=folder, capture_output=True, text=True, check=False
     )
 
 
@@ -255,9 +261,9 @@ def test_docker_compose_reads_what_these_tests_read(
     root: Path, compose: dict[str, Any], tmp_path: Path
 ) -> None:
     """Its own parser, and its own schema: the package docker-compose is not among what the default suite installs."""
-    done = config(root, tmp_path, POSTGRES_PASSWORD=PASSWORD)
-    assert done.returncode == 0, done.stderr
-    read = yaml.safe_load(done.stdout)
+    completed = config(root, tmp_path, POSTGRES_PASSWORD=PASSWORD)
+    assert completed.returncode == 0, completed.stderr
+    read = yaml.safe_load(completed.stdout)
     assert set(read["services"]) == set(compose["services"])
     assert set(read["volumes"]) == set(compose["volumes"])
     for name, service in compose["services"].items():

@@ -35,40 +35,40 @@ class Desk:
     database_url: str
     stick: Path
     survey: str
-    told: pytest.CaptureFixture[str]
+    output: pytest.CaptureFixture[str]
     monkeypatch: pytest.MonkeyPatch
 
     def line_by_line(self, script: str) -> str:
         """Run a script as a shell would, `frankly` in this process; return what its last line wrote."""
-        said = ""
+        last_output = ""
         for line in script.splitlines():
-            words = shlex.split(os.path.expandvars(line), comments=True)
-            if words[0] == "frankly":
-                said = self.run(line)
-            elif words[0] == "export":
-                for word in words[1:]:
+            arguments = shlex.split(os.path.expandvars(line), comments=True)
+            if arguments[0] == "frankly":
+                last_output = self.run(line)
+            elif arguments[0] == "export":
+                for word in arguments[1:]:
                     self.monkeypatch.setenv(*word.split("=", 1))
             else:
-                said = self.shell(line)
-        return said
+                last_output = self.shell(line)
+        return last_output
 
     def shell(self, script: str) -> str:
         """Run a script as it stands, in a shell; return what it wrote."""
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        done = subprocess.run(
+        completed = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script], env={**os.environ, "PATH": path}, cwd=self.folder,
             capture_output=True, text=True,
         )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert completed.returncode == 0, completed.stderr
+        return completed.stdout
 
     def run(self, line: str, code: int = 0) -> str:
         """Run one line `frankly …` in this process; return what it wrote."""
         program, *arguments = shlex.split(os.path.expandvars(line), comments=True)
         assert program == "frankly"
-        self.told.readouterr()
+        self.output.readouterr()
         assert front.run(arguments) == code, line
-        return self.told.readouterr().out
+        return self.output.readouterr().out
 
     def json(self, line: str) -> Any:
         """Run one line, and read the object it writes."""
@@ -106,8 +106,8 @@ def desk(
     """A copy of that server for one test; its root key on a stick."""
     home, stick, folder = tmp_path / "home", tmp_path / "stick", tmp_path / "folder"
     shutil.copytree(filled[0], home)
-    for made in (stick, folder):
-        made.mkdir(mode=0o700)
+    for directory in (stick, folder):
+        directory.mkdir(mode=0o700)
     (home / "keys" / "root.pem").rename(stick / "root.pem")
     url = f"sqlite:///{home / 'frankly.db'}"
     for name, value in (
@@ -135,19 +135,23 @@ def test_a_backup_is_restored_elsewhere_and_is_the_same_server(
     root: Path, desk: Desk, full: bool
 ) -> None:
     ours, script = desk.services(), drill(root, "backup")
-    said = desk.shell(script) if full else desk.line_by_line(script)
-    assert "every count follows from the reports" in " ".join(said.split())
+    printed = desk.shell(script) if full else desk.line_by_line(script)
+    assert "every count follows from the reports" in " ".join(printed.split())
     theirs = desk.services(desk.folder / "drill")
-    for here, there in zip(_kept(ours, desk.survey), _kept(theirs, desk.survey), strict=True):
-        assert here == there
-    assert len(_kept(theirs, desk.survey)[0]) == REPORTS
+    for original, restored in zip(
+        _reports_and_counts(ours, desk.survey),
+        _reports_and_counts(theirs, desk.survey),
+        strict=True,
+    ):
+        assert original == restored
+    assert len(_reports_and_counts(theirs, desk.survey)[0]) == REPORTS
     assert theirs.surveys.envelope(desk.survey) == ours.surveys.envelope(desk.survey)
     assert theirs.keys.document() == ours.keys.document()
     for services in (ours, theirs):
         services.close()
 
 
-def _kept(services: Services, survey: str) -> tuple[list[Any], dict[Any, int]]:
+def _reports_and_counts(services: Services, survey: str) -> tuple[list[Any], dict[Any, int]]:
     with services.database.reading("compare") as tx:
         counts: dict[Any, int] = {}
         for document in services.surveys.versions(survey):
@@ -210,18 +214,18 @@ def test_a_second_root_key_replaces_a_lost_one(desk: Desk) -> None:
     assert _in_force(desk.json("frankly keys status"), "root").isdisjoint(before)
 
 
-def test_every_command_of_the_page_is_one(root: Path) -> None:
+def test_every_command_of_the_page_exists(root: Path) -> None:
     """Each `frankly …` of the page is asked for its help, with the options the page names."""
     text = (root / "docs" / "operations.md").read_text(encoding="utf-8")
-    found = set(re.findall(r"frankly ((?:[a-z]+ ?){1,2})((?: ?--[a-z-]+)*)", text))
-    assert len(found) >= 15
-    for words, options in sorted(found):
+    commands = set(re.findall(r"frankly ((?:[a-z]+ ?){1,2})((?: ?--[a-z-]+)*)", text))
+    assert len(commands) >= 15
+    for verbs, options in sorted(commands):
         command: click.Command = front.cli
-        for word in words.split():
+        for word in verbs.split():
             if not isinstance(command, click.Group):
                 break  # what follows are arguments
             under = command.get_command(click.Context(command), word)
-            assert under is not None, f"frankly {words}"
+            assert under is not None, f"frankly {verbs}"
             command = under
-        known = {option for parameter in command.params for option in parameter.opts}
-        assert set(options.split()) <= known | {"--help"}, f"frankly {words}{options}"
+        options_known = {option for parameter in command.params for option in parameter.opts}
+        assert set(options.split()) <= options_known | {"--help"}, f"frankly {verbs}{options}"

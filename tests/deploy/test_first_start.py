@@ -69,7 +69,7 @@ def machine(root: Path, tmp_path: Path) -> Machine:
     return Machine(root, tmp_path)
 
 
-def kept_apart(machine: Machine, folder: Path) -> list[Path]:
+def safe_places(machine: Machine, folder: Path) -> list[Path]:
     """Return two safe places, each with one key and the list of hashes."""
     places = []
     for name in ("root.pem", "root-2.pem"):
@@ -90,24 +90,26 @@ def test_keys_are_copied_checked_and_only_then_removed(machine: Machine, tmp_pat
         path.stat().st_mode & 0o077 == 0
         for path in [*machine.here.glob("*.pem"), machine.here / ".env"]
     )
-    places = kept_apart(machine, tmp_path)
+    places = safe_places(machine, tmp_path)
     for place, name in zip(places, ("root.pem", "root-2.pem"), strict=True):
-        done = machine.run(machine.check, place)
-        assert (done.returncode, done.stdout) == (0, f"{name}: OK\n")
+        completed = machine.run(machine.check, place)
+        assert (completed.returncode, completed.stdout) == (0, f"{name}: OK\n")
     assert machine.run(machine.remove).returncode == 0
     assert [*machine.keys.glob("root*.pem"), *machine.here.glob("*.pem")] == []
     assert machine.log.read_text().splitlines()[-1] == "compose up -d"
 
 
 @pytest.mark.parametrize("damage", ["empty", "other", "gone"])
-def test_a_copy_that_is_not_the_key_is_told(machine: Machine, tmp_path: Path, damage: str) -> None:
+def test_a_damaged_copy_of_a_key_fails_the_check(
+    machine: Machine, tmp_path: Path, damage: str
+) -> None:
     machine.run(machine.copy)
-    place = kept_apart(machine, tmp_path)[0]
+    place = safe_places(machine, tmp_path)[0]
     key = place / "root.pem"
     if damage == "gone":
         key.unlink()
     else:
         key.write_bytes(b"" if damage == "empty" else (machine.here / "root-2.pem").read_bytes())
-    done = machine.run(machine.check, place)
-    assert done.returncode != 0
-    assert "OK" not in done.stdout
+    completed = machine.run(machine.check, place)
+    assert completed.returncode != 0
+    assert "OK" not in completed.stdout

@@ -24,27 +24,27 @@ from tests.postgres import PostgresServer
 def test_every_path_copied_or_named_exists_and_reaches_the_build(
     root: Path, image: list[tuple[str, str]]
 ) -> None:
-    kept = [
+    included = [
         line[1:]
         for line in (root / ".dockerignore").read_text().splitlines()
         if line.startswith("!")
     ]
     sources = [
         name
-        for rest in instructions(image, "COPY")
-        if "--from" not in rest
-        for name in rest.split()[:-1]
+        for arguments in instructions(image, "COPY")
+        if "--from" not in arguments
+        for name in arguments.split()[:-1]
     ]
     named = [
         name
-        for rest in instructions(image, "RUN")
-        for name in re.findall(r"requirements/\w+\.txt", rest)
+        for arguments in instructions(image, "RUN")
+        for name in re.findall(r"requirements/\w+\.txt", arguments)
     ]
     assert sources
     assert named
     for name in sources + named:
         assert (root / name).exists(), name
-        assert name.split("/")[0] in kept, name
+        assert name.split("/")[0] in included, name
     assert set(named) <= set(sources)
 
 
@@ -64,14 +64,14 @@ def test_the_build_has_what_run_py_asks_for(image: list[tuple[str, str]]) -> Non
     assert set(run.BUILD) <= set(installed[0].split())
 
 
-def test_every_setting_is_one(image: list[tuple[str, str]], compose: dict[str, Any]) -> None:
-    known = {f"FRANKLY_{name.upper()}" for name in Settings.model_fields}
+def test_every_setting_exists(image: list[tuple[str, str]], compose: dict[str, Any]) -> None:
+    settings_known = {f"FRANKLY_{name.upper()}" for name in Settings.model_fields}
     services = [service for service in compose["services"].values() if "build" in service]
     assert len(services) == 4
     for names in (environment_of(image), *(service["environment"] for service in services)):
-        found = {name for name in names if name.startswith("FRANKLY_")}
-        assert found
-        assert found <= known
+        frankly_names = {name for name in names if name.startswith("FRANKLY_")}
+        assert frankly_names
+        assert frankly_names <= settings_known
 
 
 def test_one_port_everywhere(
@@ -81,7 +81,7 @@ def test_one_port_everywhere(
     assert environment_of(image)["FRANKLY_PORT"] == PORT
     assert instructions(image, "EXPOSE") == [PORT]
     assert re.findall(r"127\.0\.0\.1:(\d+)", check) == [PORT]
-    # Replicas cannot share a port of the host, and nobody reaches them but through the proxy.
+    # Replicas cannot share a port of the host, and are reached only through the proxy.
     assert {name for name, service in compose["services"].items() if "ports" in service} == {
         "proxy"
     }
@@ -94,8 +94,10 @@ def test_the_home_is_the_volume_and_belongs_to_the_account(
     home = environment_of(image)["FRANKLY_HOME"]
     assert instructions(image, "VOLUME") == [home]
     assert instructions(image, "USER") == ["frankly"]
-    [made] = [rest for rest in instructions(image, "RUN") if "useradd" in rest]
-    assert f"--home-dir {home} --create-home" in made
+    [user_command] = [
+        arguments for arguments in instructions(image, "RUN") if "useradd" in arguments
+    ]
+    assert f"--home-dir {home} --create-home" in user_command
     for name in ("keys", "migrate", "server"):
         assert compose["services"][name]["volumes"] == [f"frankly:{home}"]
     assert "frankly" in compose["volumes"]
@@ -121,7 +123,9 @@ def test_the_database_is_found_healthy_by_its_own_check(
     )
 
 
-def test_the_proxy_tells_nothing_of_who_asks(caddyfile: str, compose: dict[str, Any]) -> None:
+def test_the_proxy_forwards_and_logs_nothing_about_the_client(
+    caddyfile: str, compose: dict[str, Any]
+) -> None:
     """Forwarding headers and user agents stop at the proxy, and it writes down nothing of a request."""
     for header in ("X-Forwarded-For", "X-Real-IP", "Forwarded", "User-Agent", "Referer"):
         assert re.search(rf"^\s*header_up -{header}$", caddyfile, re.MULTILINE)
@@ -132,8 +136,10 @@ def test_the_proxy_tells_nothing_of_who_asks(caddyfile: str, compose: dict[str, 
 
 
 def test_the_proxy_ends_idle_connections_before_the_server(caddyfile: str) -> None:
-    kept = int(re.findall(r"keepalive (\d+)s", caddyfile)[0])
-    assert 2 * kept < Production(None, host="::1", port=1, threads=1, ready=print).cfg.keepalive
+    keepalive_s = int(re.findall(r"keepalive (\d+)s", caddyfile)[0])
+    assert (
+        2 * keepalive_s < Production(None, host="::1", port=1, threads=1, ready=print).cfg.keepalive
+    )
 
 
 def test_stopping_takes_less_than_docker_grants(compose: dict[str, Any]) -> None:

@@ -61,11 +61,11 @@ def test_every_declared_dependency_is_locked(root: Path, package: str) -> None:
     project = tomllib.loads((root / package / "pyproject.toml").read_text())
     locked = {name: Requirement(name + pin).specifier for name, pin in _pins(root, "runtime")}
     for text in project["project"]["dependencies"]:
-        wanted = Requirement(text)
-        if wanted.name.startswith("frankly-"):
+        declared = Requirement(text)
+        if declared.name.startswith("frankly-"):
             continue
-        [exact] = locked[canonicalize_name(wanted.name)]
-        assert wanted.specifier.contains(exact.version), text
+        [exact] = locked[canonicalize_name(declared.name)]
+        assert declared.specifier.contains(exact.version), text
 
 
 def test_all_packages_have_one_version(root: Path) -> None:
@@ -75,8 +75,8 @@ def test_all_packages_have_one_version(root: Path) -> None:
     ]
     [version] = {project["version"] for project in projects}
     for project in projects:
-        own = {line for line in project["dependencies"] if line.startswith("frankly-")}
-        assert own <= {f"frankly-protocol=={version}", f"frankly-analyst=={version}"}
+        own_packages = {line for line in project["dependencies"] if line.startswith("frankly-")}
+        assert own_packages <= {f"frankly-protocol=={version}", f"frankly-analyst=={version}"}
     assert (
         f'__version__ = "{version}"' in (root / "shared/frankly_protocol/__init__.py").read_text()
     )

@@ -30,8 +30,8 @@ REVISIONS = revisions()
 
 
 def shape(database: Database) -> Shape:
-    """What every table is: columns, keys, constraints."""
-    found = inspect(database.engine)
+    """Read the columns, keys and constraints of every table."""
+    inspector = inspect(database.engine)
     return {
         name: {
             "columns": {
@@ -40,21 +40,22 @@ def shape(database: Database) -> Shape:
                     column["nullable"],
                     column["default"] is not None,
                 )
-                for column in found.get_columns(name)
+                for column in inspector.get_columns(name)
             },
-            "key": tuple(found.get_pk_constraint(name)["constrained_columns"]),
+            "key": tuple(inspector.get_pk_constraint(name)["constrained_columns"]),
             "unique": sorted(
-                tuple(sorted(c["column_names"])) for c in found.get_unique_constraints(name)
+                tuple(sorted(c["column_names"])) for c in inspector.get_unique_constraints(name)
             ),
             "checks": sorted(
-                " ".join(check["sqltext"].split()) for check in found.get_check_constraints(name)
+                " ".join(check["sqltext"].split())
+                for check in inspector.get_check_constraints(name)
             ),
             "references": sorted(
                 (tuple(c["constrained_columns"]), c["referred_table"])
-                for c in found.get_foreign_keys(name)
+                for c in inspector.get_foreign_keys(name)
             ),
         }
-        for name in found.get_table_names()
+        for name in inspector.get_table_names()
         if name != "alembic_version"
     }
 
@@ -76,41 +77,41 @@ def _listed(table: dict[str, Any]) -> str:
 
 
 def harm(before: Shape, after: Shape) -> list[str]:
-    """What a step takes away from, or asks more of, a program that knows only `before`."""
-    found = [f"{name} is gone" for name in before if name not in after]
+    """List the changes that break a program that knows only `before`."""
+    losses = [f"{name} is gone" for name in before if name not in after]
     for name in before.keys() & after.keys():
         old, new = before[name], after[name]
         for column, (kind, nullable, default) in old["columns"].items():
             if column not in new["columns"]:
-                found.append(f"{name}.{column} is gone")
+                losses.append(f"{name}.{column} is gone")
                 continue
             new_kind, new_nullable, new_default = new["columns"][column]
             if new_kind != kind or (nullable and not new_nullable) or (default and not new_default):
-                found.append(f"{name}.{column} is another")
+                losses.append(f"{name}.{column} is another")
         for column in new["columns"].keys() - old["columns"].keys():
             _, nullable, default = new["columns"][column]
             if not (nullable or default):
-                found.append(f"{name}.{column} would be missing")
+                losses.append(f"{name}.{column} would be missing")
         if new["key"] != old["key"]:
-            found.append(f"{name} has another key")
+            losses.append(f"{name} has another key")
         for rule in ("unique", "checks", "references"):
-            found += [
+            losses += [
                 f"{name} has more {rule}: {value}" for value in new[rule] if value not in old[rule]
             ]
-    return found
+    return losses
 
 
 @pytest.fixture
 def site(tmp_path: Path, database_url: str) -> Iterator[Site]:
     """A server with a survey, reports, refusals, keys and people."""
-    made = make_site(tmp_path, database_url)
+    opened = make_site(tmp_path, database_url)
     for number in range(5):
-        assert made.send(made.report(number)).status_code == 201
-    assert made.send(made.report(9, y=[9, 9])).status_code == 422
-    made.services.accounts.create("main", "ada@example.org", "owner", "correct horse battery")
-    made.services.lifecycle.stop_at(made.survey, 10)
-    yield made
-    made.services.close()
+        assert opened.send(opened.report(number)).status_code == 201
+    assert opened.send(opened.report(9, y=[9, 9])).status_code == 422
+    opened.services.accounts.create("main", "ada@example.org", "owner", "correct horse battery")
+    opened.services.lifecycle.stop_at(opened.survey, 10)
+    yield opened
+    opened.services.close()
 
 
 def test_every_step_back_and_forth_loses_nothing_that_both_sides_know(site: Site) -> None:
@@ -118,15 +119,15 @@ def test_every_step_back_and_forth_loses_nothing_that_both_sides_know(site: Site
     site.services.intake.close()
     for older, newer in reversed(list(pairwise(REVISIONS))):
         assert downgrade(database, older) == older
-        known = shape(database)
-        kept = rows(database, known)
-        assert sum(map(len, kept.values())) >= 10
+        older_shape = shape(database)
+        older_rows = rows(database, older_shape)
+        assert sum(map(len, older_rows.values())) >= 10
         assert upgrade(database, newer) == newer
-        assert harm(known, shape(database)) == [], newer
-        assert rows(database, known) == kept, newer
+        assert harm(older_shape, shape(database)) == [], newer
+        assert rows(database, older_shape) == older_rows, newer
         assert downgrade(database, older) == older
-        assert shape(database) == known, newer
-        assert rows(database, known) == kept, newer
+        assert shape(database) == older_shape, newer
+        assert rows(database, older_shape) == older_rows, newer
     assert downgrade(database) is None
     assert shape(database) == {}
 
@@ -173,10 +174,10 @@ def test_steps_that_would_stop_the_release_before_are_seen() -> None:
     """The check is not blind."""
     table: dict[str, Any] = {"columns": {"a": ("INTEGER", True, False)}, "key": ("a",), "unique": [], "checks": [],
                              "references": []}  # fmt: skip
-    good: Shape = {"t": table}
-    assert harm(good, {"t": table, "u": table}) == []
+    before: Shape = {"t": table}
+    assert harm(before, {"t": table, "u": table}) == []
     assert (
-        harm(good, {"t": table | {"columns": table["columns"] | {"b": ("TEXT", True, False)}}})
+        harm(before, {"t": table | {"columns": table["columns"] | {"b": ("TEXT", True, False)}}})
         == []
     )
     changes: list[dict[str, Any]] = [
@@ -190,5 +191,5 @@ def test_steps_that_would_stop_the_release_before_are_seen() -> None:
         {"references": [(("a",), "u")]},
     ]
     for change in changes:
-        assert len(harm(good, {"t": table | change})) == 1, change
-    assert len(harm(good, {})) == 1
+        assert len(harm(before, {"t": table | change})) == 1, change
+    assert len(harm(before, {})) == 1

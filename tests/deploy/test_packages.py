@@ -23,9 +23,9 @@ def _pip(*arguments: str) -> str:
         Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     )
     command = [str(base), "-m", "pip", "--disable-pip-version-check", *arguments]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    completed = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout
 
 
 OF_THE_ANALYST = {"certifi", "charset-normalizer", "frankly-analyst", "idna", "requests", "urllib3"}
@@ -51,10 +51,10 @@ def test_a_client_brings_its_few_dependencies_and_no_more(
     assert {item["name"].lower().replace("_", "-") for item in listed} <= allowed
     heavy = "{'numpy', 'flask', 'frankly_server', 'pandas'}"
     loaded = f"import sys, {package}; print({heavy} & set(sys.modules) or 'nothing else')"
-    done = subprocess.run(
+    completed = subprocess.run(
         [str(python), "-c", loaded], check=True, capture_output=True, text=True, cwd=tmp_path
     )
-    assert done.stdout == "nothing else\n"
+    assert completed.stdout == "nothing else\n"
 
 
 @pytest.fixture(scope="module")

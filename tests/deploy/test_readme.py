@@ -21,8 +21,10 @@ def test_the_readme_can_be_followed_to_its_end(root: Path, tmp_path: Path) -> No
     (tmp_path / "app").symlink_to(
         root / ".venv"
     )  # the app's environment that the README has its reader make
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")}
-    shell = Shell(root, {**kept, "HOME": str(tmp_path)}, free_port())
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")
+    }
+    shell = Shell(root, {**inherited, "HOME": str(tmp_path)}, free_port())
     reader = Reader(shell, without=INSTALLS)
     try:
         reader.follow((root / "README.md").read_text(encoding="utf-8"))
@@ -93,7 +95,7 @@ def test_the_readme_in_an_empty_debian(root: Path) -> None:
         *binds,
         *copies,
     ]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "left out: python3 run.py test" in done.stdout
-    assert "2 left out" in done.stdout.splitlines()[-1]
+    completed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert "left out: python3 run.py test" in completed.stdout
+    assert "2 left out" in completed.stdout.splitlines()[-1]

@@ -20,11 +20,13 @@ APT = "apt-get install -y --no-install-recommends gcc libcdd-dev"
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """Record what would be run instead of running it."""
-    seen: list[tuple[str, ...]] = []
+    recorded: list[tuple[str, ...]] = []
     monkeypatch.setattr(
-        run, "step", lambda words, *commands: seen.extend(tuple(command) for command in commands)
+        run,
+        "step",
+        lambda words, *commands: recorded.extend(tuple(command) for command in commands),
     )
-    return seen
+    return recorded
 
 
 @pytest.fixture
@@ -46,7 +48,7 @@ def _sudo(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
     )
 
 
-def test_an_ordinary_user_is_told_the_one_line(
+def test_an_ordinary_user_is_shown_the_command_to_run_as_root(
     programs: Callable[..., None], steps: list[Any]
 ) -> None:
     programs("apt-get", user=1000)
@@ -84,7 +86,7 @@ def test_what_is_missing_is_installed_and_looked_for_again(
     assert steps == [(*apt, "apt-get", "update"), (*apt, *APT.split())]
 
 
-def test_another_system_is_told_what_to_bring(programs: Callable[..., None]) -> None:
+def test_on_another_system_the_missing_programs_are_named(programs: Callable[..., None]) -> None:
     programs(user=0)
     with pytest.raises(SystemExit, match="which is not Debian"):
         run.system_packages(MISSING)
@@ -98,8 +100,8 @@ def test_nothing_missing_does_nothing(programs: Callable[..., None], steps: list
 
 def test_the_test_set_asks_for_a_browser_and_a_database() -> None:
     assert set(run.TEST) - set(run.BUILD) == {"chromium", "postgresql", "strace", "wrk"}
-    more = {"caddy", "debootstrap", "default-jre-headless", "docker-compose", "firefox-esr"}
-    assert set(run.FULL) - set(run.TEST) == more
+    only_full = {"caddy", "debootstrap", "default-jre-headless", "docker-compose", "firefox-esr"}
+    assert set(run.FULL) - set(run.TEST) == only_full
 
 
 @pytest.fixture
@@ -142,7 +144,7 @@ def test_everything_from_a_registry_is_hash_checked_and_builds_fetch_nothing(
         assert "--require-hashes" in command or "--no-deps" in command
 
 
-def test_a_failed_step_shows_what_was_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_step_shows_its_output(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         run.step("trying", [sys.executable, "-c", "import sys; sys.exit('no room on the disk')"])
     assert "no room on the disk" in str(stopped.value.code)
@@ -173,10 +175,10 @@ def test_each_verb(
     if started is None:
         assert not commands
     else:
-        [[python, *rest]] = commands
+        [[python, *command_arguments]] = commands
         assert python == str(run.PYTHON)
-        assert rest[-len(started) :] == started
-        assert (rest[:2] == ["-m", "pytest"]) == (arguments[0] == "test")
+        assert command_arguments[-len(started) :] == started
+        assert (command_arguments[:2] == ["-m", "pytest"]) == (arguments[0] == "test")
 
 
 @pytest.mark.parametrize(
@@ -202,14 +204,14 @@ def test_every_folder_of_the_table_is_there_and_its_package_known(root: Path) ->
 
 
 def _started(monkeypatch: pytest.MonkeyPatch, verb: str) -> dict[str, list[str]]:
-    """The commands that a verb runs, with the environment installed by nobody."""
+    """Return the commands that a verb runs; installing the environment is replaced by a stub."""
     commands: dict[str, list[str]] = {}
     monkeypatch.setattr(run, "environment", lambda lock: commands.update({"lock": [lock]}))
     monkeypatch.setattr(run, "node_packages", lambda: None)
     monkeypatch.setattr(run, "run_all", lambda every: commands.update(every) or sys.exit(0))
-    with pytest.raises(SystemExit) as done:
+    with pytest.raises(SystemExit) as exited:
         run.main([verb])
-    assert done.value.code == 0
+    assert exited.value.code == 0
     return commands
 
 
@@ -239,9 +241,9 @@ def test_a_failing_command_is_shown_and_named(capsys: pytest.CaptureFixture[str]
         "broken": ["python", "-c", "print('the reason'); raise SystemExit(3)"],
         "also fine": ["python", "-c", ""],
     }
-    with pytest.raises(SystemExit) as done:
+    with pytest.raises(SystemExit) as exited:
         run.run_all(commands)
-    assert done.value.code == "failed: broken"
+    assert exited.value.code == "failed: broken"
     assert capsys.readouterr().out == "the reason\n\n"
 
 
@@ -277,7 +279,7 @@ def test_ci_runs_every_test(root: Path, tmp_path: Path) -> None:
     fake.write_text('#!/bin/sh\necho "$PWD" "$@"\n')
     fake.chmod(0o755)
     environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    done = subprocess.run(
+    completed = subprocess.run(
         [root / ".ci/run"],
         env=environment,
         cwd=tmp_path,
@@ -285,4 +287,4 @@ def test_ci_runs_every_test(root: Path, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert done.stdout == f"{root} run.py test\n"
+    assert completed.stdout == f"{root} run.py test\n"

@@ -18,9 +18,9 @@ FOLLOWED: Final = {
 
 
 class Fate(NamedTuple):
-    """What becomes of a block, the test that does it (or stands in), and why it is only shown."""
+    """Treatment of a block, the test that checks it (or a stand-in), and why it is only shown."""
 
-    what: str
+    treatment: str
     test: str
     why: str = ""
 

@@ -34,11 +34,11 @@ class Session(Shell):
     """
 
     def __init__(self, folder: Path, *, literal: bool) -> None:
-        kept = {
+        inherited = {
             name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")
         }
-        own = {"PATH": f"{BIN}:{os.environ['PATH']}", "COLUMNS": "100"}
-        super().__init__(folder, {**kept, **own}, free_port())
+        overrides = {"PATH": f"{BIN}:{os.environ['PATH']}", "COLUMNS": "100"}
+        super().__init__(folder, {**inherited, **overrides}, free_port())
         self._literal = literal
         self.commands = 0
 
@@ -47,31 +47,31 @@ class Session(Shell):
 
         write : the page's file, to be rewritten with what was printed.
         """
-        said, found, pieces, done = "", [], [], 0
+        printed, outputs, pieces, copied_to = "", [], [], 0
         for block in blocks(page):
             if block.why is not None:
                 continue
             if block.language == "text":
-                found.append((block.body, said))
-                pieces += [page[done : block.start], said]
-                done, said = block.end, ""
+                outputs.append((block.body, printed))
+                pieces += [page[copied_to : block.start], printed]
+                copied_to, printed = block.end, ""
             elif block.name is not None:
                 (self.folder / block.name).write_text(self.local(block.body), encoding="utf-8")
             elif block.language == "sh":
-                said = "".join(self.typed(line) for line in block.commands)
+                printed = "".join(self.typed(line) for line in block.commands)
             else:
                 raise AssertionError(f"neither file nor command nor output: {block.body}")
         if write is not None:
-            write.write_text("".join([*pieces, page[done:]]), encoding="utf-8")
-        return found
+            write.write_text("".join([*pieces, page[copied_to:]]), encoding="utf-8")
+        return outputs
 
     def typed(self, line: str) -> str:
         """Run one command line and return what it printed, with the page's port and places."""
         self.commands += 1
-        plain = None if self._literal else _PLAIN.fullmatch(line)
-        printed = self._front(plain) if plain is not None else self.run(line)
-        told = printed.replace(f":{self.port}", f":{PORT}").replace(str(self.folder), "~")
-        return "".join(f"{text.rstrip()}\n" for text in told.splitlines())
+        front_command = None if self._literal else _PLAIN.fullmatch(line)
+        printed = self._front(front_command) if front_command is not None else self.run(line)
+        portable = printed.replace(f":{self.port}", f":{PORT}").replace(str(self.folder), "~")
+        return "".join(f"{text.rstrip()}\n" for text in portable.splitlines())
 
     def _front(self, line: re.Match[str]) -> str:
         outer, outer_stdin = dict(os.environ), sys.stdin
@@ -109,7 +109,7 @@ def shape(text: str) -> str:
     text = re.sub(r"[−-]?\d+(\.\d+)?", "N", text)
     text = re.sub(
         r"\b(imprecise|[a-z]+(_[a-z]+)+)\b,?|[][]", "", text
-    )  # flags come and go with the numbers
+    )  # flags depend on the random numbers
     return re.sub(r"[\s━─═┃│┌┐└┘├┤┬┴┼┏┓┗┛┡┩╇┳┻╈]+", " ", text).strip()
 
 

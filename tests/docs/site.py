@@ -38,15 +38,15 @@ class _Page(HTMLParser):
         self.fetched: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        if "id" in given:
-            self.ids.add(given["id"])
-        if tag == "a" and "href" in given:
-            self.links.append(given["href"])
+        attributes = {name: value or "" for name, value in attrs}
+        if "id" in attributes:
+            self.ids.add(attributes["id"])
+        if tag == "a" and "href" in attributes:
+            self.links.append(attributes["href"])
         elif tag == "link":
-            self.fetched.append(given["href"])
-        elif "src" in given:
-            self.fetched.append(given["src"])
+            self.fetched.append(attributes["href"])
+        elif "src" in attributes:
+            self.fetched.append(attributes["src"])
 
 
 def parsed(file: Path) -> _Page:
@@ -64,7 +64,7 @@ def broken_links(folder: Path) -> list[str]:
             if urlsplit(link).scheme:
                 continue
             place, anchor = urldefrag(link)
-            # the page for what is not there may stand at any depth, so its links start at the top
+            # the 404 page may be served at any depth, so its links are absolute
             start = folder if place.startswith("/") else file.parent
             target = (start / unquote(place).lstrip("/")).resolve() if place else file
             to_page = target.suffix == ".html" and target.is_file()

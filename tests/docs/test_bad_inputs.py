@@ -30,7 +30,7 @@ SLOW = "faults/server/test_slow.py"
 DOORS = "frankly_server/web/test_closed_doors.py"
 HERE = "docs/test_bad_inputs.py"
 
-# row -> (what comes in, the tests that show what the user sees; paths below tests/)
+# row -> (bad input, the tests of what the user sees; paths below tests/)
 ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "1": ("a level of NaN, anywhere in JSON", (
         "frankly_protocol/test_bounds.py::test_bad_levels_are_refused_by_name",
@@ -108,7 +108,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{ANSWER}::test_a_locked_store_stops_before_sampling")),
     "30": ("no randomness", ("faults/test_randomness.py::test_a_failing_urandom_sends_nothing",)),
     "31": ("no TLS, redirects, pages of proxies", (
-        "faults/test_wire.py::test_redirects_lead_nowhere",
+        "faults/test_wire.py::test_redirects_are_not_followed",
         "frankly_sdk/test_transport.py::test_nobody_listening_is_a_network_error_and_plain_http_is_not_used",
         f"{HOSTILE}::test_hostile_receipts_leave_the_report_sealed")),
     "32": ("endless, slow, swelling, deep answers", (
@@ -126,7 +126,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{REPORTS}::test_a_body_that_ends_early_is_400",
         f"{REPORTS}::test_a_body_without_a_length_is_still_bounded",
         f"{REPORTS}::test_other_content_types_are_refused",
-        f"{SLOW}::test_whoever_is_slow_is_told_and_nobody_waits",
+        f"{SLOW}::test_slow_and_malformed_senders_get_an_error_in_time_and_delay_no_one",
         f"{SLOW}::test_a_report_that_was_late_is_taken_when_it_comes_again")),
     "36": ("a report's JSON: twice a key, long numbers, more fields, wrong types", (
         f"{REPORTS}::test_bytes_that_are_no_report_are_refused",
@@ -141,7 +141,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "39": ("too early, too late", (f"{REPORTS}::test_before_opening_and_after_closing",)),
     "40": ("the same id again", (
         f"{REPORTS}::test_accepted_once_then_duplicate_then_conflict",
-        "faults/server/test_copies.py::test_the_first_of_two_bodies_is_kept_and_the_other_refused")),
+        "faults/server/test_copies.py::test_the_first_of_two_bodies_is_stored_and_the_other_refused")),
     "41": ("tokens: none, bent, foreign, spent", (
         f"{TOKENS}::test_an_invite_opens_its_survey_once",
         f"{TOKENS}::test_one_token_and_many_racing_reports_make_one")),
@@ -175,7 +175,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{ANALYSIS}::test_estimates_outside_the_unit_interval_are_flagged_not_clipped",)),
     "48": ("reports that the mechanism cannot send", (
         "frankly_server/estimate/test_poisoning.py::test_every_attack_stays_within_and_the_worst_reaches_the_bound",
-        f"{HERE}::test_reports_that_cannot_be_are_told",
+        f"{HERE}::test_reports_that_do_not_fit_are_flagged",
         "frankly_server/estimate/test_kinds.py::test_a_sum_of_bits_that_cannot_be_is_told")),
     "49": ("a confidence level of 0, 1 or 95; a mechanism near singular", (
         f"{ANALYSIS}::test_confidence_levels_out_of_range",
@@ -271,13 +271,15 @@ def test_a_file_is_old_or_new_never_half(tmp_path: Path, how: str) -> None:
             os._exit(0)
     os.waitpid(child, 0)
     assert path.read_bytes() == (NEW if how == "finished" else OLD)
-    left = {found.name for found in tmp_path.iterdir()} - {"file"}
-    assert how == "killed" or not left
+    leftovers = {entry.name for entry in tmp_path.iterdir()} - {"file"}
+    assert how == "killed" or not leftovers
 
 
 @pytest.mark.parametrize(("counts", "fits"), [([0, 1000], False), ([600, 400], True)])
-def test_reports_that_cannot_be_are_told(counts: list[int], fits: bool) -> None:
-    """Whatever the truth is, a quarter of Warner's reports at 3 : 1 are of each kind; the bound stands beside it."""
-    told = estimate_json({"weights": [[12, 4], [4, 12]], "bits": 4, "counts": counts, "beta": 0.01})
-    assert ("reports_do_not_fit" in told["flags"]) == (not fits)
-    assert max(told["poisoning"]["up"]) > 0
+def test_reports_that_do_not_fit_are_flagged(counts: list[int], fits: bool) -> None:
+    """For any truth at least a quarter of Warner's reports at 3 : 1 are of each kind; the bound is in the estimate."""
+    estimate = estimate_json(
+        {"weights": [[12, 4], [4, 12]], "bits": 4, "counts": counts, "beta": 0.01}
+    )
+    assert ("reports_do_not_fit" in estimate["flags"]) == (not fits)
+    assert max(estimate["poisoning"]["up"]) > 0

@@ -52,14 +52,14 @@ PAGES: Final = (
 def sentences(text: str) -> Iterator[str]:
     """Yield the sentences of prose: lines joined, table cells and list items apart."""
     for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\.)\s)|\|", text):
-        plain = " ".join(re.sub(r"[*_`]{1,2}(?=\S)|(?<=\S)[*`]{1,2}", "", block).split()).replace(
+        prose = " ".join(re.sub(r"[*_`]{1,2}(?=\S)|(?<=\S)[*`]{1,2}", "", block).split()).replace(
             "’", "'"
         )
-        yield from re.split(r"(?<=[.!?;])\s+", plain)
+        yield from re.split(r"(?<=[.!?;])\s+", prose)
 
 
 def fault(sentence: str, *, whole: bool) -> bool:
-    """Return whether the sentence tells of likelihood in other than the canonical words."""
+    """Return whether the sentence describes likelihood in other than the canonical words."""
     if not _ABOUT_LIKELIHOOD.search(_NAMED_ONLY.sub("", sentence)):
         return False
     stated = re.search(_CLAUSE, sentence, re.IGNORECASE)
@@ -98,8 +98,8 @@ def of_javascript(path: Path) -> Iterator[str]:
 
 def of_a_template(path: Path) -> Iterator[str]:
     """Yield the text of a template, every element a paragraph."""
-    plain = re.sub(r"\{[{%].*?[}%]\}", " ", path.read_text(encoding="utf-8"))
-    yield unescape(re.sub(r"<[^>]+>", "\n\n", plain))
+    markup = re.sub(r"\{[{%].*?[}%]\}", " ", path.read_text(encoding="utf-8"))
+    yield unescape(re.sub(r"<[^>]+>", "\n\n", markup))
 
 
 def of_a_notebook(path: Path) -> Iterator[str]:
@@ -134,12 +134,12 @@ SOURCES: Final = (
 @pytest.mark.parametrize(
     ("patterns", "texts"), SOURCES, ids=lambda value: value[0] if isinstance(value, tuple) else ""
 )
-def test_likelihood_is_told_in_the_canonical_words_alone(
+def test_likelihood_is_described_only_in_the_canonical_words(
     root: Path, patterns: tuple[str, ...], texts: Reader
 ) -> None:
     paths = sorted({path for pattern in patterns for path in root.glob(pattern)})
     assert paths
-    found = [
+    faults = [
         (path.relative_to(root).as_posix(), sentence)
         for path in paths
         if not {"build", "node_modules", ".venv"} & set(path.parts)
@@ -147,7 +147,7 @@ def test_likelihood_is_told_in_the_canonical_words_alone(
         for sentence in sentences(text)
         if fault(sentence, whole=path.suffix == ".md" and path.name != "api.md")
     ]
-    assert found == []
+    assert faults == []
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -163,17 +163,20 @@ def test_the_canonical_sentence_is_no_fault() -> None:
 @pytest.mark.parametrize("page", FALSE)
 def test_the_old_sentences_are_found(page: str, tmp_path: Path) -> None:
     """Also as a Python string, a JavaScript string, a template and a notebook's cell."""
-    words = FALSE[page]
-    (tmp_path / "a.md").write_text(f"# A\n\nBefore.\n{words}\nAfter.\n", encoding="utf-8")
+    sentence_text = FALSE[page]
+    (tmp_path / "a.md").write_text(f"# A\n\nBefore.\n{sentence_text}\nAfter.\n", encoding="utf-8")
     (tmp_path / "a.py").write_text(
-        f'"""A module."""\n\nTEXT = (\n    {words[:40]!r}\n    f{words[40:]!r}\n)\n', "utf-8"
+        f'"""A module."""\n\nTEXT = (\n    {sentence_text[:40]!r}\n    f{sentence_text[40:]!r}\n)\n',
+        "utf-8",
     )
     (tmp_path / "a.js").write_text(
-        f"const a = {json.dumps(words[:40])} +\n  {json.dumps(words[40:])};\n", "utf-8"
+        f"const a = {json.dumps(sentence_text[:40])} +\n  {json.dumps(sentence_text[40:])};\n",
+        "utf-8",
     )
-    (tmp_path / "a.html").write_text(f"<p>Before. <b>{words}</b></p>\n", encoding="utf-8")
+    (tmp_path / "a.html").write_text(f"<p>Before. <b>{sentence_text}</b></p>\n", encoding="utf-8")
     (tmp_path / "a.ipynb").write_text(
-        json.dumps({"cells": [{"source": [words[:30], words[30:]]}]}), encoding="utf-8"
+        json.dumps({"cells": [{"source": [sentence_text[:30], sentence_text[30:]]}]}),
+        encoding="utf-8",
     )
     readers = {
         "md": of_a_page,
@@ -183,15 +186,17 @@ def test_the_old_sentences_are_found(page: str, tmp_path: Path) -> None:
         "ipynb": of_a_notebook,
     }
     for suffix, read in readers.items():
-        told = [sentence for text in read(tmp_path / f"a.{suffix}") for sentence in sentences(text)]
-        assert any(fault(sentence, whole=False) for sentence in told), suffix
+        read_sentences = [
+            sentence for text in read(tmp_path / f"a.{suffix}") for sentence in sentences(text)
+        ]
+        assert any(fault(sentence, whole=False) for sentence in read_sentences), suffix
 
 
 def test_the_canonical_bound_holds_for_every_prior_and_the_old_one_does_not() -> None:
     """Warner's mechanism at ratio 3: likelihoods differ by 3; under a prior of 99 : 1 the posterior odds stay at 33."""
-    kept, flipped, prior = 3, 1, (99, 1)
+    truthful, flipped, prior = 3, 1, (99, 1)
     for y in (0, 1):
-        likelihoods = (kept, flipped) if y == 0 else (flipped, kept)
+        likelihoods = (truthful, flipped) if y == 0 else (flipped, truthful)
         assert max(likelihoods) <= 3 * min(likelihoods)
         posterior = [
             share * likelihood for share, likelihood in zip(prior, likelihoods, strict=True)

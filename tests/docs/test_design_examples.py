@@ -41,8 +41,8 @@ def rows_after(heading: str) -> list[list[str]]:
     ]
 
 
-def design(asked: Json) -> Json:
-    return design_json(parse_json(json.dumps(asked).encode(), decimals=True), time.monotonic)
+def design(request: Json) -> Json:
+    return design_json(parse_json(json.dumps(request).encode(), decimals=True), time.monotonic)
 
 
 def answered(file: Path) -> tuple[Json, Json]:
@@ -50,27 +50,27 @@ def answered(file: Path) -> tuple[Json, Json]:
     return json.loads(data), design_json(parse_json(data, decimals=True), time.monotonic)
 
 
-def shares(asked: Json, answers: int) -> Floats:
+def shares(request: Json, answers: int) -> Floats:
     """P(x), from the request alone; the answers of rldp are all pairs."""
-    joint = np.array(asked["prior"]["joint"], dtype=np.float64)
+    joint = np.array(request["prior"]["joint"], dtype=np.float64)
     p = joint.sum(axis=0) if joint.shape[1] == answers else joint.ravel()
     return np.asarray(p / p.sum(), dtype=np.float64)
 
 
-def objective_of(asked: Json, Q: Floats, p: Floats, decoder_prior: Floats) -> float:
+def objective_of(request: Json, Q: Floats, p: Floats, decoder_prior: Floats) -> float:
     """The objective from its definition, Q with row = truth."""
     expected = p @ Q
-    if asked.get("objective") == "information":
+    if request.get("objective") == "information":
         ratio = np.where(Q > 0, Q / expected, 1.0)
         return float(np.sum(p[:, None] * Q * np.log(ratio)))
-    if asked.get("objective") == "hamming":
+    if request.get("objective") == "hamming":
         return float(1 - np.sum(np.max(p[:, None] * Q, axis=0)))
-    W = np.array(asked["targets"], dtype=np.float64) if "targets" in asked else np.eye(len(p))
-    if "truths" in asked:
-        return largest_in_ball(Q, p, float(asked["truths"]["radius"]), decoder_prior)
+    W = np.array(request["targets"], dtype=np.float64) if "targets" in request else np.eye(len(p))
+    if "truths" in request:
+        return largest_in_ball(Q, p, float(request["truths"]["radius"]), decoder_prior)
     covariance = np.linalg.inv((Q / expected) @ Q.T) - np.outer(p, p)
     variances = np.diag(W @ covariance @ W.T)
-    return float(np.max(variances) if asked.get("criterion") == "worst" else np.sum(variances))
+    return float(np.max(variances) if request.get("criterion") == "worst" else np.sum(variances))
 
 
 def largest_in_ball(Q: Floats, p: Floats, radius: float, decoder_prior: Floats) -> float:
@@ -85,15 +85,15 @@ def largest_in_ball(Q: Floats, p: Floats, radius: float, decoder_prior: Floats) 
     return float(c @ q - q @ q)
 
 
-def claims_asked(asked: Json, found: Json) -> list[Claim]:
-    """What the request promises, put together here; only the bounds of rldp are taken from the answer."""
+def requested_claims(request: Json, answer: Json) -> list[Claim]:
+    """Build the claims of a request; only the bounds of rldp are taken from the answer."""
     promised = []
-    joints = [entry["joint"] for entry in [asked["prior"], *asked.get("priors", [])]]
-    for notion in asked.get("notions", [asked]):
+    joints = [entry["joint"] for entry in [request["prior"], *request.get("priors", [])]]
+    for notion in request.get("notions", [request]):
         name, epsilon = notion["notion"], notion.get("epsilon")
         level = level_for(Fraction(epsilon)) if epsilon else None
         if name in ("ldp", "rldp"):
-            body = found["parameters"]["claims"][0]
+            body = answer["parameters"]["claims"][0]
             bounds = (
                 tuple(tuple(map(tuple, row)) for row in body["lower_bounds"])
                 if name == "rldp"
@@ -117,68 +117,70 @@ def claims_asked(asked: Json, found: Json) -> list[Claim]:
                 attributes = tuple(notion["attributes"]) if name == "srlip" else None
                 promised.append(Claim(name, level, joint, attributes=attributes))
     cap = (
-        [Claim("ldp", level_for(Fraction(asked["ceiling_cap"])))] if "ceiling_cap" in asked else []
+        [Claim("ldp", level_for(Fraction(request["ceiling_cap"])))]
+        if "ceiling_cap" in request
+        else []
     )
     return promised + cap
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_examples_are_certified_and_keep_what_they_promise(file: Path) -> None:
-    asked, found = answered(file)
-    mechanism = DenseMechanism(found["bits"], tuple(map(tuple, found["weights"])))
-    require_private(mechanism, *claims_asked(asked, found))
-    assert found["identifiable"] is True
-    assert found["certified"] is (
-        "mechanism" not in asked
+    request, answer = answered(file)
+    mechanism = DenseMechanism(answer["bits"], tuple(map(tuple, answer["weights"])))
+    require_private(mechanism, *requested_claims(request, answer))
+    assert answer["identifiable"] is True
+    assert answer["certified"] is (
+        "mechanism" not in request
     )  # an explicit family comes without a bound
-    Q = np.array(found["weights"], dtype=np.float64) / 2.0 ** found["bits"]
-    p = shares(asked, len(Q))
+    Q = np.array(answer["weights"], dtype=np.float64) / 2.0 ** answer["bits"]
+    p = shares(request, len(Q))
     value = objective_of(
-        asked, Q, p, np.array(found["parameters"].get("decoder_prior", p), dtype=np.float64)
+        request, Q, p, np.array(answer["parameters"].get("decoder_prior", p), dtype=np.float64)
     )
-    assert found["parameters"]["value"] == pytest.approx(value, rel=1e-9)
-    assert found["variance"] <= asked.get("variance_cap", np.inf) * (1 + 1e-9)
+    assert answer["parameters"]["value"] == pytest.approx(value, rel=1e-9)
+    assert answer["variance"] <= request.get("variance_cap", np.inf) * (1 + 1e-9)
 
 
 def test_the_guide_lists_every_example_with_its_value() -> None:
-    told = {
+    examples = {
         re.findall(r"\[(\S+)\.json\]\((\S+)\)", row[0])[0]: row for row in rows_after("Examples")
     }
-    assert {name for name, _ in told} == {file.stem for file in FILES}
-    for (name, link), (_, _, objective, printed) in told.items():
-        _, found = answered(ROOT / "docs" / link)
+    assert {name for name, _ in examples} == {file.stem for file in FILES}
+    for (name, link), (_, _, objective, printed) in examples.items():
+        _, answer = answered(ROOT / "docs" / link)
         assert Path(link).stem == name
-        assert found["parameters"]["objective"] == objective
-        assert found["parameters"]["value"] == pytest.approx(float(printed), rel=1e-4), name
+        assert answer["parameters"]["objective"] == objective
+        assert answer["parameters"]["value"] == pytest.approx(float(printed), rel=1e-4), name
 
 
 def test_the_guide_names_every_key() -> None:
-    asked = [json.loads(file.read_bytes()) for file in FILES]
+    requests = [json.loads(file.read_bytes()) for file in FILES]
     request = {row[0].strip("`") for row in rows_after("The request")}
     keys = {
         key
-        for example in asked
+        for example in requests
         for entry in [example, *example.get("notions", [])]
         for key in entry
     }
-    # refused keys are told with the list of those that exist: the same list as the guide's
+    # a refusal of unknown keys lists the known ones: the same list as the guide's
     with pytest.raises(InvalidInput) as caught:
-        design({**asked[0], "nothing": 1})
+        design({**requests[0], "nothing": 1})
     listed = set(caught.value.detail.removeprefix("the fields are ").split(", "))
     assert {key for entry in request for key in entry.split("`, `")} == listed
     assert keys <= listed
-    found = answered(ROOT / "docs" / "examples" / "design" / "frontier.json")[1]
+    example_answer = answered(ROOT / "docs" / "examples" / "design" / "frontier.json")[1]
     answer = {key for row in rows_after("The answer") for key in row[0].strip("`").split("`, `")}
     seconds = {"seconds"}  # added by the command line, which has a clock
-    nested = {f"parameters.{key}" for key in found["parameters"]}
-    assert answer == set(found) - {"parameters"} | nested | seconds
+    nested = {f"parameters.{key}" for key in example_answer["parameters"]}
+    assert answer == set(example_answer) - {"parameters"} | nested | seconds
 
 
-def test_the_answer_shown_is_the_one_given() -> None:
-    shown, found = json.loads(blocks("json")[1]), design(json.loads(blocks("json")[0]))
-    assert set(shown) == set(found) - {"weights", "matrix", "measures", "parameters"}
-    for key, value in shown.items():
-        assert found[key] == (
+def test_the_answer_shown_is_the_actual_answer() -> None:
+    printed, answer = json.loads(blocks("json")[1]), design(json.loads(blocks("json")[0]))
+    assert set(printed) == set(answer) - {"weights", "matrix", "measures", "parameters"}
+    for key, value in printed.items():
+        assert answer[key] == (
             pytest.approx(value, rel=1e-3, abs=1e-8) if isinstance(value, float) else value
         ), key
 
@@ -203,10 +205,10 @@ def test_bad_input_is_refused_as_the_guide_says(row: list[str]) -> None:
 def test_the_command_of_the_readme(root: Path) -> None:
     readme = (root / "README.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"^```sh\n(.*frankly design --json <.*)\n```$", readme, re.MULTILINE)
-    done = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-euc", command], cwd=root, capture_output=True, text=True, check=True
     )
-    found = json.loads(done.stdout)
-    assert found["certified"] is True
-    assert found["measures"]["lip"] <= 0.25
-    assert found["measures"]["ceiling"] <= 20
+    answer = json.loads(completed.stdout)
+    assert answer["certified"] is True
+    assert answer["measures"]["lip"] <= 0.25
+    assert answer["measures"]["ceiling"] <= 20

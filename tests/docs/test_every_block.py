@@ -34,8 +34,10 @@ def test_every_block_has_one_fate(root: Path) -> None:
         for name, block in all_blocks(root)
         if block.why is None and name not in FOLLOWED
     ]
-    found = [(name, block.body.splitlines()[0], len(fates(name, block))) for name, block in loose]
-    assert [(name, first) for name, first, number in found if number != 1] == [], (
+    fate_counts = [
+        (name, block.body.splitlines()[0], len(fates(name, block))) for name, block in loose
+    ]
+    assert [(name, first) for name, first, number in fate_counts if number != 1] == [], (
         "say in tests/docs/registry.py what runs it"
     )
     named = {fate for name, block in loose for fate in fates(name, block)}
@@ -59,14 +61,16 @@ def test_the_tests_named_are_there_and_read_the_page(root: Path, test: str) -> N
     source = (root / test).read_text(encoding="utf-8")
     by_it = [page for page, runner in FOLLOWED.items() if runner == test]
     by_it += [
-        page for (page, _), fate in BLOCKS.items() if fate.test == test and fate.what != "shown"
+        page
+        for (page, _), fate in BLOCKS.items()
+        if fate.test == test and fate.treatment != "shown"
     ]
     for page in by_it:
         assert re.search(rf"\b{Path(page).stem}\b", source), page
 
 
 def test_what_is_only_shown_says_why(root: Path) -> None:
-    assert all((fate.what == "shown") == bool(fate.why) for fate in BLOCKS.values())
+    assert all((fate.treatment == "shown") == bool(fate.why) for fate in BLOCKS.values())
     marked = [(name, block) for name, block in all_blocks(root) if block.why is not None]
     assert marked
     for name, block in marked:
@@ -76,8 +80,8 @@ def test_what_is_only_shown_says_why(root: Path) -> None:
 
 
 def commands(root: Path) -> set[str]:
-    """What follows the word `frankly` wherever a page types it, in blocks and in running text."""
-    found = set()
+    """Collect the arguments after `frankly` wherever a page types it, in blocks and in running text."""
+    command_texts = set()
     for page in pages(root):
         text = page.read_text(encoding="utf-8")
         inside = [
@@ -95,40 +99,42 @@ def commands(root: Path) -> set[str]:
         for line in typed:
             if not line.startswith((".venv/bin/frankly ", "frankly ")) and "| frankly " not in line:
                 continue
-            found |= {
+            command_texts |= {
                 re.split(r" [|<>#&] ?| \d?>", match["words"] or "")[0]
                 for match in WORDS.finditer(line)
             }
-    return {words.strip() for words in found}
+    return {command.strip() for command in command_texts}
 
 
 def unknown(words: str) -> str | None:
-    """What the command line does not know in these words, or None; `a|b` stands for either, `…` for anything."""
+    """Return the first argument that the command line does not know, or None; `a|b` is either, `…` anything."""
     command: click.Command = front.cli
     for word in shlex.split(words):
         name = word.partition("=")[0].rstrip(".,;:)")
         if name.startswith("--"):
-            known = {option for parameter in command.params for option in parameter.opts} | {
+            options = {option for parameter in command.params for option in parameter.opts} | {
                 "--help"
             }
-            if name not in known and not getattr(command, "ignore_unknown_options", False):
+            if name not in options and not getattr(command, "ignore_unknown_options", False):
                 return name
         elif isinstance(command, click.Group):
-            first, *others = name.split("|")
-            for verb in (*others, first):
-                found = command.get_command(click.Context(command), verb)
-                if found is None:
+            first, *alternatives = name.split("|")
+            for verb in (*alternatives, first):
+                subcommand = command.get_command(click.Context(command), verb)
+                if subcommand is None:
                     return None if verb in ("…", "VERB") else verb
-            assert found is not None
-            command = found
+            assert subcommand is not None
+            command = subcommand
     return None
 
 
 def test_every_command_that_a_page_types_exists(root: Path) -> None:
     typed = commands(root)
     assert len(typed) > 60
-    assert {words: wrong for words in sorted(typed) if (wrong := unknown(words))} == {}
-    assert [unknown(words) for words in ("dance", "keys init --nothing", "keys sign|dance")] == [
+    assert {arguments: wrong for arguments in sorted(typed) if (wrong := unknown(arguments))} == {}
+    assert [
+        unknown(arguments) for arguments in ("dance", "keys init --nothing", "keys sign|dance")
+    ] == [
         "dance",
         "--nothing",
         "dance",
@@ -141,9 +147,9 @@ def test_every_command_that_a_page_types_exists(root: Path) -> None:
 def test_links_of_pages_that_are_not_in_the_site(root: Path, name: str) -> None:
     text = (root / name).read_text(encoding="utf-8")
     links = re.findall(r"\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"", text)
-    wanted = [
+    targets = [
         link.partition("#")[0] for pair in links for link in pair if link and "://" not in link
     ]
-    assert [link for link in wanted if not (root / link).exists()] == []
+    assert [link for link in targets if not (root / link).exists()] == []
     quoted = re.findall(r"`((?:docs|tests|examples|server|shared|requirements)/[\w./-]+)`", text)
     assert [place for place in quoted if not (root / place).exists()] == []

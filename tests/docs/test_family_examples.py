@@ -27,37 +27,37 @@ def answered(file: Path) -> tuple[Json, Json]:
     return json.loads(data), design_json(parse_json(data, decimals=True), time.monotonic)
 
 
-def claim_told(told: Json, asked: Json) -> Claim:
-    prior = Prior.from_rows(asked["prior"]["joint"])
-    joint = (pairs(prior) if asked["mechanism"] in PAIRS else prior).joint
-    bounds = told.get("lower_bounds")
+def parsed_claim(claim: Json, request: Json) -> Claim:
+    prior = Prior.from_rows(request["prior"]["joint"])
+    joint = (pairs(prior) if request["mechanism"] in PAIRS else prior).joint
+    bounds = claim.get("lower_bounds")
     return Claim(
-        told["notion"],
-        told["level"] and tuple(told["level"]),
-        None if told["notion"] in ("ldp", "dp", "rldp") else joint,
-        low_level=tuple(told["low_level"]) if told.get("low_level") else None,
-        attributes=told.get("attributes") and tuple(told["attributes"]),
+        claim["notion"],
+        claim["level"] and tuple(claim["level"]),
+        None if claim["notion"] in ("ldp", "dp", "rldp") else joint,
+        low_level=tuple(claim["low_level"]) if claim.get("low_level") else None,
+        attributes=claim.get("attributes") and tuple(claim["attributes"]),
         lower_bounds=bounds and tuple(tuple(map(tuple, row)) for row in bounds),
-        diagonal=told.get("diagonal", False),
-        sensitive=told.get("sensitive"),
-        delta=told.get("delta") and tuple(told["delta"]),
+        diagonal=claim.get("diagonal", False),
+        sensitive=claim.get("sensitive"),
+        delta=claim.get("delta") and tuple(claim["delta"]),
     )
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_an_example_keeps_what_it_says(file: Path) -> None:
-    asked, found = answered(file)
-    assert asked["mechanism"] == file.stem == found["parameters"]["mechanism"]
-    mechanism = KINDS[found["kind"]].from_params(
-        found.get("params") or {"bits": found["bits"], "weights": found["weights"]}
+def test_an_example_keeps_its_promises(file: Path) -> None:
+    request, answer = answered(file)
+    assert request["mechanism"] == file.stem == answer["parameters"]["mechanism"]
+    mechanism = KINDS[answer["kind"]].from_params(
+        answer.get("params") or {"bits": answer["bits"], "weights": answer["weights"]}
     )
-    claims = [claim_told(told, asked) for told in found["parameters"]["claims"]]
+    claims = [parsed_claim(claim, request) for claim in answer["parameters"]["claims"]]
     require_private(mechanism, *claims)
-    assert claims[0].notion == asked["notion"]
-    assert found["certified"] is (file.stem in ("polyopt", "non-robust"))
+    assert claims[0].notion == request["notion"]
+    assert answer["certified"] is (file.stem in ("polyopt", "non-robust"))
 
 
-def test_every_mechanism_has_an_example_and_its_figures_are_told() -> None:
+def test_every_mechanism_has_an_example_with_the_figures_of_the_table() -> None:
     rows = rows_after("Families")
     links = [re.findall(r"\[(\S+)\]\((\S+)\)", row[0])[0] for row in rows]
     assert (
@@ -66,11 +66,11 @@ def test_every_mechanism_has_an_example_and_its_figures_are_told() -> None:
         == set(MECHANISMS) - {"optimal"}
     )
     for (name, link), (_, _, _, parameter, information) in zip(links, rows, strict=True):
-        _, found = answered(ROOT / "docs" / link)
-        assert found["information"] == pytest.approx(float(information), rel=1e-4), name
+        _, answer = answered(ROOT / "docs" / link)
+        assert answer["information"] == pytest.approx(float(information), rel=1e-4), name
         if parameter:
             key, value = parameter.split()
-            told = found["parameters"][key]
-            assert (told[0] if isinstance(told, list) else told) == pytest.approx(
+            figure = answer["parameters"][key]
+            assert (figure[0] if isinstance(figure, list) else figure) == pytest.approx(
                 float(value), rel=1e-4
             ), name

@@ -65,10 +65,12 @@ def test_a_guide_of_its_own(session: Session, root: Path, page: str) -> None:
 def test_a_newcomers_task_is_short(root: Path, task: Task) -> None:
     """At most 10 commands, installation included, and at most 30 lines in any file; measured.md says how many."""
     page = (root / "docs" / f"{task.page}.md").read_text(encoding="utf-8")
-    done = list(steps(page, task.until))
-    assert done[-1] == (task.until, False)
+    followed = list(steps(page, task.until))
+    assert followed[-1] == (task.until, False)
     commands, lines = size_of(page, task.until)
     assert commands <= 10
-    assert all(len(step.body.splitlines()) - 1 <= 30 for step in done if isinstance(step, Block))
+    assert all(
+        len(step.body.splitlines()) - 1 <= 30 for step in followed if isinstance(step, Block)
+    )
     measured = (root / "docs" / "measured.md").read_text(encoding="utf-8")
     assert f"| {task.words} | {commands} | {lines} | " in measured

@@ -21,11 +21,11 @@ from tools.blocks import Block, blocks
 def block(root: Path, page: str, start: str) -> Block:
     """The one block of a page that begins so."""
     text = (root / "docs" / page).read_text(encoding="utf-8")
-    (found,) = (one for one in blocks(text) if one.body.startswith(start))
-    return found
+    (match,) = (candidate for candidate in blocks(text) if candidate.body.startswith(start))
+    return match
 
 
-def test_the_admins_setting_is_one(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_setting_of_the_admin_page_exists(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name, _, value = block(root, "admin.md", "FRANKLY_WEBHOOK_HOSTS=").body.strip().partition("=")
     monkeypatch.setenv(name, value)
     assert Settings.load().webhook_host_list == set(value.split(","))
@@ -33,7 +33,7 @@ def test_the_admins_setting_is_one(root: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_message_shown_is_of_the_form_that_is_sent(root: Path, tmp_path: Path) -> None:
     head, _, body = block(root, "admin.md", "POST /frankly HTTP/1.1").body.partition("\n\n")
-    shown = dict(line.split(": ") for line in head.splitlines()[1:])
+    documented = dict(line.split(": ") for line in head.splitlines()[1:])
     site, ear = make_site(tmp_path, f"sqlite:///{tmp_path / 'frankly.db'}"), Ear()
     service = hooks(site, ear)
     service.set(site.survey, "https://hooks.example.org/frankly")
@@ -41,11 +41,11 @@ def test_the_message_shown_is_of_the_form_that_is_sent(root: Path, tmp_path: Pat
     service.run_round()
     site.services.close()
     [(_, sent, headers)] = ear.heard
-    assert shown.keys() == headers.keys()
-    assert shown["Content-Type"] == headers["Content-Type"]
-    assert shown[DELIVERY] in body
-    for told in (shown, headers):
-        assert [part[:2] for part in told[SIGNATURE].split(",")] == ["t=", "v1"]
+    assert documented.keys() == headers.keys()
+    assert documented["Content-Type"] == headers["Content-Type"]
+    assert documented[DELIVERY] in body
+    for message_headers in (documented, headers):
+        assert [part[:2] for part in message_headers[SIGNATURE].split(",")] == ["t=", "v1"]
     example = json.loads(body)
     assert example.keys() == json.loads(sent).keys()
     assert body.strip().encode() == dumps(example)
@@ -53,8 +53,8 @@ def test_the_message_shown_is_of_the_form_that_is_sent(root: Path, tmp_path: Pat
 
 def test_the_request_shown_names_every_parameter(root: Path) -> None:
     """Against the machine-readable description of the route."""
-    shown = block(root, "estimates.md", "GET /v1/surveys/ID/estimates?").body.split()[1]
-    path, _, query = shown.partition("?")
+    target = block(root, "estimates.md", "GET /v1/surveys/ID/estimates?").body.split()[1]
+    path, _, query = target.partition("?")
     document = json.loads((root / "docs" / "openapi.json").read_text(encoding="utf-8"))
     [(route, methods)] = [
         (route, methods)
@@ -63,20 +63,22 @@ def test_the_request_shown_names_every_parameter(root: Path) -> None:
     ]
     assert route.startswith(path.split("ID")[0])
     described = {
-        one["name"]: one for one in methods["get"]["parameters"] if one.get("in") == "query"
+        parameter["name"]: parameter
+        for parameter in methods["get"]["parameters"]
+        if parameter.get("in") == "query"
     }
-    asked = parse_qs(query, keep_blank_values=True)
-    assert asked.keys() == described.keys()
-    assert described["method"]["description"].endswith(f"default {asked['method'][0]}.")
-    assert {asked[name][0] for name in ("simultaneous", "census")} == {"false"}
+    parameters = parse_qs(query, keep_blank_values=True)
+    assert parameters.keys() == described.keys()
+    assert described["method"]["description"].endswith(f"default {parameters['method'][0]}.")
+    assert {parameters[name][0] for name in ("simultaneous", "census")} == {"false"}
 
 
 def test_commands_answer_as_the_pages_say(root: Path, tmp_path: Path) -> None:
     session = Session(tmp_path, literal=False)
     command, answer = block(root, "design.md", '$ echo \'{"weights"').body.strip().split("\n")
-    given = json.loads(session.typed(command.removeprefix("$ ")))
+    output = json.loads(session.typed(command.removeprefix("$ ")))
     promised = json.loads(answer)
-    assert {key: given[key] for key in promised} == promised
+    assert {key: output[key] for key in promised} == promised
     (line,) = block(root, "estimates.md", 'echo \'{"prior"').commands
     planned = json.loads(session.typed(line))
     # k-ary randomised response: the truth with p, each other answer with q; worst where a report is as likely as not

@@ -39,20 +39,20 @@ def test_levels_in_words(root: Path) -> None:
 
 
 def test_the_tables_are_those_of_the_runs(root: Path) -> None:
-    shown = [block.body for block in blocks(text(root)) if block.language == "text"]
-    assert shown == [mismatch.told(stored(root, frame)) for frame in FRAMES]
+    tables = [block.body for block in blocks(text(root)) if block.language == "text"]
+    assert tables == [mismatch.as_text(stored(root, frame)) for frame in FRAMES]
 
 
 @pytest.mark.parametrize("frame", [FRAMES[0], pytest.param(FRAMES[1], marks=pytest.mark.full_only)])
 def test_a_run_is_the_same_again(root: Path, frame: str, full: bool) -> None:
-    kept = stored(root, frame)
+    run = stored(root, frame)
     pilots = 20 if full else 1
-    again = mismatch.rounds(pilots, kept["people"], frame, clock=lambda: 0.0)
+    again = mismatch.rounds(pilots, run["people"], frame, clock=lambda: 0.0)
     assert len(again) == 3 * pilots
-    for one, before in zip(again, kept["rounds"], strict=False):
-        assert one.name == before["name"]
-        assert one.realised == pytest.approx(before["realised"], rel=1e-4)
-        assert one.information == pytest.approx(before["information"], rel=1e-4)
+    for outcome, before in zip(again, run["rounds"], strict=False):
+        assert outcome.name == before["name"]
+        assert outcome.realised == pytest.approx(before["realised"], rel=1e-4)
+        assert outcome.information == pytest.approx(before["information"], rel=1e-4)
 
 
 def test_what_the_words_say_of_the_runs(root: Path) -> None:
@@ -74,8 +74,8 @@ def test_realised_is_the_definition(root: Path) -> None:
         weights = rng.integers(1, 100, (rows, 4))
         P = (truth / truth.sum(axis=1, keepdims=True))[:, :, None]
         Q = weights.reshape(2, 3, 4) if rows == 6 else np.broadcast_to(weights, (2, 3, 4))
-        told = (P * Q).sum(axis=1)
-        expected = np.abs(np.log(told[0] / told[1])).max()
+        report_given_secret = (P * Q).sum(axis=1)
+        expected = np.abs(np.log(report_given_secret[0] / report_given_secret[1])).max()
         assert mismatch.realised(weights.tolist(), truth.tolist()) == pytest.approx(expected)
     assert mismatch.realised([[1, 0], [0, 1]], [[1, 0], [0, 1]]) == math.inf
 
@@ -88,18 +88,18 @@ def test_answering_nine_times(root: Path) -> None:
 
 def test_what_one_percent_of_fakes_can_do(root: Path) -> None:
     """beta/(1 - beta) times the largest score, for a share that is really 0."""
-    told = re.search(
+    sentence = re.search(
         r"yes/no share by ([\d.]+) points at ε = 1, and that of one choice\s+among 16 by ([\d.]+)",
         text(root),
     )
-    assert told is not None
-    for choices, shown in zip((2, 16), told.groups(), strict=True):
+    assert sentence is not None
+    for choices, percent in zip((2, 16), sentence.groups(), strict=True):
         p, q = math.e / (math.e + choices - 1), 1 / (math.e + choices - 1)
-        assert float(shown) == pytest.approx(100 * 0.01 / 0.99 * (1 - q) / (p - q), abs=0.05)
+        assert float(percent) == pytest.approx(100 * 0.01 / 0.99 * (1 - q) / (p - q), abs=0.05)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/tour.md"])
 def test_how_many_answer_in_the_demo(root: Path, page: str) -> None:
     _, respondents = SURVEYS["affairs"].split()
-    told = re.findall(r"([\d,]+) (?:devices|people)\b", (root / page).read_text(encoding="utf-8"))
-    assert set(told) == {f"{len(respondents):,}"}
+    counts = re.findall(r"([\d,]+) (?:devices|people)\b", (root / page).read_text(encoding="utf-8"))
+    assert set(counts) == {f"{len(respondents):,}"}

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_the_page_is_the_one_its_figures_make(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "bench"))
-    made = importlib.import_module("_performance").page()
-    assert (ROOT / "docs" / "performance.md").read_text() == made, (
+    page = importlib.import_module("_performance").page()
+    assert (ROOT / "docs" / "performance.md").read_text() == page, (
         "python bench/_performance.py writes it again"
     )

@@ -28,7 +28,7 @@ PLACES = ("server", "migrations", "client_sdk", "analyst", "shared")
 
 
 def _copy(root: Path, folder: Path, *, mode: int, time: float) -> Path:
-    """What a build reads, elsewhere, with other permissions and times."""
+    """Copy the files that a build reads, with other permissions and times."""
     for name in PLACES:
         shutil.copytree(
             root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "dist")
@@ -44,10 +44,10 @@ def _copy(root: Path, folder: Path, *, mode: int, time: float) -> Path:
 
 @pytest.fixture(scope="module")
 def twice(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], list[Path]]:
-    root, made = Path(__file__).resolve().parents[2], tmp_path_factory.mktemp("made")
-    one = _copy(root, tmp_path_factory.mktemp("a"), mode=0o644, time=1_000_000_000)
-    other = _copy(one, tmp_path_factory.mktemp("a-longer-name"), mode=0o664, time=1_700_000_000)
-    return build(made / "one", one), build(made / "two", other)
+    root, folder = Path(__file__).resolve().parents[2], tmp_path_factory.mktemp("made")
+    original = _copy(root, tmp_path_factory.mktemp("a"), mode=0o644, time=1_000_000_000)
+    copy = _copy(original, tmp_path_factory.mktemp("a-longer-name"), mode=0o664, time=1_700_000_000)
+    return build(folder / "one", original), build(folder / "two", copy)
 
 
 def test_a_second_build_is_the_same_bytes(twice: tuple[list[Path], list[Path]]) -> None:
@@ -69,10 +69,10 @@ def test_what_an_archive_carries(
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         assert f"{package}/py.typed" in names
-        [told] = [name for name in names if name.endswith(".dist-info/METADATA")]
-        [kept] = [name for name in names if name.endswith("licenses/LICENSE")]
-        assert archive.read(kept) == licence
-        metadata = archive.read(told).decode()
+        [metadata_name] = [name for name in names if name.endswith(".dist-info/METADATA")]
+        [licence_name] = [name for name in names if name.endswith("licenses/LICENSE")]
+        assert archive.read(licence_name) == licence
+        metadata = archive.read(metadata_name).decode()
         assert f"Version: {__version__}\n" in metadata
         assert "License-Expression: Apache-2.0\n" in metadata
         assert not [name for name in names if re.search(r"test_|\.db$|\.pem$|__pycache__", name)]
@@ -149,9 +149,9 @@ def _pip(python: Path, *arguments: str) -> str:
         str(python),
         *arguments,
     ]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    completed = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout
 
 
 @pytest.mark.full_only
@@ -172,17 +172,17 @@ def test_archives_install_in_an_empty_environment(
         *(str(f) for f in twice[0] if f.name.endswith(ending)),
     )
     listed = {
-        one["name"].replace("_", "-"): one["version"]
-        for one in json.loads(_pip(python, "list", "--format=json"))
+        package["name"].replace("_", "-"): package["version"]
+        for package in json.loads(_pip(python, "list", "--format=json"))
     }
     assert {listed[f"frankly-{name}"] for name in ("protocol", "sdk", "analyst", "server")} == {
         __version__
     }
     _pip(python, "check")
     [site] = (tmp_path / "empty/lib").glob("python3*/site-packages")
-    kept = [*site.glob("frankly_*.dist-info/licenses/LICENSE")]
-    assert [file.read_bytes() for file in kept] == 4 * [(root / "LICENSE").read_bytes()]
-    told = [
+    licences = [*site.glob("frankly_*.dist-info/licenses/LICENSE")]
+    assert [file.read_bytes() for file in licences] == 4 * [(root / "LICENSE").read_bytes()]
+    outputs = [
         subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
         for command in (
             [
@@ -194,9 +194,9 @@ def test_archives_install_in_an_empty_environment(
             [str(python.with_name("frankly")), "survey", "template", "health"],
         )
     ]
-    assert told[0].startswith(str(site))
-    assert told[1] == f"frankly {__version__}\n"
-    assert "blocks:" in told[2]
+    assert outputs[0].startswith(str(site))
+    assert outputs[1] == f"frankly {__version__}\n"
+    assert "blocks:" in outputs[2]
     (tmp_path / "snippet.py").write_text(SNIPPET)
     checker = [
         sys.executable,
@@ -208,13 +208,13 @@ def test_archives_install_in_an_empty_environment(
         "--cache-dir",
         os.devnull,
     ]
-    done = subprocess.run(
+    type_check = subprocess.run(
         [*checker, "snippet.py"], capture_output=True, text=True, cwd=tmp_path, check=False
     )
-    assert 'Revealed type is "str"' in done.stdout, done.stdout + done.stderr
-    assert re.findall(r"^snippet\.py:(\d+): error: .*\[([\w-]+)\]$", done.stdout, re.MULTILINE) == [
-        ("7", "arg-type")
-    ]
+    assert 'Revealed type is "str"' in type_check.stdout, type_check.stdout + type_check.stderr
+    assert re.findall(
+        r"^snippet\.py:(\d+): error: .*\[([\w-]+)\]$", type_check.stdout, re.MULTILINE
+    ) == [("7", "arg-type")]
 
 
 BILLS = "cyclonedx-python-lib[json-validation]==11.12.0"
@@ -238,7 +238,7 @@ print(JsonStrictValidator(SchemaVersion.V1_6).validate_str(sys.stdin.read()))"""
         bill.replace('"specVersion": "1.6"', '"specVersion": 1.6'),
         bill.replace('"type": "library"', '"type": "lib"'),
     )
-    told = [
+    outputs = [
         subprocess.run(
             [python, "-c", code],
             input=text,
@@ -249,5 +249,5 @@ print(JsonStrictValidator(SchemaVersion.V1_6).validate_str(sys.stdin.read()))"""
         ).stdout
         for text in (bill, *wrong)
     ]
-    assert told[0] == "None\n"
-    assert "None\n" not in told[1:]
+    assert outputs[0] == "None\n"
+    assert "None\n" not in outputs[1:]

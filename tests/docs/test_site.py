@@ -30,10 +30,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build strictly: a warning is an error."""
     root, folder = Path(__file__).resolve().parents[2], tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    completed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     # not --quiet: that hides warnings from --strict as well
-    assert done.returncode == 0, done.stderr
-    assert [line for line in done.stderr.splitlines() if not line.startswith("INFO")] == []
+    assert completed.returncode == 0, completed.stderr
+    assert [line for line in completed.stderr.splitlines() if not line.startswith("INFO")] == []
     return folder
 
 
@@ -51,13 +51,13 @@ def test_tables_have_room_for_words_and_names_break_after_their_parts() -> None:
     name = "tests/docs/test_site.py::test_names"
     cells = "<th>n</th><th>what</th></tr>\n<tr><td>1</td><td>a &lt; b</td></tr>\n<tr><td>2</td>"
     last = f"<td>as <code>{name}</code> says, in a cell of prose</td></tr>"
-    plain = f"<p><code>{name}</code></p><table><tr>{cells}{last}</table>"
-    made = hooks.on_page_content(plain)
-    assert re.sub(r"<wbr>| class=\"prose\"|</?div[^>]*>", "", made) == plain
-    assert re.findall(r"<t[hd] class=\"(\w+)\">", made) == 3 * ["prose"]
-    shown = re.findall(r"<code>(.*?)</code>", made)
-    assert shown[0] == name
-    assert shown[1].split("<wbr>") == [
+    source = f"<p><code>{name}</code></p><table><tr>{cells}{last}</table>"
+    rendered = hooks.on_page_content(source)
+    assert re.sub(r"<wbr>| class=\"prose\"|</?div[^>]*>", "", rendered) == source
+    assert re.findall(r"<t[hd] class=\"(\w+)\">", rendered) == 3 * ["prose"]
+    code_texts = re.findall(r"<code>(.*?)</code>", rendered)
+    assert code_texts[0] == name
+    assert code_texts[1].split("<wbr>") == [
         "tests/",
         "docs/",
         "test_",
@@ -77,13 +77,13 @@ def test_pages_fetch_nothing_from_anywhere(built: Path) -> None:
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_is_what_its_script_draws(root: Path, name: str) -> None:
-    kept = (root / "docs" / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
+    stored = (root / "docs" / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
     drawn = PICTURES[name]()
-    assert re.sub(r"[\d.]+", "N", kept) == re.sub(r"[\d.]+", "N", drawn), (
+    assert re.sub(r"[\d.]+", "N", stored) == re.sub(r"[\d.]+", "N", drawn), (
         "python -m tools.site.pictures"
     )
     # rounding: the last digit of a place may differ between processors
-    ours, theirs = ([float(n) for n in re.findall(r"\d+\.?\d*", text)] for text in (kept, drawn))
+    ours, theirs = ([float(n) for n in re.findall(r"\d+\.?\d*", text)] for text in (stored, drawn))
     assert ours == pytest.approx(theirs, abs=0.21)
 
 
@@ -114,11 +114,13 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
-def _record(page: Page, url: str, said: list[str]) -> None:
+def _record(page: Page, url: str, messages: list[str]) -> None:
     """Append what the page complains of, and every address it asks for outside the site."""
-    page.on("console", lambda message: said.append(message.text) if message.type != "log" else None)
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda sent: None if sent.url.startswith(url) else said.append(sent.url))
+    page.on(
+        "console", lambda message: messages.append(message.text) if message.type != "log" else None
+    )
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("request", lambda sent: None if sent.url.startswith(url) else messages.append(sent.url))
 
 
 @pytest.mark.parametrize(
@@ -133,16 +135,18 @@ def test_pages_are_readable_quiet_and_accessible(
     with served(built) as url:
         for name in names if full else SHOWN:
             page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-            said: list[str] = []
-            _record(page, url, said)
+            messages: list[str] = []
+            _record(page, url, messages)
             page.goto(f"{url}/{name}.html")
             assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
             assert all(
                 page.evaluate("[...document.images].map(i => i.complete && i.naturalWidth > 0)")
             ), name
-            found = Axe().run(page).response["violations"]
-            assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], name
-            assert said == [], name
+            violations = Axe().run(page).response["violations"]
+            assert [
+                (violation["id"], violation["nodes"][0]["html"]) for violation in violations
+            ] == [], name
+            assert messages == [], name
             if "SCREENSHOTS" in os.environ:
                 page.screenshot(
                     path=f"{os.environ['SCREENSHOTS']}/{name.replace('/', '-')}-{width}.png",
@@ -151,7 +155,7 @@ def test_pages_are_readable_quiet_and_accessible(
             page.close()
 
 
-def test_search_finds_and_leads(built: Path, browser: Browser) -> None:
+def test_search_finds_a_page_and_opens_it(built: Path, browser: Browser) -> None:
     with served(built) as url:
         page = browser.new_page()
         page.goto(f"{url}/index.html")

@@ -57,13 +57,13 @@ def numbers(text: str) -> Iterator[int]:
 
 def dangling(text: str, root: Path) -> list[str]:
     """References of a text that lead nowhere."""
-    found = [
+    broken = [
         f"spec {number}"
         for match in SECTION.finditer(text)
         for number in match[1].split(", ")
         if number not in sections(root)
     ]
-    found += [
+    broken += [
         f"bad input {number}"
         for match in BAD_INPUT.finditer(text)
         for number in numbers(match[1])
@@ -72,8 +72,8 @@ def dangling(text: str, root: Path) -> list[str]:
     for match in ERRATUM.finditer(text):
         rows = set(range(int(match[1]), int(match[2] or match[1]) + 1))
         rows |= {int(number) for number in re.findall(r"9\.(\d+)", match[3])}
-        found += [f"erratum 9.{row}" for row in sorted(rows - errata(root))]
-    return found + OUTSIDE.findall(text)
+        broken += [f"erratum 9.{row}" for row in sorted(rows - errata(root))]
+    return broken + OUTSIDE.findall(text)
 
 
 def test_every_reference_leads_somewhere(root: Path) -> None:
@@ -114,5 +114,5 @@ def test_sections_are_numbered_in_order(root: Path) -> None:
         ("a threat of THREATS T7", ["THREATS"]),
     ],
 )
-def test_what_leads_nowhere_is_found(root: Path, text: str, wrong: list[str]) -> None:
+def test_broken_references_are_found(root: Path, text: str, wrong: list[str]) -> None:
     assert dangling(text, root) == wrong

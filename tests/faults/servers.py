@@ -37,11 +37,13 @@ class Site:
         self.requests.append(request)
         head, _, body = request.partition(b"\r\n\r\n")
         if head.startswith(b"POST"):
-            found = re.search(rb'"id":"([0-9a-f]{32})"', body)
-            said = b'{"status":"accepted","id":"%s"}' % (found.group(1) if found else b"")
+            report_id = re.search(rb'"id":"([0-9a-f]{32})"', body)
+            body_sent = b'{"status":"accepted","id":"%s"}' % (
+                report_id.group(1) if report_id else b""
+            )
         else:
-            said = self._document(head.split(b" ")[1])
-        return ok(said, self.extra)
+            body_sent = self._document(head.split(b" ")[1])
+        return ok(body_sent, self.extra)
 
     def _document(self, path: bytes) -> bytes:
         if path == b"/v1/keys/chain":
@@ -63,12 +65,12 @@ def ok(body: bytes, extra: bytes = b"") -> bytes:
 @contextlib.contextmanager
 def site(questions: dict[str, list[str]] | None = None, extra: bytes = b"") -> Iterator[Site]:
     """A survey that is open now, served from a raw socket of 127.0.0.1."""
-    made: list[Site] = []
-    with listening(lambda connection: _serve(connection, made[0].reply)) as origin:
+    sites: list[Site] = []
+    with listening(lambda connection: _serve(connection, sites[0].reply)) as origin:
         document = make_survey(questions or {"smokes": ["no", "yes"]}, clock=SystemClock())
         document = replace(document, collect_url=f"{origin}/v1/surveys/{document.survey}/reports")
-        made.append(Site(origin, document, Authority(SystemClock()), extra))
-        yield made[0]
+        sites.append(Site(origin, document, Authority(SystemClock()), extra))
+        yield sites[0]
 
 
 @contextlib.contextmanager
@@ -108,13 +110,13 @@ def _serve(connection: socket.socket, reply: Callable[[bytes], bytes]) -> None:
     pending = b""
     while True:
         while b"\r\n\r\n" not in pending:
-            if not (more := connection.recv(65536)):
+            if not (received := connection.recv(65536)):
                 return
-            pending += more
-        head, _, rest = pending.partition(b"\r\n\r\n")
-        found = _LENGTH.search(head)
-        size = int(found.group(1)) if found else 0
-        while len(rest) < size:
-            rest += connection.recv(65536)
-        request, pending = head + b"\r\n\r\n" + rest[:size], rest[size:]
+            pending += received
+        head, _, body_bytes = pending.partition(b"\r\n\r\n")
+        length = _LENGTH.search(head)
+        size = int(length.group(1)) if length else 0
+        while len(body_bytes) < size:
+            body_bytes += connection.recv(65536)
+        request, pending = head + b"\r\n\r\n" + body_bytes[:size], body_bytes[size:]
         connection.sendall(reply(request))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One hundred surveys, one install, a cap of 3 nats: three answers, whatever happens to clock and process."""
+"""One hundred surveys, one install, a cap of 3 nats: three answers, through clock jumps and restarts."""
 
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -30,7 +30,7 @@ def test_3_are_answered_and_97_refused(surveys: int, tmp_path: Path) -> None:
         jump = list(JUMPS.values())[i % 3]
         server = survey_at(start + jump)
         try:
-            # A ship of other keys for each: what the server's keys are is not what is tested here.
+            # Each server has its own pinned keys: trust in keys is not under test here.
             with server.open(tmp_path / "s.db", policy=CAP, keys=server.authority.keys) as client:  # type: ignore[union-attr]
                 outcomes.append(client.answer({"smokes": "yes"}).status)
         except BudgetExceeded:
@@ -44,17 +44,17 @@ def test_100_clients_opened_before_anything_is_spent(tmp_path: Path) -> None:
     servers = [survey_at(FakeClock().now()) for _ in range(100)]
     keys = [server.authority.keys for server in servers if server.authority is not None]
     clients: list[Client] = []
-    told = {"sent": 0, "budget": 0}
-    for server, own in zip(servers, keys, strict=True):
-        clients.append(server.open(tmp_path / "s.db", policy=CAP, keys=own))
+    outcomes = {"sent": 0, "budget": 0}
+    for server, pinned_keys in zip(servers, keys, strict=True):
+        clients.append(server.open(tmp_path / "s.db", policy=CAP, keys=pinned_keys))
     for client in clients:
         try:
-            told[client.answer({"smokes": "no"}).status] += 1
+            outcomes[client.answer({"smokes": "no"}).status] += 1
         except BudgetExceeded:
-            told["budget"] += 1
+            outcomes["budget"] += 1
         finally:
             client.close()
-    assert told == {"sent": 3, "budget": 97}
+    assert outcomes == {"sent": 3, "budget": 97}
 
 
 def test_a_clock_that_jumps_while_a_client_is_open_renews_nothing(tmp_path: Path) -> None:
@@ -71,16 +71,18 @@ FRACTIONS = [("0.1", 30), ("0.3", 10), ("0.25", 12), ("0.7", 4), ("3", 1), ("2.9
 
 
 @pytest.mark.parametrize(("epsilon", "fits"), FRACTIONS)
-def test_exactly_as_many_fit_as_arithmetic_says(epsilon: str, fits: int, tmp_path: Path) -> None:
+def test_the_cap_admits_exactly_as_many_surveys_as_exact_arithmetic(
+    epsilon: str, fits: int, tmp_path: Path
+) -> None:
     """No rounding at the edge: ten surveys at 0.3 fit a cap of 3, an eleventh of any size does not."""
     assert Fraction(epsilon) * fits <= 3 < Fraction(epsilon) * (fits + 1)
-    told = 0
+    sent_count = 0
     for _ in range(fits + 1):
         server = survey_at(FakeClock().now(), epsilon)
         try:
             with server.open(tmp_path / "s.db", policy=CAP, keys=server.authority.keys) as client:  # type: ignore[union-attr]
-                told += client.answer({"smokes": "no"}).status == "sent"
-                assert fits >= told
+                sent_count += client.answer({"smokes": "no"}).status == "sent"
+                assert fits >= sent_count
         except BudgetExceeded:
-            assert told == fits
-    assert told == fits
+            assert sent_count == fits
+    assert sent_count == fits

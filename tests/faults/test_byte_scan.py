@@ -146,16 +146,16 @@ def test_no_byte_of_an_answer_anywhere(
     folder = tmp_path / "device"
     folder.mkdir()
     server = FakeServer(DOCUMENT)
-    told = ""
+    error_texts = ""
     try:
         PATHS[case](server, folder / "s.db")
     except FranklyError as error:
-        told = "".join(_texts(error))
-    assert CANARY not in _but_for_offers(told)
-    kept = b"".join(path.read_bytes() for path in folder.iterdir())
+        error_texts = "".join(_texts(error))
+    assert CANARY not in _but_for_offers(error_texts)
+    stored_bytes = b"".join(path.read_bytes() for path in folder.iterdir())
     sent = b"".join(request.body or b"" for request in server.requests)
     captured = capfd.readouterr()
-    assert CANARY.encode() not in kept + sent
+    assert CANARY.encode() not in stored_bytes + sent
     assert CANARY not in _but_for_offers(caplog.text + captured.out + captured.err)
     assert [name.name for name in tmp_path.iterdir()] == ["device"]
 
@@ -191,8 +191,8 @@ def test_every_file_is_scanned_while_it_is_written(tmp_path: Path) -> None:
     with server.open(folder / "s.db") as client, suppress(AlreadyAnswered):
         client.answer({"smokes": "no", "walks": "b"}, strata=REGION, patience_s=1)
     assert len(looks) >= 3
-    assert not any(CANARY.encode() in seen for seen in looks)
-    assert all(b'"y":' in seen for seen in looks), "the sealed report is there, and would be found"
+    assert not any(CANARY.encode() in scan for scan in looks)
+    assert all(b'"y":' in scan for scan in looks), "the sealed report is there, and would be found"
 
 
 def test_after_the_acknowledgement_the_symbols_are_overwritten(tmp_path: Path) -> None:
@@ -200,16 +200,18 @@ def test_after_the_acknowledgement_the_symbols_are_overwritten(tmp_path: Path) -
     with server.open(tmp_path / "s.db") as client:
         client.answer(ANSWERS, strata=REGION)
     (report_id,) = server.reports
-    kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
-    assert report_id.encode() not in kept
-    assert b'"y":' not in kept
+    stored_bytes = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert report_id.encode() not in stored_bytes
+    assert b'"y":' not in stored_bytes
 
 
 def test_nothing_of_the_answer_outlives_the_call_in_the_client(tmp_path: Path) -> None:
     """No object that the client can reach holds it: the truth lives as long as its call."""
     server = FakeServer(make_survey({"q": ["a", "b"]}))
     truth = {"q": "".join(["a"])}
-    others = [thing for thing in gc.get_objects() if isinstance(thing, Answer)]  # of tests before
+    earlier_answers = [
+        thing for thing in gc.get_objects() if isinstance(thing, Answer)
+    ]  # of tests before
     with server.open(tmp_path / "s.db") as client:
         client.answer(truth)
         gc.collect()
@@ -220,4 +222,4 @@ def test_nothing_of_the_answer_outlives_the_call_in_the_client(tmp_path: Path) -
         ]
         assert not any(isinstance(thing, (Answer, Store)) for thing in holders)
         answers = [thing for thing in gc.get_objects() if isinstance(thing, Answer)]
-        assert all(any(thing is other for other in others) for thing in answers)
+        assert all(any(thing is earlier for earlier in earlier_answers) for thing in answers)

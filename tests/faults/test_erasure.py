@@ -2,7 +2,7 @@
 """Every write of a device, seen from outside: after the receipt no place that ever held the report still holds it.
 
 A place is a byte of a file. It counts as erased when it is written over; one that is given back to the file system by
-truncating or deleting the file before that is found by whoever reads the disk.
+truncating or deleting the file before that stays readable on the disk.
 """
 
 import re
@@ -55,18 +55,18 @@ class Disk:
             call = CALL.search(line)
             if call is None or int(call[5]) < 0:
                 continue
-            name, path, given = call[1], _plain(call[2] or call[3]), call[4] or ""
+            name, path, content = call[1], _plain(call[2] or call[3]), call[4] or ""
             if name == "pwrite64":
-                self._write(path, given)
+                self._write(path, content)
             elif name in ("write", "writev", "pwritev", "mmap"):
                 assert "/s.db" not in path, line
             elif name in ("ftruncate", "truncate"):
-                self._give_back(path, int(given))
+                self._give_back(path, int(content))
             elif name in ("unlink", "unlinkat", "rename", "renameat", "renameat2"):
                 self._give_back(path, 0)
 
-    def _write(self, path: str, given: str) -> None:
-        text, _, place = given.rsplit(", ", 2)
+    def _write(self, path: str, content: str) -> None:
+        text, _, place = content.rsplit(", ", 2)
         data, offset = _plain(text.strip('"')).encode("latin-1"), int(place)
         self.held[path] -= set(range(offset, offset + len(data)))
         for secret in self.secrets:
@@ -82,8 +82,8 @@ class Disk:
         self.held[path] -= lost
 
     @property
-    def left(self) -> dict[str, int]:
-        """How many places still hold a secret."""
+    def remaining(self) -> dict[str, int]:
+        """Count the places that still hold a secret, by file."""
         return {Path(path).name: len(places) for path, places in self.held.items() if places}
 
 
@@ -94,26 +94,26 @@ def _plain(text: str) -> str:
     )
 
 
-def run(found: Site, store: Path, log: Path, script: str, *options: str) -> int:
+def run(served: Site, store: Path, log: Path, script: str, *options: str) -> int:
     """Run a script in a process of its own, every write of which goes to `log`; return its exit code."""
     strace = shutil.which("strace")
     assert strace is not None, "strace is not installed: apt-get install strace"
     calls = "trace=pwrite64,write,writev,pwritev,ftruncate,truncate,unlink,unlinkat,rename,renameat,renameat2,fdatasync"
     traced = [strace, "-f", "-y", "-xx", "-s", "300000", "-e", calls, *options, "-o", str(log)]
-    done = subprocess.run(
-        [*traced, sys.executable, "-c", script, found.link, str(store)],
+    completed = subprocess.run(
+        [*traced, sys.executable, "-c", script, served.link, str(store)],
         capture_output=True,
         text=True,
     )
-    assert done.returncode in (0, 9, -signal.SIGKILL, 128 + signal.SIGKILL), done.stderr
-    return done.returncode
+    assert completed.returncode in (0, 9, -signal.SIGKILL, 128 + signal.SIGKILL), completed.stderr
+    return completed.returncode
 
 
-def disk_after(found: Site, *logs: Path) -> Disk:
-    """What the processes left, looking for the ids and the symbols of every report that was sent."""
+def disk_after(served: Site, *logs: Path) -> Disk:
+    """Replay the processes' writes, looking for the ids and symbols of every report that was sent."""
     bodies = [
         request.partition(b"\r\n\r\n")[2].strip()
-        for request in found.requests
+        for request in served.requests
         if request.startswith(b"POST")
     ]
     ids = [match[1] for body in bodies if (match := re.search(rb'"id":"([0-9a-f]{32})"', body))]
@@ -127,42 +127,42 @@ def disk_after(found: Site, *logs: Path) -> Disk:
     "script", [ANSWER, MANY], ids=["one", "forty, each journal with the others' reports"]
 )
 def test_after_the_receipt_every_place_has_been_written_over(script: str, tmp_path: Path) -> None:
-    with site() as found:
-        assert run(found, tmp_path / "s.db", tmp_path / "log", PRELUDE + script) == 0
-        disk = disk_after(found, tmp_path / "log")
+    with site() as served:
+        assert run(served, tmp_path / "s.db", tmp_path / "log", PRELUDE + script) == 0
+        disk = disk_after(served, tmp_path / "log")
     assert disk.ever == {"s.db", "s.db-journal"}, "the test sees the writes it is about"
-    assert (disk.left, disk.given_back) == ({}, [])
+    assert (disk.remaining, disk.given_back) == ({}, [])
 
 
 def test_the_next_start_finishes_the_overwriting(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
-    with site() as found:
+    with site() as served:
         assert (
-            run(found, tmp_path / "s.db", first, PRELUDE + KILLED_BEFORE_OVERWRITING + ANSWER) == 9
+            run(served, tmp_path / "s.db", first, PRELUDE + KILLED_BEFORE_OVERWRITING + ANSWER) == 9
         )
-        before = disk_after(found, first)
-        assert run(found, tmp_path / "s.db", second, PRELUDE) == 0
-        after = disk_after(found, first, second)
-    assert before.left.keys() == {"s.db-journal"}, (
+        before = disk_after(served, first)
+        assert run(served, tmp_path / "s.db", second, PRELUDE) == 0
+        after = disk_after(served, first, second)
+    assert before.remaining.keys() == {"s.db-journal"}, (
         "the report was in the journal when the process ended"
     )
-    assert (after.left, after.given_back) == ({}, [])
+    assert (after.remaining, after.given_back) == ({}, [])
 
 
 def test_a_process_killed_at_any_sync_gives_nothing_back(full: bool, tmp_path: Path) -> None:
-    """What was sealed is sent by the next start, and erased then; a journal to roll back is not deleted either."""
-    with site() as found:
-        run(found, tmp_path / "s.db", tmp_path / "log", PRELUDE)
-        run(found, tmp_path / "t.db", tmp_path / "log", PRELUDE + ANSWER)
+    """The next start sends the sealed report and erases it then; a hot journal is not deleted either."""
+    with site() as served:
+        run(served, tmp_path / "s.db", tmp_path / "log", PRELUDE)
+        run(served, tmp_path / "t.db", tmp_path / "log", PRELUDE + ANSWER)
         syncs = (tmp_path / "log").read_text().count("fdatasync(")
     assert syncs > 8
     for point in range(1, syncs + 1) if full else (syncs - 3, syncs - 1):
         store, first, second = (
             tmp_path / f"{point}.{name}" for name in ("s.db", "first", "second")
         )
-        with site() as found:
+        with site() as served:
             kill = f"inject=fdatasync:signal=KILL:when={point}"
-            assert run(found, store, first, PRELUDE + ANSWER, "-e", kill) != 0
-            assert run(found, store, second, PRELUDE + "client.flush()") == 0
-            disk = disk_after(found, first, second)
-        assert (disk.left, disk.given_back) == ({}, []), point
+            assert run(served, store, first, PRELUDE + ANSWER, "-e", kill) != 0
+            assert run(served, store, second, PRELUDE + "client.flush()") == 0
+            disk = disk_after(served, first, second)
+        assert (disk.remaining, disk.given_back) == ({}, []), point

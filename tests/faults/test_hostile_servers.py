@@ -83,7 +83,7 @@ SERVERS: dict[str, Talk] = {
 
 
 class Peak:
-    """How far the memory of this process grows, as the kernel sees it."""
+    """Growth of this process's memory, as the kernel measures it."""
 
     def __enter__(self) -> Self:
         Path("/proc/self/clear_refs").write_text("5")
@@ -156,7 +156,7 @@ def test_one_byte_a_second_ends_within_the_deadline(full: bool) -> None:
 
 
 def test_hostile_receipts_leave_the_report_sealed(tmp_path: Path) -> None:
-    """What answers a report may be as bad: the receipt says queued, and the same bytes go out again."""
+    """A hostile answer to a report: the receipt says queued, and the same bytes are sent again."""
     bodies = [
         DEEP,
         b"\xff" * 1000,
@@ -189,7 +189,7 @@ def test_a_deep_document_signed_by_the_right_key_is_refused_too(tmp_path: Path) 
     store.close()
 
 
-def test_a_server_that_accepts_and_says_nothing(
+def test_a_silent_server_raises_within_the_read_timeout(
     full: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One silence lasts ten seconds at most; a third of one unless --full."""

@@ -85,7 +85,7 @@ class Death(NamedTuple):
 
     values: set[bytes]
     sealed: bool
-    told: bool
+    was_sent: bool
 
 
 def die_at(point: int, folder: Path, opened: Path, patch: Patch) -> Death:
@@ -105,7 +105,7 @@ def die_at(point: int, folder: Path, opened: Path, patch: Patch) -> Death:
         finally:
             os._exit(3)  # the point was not reached
     assert os.waitpid(child, 0)[1] == signal.SIGKILL
-    told = bool(wire.values())
+    was_sent = bool(wire.values())
     store = Store(folder / "s.db")
     sealed = store.answer(CHAIN, DOCUMENT.survey)
     store.close()
@@ -120,7 +120,7 @@ def die_at(point: int, folder: Path, opened: Path, patch: Patch) -> Death:
         assert sealed.body in wire.values(), "an answer was lost after its seal"
     values = wire.values()
     shutil.rmtree(folder)
-    return Death(values, sealed is not None, told)
+    return Death(values, sealed is not None, was_sent)
 
 
 def spread(points: int, full: bool) -> range:
@@ -143,13 +143,15 @@ def test_killed_at_any_point_there_is_one_value_and_it_arrives(
 ) -> None:
     points = count_points(tmp_path, opened)
     assert points > 150
-    found = [
+    deaths = [
         die_at(point, tmp_path / str(point), opened, lambda _wire: None)
         for point in spread(points, full)
     ]
-    assert {len(death.values) for death in found} == {1}
-    assert all(death.sealed for death in found if death.told), "nothing is told before the seal"
-    sealed = [death.sealed for death in found]
+    assert {len(death.values) for death in deaths} == {1}
+    assert all(death.sealed for death in deaths if death.was_sent), (
+        "nothing is sent before the seal"
+    )
+    sealed = [death.sealed for death in deaths]
     assert sealed == sorted(sealed), "once sealed, it stays sealed"
     assert set(sealed) == {False, True}, "both sides of the seal were looked at"
 
@@ -171,11 +173,11 @@ def test_sending_before_the_seal_is_durable_would_be_caught(
         Store.seal = wrong  # type: ignore[assignment, method-assign]
 
     points = count_points(tmp_path, opened)
-    found = [
+    deaths = [
         die_at(point, tmp_path / str(point), opened, send_first) for point in spread(points, full)
     ]
-    caught = [len(death.values) == 2 for death in found]
-    assert caught == [death.told and not death.sealed for death in found], (
+    caught = [len(death.values) == 2 for death in deaths]
+    assert caught == [death.was_sent and not death.sealed for death in deaths], (
         "at every point between the two"
     )
     assert any(caught)

@@ -54,11 +54,11 @@ def test_32_processes_send_one_value(tmp_path: Path) -> None:
     start_reader, start_writer = os.pipe()
     readers = [_racer(tmp_path / "s.db", i, start_reader, start_writer) for i in range(CROWD)]
     os.close(start_reader)
-    os.close(start_writer)  # everybody waits for the end of this pipe
-    said = [_all_of(reader) for reader in readers]
+    os.close(start_writer)  # every process waits for the end of this pipe
+    outputs = [_all_of(reader) for reader in readers]
     statuses = [os.wait()[1] for _ in range(CROWD)]
     assert statuses == [0] * CROWD
-    values = {line for text in said for line in text.splitlines() if line}
+    values = {line for text in outputs for line in text.splitlines() if line}
     assert len(values) == 1
 
 
@@ -101,9 +101,9 @@ def test_a_fork_between_seal_and_send_sends_one_value(tmp_path: Path) -> None:
             os._exit(0)
         assert os.waitpid(children[0], 0)[1] == 0
     os.close(reader_writer[1])
-    others = _all_of(reader_writer[0])
+    child_output = _all_of(reader_writer[0])
     assert receipt.status == "sent"
-    assert bodies(server) == [others]
+    assert bodies(server) == [child_output]
 
 
 class _Steps:

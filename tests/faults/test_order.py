@@ -29,26 +29,26 @@ Sealing._seal = connect_first
 """
 
 
-def calls(found: Site, store: Path, key: str, log: Path, before: str = "") -> list[str]:
+def calls(served: Site, store: Path, key: str, log: Path, before: str = "") -> list[str]:
     """Run one answer in a process of its own under strace; return "sync" and "connect" in the order they ended."""
     strace = shutil.which("strace")
     assert strace is not None, "strace is not installed: apt-get install strace"
     traced = [strace, "-f", "-y", "-e", "trace=fdatasync,fsync,connect", "-o", str(log)]
-    run = [sys.executable, "-c", before + ANSWER, found.link, str(store), key]
-    done = subprocess.run([*traced, *run], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    seen = []
+    run = [sys.executable, "-c", before + ANSWER, served.link, str(store), key]
+    completed = subprocess.run([*traced, *run], capture_output=True, text=True)
+    assert completed.returncode == 0, completed.stderr
+    order = []
     for line in log.read_text().splitlines():
-        told = re.sub(r"^\d+ +", "", line)
+        call = re.sub(r"^\d+ +", "", line)
         if (
-            told.startswith(("fdatasync(", "fsync("))
-            and re.search(r"= 0$", told)
-            and f"<{store}" in told
+            call.startswith(("fdatasync(", "fsync("))
+            and re.search(r"= 0$", call)
+            and f"<{store}" in call
         ):
-            seen.append("journal" if "-journal>" in told else "store")
-        elif told.startswith("connect(") and "AF_INET" in told:
-            seen.append("connect")
-    return seen
+            order.append("journal" if "-journal>" in call else "store")
+        elif call.startswith("connect(") and "AF_INET" in call:
+            order.append("connect")
+    return order
 
 
 def test_the_store_is_synced_before_the_first_connect_in_every_run(
@@ -56,10 +56,10 @@ def test_the_store_is_synced_before_the_first_connect_in_every_run(
 ) -> None:
     """200 runs with --full. The survey is known to the store, so that the report alone needs a connection."""
     runs = 200 if full else 2
-    with site() as found:
+    with site() as served:
         # Fetches survey and keys, and makes the salt of the respondents' names.
-        assert "connect" in calls(found, tmp_path / "s.db", "first", tmp_path / "log")
-        orders = [calls(found, tmp_path / "s.db", f"p{i}", tmp_path / "log") for i in range(runs)]
+        assert "connect" in calls(served, tmp_path / "s.db", "first", tmp_path / "log")
+        orders = [calls(served, tmp_path / "s.db", f"p{i}", tmp_path / "log") for i in range(runs)]
     for order in orders:
         sealed = order[: order.index("connect")]
         assert "journal" in sealed
@@ -71,8 +71,8 @@ def test_the_store_is_synced_before_the_first_connect_in_every_run(
 
 
 def test_connecting_before_the_seal_would_be_seen(tmp_path: Path) -> None:
-    with site() as found:
-        calls(found, tmp_path / "s.db", "first", tmp_path / "log")
-        order = calls(found, tmp_path / "s.db", "p", tmp_path / "log", before=WRONG)
+    with site() as served:
+        calls(served, tmp_path / "s.db", "first", tmp_path / "log")
+        order = calls(served, tmp_path / "s.db", "p", tmp_path / "log", before=WRONG)
     assert "store" not in order[: order.index("connect")]
     assert "store" in order

@@ -22,7 +22,7 @@ DRAWS = 1000
 def test_forked_children_never_repeat_a_draw(full: bool) -> None:
     """48 bits of 1,000 draws in each child; the symbols of a 2^48-row would repeat with a chance of 7e-5 at 200."""
     children = 200 if full else 16
-    seen: list[int] = []
+    all_draws: list[int] = []
     for _ in range(children):
         reader, writer = os.pipe()
         if os.fork() == 0:
@@ -30,14 +30,14 @@ def test_forked_children_never_repeat_a_draw(full: bool) -> None:
             os._exit(0)
         os.close(writer)
         with os.fdopen(reader, "rb") as file:
-            seen += struct.unpack(f"{DRAWS}Q", file.read())
+            all_draws += struct.unpack(f"{DRAWS}Q", file.read())
         os.wait()
-    assert len(set(seen)) == len(seen) == children * DRAWS
-    assert max(seen) < 2**48
+    assert len(set(all_draws)) == len(all_draws) == children * DRAWS
+    assert max(all_draws) < 2**48
 
 
 def _draws() -> bytes:
-    """What the SDK's own default source gives a mechanism, seen through the source that it is handed."""
+    """Draw from the SDK's default source, recorded through the source that a mechanism receives."""
     import inspect
 
     from frankly_sdk import Client
@@ -62,19 +62,19 @@ with server.open(sys.argv[1]) as client:
 
 
 def test_a_failing_urandom_sends_nothing(tmp_path: Path) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", BROKEN, str(tmp_path / "s.db")], capture_output=True, text=True
     )
-    assert done.stdout == "0 0\n", done.stderr
+    assert completed.stdout == "0 0\n", completed.stderr
 
 
 def test_randomness_that_fails_at_any_draw_seals_nothing(tmp_path: Path) -> None:
     server = FakeServer(make_survey({"a": ["0", "1"], "b": ["0", "1"], "c": ["0", "1"]}))
     for working in range(4):  # three symbols and the report's id
-        left = iter(range(working))
+        remaining = iter(range(working))
 
-        def source(bits: int, left=left) -> int:  # type: ignore[no-untyped-def]
-            if next(left, None) is None:
+        def source(bits: int, remaining=remaining) -> int:  # type: ignore[no-untyped-def]
+            if next(remaining, None) is None:
                 raise OSError
             return 0
 
@@ -102,15 +102,15 @@ def random_weights(
     return tuple(rows)
 
 
-def documents(count: int, bits: int, most: int) -> list[DenseMechanism]:
-    generator, found = random.Random(6), list[DenseMechanism]()
-    while len(found) < count:
+def documents(count: int, bits: int, largest: int) -> list[DenseMechanism]:
+    generator, tables = random.Random(6), list[DenseMechanism]()
+    while len(tables) < count:
         weights = random_weights(
-            bits, generator.randint(2, most), generator.randint(2, most), generator
+            bits, generator.randint(2, largest), generator.randint(2, largest), generator
         )
         if all(map(any, zip(*weights, strict=True))):  # no column of zeros
-            found.append(DenseMechanism(bits, weights))
-    return found
+            tables.append(DenseMechanism(bits, weights))
+    return tables
 
 
 def test_every_draw_of_16_bits_follows_the_published_integers(full: bool) -> None:

@@ -35,7 +35,7 @@ def test_killing_the_server_midway_loses_and_doubles_nothing(tmp_path: Path) -> 
         acknowledged = _stored(server.home)
         server.start()
         answering.join(timeout=120)
-        # Whoever found no server tries again, as an app would at its next start; the others only confirm.
+        # Devices that found no server try again, as an app would at its next start; the others only confirm.
         while not set(rounds[-1]) <= {"sent"}:
             everyone_answers(published["link"])
             assert len(rounds) < 10
@@ -58,12 +58,12 @@ def _stored(home: Path) -> int:
 
 def _counts_agree_with_reports(home: Path) -> None:
     with sqlite3.connect(home / "frankly.db") as database:
-        kept = database.execute(
+        counted = database.execute(
             "SELECT block, symbol, sum(n) FROM batch_counts GROUP BY block, symbol"
         ).fetchall()
-        told: Counter[tuple[int, int]] = Counter()
+        recounted: Counter[tuple[int, int]] = Counter()
         for (symbols,) in database.execute("SELECT symbols FROM reports"):
-            told.update(enumerate(int(symbol) for symbol in symbols.split(",")))
-    assert {(block, symbol): n for block, symbol, n in kept} == dict(told)
-    assert len({block for block, _, _ in kept}) == 4
-    assert {sum(n for b, _, n in kept if b == block) for block in range(4)} == {RESPONDENTS}
+            recounted.update(enumerate(int(symbol) for symbol in symbols.split(",")))
+    assert {(block, symbol): n for block, symbol, n in counted} == dict(recounted)
+    assert len({block for block, _, _ in counted}) == 4
+    assert {sum(n for b, _, n in counted if b == block) for block in range(4)} == {RESPONDENTS}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does the time of an answer tell the answer? The same steps whatever is answered, and a clock that sees no difference.
+"""Timing side channel of an answer: the same steps for every answer, and a clock that sees no difference.
 
 What a device does is followed opcode by opcode, which no busy machine can disturb; and two answers are drawn in turn,
 many times, and held against the clock (spec 2.5).
@@ -40,7 +40,7 @@ Steps = list[tuple[str, int]]
 
 def steps(action: Callable[[], object]) -> Steps:
     """Every opcode of ours that is executed, in order: the function it stands in, and where."""
-    found: Steps = []
+    executed: Steps = []
 
     def look(frame: FrameType, event: str, _argument: Any) -> Any:
         name = frame.f_code.co_filename
@@ -48,7 +48,7 @@ def steps(action: Callable[[], object]) -> Steps:
             return None
         frame.f_trace_opcodes = True
         if event == "opcode":
-            found.append((frame.f_code.co_qualname, frame.f_lasti))
+            executed.append((frame.f_code.co_qualname, frame.f_lasti))
         return look
 
     before = sys.gettrace()
@@ -57,13 +57,13 @@ def steps(action: Callable[[], object]) -> Steps:
         action()
     finally:
         sys.settrace(before)
-    return found
+    return executed
 
 
 def device_steps(
     document: SurveyDocument, answers: dict[str, str], folder: Path, seed: int
 ) -> Steps:
-    """What one device does from the call of `answer` to its end, with random bits that the seed settles."""
+    """Record the steps of one device from the call of `answer` to its end, with seeded random bits."""
     name = "-".join(answers.values())
     server = fakes.FakeServer(document=document)
     source = random.Random(seed)
@@ -80,44 +80,46 @@ def test_every_answer_takes_the_same_steps(kind: str, tmp_path: Path) -> None:
     document = survey(block(kind, "ldp"))
     names = list(document.questions)
     for seed in range(2):
-        seen = [
+        runs = [
             device_steps(document, dict(zip(names, chosen, strict=True)), tmp_path, seed)
             for chosen in (("no", "no"), ("no", "yes"), ("yes", "no"), ("yes", "yes"))
         ]
-        assert len(seen[0]) > 1000
-        assert any("sample" in name for name, _ in seen[0])
-        assert all(others == seen[0] for others in seen[1:])
+        assert len(runs[0]) > 1000
+        assert any("sample" in name for name, _ in runs[0])
+        assert all(run == runs[0] for run in runs[1:])
 
 
 @pytest.mark.parametrize("kind", MAKERS)
 def test_every_draw_takes_the_same_steps(kind: str) -> None:
     mechanism, source = MAKERS[kind](), random.Random(1)
-    mechanism.sample(0)  # makes ready what all draws share
+    mechanism.sample(0)  # fills the caches that all draws share
     for _ in range(4):
-        given = [source.getrandbits(BITS * SIZE) for _ in range(40)]
+        random_bits = [source.getrandbits(BITS * SIZE) for _ in range(40)]
 
-        def bits(count: int, given: list[int] = given, left: list[int] | None = None) -> int:
+        def bits(
+            count: int, random_bits: list[int] = random_bits, left: list[int] | None = None
+        ) -> int:
             assert left is not None
-            return given[left.pop()] & (1 << count) - 1
+            return random_bits[left.pop()] & (1 << count) - 1
 
-        seen = [
+        runs = [
             steps(
                 lambda x=x: mechanism.sample(x, lambda n, left=list(range(40)): bits(n, left=left))
             )
             for x in (0, 1, SIZE // 2, SIZE - 1)
         ]
-        assert all(others == seen[0] for others in seen[1:])
+        assert all(run == runs[0] for run in runs[1:])
 
 
 def searching(self: Question, choice: str) -> int | None:
-    """How a position must not be found."""
+    """A search that stops at the position: the leak that the test must detect."""
     return next((i for i, c in enumerate(self.choices) if c.id == choice), None)
 
 
 def hurried(
     self: DenseMechanism, truth: int, randbits: Callable[[int], int] = random.getrandbits
 ) -> int:
-    """How a symbol must not be drawn: it stops where it knows."""
+    """A draw that stops early: the leak that the test must detect."""
     u = randbits(self.bits)
     return next(y for y, end in enumerate(accumulate(self.weights[truth])) if u < end)
 
@@ -135,28 +137,28 @@ def test_steps_that_depend_on_the_answer_would_be_seen(
 ) -> None:
     monkeypatch.setattr(owner, name, wrong)
     document = make_survey({"q": [f"c{i}" for i in range(SIZE)]})
-    server, found = FakeServer(document), []
+    server, runs = FakeServer(document), []
     for choice in ("c0", "c63"):
         source = random.Random(2)
         with server.open(tmp_path / f"{choice}.db", randbits=source.getrandbits) as client:
-            found.append(steps(lambda client=client, choice=choice: client.answer({"q": choice})))
-    assert found[0] != found[1]
+            runs.append(steps(lambda client=client, choice=choice: client.answer({"q": choice})))
+    assert runs[0] != runs[1]
 
 
 @pytest.fixture(scope="module")
 def processes(full: bool) -> list[list[float]]:
     """For each process its median difference in each case: in each, strings hash and memory lies differently."""
-    number, given = (100, ["2", "500"]) if full else (1, ["4", "100"])
-    found = []
+    number, run_arguments = (100, ["2", "500"]) if full else (1, ["4", "100"])
+    differences = []
     for seed in range(number):
-        command = [sys.executable, "-m", "tests.faults.turns", *given, str(seed)]
+        command = [sys.executable, "-m", "tests.faults.turns", *run_arguments, str(seed)]
         environment = os.environ | {"PYTHONHASHSEED": str(seed + 1)}
-        found.append(
+        differences.append(
             json.loads(
                 subprocess.run(command, env=environment, check=True, capture_output=True).stdout
             )
         )
-    return found
+    return differences
 
 
 @pytest.mark.parametrize("case", range(len(CASES)), ids=lambda i: "-".join(map(str, CASES[i])))
@@ -177,9 +179,9 @@ def test_an_answer_that_takes_longer_would_be_seen() -> None:
     """The same clock and the same tests on a search that stops where it finds: 64 looks take longer than one."""
     (question,) = make_survey({"q": [f"c{i}" for i in range(SIZE)]}).questions.values()
     order = random.Random(7)
-    found = [
+    differences = [
         alternated(lambda x: searching(question, question.choices[x].id), 0, SIZE - 1, 20, order)
         for _ in range(50)
     ]
-    assert chance(found) < LEAST_P / len(CASES)
-    assert statistics.median(found) > 0
+    assert chance(differences) < LEAST_P / len(CASES)
+    assert statistics.median(differences) > 0

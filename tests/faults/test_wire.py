@@ -14,11 +14,11 @@ from tests.faults.servers import OK, Site, listening, site
 QUESTIONS = {"smokes": ["no", "yes"], "walks": [f"c{i}" for i in range(12)]}
 
 
-def exact(found: Site) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """What requests may look like, to the byte; what varies is the id and the two symbols."""
-    document = found.document
+def exact(served: Site) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """Patterns of the allowed requests, to the byte; only the id and the two symbols vary."""
+    document = served.document
     host, digest = (
-        re.escape(found.origin.removeprefix("http://")).encode(),
+        re.escape(served.origin.removeprefix("http://")).encode(),
         document.digest.encode(),
     )
     fixed = rb"Host: %s\r\nUser-Agent: frankly\r\nAccept: application/json\r\nAccept-Encoding: identity\r\n"
@@ -42,28 +42,28 @@ def exact(found: Site) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
 def test_nothing_but_the_schema_leaves_and_in_one_length(full: bool, tmp_path: Path) -> None:
     """10,000 answers with --full. Headers and bodies are compared whole; everything is looked at, not a sample."""
     count = 10_000 if full else 60
-    with site(QUESTIONS) as found:
-        with Client.open(found.link, tmp_path / "s.db", Policy(cap="2"), spread_s=0) as client:
+    with site(QUESTIONS) as served:
+        with Client.open(served.link, tmp_path / "s.db", Policy(cap="2"), spread_s=0) as client:
             for i in range(count):
                 answers = {
                     "smokes": QUESTIONS["smokes"][i % 2],
                     "walks": QUESTIONS["walks"][i % 12],
                 }
                 assert client.answer(answers, respondent=f"p{i}").status == "sent"
-        get, post = exact(found)
+        get, post = exact(served)
     kinds = Counter(
         "get" if get.fullmatch(r) else "post" if post.fullmatch(r) else "other"
-        for r in found.requests
+        for r in served.requests
     )
     assert kinds == {"get": 2, "post": count}
     bodies = [
         request.partition(b"\r\n\r\n")[2]
-        for request in found.requests
+        for request in served.requests
         if request.startswith(b"POST")
     ]
-    assert {len(body) for body in bodies} == {found.document.report_length}
+    assert {len(body) for body in bodies} == {served.document.report_length}
     assert len({body[body.index(b'"id"') :][6:38] for body in bodies}) == count
-    assert not any(b"p%d" % i in request for i, request in enumerate(found.requests))
+    assert not any(b"p%d" % i in request for i, request in enumerate(served.requests))
 
 
 MARKERS = {
@@ -86,13 +86,13 @@ def test_12_planted_markers_never_come_back(tmp_path: Path) -> None:
     """Planted in every answer, to documents and to reports; then the app starts again, three times over."""
     extra = b"".join(name.encode() + b": " + value + b"\r\n" for name, value in MARKERS.items())
     assert len(MARKERS) == 12
-    with site(extra=extra) as found:
+    with site(extra=extra) as served:
         for i in range(3):
-            with Client.open(found.link, tmp_path / "s.db", Policy(cap="9"), spread_s=0) as client:
+            with Client.open(served.link, tmp_path / "s.db", Policy(cap="9"), spread_s=0) as client:
                 client.answer({"smokes": "no"}, respondent=str(i))
-        Client.open(found.link, tmp_path / "other.db", Policy(cap="9")).close()
-    everything = b"\n".join(found.requests).lower()
-    assert len(found.requests) == 2 + 3 + 2
+        Client.open(served.link, tmp_path / "other.db", Policy(cap="9")).close()
+    all_requests = b"\n".join(served.requests).lower()
+    assert len(served.requests) == 2 + 3 + 2
     for word in (
         b"planted",
         b"cookie",
@@ -102,8 +102,8 @@ def test_12_planted_markers_never_come_back(tmp_path: Path) -> None:
         b"1970",
         b"referer",
     ):
-        assert word not in everything
-    first, second = (found.requests[i] for i in (0, -2))
+        assert word not in all_requests
+    first, second = (served.requests[i] for i in (0, -2))
     assert first == second, "another install asks for the keys with the very same bytes"
 
 
@@ -117,12 +117,12 @@ REDIRECTS = [
 
 
 @pytest.mark.parametrize("line", REDIRECTS, ids=lambda line: line[:3].decode())
-def test_redirects_lead_nowhere(line: bytes) -> None:
-    seen: list[bytes] = []
+def test_redirects_are_not_followed(line: bytes) -> None:
+    received: list[bytes] = []
 
     def talk(connection) -> None:  # type: ignore[no-untyped-def]
         while request := connection.recv(65536):
-            seen.append(request)
+            received.append(request)
             connection.sendall(
                 b"HTTP/1.1 " + line + b"\r\nLocation: /planted\r\nContent-Length: 0\r\n\r\n"
             )
@@ -134,6 +134,6 @@ def test_redirects_lead_nowhere(line: bytes) -> None:
                 transport.get(f"{origin}/v1/keys", 1000)
             transport.close()
             assert caught.value.code == "redirect"
-    assert len(seen) == 2
-    assert b"planted" not in b"".join(seen)
-    assert OK not in b"".join(seen)
+    assert len(received) == 2
+    assert b"planted" not in b"".join(received)
+    assert OK not in b"".join(received)

@@ -28,7 +28,7 @@ SIZE, BITS = 64, 48
 D = 1 << BITS
 NEARLY = ((D // 64 * 33, D // 64 * 31), (D // 64 * 31, D // 64 * 33))
 """What is sent leaves anyway, and 1 may take some nanoseconds more to handle than 0. The clock is asked about answers,
-so the mechanisms here send almost the same whatever is answered."""
+so the mechanisms here send almost the same for every answer."""
 
 
 def wide() -> DenseMechanism:
@@ -48,24 +48,24 @@ MAKERS: dict[str, Callable[[], Mechanism]] = {
 Draw = Callable[[int], object]
 
 
-def alternated(draw: Draw, one: int, other: int, times: int, order: random.Random) -> float:
-    """Nanoseconds that `other` takes longer than `one`: the median over so many alternations, an even number.
+def alternated(draw: Draw, truth_a: int, truth_b: int, times: int, order: random.Random) -> float:
+    """Nanoseconds that `truth_b` takes longer than `truth_a`: the median over `times` alternations (even).
 
     Either is first as often as the other, in random order, and each half has a median of its own: what it costs to be
     first then falls out of their mean.
     """
     turns = [False, True] * (times // 2)
     order.shuffle(turns)
-    found: dict[bool, list[int]] = {False: [], True: []}
+    times_ns: dict[bool, list[int]] = {False: [], True: []}
     for swapped in turns:
-        first, second = (other, one) if swapped else (one, other)
+        first, second = (truth_b, truth_a) if swapped else (truth_a, truth_b)
         start = perf_counter_ns()
         draw(first)
         middle = perf_counter_ns()
         draw(second)
         later = (perf_counter_ns() - middle) - (middle - start)
-        found[swapped].append(-later if swapped else later)
-    return statistics.fmean(statistics.median(half) for half in found.values())
+        times_ns[swapped].append(-later if swapped else later)
+    return statistics.fmean(statistics.median(half) for half in times_ns.values())
 
 
 def chance(differences: Sequence[float]) -> float:
@@ -78,7 +78,7 @@ def whole_path() -> Draw:
     """From the answer as the app gave it to the bytes that are sealed."""
     document = make_survey({"q": [f"c{i}" for i in range(SIZE)]})
     server = FakeServer(document)
-    told = (
+    arguments = (
         document,
         document.report_level,
         "",
@@ -89,7 +89,7 @@ def whole_path() -> Draw:
         server.clock,
         secrets.randbits,
     )
-    sealing = Sealing(*told)  # type: ignore[arg-type]
+    sealing = Sealing(*arguments)  # type: ignore[arg-type]
     (question,) = document.questions.values()
     rows = [Row("", Answer({question.id: choice.id}), Answer({})) for choice in question.choices]
 
@@ -109,25 +109,31 @@ DRAWS: dict[str, Callable[[], Draw]] = {
 PAIRS = [(0, SIZE - 1), (0, 1), (SIZE // 2, SIZE // 2 + 1)]
 
 
-CASES = [(name, one, other) for name in DRAWS for one, other in PAIRS]
+CASES = [(name, *pair) for name in DRAWS for pair in PAIRS]
 
 
-def devices(name: str, one: int, other: int, number: int, times: int, seed: int) -> list[float]:
+def devices(
+    name: str, truth_a: int, truth_b: int, number: int, times: int, seed: int
+) -> list[float]:
     """The median difference on each of so many devices, each with its own place in memory, in nanoseconds.
 
     Where a row happens to lie in memory makes it a few nanoseconds faster or slower than another while the process
     lives. That says nothing about answers in general, so a device counts once, however often it is asked.
     """
-    layout, order, found = random.Random(seed), random.Random(f"{seed}-{name}-{one}-{other}"), []
+    layout, order, medians = (
+        random.Random(seed),
+        random.Random(f"{seed}-{name}-{truth_a}-{truth_b}"),
+        [],
+    )
     for _ in range(number):
         holes = [bytes(layout.randrange(1, 4096)) for _ in range(layout.randrange(64))]
         draw = DRAWS[name]()
         del holes[:: 1 + layout.getrandbits(1)]
-        alternated(draw, one, other, 20, order)  # warms what is to be warm
-        found.append(alternated(draw, one, other, times, order))
-    return found
+        alternated(draw, truth_a, truth_b, 20, order)  # warms caches
+        medians.append(alternated(draw, truth_a, truth_b, times, order))
+    return medians
 
 
 if __name__ == "__main__":
-    given = [int(argument) for argument in sys.argv[1:]]
-    json.dump([statistics.median(devices(*case, *given)) for case in CASES], sys.stdout)
+    counts_and_seed = [int(argument) for argument in sys.argv[1:]]
+    json.dump([statistics.median(devices(*case, *counts_and_seed)) for case in CASES], sys.stdout)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A survey and its devices beside a model so simple that it can be read: who was told what, and what must be kept.
+"""A survey and its devices beside a reference model: what was acknowledged to whom, and what must be stored.
 
 Every report carries a symbol that no other report of the run carries, so that a report counted twice is a symbol
 counted twice, wherever it is counted.
@@ -44,7 +44,7 @@ STEP = 2
 
 @contextmanager
 def never_committing(database: Database) -> Iterator[None]:
-    """Let SQLite do everything but commit, whichever way reports are kept: what was written goes with the process."""
+    """Refuse SQLite every commit, inside a transaction or not: what was written is lost with the process."""
     touched: list[Any] = []
 
     def watch(connection: Any, *_more: Any) -> None:
@@ -74,9 +74,9 @@ def block() -> Block:
     rows = tuple(tuple(diagonal if x == y else off for y in range(SYMBOLS)) for x in range(SYMBOLS))
     mechanism = DenseMechanism(bits, rows)
     promise = Promise(Claim("ldp", level_for(Fraction(1))))
-    asked = (question("colour", *(f"c{i}" for i in range(SYMBOLS))),)
+    questions = (question("colour", *(f"c{i}" for i in range(SYMBOLS))),)
     return replace(
-        ldp_block(), questions=asked, mechanism=mechanism, promises=(promise,), design_prior=(1,) * SYMBOLS,
+        ldp_block(), questions=questions, mechanism=mechanism, promises=(promise,), design_prior=(1,) * SYMBOLS,
         ceiling=ceiling(mechanism),
     )  # fmt: skip
 
@@ -86,7 +86,7 @@ BLOCK = block()
 
 @dataclass
 class Sealed:
-    """One device's report: its bytes for good, and whether the device was ever told that they are kept."""
+    """One device's report: its final bytes, and whether the device ever received an acknowledgement."""
 
     id: str
     symbol: int
@@ -98,14 +98,14 @@ class Sealed:
 
 @dataclass
 class World:
-    """The server, its clock, and beside it the model: `kept` holds, by id, what must be stored, once."""
+    """The server, its clock and the model: `stored_reports` has, by id, each report that must be stored once."""
 
     settings: Settings
     services: Services
     now: datetime = NOW
     versions: list[SurveyDocument] = field(default_factory=list)
     sealed: list[Sealed] = field(default_factory=list)
-    kept: dict[str, Sealed] = field(default_factory=dict)
+    stored_reports: dict[str, Sealed] = field(default_factory=dict)
     rotations: int = 0
     latest: datetime = NOW
     releases: int = 1
@@ -122,14 +122,14 @@ class World:
         return world
 
     def restart(self) -> None:
-        """A new process over the same files, at the time it is now."""
+        """Start a new process on the same files, at the current time."""
         self.services.close()
         self.services = Services(
             self.settings, Database(self.settings.store_url()), FixedClock(self.now)
         )
 
     def move_clock(self, hours: int) -> None:
-        """The clock jumps, forwards or back."""
+        """Move the clock, forwards or back, and restart."""
         self.now += timedelta(hours=hours)
         self.latest = max(self.latest, self.now)
         self.restart()
@@ -138,7 +138,7 @@ class World:
         """Publish the next version, which takes reports for so many days from now; the older ones stay as they are."""
         if (
             len(self.versions) == MAX_VERSIONS or self.now < NOW
-        ):  # with a clock before the keys' own time none is signed
+        ):  # no document is signed before the keys are valid
             return
         before = self.versions[-1].digest if self.versions else None
         document = survey(BLOCK, survey_id=SURVEY, version=len(self.versions) + 1, prev=before)
@@ -155,7 +155,7 @@ class World:
             Rotation(self.services.keys, FixedClock(NOW)).propose(RotationChange(publishers=1))
 
     def seal(self, draw: Random) -> Sealed:
-        """A device answers one of the versions, with a symbol that nobody else has."""
+        """Answer one of the versions from a new device, with a symbol of its own."""
         document, number, report_id = (
             draw.choice(self.versions),
             len(self.sealed),
@@ -175,23 +175,23 @@ class World:
         return self.sealed[-1]
 
     def expected(self, report: Sealed) -> str:
-        """What the model says to a report that is sent now."""
+        """Return the status or problem code that the model predicts for a report sent now."""
         if self.now < report.document.opens:
             return "too_early"
         if self.now > min(report.document.closes, report.document.expires):
             return "closed"
-        return "duplicate" if report.id in self.kept else "accepted"
+        return "duplicate" if report.id in self.stored_reports else "accepted"
 
     def send(self, report: Sealed, *, lost: bool = False) -> None:
-        """Send a report's bytes, and hold what is said against the model; `lost`: the device never hears it."""
-        wanted = self.expected(report)
-        assert self.tell(report.body) == wanted
-        if wanted == "accepted":
-            self.kept[report.id] = report
-        if wanted in ("accepted", "duplicate") and not lost:
+        """Send a report and compare the receipt with the model; `lost`: the device never receives it."""
+        expected_status = self.expected(report)
+        assert self.receipt_of(report.body) == expected_status
+        if expected_status == "accepted":
+            self.stored_reports[report.id] = report
+        if expected_status in ("accepted", "duplicate") and not lost:
             report.acknowledged = True
 
-    def tell(self, body: bytes) -> str:
+    def receipt_of(self, body: bytes) -> str:
         """Hand bytes to the server; return the status of its receipt or the code of its refusal."""
         try:
             return self.services.intake.accept(SURVEY, body).status
@@ -199,21 +199,21 @@ class World:
             return refused.code
 
     def conflict(self, report: Sealed) -> None:
-        """Somebody sends another body under an id that is kept: the first stays."""
-        wanted = self.expected(report)
-        if wanted != "accepted":
-            other = json.loads(report.body) | {"y": [(report.symbol + 1) % SYMBOLS]}
-            assert self.tell(json.dumps(other).encode()) == (
-                "id_conflict" if wanted == "duplicate" else wanted
+        """Send another body under a stored id: the first stays."""
+        expected_status = self.expected(report)
+        if expected_status != "accepted":
+            altered = json.loads(report.body) | {"y": [(report.symbol + 1) % SYMBOLS]}
+            assert self.receipt_of(json.dumps(altered).encode()) == (
+                "id_conflict" if expected_status == "duplicate" else expected_status
             )
 
     def crash(self, report: Sealed, *, after_commit: bool) -> None:
-        """The process dies inside the transaction, or between its commit and the answer; then a new one starts."""
+        """Kill the process inside the transaction or between commit and answer, then start a new one."""
         if after_commit:
             self.send(report, lost=True)
         elif self.expected(report) in ("accepted", "duplicate"):
             with never_committing(self.services.database), pytest.raises(StoreUnavailable):
-                self.tell(report.body)
+                self.receipt_of(report.body)
         self.restart()
 
     def release(self, *, crashing: bool = False) -> None:
@@ -226,7 +226,9 @@ class World:
         n = self.services.releasing.release()
         self.releases += 1
         for document in self.versions:
-            pending = [r for r in self.kept.values() if r.document == document and not r.day]
+            pending = [
+                r for r in self.stored_reports.values() if r.document == document and not r.day
+            ]
             if len(pending) >= STEP:
                 n -= len(pending)
                 for report in pending:
@@ -235,7 +237,7 @@ class World:
                 for (
                     report
                 ) in pending:  # fewer than a step, when no more can come: deleted, uncounted
-                    del self.kept[report.id]
+                    del self.stored_reports[report.id]
         assert n == 0
 
     def check(self) -> None:
@@ -250,11 +252,13 @@ class World:
                 for on, n in tx.counts.by_day(document.digest).items():
                     by_day[document.digest, on.symbol, on.day] += n
             assert tx.counts.recount(SURVEY) == []
-        kept = self.kept.values()
-        assert sorted(kept_rows) == sorted((r.id, (r.symbol,), r.document.digest) for r in kept)
-        assert counted == {(r.document.digest, r.symbol): 1 for r in kept if r.day}
-        assert by_day == {(r.document.digest, r.symbol, r.day): 1 for r in kept if r.day}
-        lost = [r for r in self.sealed if r.acknowledged and r.id not in self.kept]
+        stored_reports = self.stored_reports.values()
+        assert sorted(kept_rows) == sorted(
+            (r.id, (r.symbol,), r.document.digest) for r in stored_reports
+        )
+        assert counted == {(r.document.digest, r.symbol): 1 for r in stored_reports if r.day}
+        assert by_day == {(r.document.digest, r.symbol, r.day): 1 for r in stored_reports if r.day}
+        lost = [r for r in self.sealed if r.acknowledged and r.id not in self.stored_reports]
         over = {
             d.digest
             for d in self.versions

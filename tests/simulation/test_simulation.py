@@ -82,7 +82,7 @@ def simulate(seed: int, folder: Path, template: Path) -> Counter[str]:
             moves.append(name)
             MOVES[name][1](world, draw)
         world.check()
-        for report in world.sealed:  # at the end everybody asks once more
+        for report in world.sealed:  # at the end every device sends once more
             world.send(report)
         world.release()
         world.check()
@@ -91,7 +91,7 @@ def simulate(seed: int, folder: Path, template: Path) -> Counter[str]:
     finally:
         world.services.close()
         shutil.rmtree(folder)
-    return Counter(moves) + Counter({"kept": len(world.kept)})
+    return Counter(moves) + Counter({"kept": len(world.stored_reports)})
 
 
 def test_no_history_loses_or_doubles_a_report(template: Path, full: bool) -> None:

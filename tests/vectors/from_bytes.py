@@ -81,13 +81,13 @@ BAD: dict[str, bytes] = {
 
 def canonical_json() -> Case:
     """Values with their only bytes and digest, and bytes that are the canonical form of nothing."""
-    good = [canonical.dumps(value) for value in GOOD]
+    canonical_texts = [canonical.dumps(value) for value in GOOD]
     bad = []
     for name, data in BAD.items():
         bad.append(
             {"name": name, "base64": base64.b64encode(data).decode(), "code": _refusal(data)}
         )
-    listed = [{"text": data.decode(), "digest": canonical.digest(data)} for data in good]
+    listed = [{"text": data.decode(), "digest": canonical.digest(data)} for data in canonical_texts]
     return {
         "good": listed,
         "bad": bad,
@@ -107,8 +107,8 @@ def _refusal(data: bytes) -> str:
 def envelopes() -> Case:
     """Envelopes with the keys trusted and the threshold: the payload that may be parsed, or the code of the refusal."""
     payload = b'{"hello":"w\xc3\xb6rld"}'
-    good = Envelope.seal(SURVEY_TYPE, payload, [KEYS["one"], KEYS["two"]])
-    body = json.loads(good.to_bytes())
+    envelope = Envelope.seal(SURVEY_TYPE, payload, [KEYS["one"], KEYS["two"]])
+    body = json.loads(envelope.to_bytes())
     first, second = body["signatures"]
     cases = [
         _case("both sign", body, ["one", "two"], 2),
@@ -172,8 +172,8 @@ def _with(second: Case, first: Case) -> Any:
 
 def _retyped(payload: bytes) -> Any:
     """Return an envelope of our type whose signature was made over another type."""
-    other = Envelope.seal("application/vnd.other+json", payload, [KEYS["one"]])
-    return {**json.loads(other.to_bytes()), "payloadType": SURVEY_TYPE}
+    foreign = Envelope.seal("application/vnd.other+json", payload, [KEYS["one"]])
+    return {**json.loads(foreign.to_bytes()), "payloadType": SURVEY_TYPE}
 
 
 def _case(name: str, body: Any, trusted: Sequence[str], threshold: int) -> Case:

@@ -85,7 +85,7 @@ BY_STRATUM: list[tuple[str, Any, int | None]] = [
 
 
 @cache
-def every() -> dict[str, SurveyDocument]:
+def sample_documents() -> dict[str, SurveyDocument]:
     """The documents of every kind and notion; their levels are found by brute force, once."""
     return documents()
 
@@ -93,7 +93,7 @@ def every() -> dict[str, SurveyDocument]:
 def good_documents() -> Case:
     """A document of every kind and notion, exactly on the line."""
     listed = []
-    for name, document in every().items():
+    for name, document in sample_documents().items():
         payload = document.payload()
         SurveyDocument.parse(payload).require_private()
         listed.append({"name": name, "digest": document.digest, "payload": payload.decode()})
@@ -106,7 +106,7 @@ def privacy_documents() -> Case:
     A bent document is given by the good one's name, the field, and what stands there instead.
     """
     listed = []
-    for name, document in every().items():
+    for name, document in sample_documents().items():
         if name == "everything":
             continue
         (only,) = document.blocks
@@ -116,12 +116,12 @@ def privacy_documents() -> Case:
                 f for f in ("delta", "level", "low_level") if _of(less, f) != _of(promise, f)
             )
             bent = replace(document, blocks=(replace(only, promises=(less,)),))
-            told = {
+            entry = {
                 "name": name,
                 "path": f"blocks.0.claims.0.{field}",
                 "value": list(_of(less, field)),
             }
-            listed.append({**told, "digest": bent.digest, **_privacy(bent)})
+            listed.append({**entry, "digest": bent.digest, **_privacy(bent)})
     return {"documents": listed}
 
 
@@ -246,9 +246,9 @@ def _case(
 ) -> Case:
     """Judge one envelope; None stands for one of 6 MiB of spaces."""
     data = b" " * 6 * 2**20 if envelope is None else envelope
-    known = None
+    stored = None
     if remembered is not None:
-        known = Remembered(remembered.version, remembered.digest, sealed(remembered.payload()))
+        stored = Remembered(remembered.version, remembered.digest, sealed(remembered.payload()))
     link = SurveyLink(ORIGIN, PLAIN.survey, pin)
     case = {
         "name": name,
@@ -260,7 +260,7 @@ def _case(
         else {"version": remembered.version, "digest": remembered.digest},
         "now": format_time(now),
     }
-    return {**case, **_outcome(lambda: accept_survey(data, link, ROLE, known, now), step, name)}
+    return {**case, **_outcome(lambda: accept_survey(data, link, ROLE, stored, now), step, name)}
 
 
 def _outcome(judge: Callable[[], object], step: int | None, name: str) -> Case:

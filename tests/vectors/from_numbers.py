@@ -25,7 +25,7 @@ from frankly_server.estimate.sets import SetCounts, SetEvidence
 
 from tests.frankly_protocol.every_kind import DENSE, KINDS
 from tests.frankly_protocol.samples import question
-from tests.vectors.from_documents import every
+from tests.vectors.from_documents import sample_documents
 
 Case = dict[str, Any]
 SEEDS = 4
@@ -97,7 +97,9 @@ class Recorded:
 
 def _report(with_token: bool) -> Case:
     """A whole report: one symbol per block, then 128 bits of id, padded to the document's one length."""
-    document = replace(every()["everything"], strata=(question("region", "north", "south-west"),))
+    document = replace(
+        sample_documents()["everything"], strata=(question("region", "north", "south-west"),)
+    )
     token = "dG9rZW4" if with_token else None
     if with_token:
         document = replace(document, token=TokenRule("invite"))
@@ -118,7 +120,7 @@ def _report(with_token: bool) -> Case:
 
 
 def estimates() -> Case:
-    """Exact unbiased estimates from counts, as fractions; null where the mechanism cannot tell them."""
+    """Exact unbiased estimates from counts, as fractions; null where they are not identifiable."""
     blurred = DenseMechanism(4, ((8, 8), (4, 12), (6, 10)))
     rows: list[tuple[Mechanism, tuple[int, ...] | None, Any]] = [
         (DENSE, None, [[500, 300, 200]]),
@@ -162,15 +164,27 @@ def _estimated(
         )
         if isinstance(mechanism, DenseMechanism | ProductMechanism):
             for counts in tables:
-                found = decoder(mechanism, W, prior).apply(counts)
-                yield {**base, "targets": targets, "counts": counts, "unbiased": _fractions(found)}
+                estimates_exact = decoder(mechanism, W, prior).apply(counts)
+                yield {
+                    **base,
+                    "targets": targets,
+                    "counts": counts,
+                    "unbiased": _fractions(estimates_exact),
+                }
         else:
             held = _symbols(mechanism, Random(i))
-            found = SetEvidence(mechanism, W, SetCounts.of_symbols(mechanism.answers, held)).exact
+            estimates_exact = SetEvidence(
+                mechanism, W, SetCounts.of_symbols(mechanism.answers, held)
+            ).exact
             listed = {
                 json.loads(json.dumps(mechanism.symbol_json(y))): n for y, n in sorted(held.items())
             }
-            yield {**base, "targets": targets, "counts": listed, "unbiased": _fractions(found)}
+            yield {
+                **base,
+                "targets": targets,
+                "counts": listed,
+                "unbiased": _fractions(estimates_exact),
+            }
 
 
 def _symbols(mechanism: UnaryMechanism | SubsetMechanism, rng: Random) -> dict[int, int]:

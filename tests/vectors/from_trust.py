@@ -35,9 +35,9 @@ MANY = 17
 def _keys(
     version: int, root: Sequence[SigningKey] = (ROOT,), threshold: int = 1, expires: int = 300
 ) -> KeysDocument:
-    plain = keys_document(version)
+    template = keys_document(version)
     role_ = Role(tuple(key.public for key in root), threshold)
-    return replace(plain, root=role_, expires=NOW + timedelta(days=expires))
+    return replace(template, root=role_, expires=NOW + timedelta(days=expires))
 
 
 def _sealed(document: KeysDocument, *signers: SigningKey) -> bytes:
@@ -45,11 +45,11 @@ def _sealed(document: KeysDocument, *signers: SigningKey) -> bytes:
 
 
 def key_chains() -> Case:
-    """What is known, the chain served, and when: the version accepted with the chain's name, or the refusal."""
+    """Cases of known keys, served chain and time: the accepted version and the chain's name, or the refusal."""
     v1, v2, v3 = (_sealed(_keys(n)) for n in (1, 2, 3))
     both = _sealed(_keys(2, (R2, R3), 2), ROOT, R2, R3)
     forged = _sealed(_keys(2, (R2,)), ROOT, R2)
-    other = _sealed(replace(_keys(2), publisher=Role((STRANGER.public,), 1)))
+    altered = _sealed(replace(_keys(2), publisher=Role((STRANGER.public,), 1)))
     root, late = digest_of(_keys(1).payload()), timedelta(days=300)
     rows: list[tuple[str, str | None, bytes | None, str | None, Sequence[bytes], datetime]] = [
         ("first use", None, None, None, [v1], NOW),
@@ -76,8 +76,8 @@ def key_chains() -> Case:
         ("1,025 versions", "K5", None, None, [b""] * 1025, NOW),
         ("rollback", "K6", v2, root, [v1], NOW),
         ("rollback of what was shipped", "K6", v3, None, [v1, v2], NOW),
-        ("the same version with other content", "K6", v2, root, [v1, other], NOW),
-        ("another version than the one shipped", "K6", v2, None, [v1, other, v3], NOW),
+        ("the same version with other content", "K6", v2, root, [v1, altered], NOW),
+        ("another version than the one shipped", "K6", v2, None, [v1, altered, v3], NOW),
         ("forked by a root key of former times", "K6", both, root, [v1, forged, _sealed(_keys(3, (R2,)), R2)], NOW),
         ("another chain", "K6", v1, root, [_sealed(_keys(1, (R2,)), R2)], NOW),
         ("rollback to what has expired", "K6", v2, root, [_sealed(_keys(1, expires=-1))], NOW),
@@ -98,46 +98,48 @@ def key_chains() -> Case:
     ]
     rows.append(("400 days", None, None, None, [exact], NOW))
     cases = []
-    for name, step, known, known_root, chain, now in rows:
+    for name, step, known_envelope, known_root, chain, now in rows:
         case = {
             "name": name,
-            "known": None if known is None else known.decode(),
+            "known": None if known_envelope is None else known_envelope.decode(),
             "known_root": known_root,
             "chain": [data.decode() for data in chain],
             "now": format_time(now),
         }
-        given = None if known is None else KnownKeys(known, known_root)
-        cases.append({**case, **_proven(chain, given, now, step)})
+        remembered = None if known_envelope is None else KnownKeys(known_envelope, known_root)
+        cases.append({**case, **_proven(chain, remembered, now, step)})
     return {"cases": cases}
 
 
 def _lasting(days: int, seconds: int) -> bytes:
     """Keys with `expires` that long after `issued`; the bytes are edited, for no such document can be made."""
-    plain = _keys(1)
-    until = format_time(plain.issued + timedelta(days=days, seconds=seconds))
+    template = _keys(1)
+    until = format_time(template.issued + timedelta(days=days, seconds=seconds))
     return _sealed_bytes(
-        plain.payload().replace(format_time(plain.expires).encode(), until.encode())
+        template.payload().replace(format_time(template.expires).encode(), until.encode())
     )
 
 
 def _unsound_keys() -> Iterator[tuple[str, bytes]]:
     """Every encoding of a point of small order, one that is not canonical, and one in each place of a key."""
-    plain = replace(_keys(1), log=role())
+    template = replace(_keys(1), log=role())
     places = {
         "root": _keys(1).root.keys[0].raw,
         "publisher": PUBLISHER.public.raw,
-        "log": plain.log.log.public.raw if plain.log else b"",
-        "witness": plain.log.witnesses[1].public.raw if plain.log else b"",
+        "log": template.log.log.public.raw if template.log else b"",
+        "witness": template.log.witnesses[1].public.raw if template.log else b"",
     }
     weak = edwards.small_order_encodings()
     for data in (*weak, edwards.not_canonical()[-1]):
-        payload = plain.payload().replace(places["publisher"].hex().encode(), data.hex().encode())
+        payload = template.payload().replace(
+            places["publisher"].hex().encode(), data.hex().encode()
+        )
         yield (
             f"a publisher key of small order or not canonical: {data.hex()}",
             _sealed_bytes(payload),
         )
     for place in ("root", "log", "witness"):
-        payload = plain.payload().replace(places[place].hex().encode(), weak[0].hex().encode())
+        payload = template.payload().replace(places[place].hex().encode(), weak[0].hex().encode())
         yield f"a key of small order: {place}", _sealed_bytes(payload)
 
 
@@ -149,7 +151,7 @@ def _proven(
     chain: Sequence[bytes], known: KnownKeys | None, now: datetime, step: str | None
 ) -> Case:
     try:
-        found = prove_chain(chain, known, now)
+        proven = prove_chain(chain, known, now)
     except DocumentRejected as error:
         assert step is not None, error
         return {
@@ -161,8 +163,8 @@ def _proven(
         }
     assert step is None
     return {
-        "version": found.keys.version,
-        "first_root": found.first_root,
+        "version": proven.keys.version,
+        "first_root": proven.first_root,
         "step": None,
         "code": None,
         "field": None,
@@ -244,43 +246,55 @@ def _bad(name: str, fields: str, row: Sequence[Any], check: Any) -> Case:
         code = error.code
     else:
         raise AssertionError(name)
-    told = [v.hex() if isinstance(v, bytes) else _hex(v) if isinstance(v, list) else v for v in row]
-    return {"name": name, **dict(zip(fields.split(), told, strict=True)), "code": code}
+    values = [
+        v.hex() if isinstance(v, bytes) else _hex(v) if isinstance(v, list) else v for v in row
+    ]
+    return {"name": name, **dict(zip(fields.split(), values, strict=True)), "code": code}
 
 
 def _documents() -> Case:
     digests = ["sha256:" + hashlib.sha256(bytes([i])).hexdigest() for i in range(5)]
-    log, asked = FakeLog(digests), digests[2]
-    good = log.proof(asked)
-    one = log.proof(asked, ["w0.example"])
-    forged = FakeLog(digests, key=PUBLISHER).proof(asked)
-    old = FakeLog(digests, seen=NOW - timedelta(days=31)).proof(asked)
-    soon = FakeLog(digests, seen=NOW + timedelta(minutes=11)).proof(asked)
-    other = FakeLog(digests, origin="other.example/log").proof(asked)
+    log, digest_logged = FakeLog(digests), digests[2]
+    complete = log.proof(digest_logged)
+    one_witness = log.proof(digest_logged, ["w0.example"])
+    forged = FakeLog(digests, key=PUBLISHER).proof(digest_logged)
+    old = FakeLog(digests, seen=NOW - timedelta(days=31)).proof(digest_logged)
+    soon = FakeLog(digests, seen=NOW + timedelta(minutes=11)).proof(digest_logged)
+    other_log = FakeLog(digests, origin="other.example/log").proof(digest_logged)
     rows: list[tuple[str, str | None, str, bytes]] = [
-        ("logged", None, asked, good.to_bytes()),
+        ("logged", None, digest_logged, complete.to_bytes()),
         (
             "two of three witnesses",
             None,
-            asked,
-            log.proof(asked, ["w0.example", "w2.example"]).to_bytes(),
+            digest_logged,
+            log.proof(digest_logged, ["w0.example", "w2.example"]).to_bytes(),
         ),
-        ("another log's name", "8.1", asked, other.to_bytes()),
-        ("another key under the log's name", "8.1", asked, forged.to_bytes()),
-        ("one witness", "8.2", asked, one.to_bytes()),
-        ("no witness", "8.2", asked, log.proof(asked, []).to_bytes()),
-        ("witnesses a month ago", "8.2", asked, old.to_bytes()),
-        ("witnesses in the future", "8.2", asked, soon.to_bytes()),
-        ("another document", "8.3", digests[3], good.to_bytes()),
-        ("another index", "8.3", asked, replace(good, index=3).to_bytes()),
-        ("a path cut short", "8.3", asked, replace(good, path=good.path[:-1]).to_bytes()),
-        ("no proof", "8.1", asked, b"not found"),
-        ("another version of the format", "8.1", asked, good.to_bytes().replace(b"@v1", b"@v2")),
+        ("another log's name", "8.1", digest_logged, other_log.to_bytes()),
+        ("another key under the log's name", "8.1", digest_logged, forged.to_bytes()),
+        ("one witness", "8.2", digest_logged, one_witness.to_bytes()),
+        ("no witness", "8.2", digest_logged, log.proof(digest_logged, []).to_bytes()),
+        ("witnesses a month ago", "8.2", digest_logged, old.to_bytes()),
+        ("witnesses in the future", "8.2", digest_logged, soon.to_bytes()),
+        ("another document", "8.3", digests[3], complete.to_bytes()),
+        ("another index", "8.3", digest_logged, replace(complete, index=3).to_bytes()),
+        (
+            "a path cut short",
+            "8.3",
+            digest_logged,
+            replace(complete, path=complete.path[:-1]).to_bytes(),
+        ),
+        ("no proof", "8.1", digest_logged, b"not found"),
+        (
+            "another version of the format",
+            "8.1",
+            digest_logged,
+            complete.to_bytes().replace(b"@v1", b"@v2"),
+        ),
         (
             "an index with a zero before it",
             "8.1",
-            asked,
-            good.to_bytes().replace(b"index 2", b"index 02"),
+            digest_logged,
+            complete.to_bytes().replace(b"index 2", b"index 02"),
         ),
     ]
     cases = []

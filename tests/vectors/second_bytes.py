@@ -60,13 +60,13 @@ def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
     for word, value in (("null", None), ("true", True), ("false", False)):
         if text.startswith(word, at):
             return value, at + len(word)
-    here = text[at : at + 1]
-    if here == '"':
+    char = text[at : at + 1]
+    if char == '"':
         return _string(text, at + 1)
-    if here in ("[", "{") and here:
+    if char in ("[", "{") and char:
         if depth > DEPTH:
             raise Refused("depth")
-        return _list(text, at + 1, depth) if here == "[" else _object(text, at + 1, depth)
+        return _list(text, at + 1, depth) if char == "[" else _object(text, at + 1, depth)
     number = NUMBER.match(text, at)
     if (
         number is None
@@ -79,28 +79,28 @@ def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
 
 
 def _list(text: str, at: int, depth: int) -> tuple[list[Any], int]:
-    found: list[Any] = []
+    items: list[Any] = []
     if text[at : at + 1] == "]":
-        return found, at + 1
+        return items, at + 1
     while True:
         value, at = _value(text, at, depth + 1)
-        found.append(value)
+        items.append(value)
         if text[at : at + 1] == "]":
-            return found, at + 1
+            return items, at + 1
         at = _expect(text, at, ",")
 
 
 def _object(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if text[at : at + 1] == "}":
-        return found, at + 1
+        return fields, at + 1
     while True:
         key, at = _string(text, _expect(text, at, '"'))
-        if not key.isascii() or (found and key <= list(found)[-1]):
+        if not key.isascii() or (fields and key <= list(fields)[-1]):
             raise Refused("key")
-        found[key], at = _value(text, _expect(text, at, ":"), depth + 1)
+        fields[key], at = _value(text, _expect(text, at, ":"), depth + 1)
         if text[at : at + 1] == "}":
-            return found, at + 1
+            return fields, at + 1
         at = _expect(text, at, ",")
 
 
@@ -111,25 +111,25 @@ def _expect(text: str, at: int, char: str) -> int:
 
 
 def _string(text: str, at: int) -> tuple[str, int]:
-    found = ""
+    text_read = ""
     while True:
-        here, at = text[at : at + 1], at + 1
-        if here == '"':
-            return found, at
-        if not here or here < " ":
+        char, at = text[at : at + 1], at + 1
+        if char == '"':
+            return text_read, at
+        if not char or char < " ":
             raise Refused("string")
-        if here != "\\":
-            found += here
+        if char != "\\":
+            text_read += char
             continue
         escape = text[at : at + 1]
         if escape in SHORT and escape:
-            found, at = found + SHORT[escape], at + 1
+            text_read, at = text_read + SHORT[escape], at + 1
             continue
         raw = text[at : at + 5]
         control = re.fullmatch(r"u00[01][0-9a-f]", raw)
         if control is None or chr(int(raw[1:], 16)) in LONG:
             raise Refused("escape")
-        found, at = found + chr(int(raw[1:], 16)), at + 5
+        text_read, at = text_read + chr(int(raw[1:], 16)), at + 5
 
 
 def digest(data: bytes) -> str:
@@ -139,14 +139,14 @@ def digest(data: bytes) -> str:
 
 def signed_message(kind: str, payload: bytes) -> bytes:
     """DSSE's pre-authentication encoding."""
-    parts = [
+    pieces = [
         b"DSSEv1",
         str(len(kind.encode())).encode(),
         kind.encode(),
         str(len(payload)).encode(),
         payload,
     ]
-    return b" ".join(parts)
+    return b" ".join(pieces)
 
 
 def key_id(raw: bytes) -> str:
@@ -180,16 +180,16 @@ def require_signed(
     payload: bytes, kind: str, signatures: dict[str, bytes], keys: list[bytes], threshold: int
 ) -> None:
     """At least the threshold of distinct keys signed."""
-    good = set()
+    signed_by = set()
     for raw in keys:
         try:
             Ed25519PublicKey.from_public_bytes(raw).verify(
                 signatures.get(key_id(raw), b""), signed_message(kind, payload)
             )
-            good.add(raw)
+            signed_by.add(raw)
         except InvalidSignature:
             continue
-    if threshold < 1 or len(good) < threshold:
+    if threshold < 1 or len(signed_by) < threshold:
         raise Refused("3")
 
 

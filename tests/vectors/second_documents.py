@@ -51,9 +51,9 @@ def when(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def accepted(case: dict[str, Any], given: dict[str, Any], schema: dict[str, Any]) -> None:
-    """Refused with the number of the first step that does not hold."""
-    publisher = given["publisher"]
+def accepted(case: dict[str, Any], context: dict[str, Any], schema: dict[str, Any]) -> None:
+    """Accept a case, or raise Refused with the number of the first step that does not hold."""
+    publisher = context["publisher"]
     data = b" " * 6 * 2**20 if case["envelope"] is None else case["envelope"].encode()
     payload, signatures = open_envelope(data, case["payload_type"])
     keys = [bytes.fromhex(key) for key in publisher["public_keys"]]
@@ -64,17 +64,17 @@ def accepted(case: dict[str, Any], given: dict[str, Any], schema: dict[str, Any]
         raise Refused("4") from None
     _require_known(document)
     _require_form(document, schema)
-    assert document["survey"] == given["survey"]
-    if urlsplit(document["collect_url"]).hostname != urlsplit(given["origin"]).hostname:
+    assert document["survey"] == context["survey"]
+    if urlsplit(document["collect_url"]).hostname != urlsplit(context["origin"]).hostname:
         raise Refused("4")
     if not when(document["opens"]) - SKEW <= when(case["now"]) <= when(document["closes"]) + SKEW:
         raise Refused("6")
     before = case["remembered"]
-    seen = before and (document["version"], digest(payload)) == (
+    already_seen = before and (document["version"], digest(payload)) == (
         before["version"],
         before["digest"],
     )
-    if before and not seen and document["version"] <= before["version"]:
+    if before and not already_seen and document["version"] <= before["version"]:
         raise Refused("7")
     if case["pin"] not in (None, digest(payload)):
         raise Refused("8")
@@ -87,11 +87,11 @@ def _require_known(document: dict[str, Any]) -> None:
     blocks = document["blocks"]
     kinds = [block["kind"] for block in blocks]
     notions = [claim["notion"] for block in blocks for claim in block["claims"]]
-    known = document["type"] == "frankly.survey/2" and token.get("kind", "invite") in (
+    is_known = document["type"] == "frankly.survey/2" and token.get("kind", "invite") in (
         "invite",
         "rsa-pss",
     )
-    if not known or set(kinds) - set(KINDS) or set(notions) - set(NOTIONS):
+    if not is_known or set(kinds) - set(KINDS) or set(notions) - set(NOTIONS):
         raise Refused("5")
 
 
@@ -109,7 +109,10 @@ def _require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
         or document["release_step"] > document["min_reports"]
         or (document["prev"] is None) != (document["version"] == 1)
         or len(set(document["languages"])) < len(document["languages"])
-        or any(set(said) != set(document["languages"]) for said in [document["title"], *labels])
+        or any(
+            set(translations) != set(document["languages"])
+            for translations in [document["title"], *labels]
+        )
         or any(len({c["id"] for c in listed}) < len(listed) for listed in choices)
         or (
             document["token"]
@@ -132,12 +135,12 @@ def _priors(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _fits(prior: dict[str, Any], strata: list[dict[str, Any]]) -> bool:
-    """One table or one for each stratum, all of one shape, and somebody in each."""
+    """One table or one for each stratum, all of one shape, and no stratum empty."""
     tables, names = prior["tables"], len(prior["secrets"])
     shapes = {tuple(map(len, rows)) for rows in tables}
-    (shape, *others) = shapes
+    (shape, *other_shapes) = shapes
     return (
-        not others
+        not other_shapes
         and len(set(shape)) == 1
         and (len(shape) == names or shape == (names,))
         and (len(tables) == 1 or len(tables) == prod(len(q["choices"]) for q in strata))
@@ -164,7 +167,7 @@ def require_private(document: dict[str, Any]) -> None:
         ceiling = None if any(0 in q for q in columns) else max(max(q) / min(q) for q in columns)
         if (None if block["ceiling"] is None else Fraction(*block["ceiling"])) != ceiling:
             raise Refused("9")
-        for claim in (claim for given in block["claims"] for claim in claims_of(given)):
+        for claim in (claim for claim_json in block["claims"] for claim in claims_of(claim_json)):
             for name, ratio in needed(mechanism, claim).items():
                 level = getattr(claim, name)
                 if level is not None and (ratio is None or ratio > Fraction(*level)):
@@ -188,41 +191,45 @@ def _dense(bits: int, weights: list[list[int]]) -> DenseMechanism:
     return DenseMechanism(bits, tuple(map(tuple, weights)))
 
 
-def claims_of(given: dict[str, Any]) -> Iterator[Claim]:
-    """What a claim asks within every stratum: of the secrets that occur there, if there are two."""
-    tables: list[Any] = given["prior"]["tables"] if "prior" in given else [None]
+def claims_of(claim_json: dict[str, Any]) -> Iterator[Claim]:
+    """Yield the claim; with several strata, one per stratum in which two secrets or more occur, over those."""
+    tables: list[Any] = claim_json["prior"]["tables"] if "prior" in claim_json else [None]
     for rows in tables:
         if len(tables) == 1:
-            yield claim_of(given, rows)
+            yield claim_of(claim_json, rows)
         elif (
             len(
                 present := [
                     name
-                    for name, row in zip(given["prior"]["secrets"], rows, strict=True)
+                    for name, row in zip(claim_json["prior"]["secrets"], rows, strict=True)
                     if any(row)
                 ]
             )
             > 1
         ):
             prior = {"secrets": present, "tables": [[row for row in rows if any(row)]]}
-            yield claim_of({**given, "prior": prior}, prior["tables"][0])
+            yield claim_of({**claim_json, "prior": prior}, prior["tables"][0])
 
 
-def claim_of(given: dict[str, Any], rows: Any) -> Claim:
+def claim_of(claim_json: dict[str, Any], rows: Any) -> Claim:
     """A claim, only as a holder of numbers."""
-    told: dict[str, Any] = {
-        name: tuple(given[name]) for name in ("level", "low_level", "delta") if given.get(name)
+    arguments: dict[str, Any] = {
+        name: tuple(claim_json[name])
+        for name in ("level", "low_level", "delta")
+        if claim_json.get(name)
     }
-    if "prior" in given:
-        told["joint"] = tuple(map(tuple, rows))
-    if "lower_bounds" in given:
-        told["lower_bounds"] = tuple(tuple(map(tuple, row)) for row in given["lower_bounds"])
-        told["diagonal"] = given["diagonal"]
-    if "attributes" in given:
-        told["attributes"] = tuple(given["attributes"])
-    if "sensitive" in given:
-        told["sensitive"] = given["prior"]["secrets"].index(given["sensitive"])
-    return Claim(given["notion"], **{"level": None, **told})
+    if "prior" in claim_json:
+        arguments["joint"] = tuple(map(tuple, rows))
+    if "lower_bounds" in claim_json:
+        arguments["lower_bounds"] = tuple(
+            tuple(map(tuple, row)) for row in claim_json["lower_bounds"]
+        )
+        arguments["diagonal"] = claim_json["diagonal"]
+    if "attributes" in claim_json:
+        arguments["attributes"] = tuple(claim_json["attributes"])
+    if "sensitive" in claim_json:
+        arguments["sensitive"] = claim_json["prior"]["secrets"].index(claim_json["sensitive"])
+    return Claim(claim_json["notion"], **{"level": None, **arguments})
 
 
 def chained(case: dict[str, Any]) -> tuple[int, str]:
@@ -239,8 +246,8 @@ def chained(case: dict[str, Any]) -> tuple[int, str]:
         _require_root(steps[i], steps[i - 1][0], "K4")
     first_root = digest(steps[0][1])
     if case["known"] is not None:
-        known = _keys(case["known"])
-        if case["known_root"] not in (None, first_root) or known[1] not in [
+        known_keys = _keys(case["known"])
+        if case["known_root"] not in (None, first_root) or known_keys[1] not in [
             payload for _, payload, _ in steps
         ]:
             raise Refused("K6")
@@ -263,9 +270,9 @@ def _keys(text: str) -> tuple[dict[str, Any], bytes, dict[str, bytes]]:
         _require_points(document)
     except Refused:
         raise Refused("K1") from None
-    found = (document, payload, signatures)
-    _require_root(found, document, "K2")
-    return found
+    parsed = (document, payload, signatures)
+    _require_root(parsed, document, "K2")
+    return parsed
 
 
 def _require_points(document: dict[str, Any]) -> None:
@@ -290,8 +297,10 @@ def _require_root(
         raise Refused(name) from None
 
 
-def logged(case: dict[str, Any], log: dict[str, Any], now: datetime, everybody: list[str]) -> None:
-    """Steps 8.1 to 8.3; `everybody` are the digests in the log, from which every root and path is made again."""
+def logged(
+    case: dict[str, Any], log: dict[str, Any], now: datetime, logged_digests: list[str]
+) -> None:
+    """Steps 8.1 to 8.3; `logged_digests` are the digests in the log, from which every root and path is made again."""
     head, _, note = case["proof"].partition("\n\n")
     lines, (text, _, signed) = head.split("\n"), note.rpartition("\n\n")
     if lines[0] != "c2sp.org/tlog-proof@v1" or not re.fullmatch("index (0|[1-9][0-9]*)", lines[1]):
@@ -304,29 +313,29 @@ def logged(case: dict[str, Any], log: dict[str, Any], now: datetime, everybody: 
     ]
     if origin != log["name"] or not by_log:
         raise Refused("8.1")
-    seen = 0
+    witness_count = 0
     for witness in log["witnesses"]:
         for name, raw in marks:
             at = int.from_bytes(base64.b64decode(raw)[4:12], "big")
-            said = f"cosignature/v1\ntime {at}\n{text}".encode()
+            statement = f"cosignature/v1\ntime {at}\n{text}".encode()
             fresh = (
                 now - timedelta(days=30)
                 <= datetime.fromtimestamp(min(at, 2**35), UTC)
                 <= now + SKEW
             )
-            seen += name == witness["name"] and fresh and _good(raw, witness, 4, said)
-    if seen < log["threshold"]:
+            witness_count += name == witness["name"] and fresh and _good(raw, witness, 4, statement)
+    if witness_count < log["threshold"]:
         raise Refused("8.2")
-    leaves = [leaf(bytes.fromhex(name[7:])) for name in everybody[: int(size)]]
+    leaves = [leaf(bytes.fromhex(name[7:])) for name in logged_digests[: int(size)]]
     index = int(lines[1].split(" ")[1])
     honest = [base64.b64encode(entry).decode() for entry in inclusion_path(index, leaves)]
-    if everybody[index] != case["digest"] or lines[2:] != honest:
+    if logged_digests[index] != case["digest"] or lines[2:] != honest:
         raise Refused("8.3")
     assert text == f"{origin}\n{size}\n{base64.b64encode(root(leaves)).decode()}\n"
 
 
 def _good(raw: str, key: dict[str, Any], kind: int, message: bytes) -> bool:
-    """Whether a signature line is this key's own."""
+    """Return True if a signature line verifies under this key."""
     public, data = bytes.fromhex(key["public"]), base64.b64decode(raw)
     hint = bytes.fromhex(_hint(key["name"], kind, public))
     try:

@@ -15,12 +15,12 @@ class Bits:
     """Random bits from a list; each must be asked for by its number of bits."""
 
     def __init__(self, draws: list[list[Any]]) -> None:
-        self.left = list(draws)
+        self.remaining = list(draws)
 
     def take(self, bits: int) -> int:
         """The next draw."""
-        given, value = self.left.pop(0)
-        assert given == bits
+        recorded_bits, value = self.remaining.pop(0)
+        assert recorded_bits == bits
         return int(value, 16)
 
     def below(self, n: int) -> int:
@@ -33,7 +33,7 @@ class Bits:
 
 
 def symbol(mechanism: dict[str, Any], truth: int, bits: Bits) -> Any:
-    """What leaves for a truth."""
+    """Return the symbol that a device sends for a truth."""
     return {"dense": _dense, "unary": _unary, "subset": _subset, "product": _product}[
         mechanism["kind"]
     ](mechanism, truth, bits)
@@ -77,12 +77,12 @@ def _subset(mechanism: dict[str, Any], truth: int, bits: Bits) -> str:
 
 def _product(mechanism: dict[str, Any], truth: int, bits: Bits) -> list[int]:
     sizes = [len(weights) for weights in mechanism["factors"]]
-    parts = list(product(*map(range, sizes)))[truth]
+    cells = list(product(*map(range, sizes)))[truth]
     factors = [
         {"kind": "dense", "bits": mechanism["bits"], "weights": weights}
         for weights in mechanism["factors"]
     ]
-    return [_dense(factor, part, bits) for factor, part in zip(factors, parts, strict=True)]
+    return [_dense(factor, part, bits) for factor, part in zip(factors, cells, strict=True)]
 
 
 def hexed(held: list[int], answers: int) -> str:
@@ -97,7 +97,7 @@ def report(document: dict[str, Any], digest: str, case: dict[str, Any]) -> str:
         symbol(block, x, bits) for block, x in zip(document["blocks"], case["truths"], strict=True)
     ]
     identity = format(bits.take(128), "032x")
-    assert not bits.left
+    assert not bits.remaining
     longest = [_longest(block) for block in document["blocks"]]
     strata = {q["id"]: max((c["id"] for c in q["choices"]), key=len) for q in document["strata"]}
     widest = _body(digest, identity, longest, strata, "x" * 1400 if document["token"] else None)
@@ -183,7 +183,7 @@ def solve(A: Matrix, b: list[Fraction]) -> list[Fraction] | None:
 def _deficient(Q: Matrix, counts: list[int], W: list[list[int]]) -> list[Fraction | None]:
     """As many reports as Q has rank: w is estimable iff some v has Q·v = w, and there is no other v then."""
     shares = [Fraction(c, sum(counts)) for c in counts]
-    found: list[Fraction | None] = []
+    estimates: list[Fraction | None] = []
     for w in W:
         picks = combinations(range(len(Q)), len(counts))
         v = next(
@@ -193,12 +193,12 @@ def _deficient(Q: Matrix, counts: list[int], W: list[list[int]]) -> list[Fractio
             )
         )
         fits = all(_dot(v, q) == t for q, t in zip(Q, w, strict=True))
-        found.append(_dot(v, shares) if fits else None)
-    return found
+        estimates.append(_dot(v, shares) if fits else None)
+    return estimates
 
 
-def _dot(left: list[Fraction], right: list[Fraction]) -> Fraction:
-    return sum((a * b for a, b in zip(left, right, strict=True)), Fraction(0))
+def _dot(remaining: list[Fraction], right: list[Fraction]) -> Fraction:
+    return sum((a * b for a, b in zip(remaining, right, strict=True)), Fraction(0))
 
 
 def _of_sets(mechanism: dict[str, Any], counts: dict[str, int]) -> list[Fraction]:
@@ -219,8 +219,8 @@ def _inclusion(a: int, size: int, q1: Fraction) -> Fraction:
     """P(answer 1 is in the set | answer 0 is true), by listing all sets."""
     sets: Iterator[tuple[int, ...]] = combinations(range(a), size)
     listed = list(sets)
-    own = [s for s in listed if 0 in s]
-    others = [s for s in listed if 0 not in s]
-    return q1 * Fraction(sum(1 in s for s in own), len(own)) + (1 - q1) * Fraction(
-        sum(1 in s for s in others), len(others)
+    with_first = [s for s in listed if 0 in s]
+    without_first = [s for s in listed if 0 not in s]
+    return q1 * Fraction(sum(1 in s for s in with_first), len(with_first)) + (1 - q1) * Fraction(
+        sum(1 in s for s in without_first), len(without_first)
     )

@@ -18,17 +18,17 @@ V: dict[str, Any] = {
 }
 
 
-def named(rows: list[Any]) -> Any:
+def cases_by_name(rows: list[Any]) -> Any:
     return pytest.mark.parametrize("case", rows, ids=[row.get("name") for row in rows])
 
 
 @pytest.mark.parametrize("name", make.FILES)
 def test_the_files_are_what_the_code_makes(name: str) -> None:
-    kept = (make.HERE / f"{name}.json").read_text("ascii")
-    assert kept == make.text(name), (
+    stored = (make.HERE / f"{name}.json").read_text("ascii")
+    assert stored == make.text(name), (
         "run python -m tests.vectors.make, and say in CHANGELOG what changed for others"
     )
-    assert len(kept) < 200_000
+    assert len(stored) < 200_000
 
 
 @pytest.mark.parametrize("case", V["canonical"]["good"])
@@ -39,7 +39,7 @@ def test_canonical_values_have_one_text_and_one_name(case: Any) -> None:
     assert second_bytes.digest(case["text"].encode()) == case["digest"]
 
 
-@named(V["canonical"]["bad"])
+@cases_by_name(V["canonical"]["bad"])
 def test_what_is_not_canonical_is_refused(case: Any) -> None:
     assert case["code"] == "document_canonical"
     with pytest.raises(Refused):
@@ -47,14 +47,14 @@ def test_what_is_not_canonical_is_refused(case: Any) -> None:
 
 
 def test_what_is_signed_is_the_pre_authentication_encoding() -> None:
-    given = V["envelopes"]["pae"]
+    vector = V["envelopes"]["pae"]
     message = second_bytes.signed_message(
-        V["envelopes"]["payload_type"], base64.b64decode(given["payload_base64"])
+        V["envelopes"]["payload_type"], base64.b64decode(vector["payload_base64"])
     )
-    assert message.hex() == given["message_hex"]
+    assert message.hex() == vector["message_hex"]
 
 
-@named(V["envelopes"]["cases"])
+@cases_by_name(V["envelopes"]["cases"])
 def test_envelopes_give_their_payload_or_are_refused(case: Any) -> None:
     kind = V["envelopes"]["payload_type"]
     keys = [bytes.fromhex(V["envelopes"]["public_keys"][name]) for name in case["trusted"]]
@@ -69,7 +69,7 @@ def test_envelopes_give_their_payload_or_are_refused(case: Any) -> None:
     assert base64.b64encode(payload).decode() == case["payload_base64"]
 
 
-@named(V["keys"]["cases"])
+@cases_by_name(V["keys"]["cases"])
 def test_key_chains_lead_to_a_version_or_break_at_a_step(case: Any) -> None:
     try:
         version, first_root = second_documents.chained(case)
@@ -94,7 +94,7 @@ def test_trees_have_these_roots_paths_and_proofs() -> None:
         ]
 
 
-@named(V["log"]["inclusion_bad"])
+@cases_by_name(V["log"]["inclusion_bad"])
 def test_bad_inclusion_proofs_are_not_the_one_there_is(case: Any) -> None:
     leaves = [bytes.fromhex(entry) for entry in V["log"]["leaves"]]
     index, size = case["index"], case["size"]
@@ -106,7 +106,7 @@ def test_bad_inclusion_proofs_are_not_the_one_there_is(case: Any) -> None:
     )
 
 
-@named(V["log"]["consistency_bad"])
+@cases_by_name(V["log"]["consistency_bad"])
 def test_bad_consistency_proofs_are_not_the_one_there_is(case: Any) -> None:
     leaves = [bytes.fromhex(entry) for entry in V["log"]["leaves"]]
     old, new = case["old"], case["new"]
@@ -118,30 +118,30 @@ def test_bad_consistency_proofs_are_not_the_one_there_is(case: Any) -> None:
     )
 
 
-@named(V["log"]["documents"]["cases"])
+@cases_by_name(V["log"]["documents"]["cases"])
 def test_documents_are_in_the_log_or_the_step_is_named(case: Any) -> None:
     log = V["log"]["documents"]
-    everybody = [f"sha256:{second_bytes.digest(bytes([i]))[7:]}" for i in range(5)]
+    logged_digests = [f"sha256:{second_bytes.digest(bytes([i]))[7:]}" for i in range(5)]
     try:
-        second_documents.logged(case, log["log"], second_documents.when(log["now"]), everybody)
+        second_documents.logged(case, log["log"], second_documents.when(log["now"]), logged_digests)
     except Refused as refused:
         assert (str(refused), "document_log") == (case["step"], case["code"])
         return
     assert case["step"] is None
 
 
-@named(V["documents"]["documents"])
-def test_documents_of_every_kind_and_notion_are_on_the_line(case: Any, root: Path) -> None:
+@cases_by_name(V["documents"]["documents"])
+def test_documents_of_every_kind_and_notion_state_the_exact_level(case: Any, root: Path) -> None:
     document = second_bytes.read(case["payload"].encode())
     assert second_bytes.write(document) == case["payload"]
     assert second_bytes.digest(case["payload"].encode()) == case["digest"]
     second_documents.require_private(document)
 
 
-@named(V["privacy"]["documents"])
-def test_the_least_step_below_the_line_is_refused(case: Any) -> None:
-    (good,) = (entry for entry in V["documents"]["documents"] if entry["name"] == case["name"])
-    document = json.loads(good["payload"])
+@cases_by_name(V["privacy"]["documents"])
+def test_the_smallest_step_below_the_exact_level_is_refused(case: Any) -> None:
+    (original,) = (entry for entry in V["documents"]["documents"] if entry["name"] == case["name"])
+    document = json.loads(original["payload"])
     put(document, case["path"], case["value"])
     assert second_bytes.digest(second_bytes.write(document).encode()) == case["digest"]
     assert (case["step"], case["code"]) == (9, "document_privacy")
@@ -149,38 +149,38 @@ def test_the_least_step_below_the_line_is_refused(case: Any) -> None:
         second_documents.require_private(document)
 
 
-@named(V["acceptance"]["cases"])
+@cases_by_name(V["acceptance"]["cases"])
 def test_acceptance_names_the_step(case: Any, root: Path) -> None:
     schema = json.loads((root / "docs" / "survey.schema.json").read_text())
-    given = V["acceptance"]
+    context = V["acceptance"]
     try:
-        second_documents.accepted(case, given, schema)
+        second_documents.accepted(case, context, schema)
     except Refused as refused:
         assert str(refused) == str(case["step"])
         return
     assert case["step"] is None
 
 
-@named(V["sampling"]["mechanisms"])
+@cases_by_name(V["sampling"]["mechanisms"])
 def test_random_bits_give_these_symbols(case: Any) -> None:
     for draw in case["draws"]:
         bits = second_numbers.Bits(draw["bits"])
         assert second_numbers.symbol(case["mechanism"], draw["truth"], bits) == draw["symbol"]
-        assert not bits.left
+        assert not bits.remaining
 
 
 @pytest.mark.parametrize("case", V["sampling"]["reports"], ids=["without a token", "with a token"])
 def test_random_bits_give_these_reports(case: Any) -> None:
     payload = case["document"].encode()
-    made = second_numbers.report(json.loads(payload), second_bytes.digest(payload), case)
-    assert made == case["report"]
-    assert len(made) == case["length"]
+    body = second_numbers.report(json.loads(payload), second_bytes.digest(payload), case)
+    assert body == case["report"]
+    assert len(body) == case["length"]
 
 
 @pytest.mark.parametrize("case", V["estimates"]["cases"])
 def test_counts_give_these_estimates(case: Any) -> None:
-    found = [None if value is None else Fraction(*value) for value in case["unbiased"]]
-    assert second_numbers.unbiased(case) == found
+    expected = [None if value is None else Fraction(*value) for value in case["unbiased"]]
+    assert second_numbers.unbiased(case) == expected
 
 
 def test_every_refusal_step_and_kind_is_among_the_vectors() -> None:

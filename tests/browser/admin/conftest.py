@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server with its first owner, and a browser that writes down everything that is not as it should be."""
+"""A server with its first owner, and a browser that records console warnings, errors and foreign requests."""
 
 import os
 import socket
@@ -37,14 +37,14 @@ class _Silent(WSGIRequestHandler):
 
 @dataclass
 class Desk:
-    """A running server, a page on it, and what the browser complained about; checked : routes whose pages were seen."""
+    """A running server and a page on it; messages : the browser's complaints, checked : routes of the pages seen."""
 
     url: str
     home: Path
     services: Services
     routes: Map
     page: Page
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     checked: set[str] = field(default_factory=set)
     shots: Path | None = None
 
@@ -86,44 +86,44 @@ class Desk:
                     path=self.shots / f"{name}-{width}-{scheme}.png", full_page=True
                 )
             if (width, scheme) == (360, "dark") or (width == 1100 and not again):
-                found = Axe().run(self.page).response["violations"]
+                violations = Axe().run(self.page).response["violations"]
                 serious = [
                     (v["id"], [node["html"] for node in v["nodes"]])
-                    for v in found
+                    for v in violations
                     if v["impact"] in ("serious", "critical")
                 ]
                 assert serious == [], f"{name} at {width} in {scheme}: {serious}"
         self.page.set_viewport_size({"width": 1100, "height": 800})
         self.page.emulate_media(color_scheme="light")
-        assert self.said == []
+        assert self.messages == []
         rule, _ = self.routes.bind("").match(urlsplit(self.page.url).path, return_rule=True)
         self.checked.add(rule.rule)
 
     def open_refused(self, path: str, status: int) -> None:
-        """Open a page that says no; the browser complains of its status, and of nothing else."""
+        """Open a page that is refused; the browser must report its status and nothing else."""
         answer = self.page.goto(self.url + path)
         assert answer is not None
         self.expect_refusal(answer.status, status)
 
     def press_refused(self, name: str, status: int) -> None:
-        """Press a button, and be told no."""
-        with self.page.expect_navigation() as left:
+        """Press a button and require a refusal with this status."""
+        with self.page.expect_navigation() as navigation:
             self.page.get_by_role("button", name=name, exact=True).first.click()
-        self.expect_refusal(left.value.status, status)
+        self.expect_refusal(navigation.value.status, status)
 
     def expect_refusal(self, got: int, status: int) -> None:
         assert got == status
-        assert [f"status of {status}" in words for words in self.said] == [True]
-        self.said.clear()
+        assert [f"status of {status}" in message for message in self.messages] == [True]
+        self.messages.clear()
 
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """An owner's desk; screenshots are kept where SCREENSHOTS says."""
+    """An owner's desk; screenshots are saved in the folder of SCREENSHOTS."""
     home = tmp_path_factory.mktemp("desk")
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
     settings = Settings(
         home=home, public_url=f"http://127.0.0.1:{port}", webhook_hosts="hooks.example.org"
     )
@@ -144,7 +144,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
             reduced_motion="reduce"
         )  # or axe may see a button halfway between two colours
         # axe is put into the page by the tester, past the policy; the pages' own policy is still theirs to keep.
-        made = Desk(
+        owner_desk = Desk(
             settings.public_url,
             home,
             services,
@@ -155,15 +155,21 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         page.on(
             "console",
             lambda message: (
-                made.said.append(message.text) if message.type in ("error", "warning") else None
+                owner_desk.messages.append(message.text)
+                if message.type in ("error", "warning")
+                else None
             ),
         )
-        page.on("pageerror", lambda error: made.said.append(str(error)))
+        page.on("pageerror", lambda error: owner_desk.messages.append(str(error)))
         page.on(
             "request",
-            lambda sent: None if sent.url.startswith(made.url) else made.said.append(sent.url),
+            lambda sent: (
+                None
+                if sent.url.startswith(owner_desk.url)
+                else owner_desk.messages.append(sent.url)
+            ),
         )
-        yield made
+        yield owner_desk
         chromium.close()
     server.shutdown()
     thread.join()

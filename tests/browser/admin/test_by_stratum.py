@@ -9,7 +9,7 @@ from frankly_server.surveys.definition import parse_value
 from tests.browser.admin.conftest import PASSWORD, Desk
 
 COUNTS = "region,vote,never,often\nNorth,left,40,10\nNorth,right,10,40\nSouth,left,10,40\nSouth,right,40,10\n"
-"""The vote nearly follows the answer in the north, and its opposite in the south: of everybody it tells nothing."""
+"""The vote nearly follows the answer in the north, its opposite in the south; over everybody they are independent."""
 EVERYBODY = ",never,often\nleft,50,50\nright,50,50\n"
 
 
@@ -58,7 +58,7 @@ def _publish(desk: Desk, where: str) -> None:
     page = desk.page
     desk.open(where)
     before = page.locator("form table").inner_text()
-    # LIP at 0.5 is ×e^0.5 in belief and ×e in odds; no region alone tells anything; the backstop is ln 20.
+    # LIP at 0.5 is ×e^0.5 in belief and ×e in odds; no region alone reveals anything; the backstop is ln 20.
     assert re.search(r"vote\s+×1.65\s+×2.72\s+×1.00", before)
     assert re.search(r"the answers themselves, or anything else\s+×20.00\s+×20.00\s+–", before)
     assert "Answering costs 2.9957 nats" in page.locator("form.card").inner_text()

@@ -43,7 +43,7 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
     assert "more answers for ±3%" in page.locator("main").inner_text()
     desk.check("intake")
     _run(desk)
-    _tell(desk)
+    _set_webhook(desk)
     password = _make_analyst(desk)
     for name, place in (("keys", "API keys"), ("audit", "Audit"), ("account", "Your account")):
         desk.follow(page.get_by_role("navigation", name="Main").get_by_role("link", name=place))
@@ -55,7 +55,7 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
     _read(desk, link)
     desk.open_refused("/admin/audit", 403)
     desk.check("refused", again=True)
-    # From the application's own map: a new page that nobody has looked at fails here.
+    # From the application's own map: a new page that no test opens fails here.
     assert desk.checked | NO_PAGES == {
         rule.rule
         for rule in desk.routes.iter_rules()
@@ -96,8 +96,8 @@ def _write_survey(desk: Desk) -> None:
     desk.check("file")
     desk.follow(page.get_by_role("link", name="Try it"))
     desk.press("See what would leave")
-    left = page.locator("main pre").inner_text()
-    assert re.search(r'"y":\[[01]\],"strata":\{"where-do-you-live":"north"\}', left)
+    sent_preview = page.locator("main pre").inner_text()
+    assert re.search(r'"y":\[[01]\],"strata":\{"where-do-you-live":"north"\}', sent_preview)
     desk.check("try")
     desk.press("Send")
     desk.check("try-everybody", again=True)
@@ -127,8 +127,8 @@ def _answer(desk: Desk, link: str, snippets: list[str]) -> None:
         visitor.goto(link)
         _fill_in(visitor)
     element, code = (
-        next(text for text in snippets if text.startswith(words))
-        for words in ('<script type="mod', "imp")
+        next(text for text in snippets if text.startswith(start))
+        for start in ('<script type="mod', "imp")
     )
     with _visitor(desk) as visitor:
         _open_own(visitor, desk, element)
@@ -151,7 +151,7 @@ def _answer(desk: Desk, link: str, snippets: list[str]) -> None:
 
 @contextmanager
 def _visitor(desk: Desk) -> Iterator[Page]:
-    """Somebody else's browser."""
+    """A visitor's page, in a browser context of its own."""
     context = desk.page.context.browser.new_context()  # type: ignore[union-attr]  # it has one
     yield context.new_page()
     context.close()
@@ -187,7 +187,7 @@ def _run(desk: Desk) -> None:
     assert page.locator(".state").inner_text() == "live"
 
 
-def _tell(desk: Desk) -> None:
+def _set_webhook(desk: Desk) -> None:
     page = desk.page
     desk.follow(page.get_by_role("link", name="Webhook"))
     page.get_by_label("Where to send it").fill("https://hooks.example.org/frankly")
@@ -221,12 +221,12 @@ def _read(desk: Desk, link: str) -> None:
         assert all(f"{row[end] * 100:.1f}%".replace("-", "−") in cells for end in ("low", "high"))
     assert page.locator("svg.intervals .whisker").count() == 6
     # Twelve random reports may say anything, even that an estimate lies beyond what is possible.
-    told, shown = (
+    findings, page_text = (
         sentences_of(answer["questions"][0], answer["level"], "en").findings,
         page.locator("main").inner_text(),
     )
-    assert len(told) >= 2
-    assert all(words in shown for words in told), told
+    assert len(findings) >= 2
+    assert all(finding in page_text for finding in findings), findings
     desk.check("estimates")
     page.get_by_label("Apart by group").select_option(label="Where do you live?")
     page.get_by_label("Confidence").select_option("0.9")

@@ -21,16 +21,16 @@ PEOPLE, DAYS = 900, 5
 @pytest.fixture(scope="module")
 def survey(desk: Desk) -> str:
     """A survey that people answered on several days: the north smokes more, and so do those who drink."""
-    made = editing.new_draft("Habits & health", "health", "en", "Do you smoke?", ["No", "Yes"])
-    made = editing.add_question(
-        made, "How often do you drink?", ["Never", "Up to once a week", "More often"]
+    draft = editing.new_draft("Habits & health", "health", "en", "Do you smoke?", ["No", "Yes"])
+    draft = editing.add_question(
+        draft, "How often do you drink?", ["Never", "Up to once a week", "More often"]
     )
-    made = editing.add_question(made, "Where do you live?", ["North", "South"], public=True)
-    made = protect(made, "do-you-smoke", Protection("3"))
-    made = protect(made, "how-often-do-you-drink", Protection("4"))
-    made["min_reports"] = "60"
+    draft = editing.add_question(draft, "Where do you live?", ["North", "South"], public=True)
+    draft = protect(draft, "do-you-smoke", Protection("3"))
+    draft = protect(draft, "how-often-do-you-drink", Protection("4"))
+    draft["min_reports"] = "60"
     services, draw = desk.services, random.Random(7)
-    services.surveys.apply(parse_value(made))
+    services.surveys.apply(parse_value(draft))
     published = services.surveys.publish("health")
     document = services.surveys.versions("health")[-1]
     for day in range(DAYS):
@@ -42,7 +42,7 @@ def survey(desk: Desk) -> str:
             smokes = int(draw.random() < (0.25 if north else 0.1) + 0.15 * drinks + 0.05 * day)
             strata = {"where-do-you-live": "north" if north else "south"}
             reports.append(_report(document, (smokes, drinks), strata, draw))
-        assert {getattr(found, "status", found) for found in intake.accept_batch(published.survey_id, reports)} == {
+        assert {getattr(r, "status", r) for r in intake.accept_batch(published.survey_id, reports)} == {
             "accepted"}  # fmt: skip
         Releasing(
             services.database, FixedClock(services.surveys.now() + timedelta(days=day))
@@ -63,7 +63,7 @@ def _report(
             "token": None}  # fmt: skip
 
 
-# name -> (query, what the page must say)
+# name -> (query, text that the page must contain)
 VIEWS = {
     "all": ("", "is the most common answer"),
     "apart": ("?by=where-do-you-live", "is more common in “North” than in “South”"),
@@ -72,23 +72,25 @@ VIEWS = {
 }
 
 
-def often(names: Iterable[str], default: set[str]) -> list[Any]:
+def default_or_full(names: Iterable[str], default: set[str]) -> list[Any]:
     """Return parameters of which all but the default ones are for --full."""
     return [
         pytest.param(name, marks=() if name in default else pytest.mark.full_only) for name in names
     ]
 
 
-@pytest.mark.parametrize("name", often(VIEWS, {"days", "table"}))
+@pytest.mark.parametrize("name", default_or_full(VIEWS, {"days", "table"}))
 def test_estimates_with_much_to_show(desk: Desk, survey: str, name: str) -> None:
-    query, words = VIEWS[name]
+    query, expected_text = VIEWS[name]
     desk.open(f"/admin/surveys/{survey}/estimates{query}")
-    assert words.lower() in desk.page.locator("main").inner_text().lower()
+    assert expected_text.lower() in desk.page.locator("main").inner_text().lower()
     assert desk.page.locator("svg.intervals").count() == (1 if name == "table" else 2)
     desk.check(f"full-estimates-{name}")
 
 
-@pytest.mark.parametrize("template", often(["student", "census", "attributes"], {"census"}))
+@pytest.mark.parametrize(
+    "template", default_or_full(["student", "census", "attributes"], {"census"})
+)
 def test_drafts_with_a_prior(desk: Desk, survey: str, template: str) -> None:
     """The margins page draws the frontier; the form shows what the draft says. `survey` has signed in."""
     services = desk.services

@@ -6,16 +6,18 @@ import sys
 
 
 def main() -> int:
-    """Send standard input, write what comes back where it belongs; the exit code is the command's."""
-    given = f"{' '.join(sys.argv[2:])}\n{sys.stdin.read()}".encode("utf-8", "surrogatepass")
+    """Forward standard input, write the reply to stdout or stderr; return the command's exit code."""
+    request = f"{' '.join(sys.argv[2:])}\n{sys.stdin.read()}".encode("utf-8", "surrogatepass")
     with socket.socket(
         socket.AF_UNIX
-    ) as server:  # only now: while one command is taken the others wait
+    ) as server:  # connect after reading stdin: the server takes one command at a time
         server.connect(sys.argv[1])
-        server.sendall(given)
+        server.sendall(request)
         server.shutdown(socket.SHUT_WR)
-        status, _, said = b"".join(iter(lambda: server.recv(65_536), b"")).decode().partition("\n")
-    (sys.stdout if status == "0" else sys.stderr).write(said)
+        status, _, output = (
+            b"".join(iter(lambda: server.recv(65_536), b"")).decode().partition("\n")
+        )
+    (sys.stdout if status == "0" else sys.stderr).write(output)
     return int(status)
 
 

@@ -47,30 +47,30 @@ def main(arguments: list[str]) -> int:
     if len(arguments) in (2, 3) and arguments[0] == "serve":
         serve(*arguments[1:])
         return 0
-    known = len(arguments) == 1 and arguments[0] in python._FIELDS
-    status, said = (
+    is_command = len(arguments) == 1 and arguments[0] in python._FIELDS
+    status, text = (
         run(arguments[0], sys.stdin.read(), own_profile)
-        if known
+        if is_command
         else (USAGE, "init, refresh or answer?\n")
     )
-    (sys.stderr if status else sys.stdout).write(said)
+    (sys.stderr if status else sys.stdout).write(text)
     return status
 
 
 def run(name: str, text: str, device: Device, sdk: str = "src") -> tuple[int, str]:
-    """Exit code, with those of frankly_sdk.conformance, and what to say."""
+    """Return the exit code (as frankly_sdk.conformance) and the JSON line to write."""
     try:
-        told = in_browser(name, python._read_request(name, text), device, sdk)
+        result = in_browser(name, python._read_request(name, text), device, sdk)
     except FranklyError as error:
-        told = {
+        result = {
             "failed": type(error).__name__,
             "code": error.code,
             "detail": error.detail,
             "field": error.field,
         }
-    failed = told.get("failed")
-    said = problem(told) if failed else told
-    return EXITS.get(failed, python.INTEGRITY) if failed else 0, json.dumps(said) + "\n"
+    failed = result.get("failed")
+    body = problem(result) if failed else result
+    return EXITS.get(failed, python.INTEGRITY) if failed else 0, json.dumps(body) + "\n"
 
 
 @contextmanager
@@ -88,13 +88,13 @@ def own_profile(folder: Path) -> Iterator[BrowserContext]:
 
 def contexts_of(browser: Browser) -> Device:
     """A context of one browser for each store, which lasts as long as the browser."""
-    kept: dict[Path, BrowserContext] = {}
+    contexts: dict[Path, BrowserContext] = {}
 
     @contextmanager
     def device(folder: Path) -> Iterator[BrowserContext]:
-        if folder not in kept:
-            kept[folder] = browser.new_context()
-        yield kept[folder]
+        if folder not in contexts:
+            contexts[folder] = browser.new_context()
+        yield contexts[folder]
 
     return device
 
@@ -107,71 +107,74 @@ def serve(address: str, sdk: str = "src") -> None:
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
                 name, _, text = self.rfile.read().decode("utf-8", "surrogatepass").partition("\n")
-                status, said = (
+                status, output = (
                     run(name, text, device, sdk)
                     if name in python._FIELDS
                     else (USAGE, "which command?\n")
                 )
-                self.wfile.write(f"{status}\n{said}".encode())
+                self.wfile.write(f"{status}\n{output}".encode())
 
         with socketserver.UnixStreamServer(address, Handler) as server:
             server.serve_forever()
 
 
-def problem(told: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The problem object of an error: codes of the device alone are not in the server's table."""
-    known = Problem.from_code(told["code"])
-    if known is not None:
-        return problem_body(known, told["detail"], told["field"])
-    plain = {
-        "type": f"urn:frankly:problem:{told['code']}",
+def problem(refusal: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the problem object of an error; device-only codes are not in the server's table."""
+    kind = Problem.from_code(refusal["code"])
+    if kind is not None:
+        return problem_body(kind, refusal["detail"], refusal["field"])
+    general = {
+        "type": f"urn:frankly:problem:{refusal['code']}",
         "title": "The device refused.",
         "status": 422,
     }
-    return plain | {name: told[name] for name in ("code", "detail", "field")}
+    return general | {name: refusal[name] for name in ("code", "detail", "field")}
 
 
-def in_browser(name: str, given: Mapping[str, Any], device: Device, sdk: str) -> dict[str, Any]:
-    """Do it in a page; what `init` was given is kept in the store's folder."""
-    folder = python._folder(given)
+def in_browser(name: str, request: Mapping[str, Any], device: Device, sdk: str) -> dict[str, Any]:
+    """Run a command in a page; the settings of `init` are saved in the store's folder."""
+    folder = python._folder(request)
     if name == "init":
-        if given.get("keys") is not None:
-            python._keys(given["keys"])
+        if request.get("keys") is not None:
+            python._keys(request["keys"])
         folder.mkdir(parents=True, exist_ok=True)
-        kept = {
-            "link": given["link"],
-            "policy": given.get("policy") or {},
-            "keys": given.get("keys"),
+        install = {
+            "link": request["link"],
+            "policy": request.get("policy") or {},
+            "keys": request.get("keys"),
         }
-        told = at_page(device(folder), "http://localhost", {"command": name, **kept}, sdk)
-        if "failed" not in told:
-            (folder / "install.json").write_text(json.dumps(kept), "utf-8")
-        return told
-    if type(given.get("patience_s", 0)) is not int:
+        result = at_page(device(folder), "http://localhost", {"command": name, **install}, sdk)
+        if "failed" not in result:
+            (folder / "install.json").write_text(json.dumps(install), "utf-8")
+        return result
+    if type(request.get("patience_s", 0)) is not int:
         raise python._bad("patience_s", "expected whole seconds")
     try:
-        kept = json.loads((folder / "install.json").read_text("utf-8"))
+        install = json.loads((folder / "install.json").read_text("utf-8"))
     except OSError:
         raise python._bad("store", "there is no install here: run init first") from None
-    if given.get("bits"):
-        python._Bits(given["bits"])
-    at = python._clock(given["now"]).now().timestamp() * 1000 if given.get("now") else None
-    address = urlsplit(kept["link"])
+    if request.get("bits"):
+        python._Bits(request["bits"])
+    at = python._clock(request["now"]).now().timestamp() * 1000 if request.get("now") else None
+    address = urlsplit(install["link"])
     origin = f"{address.scheme}://{address.netloc}"
-    return at_page(device(folder), origin, {"command": name, **kept, **given, "at": at}, sdk)
+    return at_page(device(folder), origin, {"command": name, **install, **request, "at": at}, sdk)
 
 
 def at_page(
-    device: AbstractContextManager[BrowserContext], origin: str, given: Mapping[str, Any], sdk: str
+    device: AbstractContextManager[BrowserContext],
+    origin: str,
+    request: Mapping[str, Any],
+    sdk: str,
 ) -> dict[str, Any]:
     """Run the program in a page of this origin, by the modules of this folder."""
     with device as context:
         page = context.new_page()
         page.route(f"**{PLACE}*", lambda route: fulfil(route, sdk))
         page.goto(f"{origin}{PLACE}blank.html")
-        told: dict[str, Any] = page.evaluate(program("conformance"), given)
+        result: dict[str, Any] = page.evaluate(program("conformance"), request)
         page.close()
-        return told
+        return result
 
 
 def fulfil(route: Route, sdk: str) -> None:

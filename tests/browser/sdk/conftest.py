@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real Chromium, a page with a strict policy, and a server that does as it is told."""
+"""Real Chromium, a page with a strict policy, and a scripted server."""
 
 from collections.abc import Iterator
 
@@ -38,10 +38,10 @@ def wire() -> Iterator[Wire]:
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    made = browser.new_context()
-    made.add_init_script(WATCH)
-    yield made
-    made.close()
+    new_context = browser.new_context()
+    new_context.add_init_script(WATCH)
+    yield new_context
+    new_context.close()
 
 
 @pytest.fixture

@@ -42,9 +42,9 @@ def block(random: Random, i: int, cells: int) -> Block:
         4, tuple((w, 16 - w) for w in random.choice([(9, 7), (12, 4), (16, 8), (10, 4), (0, 16)]))
     )
     promises = tuple(promise(random, cells) for _ in range(random.randint(1, 4)))
-    asked = (question(f"q{i}", "no", "yes"),)
+    questions = (question(f"q{i}", "no", "yes"),)
     return Block(
-        f"b{i}", asked, mechanism, promises, (1, 1), stated_ceiling(mechanism), "made-up", None
+        f"b{i}", questions, mechanism, promises, (1, 1), stated_ceiling(mechanism), "made-up", None
     )
 
 
@@ -59,8 +59,8 @@ def promise(random: Random, cells: int) -> Promise:
     if notion == "rldp":
         bounds = (((1, random.randint(2, 3)),), ((1, 4),))
         return Promise(Claim(notion, ratio, lower_bounds=bounds), None, secret, SOURCE)
-    found = prior(random, secret, cells)
-    claim = Claim(notion, ratio, joint=found.table)
+    secret_prior = prior(random, secret, cells)
+    claim = Claim(notion, ratio, joint=secret_prior.table)
     if notion == "alip":
         sides = [ratio, random.choice([ratio_of(random), None])]
         random.shuffle(sides)
@@ -69,7 +69,7 @@ def promise(random: Random, cells: int) -> Promise:
         claim = replace(claim, attributes=(2,))
     if notion == "dpv":
         claim = replace(claim, level=ratio[::-1], sensitive=random.randrange(2))
-    return Promise.under(claim, found)
+    return Promise.under(claim, secret_prior)
 
 
 def ratio_of(random: Random) -> tuple[int, int]:
@@ -100,32 +100,34 @@ def as_texts(ratio: Fraction | None) -> list[str] | None:
 def stratified() -> dict[str, SurveyDocument]:
     """Documents with a prior for each stratum, at the very level that the worst stratum needs, by kind and notion."""
     regions = question("region", "north", "south", "east")
-    found = {}
+    by_name = {}
     for kind in KINDS:
         for notion in ("secret-ldp", "lip", "alip", "srlip", "dpv"):
-            made = within(KINDS[kind], notion)
-            whole = replace(every_kind_block(kind, notion), promises=(made,))
-            found[f"{kind} {notion}"] = replace(survey(), blocks=(whole,), strata=(regions,))
-    return found
+            promise_within = within(KINDS[kind], notion)
+            block_within = replace(every_kind_block(kind, notion), promises=(promise_within,))
+            by_name[f"{kind} {notion}"] = replace(
+                survey(), blocks=(block_within,), strata=(regions,)
+            )
+    return by_name
 
 
 TABLES = (
     JOINT,
-    ((1, 2, 3, 4), (0, 0, 0, 0), (3, 1, 1, 2)),  # nobody has the second secret here
+    ((1, 2, 3, 4), (0, 0, 0, 0), (3, 1, 1, 2)),  # a stratum without the second secret
     ((0, 0, 0, 0), (0, 0, 0, 0), (2, 5, 1, 1)),  # and here everybody has the third
 )
 
 
 def within(mechanism: Mechanism, notion: str) -> Promise:
     """A promise that a mechanism keeps within every stratum, and at no smaller level."""
-    made = every_kind_promise(mechanism, notion)
-    assert made.prior is not None
-    own = replace(made.prior, tables=TABLES)
-    claim = replace(made.claim, joint=own.table)
+    original = every_kind_promise(mechanism, notion)
+    assert original.prior is not None
+    stratified_prior = replace(original.prior, tables=TABLES)
+    claim = replace(original.claim, joint=stratified_prior.table)
     levels: dict[str, Fraction] = {}
-    for each in replace(made, prior=own, claim=claim).claims:
-        for name, ratio in needed(mechanism, each).items():
+    for stratum_claim in replace(original, prior=stratified_prior, claim=claim).claims:
+        for name, ratio in needed(mechanism, stratum_claim).items():
             assert ratio is not None
             levels[name] = max(ratio, levels.get(name, Fraction(0)))
     exact: dict[str, Any] = {name: ratio.as_integer_ratio() for name, ratio in levels.items()}
-    return replace(made, prior=own, claim=replace(claim, **exact))
+    return replace(original, prior=stratified_prior, claim=replace(claim, **exact))

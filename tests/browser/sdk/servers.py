@@ -49,45 +49,47 @@ class Server:
 
     @property
     def relay(self) -> str:
-        """Where the page finds it."""
+        """The relay's address of this server."""
         return f"{self.wire.origin}/{self.name}"
 
     def put(self, path: str, kind: str, body: bytes) -> None:
-        """Serve this from now on."""
+        """Serve a body at this path."""
         self.wire.answers[f"/{self.name}{path}"] = (kind, body)
 
     def keys(self, version: int) -> KeysDocument:
-        """A version of its keys."""
-        own = NamedKey(self.log.origin, self.log.key.public, LOG)
-        named = replace(role(), log=own)
+        """Make a version of the server's keys document."""
+        log_key = NamedKey(self.log.origin, self.log.key.public, LOG)
+        named = replace(role(), log=log_key)
         return replace(keys_document(version, self.root, self.publisher), log=named)
 
     def rotate(self, *versions: int) -> None:
-        """Go on to these versions of its keys."""
+        """Append these versions to the keys chain and serve it."""
         self.chain += [sealed_keys(self.keys(version), self.root) for version in versions]
         self.put("/v1/keys", JSON, self.chain[-1])
         self.put("/v1/keys/chain", JSON, write_chain(self.chain))
 
     def show(self, document: SurveyDocument, survey_id: str = SURVEY) -> str:
-        """Serve a document of its own, logged; return the link without a pin."""
+        """Serve a document that collects at this server, logged; return the link without a pin."""
         collect = f"https://{self.name}.example/v1/surveys/{survey_id}/reports"
-        own = replace(document, survey=survey_id, collect_url=collect)
-        self.put(f"/v1/surveys/{survey_id}/document", JSON, sealed(own.payload(), self.publisher))
-        self.digest = own.digest
-        if own.digest not in self.log.digests:
-            self.log.digests.append(own.digest)
-        self.tell()
+        served = replace(document, survey=survey_id, collect_url=collect)
+        self.put(
+            f"/v1/surveys/{survey_id}/document", JSON, sealed(served.payload(), self.publisher)
+        )
+        self.digest = served.digest
+        if served.digest not in self.log.digests:
+            self.log.digests.append(served.digest)
+        self.publish_log()
         return f"https://{self.name}.example/s/{survey_id}"
 
-    def tell(self) -> None:
-        """Show the log as it is now."""
+    def publish_log(self) -> None:
+        """Serve the proof and the leaves of the log's current tree."""
         tree = self.log.tree()
         self.put(f"/v1/log/proof/{self.digest}", TEXT, self.log.proof(self.digest).to_bytes())
         self.put("/v1/log/leaves", BYTES, b"".join(tree.leaves(tree.size)))
 
     @property
     def pin(self) -> str:
-        """What makes the link of the document shown last a pinned one."""
+        """The fragment that pins the link of the document shown last."""
         return "#" + self.digest.replace(":", "=")
 
     @property
@@ -103,21 +105,21 @@ def stranger(wire: Wire, i: int) -> Server:
 
 UNPINNED = {"allowUnpinned": True}
 LISTEN = OPEN.replace(
-    "events.push(e.name)", "(window.told ??= [e.code, e.detail], events.push(e.name))"
-).replace("window.events = []", "window.told = null, window.events = []")
+    "events.push(e.name)", "(window.firstError ??= [e.code, e.detail], events.push(e.name))"
+).replace("window.events = []", "window.firstError = null, window.events = []")
 
 
 def opened(
     page: Page, server: Server, link: str, policy: dict[str, Any] = UNPINNED, **options: Any
 ) -> Any:
-    """Open a survey anew; None if that went well, otherwise the code of the error."""
+    """Open a survey in a new client; return None, or the code of the error."""
     page.evaluate("window.client?.close()")
-    given = {
+    visit = {
         "link": link,
         "at": AT,
         "options": {"relay": server.relay, "policy": {"cap": "64"} | policy, **options},
     }
-    return page.evaluate(TRY, {"code": LISTEN, "given": given}).get("code")
+    return page.evaluate(TRY, {"code": LISTEN, "given": visit}).get("code")
 
 
 def answered(page: Page, **options: Any) -> Any:
@@ -132,11 +134,11 @@ def answered(page: Page, **options: Any) -> Any:
 
 
 def pieces(page: Page) -> list[str]:
-    """The digests of what is kept as evidence."""
-    found: list[str] = page.evaluate(
+    """Return the digests of the stored evidence."""
+    digests: list[str] = page.evaluate(
         "client.evidence().then((all) => all.map((one) => one.digest))"
     )
-    return found
+    return digests
 
 
 FIRST, SECOND = (

@@ -18,32 +18,32 @@ from tests.frankly_sdk.test_budget import LEAKY, Person, stratified_survey, xor_
 
 AT = int(NOW.timestamp() * 1000)
 VISIT = """async ([link, at, policy, answer]) => {
-  const {Client} = await import("/sdk/index.js"), told = [];
+  const {Client} = await import("/sdk/index.js"), results = [];
   const look = async (client) => {
     const budget = await client.budget(), {toString: _, ...figures} = budget;
-    told.push({figures, words: String(budget), explanation: String(client.explain("en", budget))});
+    results.push({figures, words: String(budget), explanation: String(client.explain("en", budget))});
   };
   try {
     const client = await Client.open(link, {now: () => at, spreadMs: 0, policy});
     await look(client);
     if (answer) {
-      told.push((await client.answer(answer.choices, {strata: answer.strata})).status);
+      results.push((await client.answer(answer.choices, {strata: answer.strata})).status);
       await look(client);
     }
     client.close();
   } catch (error) {
     if (!error.code) throw error;
-    told.push([error.code, error.field, error.detail]);
+    results.push([error.code, error.field, error.detail]);
   }
-  return told;
+  return results;
 }"""
 
 
 def in_python(
     store: Path, document: SurveyDocument, link: str, policy: Policy, answer: dict[str, Any] | None
 ) -> list[Any]:
-    """What the Python SDK tells at a visit of the same kind."""
-    told: list[Any] = []
+    """Visit with the Python SDK; return its budgets, receipts or refusal."""
+    results: list[Any] = []
     try:
         with FakeServer(document=document).open(store, link=link, policy=policy) as client:
 
@@ -51,20 +51,22 @@ def in_python(
                 budget = client.budget()
                 figures = {BUDGET.get(name, name): value for name, value in asdict(budget).items()}
                 explanation = str(client.survey.explain("en", budget))
-                told.append({"figures": figures, "words": str(budget), "explanation": explanation})
+                results.append(
+                    {"figures": figures, "words": str(budget), "explanation": explanation}
+                )
 
             look()
             if answer is not None:
-                told.append(client.answer(answer["choices"], strata=answer["strata"]).status)
+                results.append(client.answer(answer["choices"], strata=answer["strata"]).status)
                 look()
     except PolicyRefused as error:
-        told.append(
+        results.append(
             [error.code, error.field, error.detail.replace("final_surveys", "finalSurveys")]
         )
-    return told
+    return results
 
 
-def both(
+def visit_with_both(
     page: Page,
     wire: Wire,
     store: Path,
@@ -73,19 +75,19 @@ def both(
     final: bool = False,
     **answer: str,
 ) -> list[Any]:
-    """Visit a survey with both SDKs and a cap of 4 nats, answer it if there are answers; what both tell."""
+    """Visit a survey with both SDKs at a cap of 4 nats, answer if there are answers; return their equal results."""
     link = wire.publish(document, document.survey)
-    here = wire.documents[document.survey]
+    served = wire.documents[document.survey]
     public = {name: value for name, value in answer.items() if name == "region"}
     private = {name: value for name, value in answer.items() if name not in public}
-    given = {"choices": private, "strata": public} if answer else None
+    choices = {"choices": private, "strata": public} if answer else None
     names = [document.survey] if final else []
-    found = page.evaluate(
-        VISIT, [link, AT, {"cap": "4", "deltaCap": "0.000001", "finalSurveys": names}, given]
+    results = page.evaluate(
+        VISIT, [link, AT, {"cap": "4", "deltaCap": "0.000001", "finalSurveys": names}, choices]
     )
     policy = Policy(cap="4", delta_cap="0.000001", final_surveys=tuple(names))
-    assert found == in_python(store, here, link, policy, given)
-    return found
+    assert results == in_python(store, served, link, policy, choices)
+    return results
 
 
 def numbered(i: int, document: SurveyDocument) -> SurveyDocument:
@@ -94,17 +96,19 @@ def numbered(i: int, document: SurveyDocument) -> SurveyDocument:
 
 def test_the_figures_shown_are_the_figures_charged(page: Page, wire: Wire, tmp_path: Path) -> None:
     store = tmp_path / "s.db"
-    (before, status, after) = both(
+    (before, status, after) = visit_with_both(
         page, wire, store, numbered(1, payable_survey()), affair="yes", marriage="good"
     )
     assert status == "sent"
     assert before["figures"]["leftAfter"] == after["figures"]["left"] == "1.9013"
     assert before["words"] in before["explanation"]
-    (before, _, after) = both(page, wire, store, numbered(2, survey(dp_block("q"))), q="no")
+    (before, _, after) = visit_with_both(
+        page, wire, store, numbered(2, survey(dp_block("q"))), q="no"
+    )
     assert before["figures"]["delta"] != "0"
-    (before,) = both(page, wire, store, numbered(3, survey(ldp_block(epsilon="0.5"))))
+    (before,) = visit_with_both(page, wire, store, numbered(3, survey(ldp_block(epsilon="0.5"))))
     assert before["figures"]["left"] == after["figures"]["left"] == "0.9013"
-    (refused,) = both(page, wire, store, numbered(4, survey(ldp_block(epsilon="1"))))
+    (refused,) = visit_with_both(page, wire, store, numbered(4, survey(ldp_block(epsilon="1"))))
     assert refused[0] == "policy_budget"
 
 
@@ -112,27 +116,27 @@ def test_a_survey_that_would_use_up_the_budget_for_ever_is_refused_unless_it_is_
     page: Page, wire: Wire, tmp_path: Path
 ) -> None:
     store, endless = tmp_path / "s.db", survey(lip_block("q"))
-    (refused,) = both(page, wire, store, endless)
+    (refused,) = visit_with_both(page, wire, store, endless)
     assert refused[:2] == ["policy_final", "blocks"]
-    (before, status, after) = both(page, wire, store, endless, final=True, q="good")
+    (before, status, after) = visit_with_both(page, wire, store, endless, final=True, q="good")
     assert (before["figures"]["cost"], before["figures"]["isFinal"], status) == (
         "inf",
         True,
         "sent",
     )
     assert (after["figures"]["left"], after["figures"]["isAnswered"]) == ("0.0000", True)
-    (refused,) = both(page, wire, store, numbered(2, survey(ldp_block(epsilon="0.01"))))
+    (refused,) = visit_with_both(page, wire, store, numbered(2, survey(ldp_block(epsilon="0.01"))))
     assert refused[0] == "policy_budget"
-    (refused,) = both(page, wire, store, numbered(3, survey(lip_block("q"))), final=True)
+    (refused,) = visit_with_both(page, wire, store, numbered(3, survey(lip_block("q"))), final=True)
     assert "can only be answered first" in refused[2]
 
 
 def test_a_promise_that_public_answers_undo_is_refused_also_when_pinned_and_named(
     page: Page, wire: Wire, tmp_path: Path
 ) -> None:
-    """S = X xor Z: every published table is true, and the report tells everything."""
+    """S = X xor Z: every published table is true, and the report reveals everything."""
     for final in (False, True):
-        (refused,) = both(page, wire, tmp_path / "s.db", xor_survey(), final=final)
+        (refused,) = visit_with_both(page, wire, tmp_path / "s.db", xor_survey(), final=final)
         assert refused[:2] == ["policy_composition", "blocks"]
         assert "counts for every stratum" in refused[2]
 
@@ -147,7 +151,7 @@ def test_with_a_prior_for_each_stratum_a_survey_is_accepted(
         for x, n in enumerate((5 + s + z, 4 + s))
     ]
     document = stratified_survey(LEAKY, mild)
-    (before, status, _) = both(
+    (before, status, _) = visit_with_both(
         page, wire, tmp_path / "s.db", document, final=True, x="c1", region="r0"
     )
     assert status == "sent"
@@ -156,18 +160,18 @@ def test_with_a_prior_for_each_stratum_a_survey_is_accepted(
 
 
 def test_nothing_of_the_level_is_computed_while_the_store_is_locked(page: Page, wire: Wire) -> None:
-    found = page.evaluate(
+    status = page.evaluate(
         """async ([link, at, choices]) => {
           const {Client} = await import("/sdk/index.js");
           const client = await Client.open(link, {now: () => at, spreadMs: 0});
-          // Whatever the survey says from now on: no level can be computed again.
+          // From here on the survey throws if a level is computed again.
           const promises = {get: () => { throw new Error("again"); }};
           for (const block of client.survey.blocks) Object.defineProperty(block, "promises", promises);
           return (await client.answer(choices)).status;
         }""",
         [wire.publish(), AT, {"affair": "yes", "marriage": "good"}],
     )
-    assert found == "sent"
+    assert status == "sent"
 
 
 ELEMENT = """async ([link, at, names, attribute]) => {
@@ -194,9 +198,12 @@ def test_an_element_opts_in_by_name_and_shows_what_is_left(
 ) -> None:
     link = wire.publish(survey(lip_block("q")))
     assert page.evaluate(ELEMENT, [link, AT, ["cd" * 16], attribute]) == "policy_final"
-    words = page.evaluate(ELEMENT, [link, AT, ["cd" * 16, "ab" * 16], attribute])
-    assert "Answering this uses up for ever all 5 nats that this app allows you" in words
-    words = page.evaluate(ELEMENT, [wire.publish(payable_survey(), "ef" * 16), AT, [], attribute])
+    shown_text = page.evaluate(ELEMENT, [link, AT, ["cd" * 16, "ab" * 16], attribute])
+    assert "Answering this uses up for ever all 5 nats that this app allows you" in shown_text
+    shown_text = page.evaluate(
+        ELEMENT, [wire.publish(payable_survey(), "ef" * 16), AT, [], attribute]
+    )
     assert (
-        "5.0000 of the 5 nats that this app allows you in all are left, 2.9013 after it." in words
+        "5.0000 of the 5 nats that this app allows you in all are left, 2.9013 after it."
+        in shown_text
     )

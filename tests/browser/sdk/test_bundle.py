@@ -20,7 +20,7 @@ from tests.frankly_protocol.samples import NOW, ldp_block, survey
 AT = NOW.timestamp() * 1000
 SOURCES, BUNDLE = FOLDERS["src"], FOLDERS["bundle"]
 REMAKE = "run `npm ci && npm run bundle` in client_sdk/browser"
-# What a page loads, gzip -9 of each file, in bytes: as docs/browser.md tells it. A larger bundle has to be argued for.
+# What a page loads, gzip -9 of each file, in bytes: as stated in docs/browser.md. A larger bundle has to be argued for.
 LIMITS = {
     "core": 19_400,
     "core and all that a survey may ask for": 27_300,
@@ -59,14 +59,14 @@ def test_the_bundle_was_made_of_these_sources() -> None:
 
 def loads(entry: str) -> set[str]:
     """The files that a page loads at once with an entry."""
-    found = {entry}
+    files = {entry}
     for name in re.findall(
         r'(?:from|^import|[;}]import)"\./([\w.]+)"',
         (BUNDLE / entry).read_text("utf-8"),
         re.MULTILINE,
     ):
-        found |= loads(name)
-    return found
+        files |= loads(name)
+    return files
 
 
 def weigh(names: set[str]) -> int:
@@ -74,32 +74,32 @@ def weigh(names: set[str]) -> int:
 
 
 def sizes() -> dict[str, int]:
-    found = {name: weigh(loads(f"{name}.js")) for name in ("core", "index", "element")}
-    return found | {"core and all that a survey may ask for": weigh(loads("core.js") | LATER)}
+    by_entry = {name: weigh(loads(f"{name}.js")) for name in ("core", "index", "element")}
+    return by_entry | {"core and all that a survey may ask for": weigh(loads("core.js") | LATER)}
 
 
 def test_files_take_from_each_other_by_the_names_of_the_sources() -> None:
     """A short name of the minifier could mean another function in another version; these cannot."""
     declared = r"^export (?:async )?(?:const|class|function\*?|let) (\w+)"
-    known = {
+    declared_names = {
         name
         for path in SOURCES.glob("*.js")
         for name in re.findall(declared, path.read_text("utf-8"), re.MULTILINE)
     }
-    taken = set()
+    used_names = set()
     for path in BUNDLE.glob("*.js"):
         for names in re.findall(r'(?:import|export)\{([^}]*)\}from"\./', path.read_text("utf-8")):
-            taken |= {name.partition(" ")[0] for name in names.split(",")}
-    assert len(taken) > 40
-    assert taken - known == set()
+            used_names |= {name.partition(" ")[0] for name in names.split(",")}
+    assert len(used_names) > 40
+    assert used_names - declared_names == set()
 
 
 def test_a_part_of_another_version_fails_by_name(page: Page, wire: Wire) -> None:
     link = wire.publish(documents()["dense srlip"])
-    other = """import {nameOfAnotherVersion} from "./core.js";
+    part = """import {nameOfAnotherVersion} from "./core.js";
       export const requireSound = () => {}, work = () => 0, candidates = () => [];"""
     page.route(
-        "**/bundle/rare.js", lambda route: route.fulfill(body=other, content_type="text/javascript")
+        "**/bundle/rare.js", lambda route: route.fulfill(body=part, content_type="text/javascript")
     )
     assert page.evaluate(OPEN, [link, AT, "core", {}]) == [
         "NetworkError",
@@ -126,32 +126,33 @@ def test_package_json_keeps_what_works_by_being_imported_and_types_every_entry()
         ), entry
 
 
-def test_the_bundler_deletes_no_folder_of_others(tmp_path: Path) -> None:
+def test_the_bundler_deletes_only_its_own_folder(tmp_path: Path) -> None:
     node, _ = compute_driver_executable()
     (tmp_path / "thesis.txt").write_text("years of work")
     for manifest in (None, "{}", "[1]", '{"files": {"thesis.txt": ""}}'):
         if manifest is not None:
             (tmp_path / "manifest.json").write_text(manifest)
         command = [node, str(BUNDLE.parent / "bundle.mjs"), str(tmp_path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-        assert (done.returncode, "holds other things than a bundle" in done.stderr) == (1, True), (
-            done.stderr
-        )
+        completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert (completed.returncode, "holds other things than a bundle" in completed.stderr) == (
+            1,
+            True,
+        ), completed.stderr
         assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
 def test_the_bundle_has_not_grown() -> None:
-    found = sizes()
+    current = sizes()
     assert loads("core.js") == {"core.js"}
     assert loads("element.js") == {"core.js", "shown.js", "explain.js", "texts.js", "element.js"}
     assert loads("index.js") == {"core.js", "shown.js", "explain.js", "texts.js", "index.js"}
     assert {path.name for path in BUNDLE.glob("*.js")} == loads("index.js") | loads(
         "element.js"
     ) | LATER | {"words.ar.js"}
-    assert {name: size for name, size in found.items() if size > LIMITS[name]} == {}, found
+    assert {name: size for name, size in current.items() if size > LIMITS[name]} == {}, current
 
 
-def test_the_docs_tell_what_it_weighs(root: Path) -> None:
+def test_the_docs_state_the_size_of_the_bundle(root: Path) -> None:
     page = (root / "docs" / "browser.md").read_text("utf-8")
     for name, size in sizes().items():
         assert f"{size / 1000:.1f} KB" in page, (name, size)
@@ -181,8 +182,10 @@ RUN = """async ([link, at, choices]) => {
 def test_the_bundled_element_asks_and_sends(page: Page, wire: Wire) -> None:
     assert page.evaluate(RUN, [wire.publish(survey(ldp_block())), AT, ["yes"]]) == []
     assert len(wire.stored) == 1
-    asked = {path.removeprefix("/bundle/") for path, _ in wire.asked if path.startswith("/bundle/")}
-    assert asked == loads("element.js") | {"budget.js"}
+    requested = {
+        path.removeprefix("/bundle/") for path, _ in wire.requests if path.startswith("/bundle/")
+    }
+    assert requested == loads("element.js") | {"budget.js"}
 
 
 OPEN = """([link, at, entry, policy]) => import(`/bundle/${entry}.js`).then(({Client}) =>
@@ -194,7 +197,7 @@ OPEN = """([link, at, entry, policy]) => import(`/bundle/${entry}.js`).then(({Cl
 @pytest.mark.parametrize("name", ["dense srlip", "subset rldp"])
 def test_what_a_survey_asks_for_comes_later(page: Page, wire: Wire, name: str) -> None:
     assert page.evaluate(OPEN, [wire.publish(documents()[name]), AT, "core", {}]) is True
-    assert [path for path, _ in wire.asked if path.startswith("/bundle/")] == [
+    assert [path for path, _ in wire.requests if path.startswith("/bundle/")] == [
         "/bundle/core.js",
         "/bundle/rare.js",
     ]
@@ -204,8 +207,8 @@ def test_errors_keep_their_names_and_words(page: Page, wire: Wire) -> None:
     link = wire.publish(survey(ldp_block(epsilon="5")))
     kind, name, code, detail = page.evaluate(OPEN, [link, AT, "index", {"cap": "1"}])
     assert (kind, name, code) == ("PolicyRefused", "PolicyRefused", "policy_cap")
-    words = r"its report can move the odds about the answers by 5\.\d{4} nats, this app allows 1: ask for smaller .*"
-    assert re.fullmatch(words, detail)
+    message = r"its report can move the odds about the answers by 5\.\d{4} nats, this app allows 1: ask for smaller .*"
+    assert re.fullmatch(message, detail)
     assert page.evaluate(OPEN, [link[:-1], AT, "index", {}])[:3] == [
         "LinkError",
         "LinkError",

@@ -48,7 +48,7 @@ def command(tmp_path: Path, root: Path, request: pytest.FixtureRequest) -> Itera
 
 
 def suite(root: Path, command: str, *options: str) -> str:
-    """Run the suite against a command; what it printed."""
+    """Run the suite against a command; return its output."""
     run = [
         sys.executable,
         "-m",
@@ -61,21 +61,24 @@ def suite(root: Path, command: str, *options: str) -> str:
         *options,
     ]
     environment = os.environ | {"CONFORMANCE_COMMAND": command}
-    done = subprocess.run(
+    completed = subprocess.run(
         run, cwd=root, env=environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stdout[-4000:]
-    return done.stdout
+    assert completed.returncode == 0, completed.stdout[-4000:]
+    return completed.stdout
 
 
 def command_in(device: Device, sdk: str = "src") -> Callable[[str, Any], driver.Outcome]:
     """The browser SDK's command without a process, by the modules of a folder of client_sdk/browser."""
 
-    def run(name: str, given: Any) -> driver.Outcome:
-        status, said = command_of(
-            name, given if isinstance(given, str) else json.dumps(given), device, sdk
+    def run(name: str, command_input: Any) -> driver.Outcome:
+        status, output = command_of(
+            name,
+            command_input if isinstance(command_input, str) else json.dumps(command_input),
+            device,
+            sdk,
         )
-        return driver._outcome(status, "" if status else said, said if status else "")
+        return driver._outcome(status, "" if status else output, output if status else "")
 
     return run
 
@@ -86,7 +89,7 @@ def test_some_cases_of_the_suite_without_processes(
 ) -> None:
     run = command_in(contexts_of(browser), sdk)
     cases: list[Callable[[Install], None]] = [
-        lambda install: test_answers.test_given_bits_give_the_report_that_the_vectors_say(
+        lambda install: test_answers.test_fixed_random_bits_give_the_report_of_the_vectors(
             install, with_token=True
         ),
         test_answers.test_without_random_bits_nothing_is_sealed_or_sent,
@@ -102,9 +105,9 @@ def test_some_cases_of_the_suite_without_processes(
 
 def test_the_browser_sdk_conforms(root: Path, command: str, full: bool) -> None:
     """By commands; a few cases of both files by default, every one with --full."""
-    said = suite(root, command, *(["--full"] if full else ["-k", FEW]))
-    assert " passed" in said
-    assert "skipped" not in said
+    printed = suite(root, command, *(["--full"] if full else ["-k", FEW]))
+    assert " passed" in printed
+    assert "skipped" not in printed
 
 
 @pytest.mark.full_only

@@ -37,15 +37,15 @@ def answer(page: Page, patience: int = 3000) -> Any:
 
 
 def finished(wire: Wire, page: Page, link: str) -> None:
-    """Whatever happened before: the next visit brings the same bytes, or answers if nothing was ever sealed."""
+    """Check that the next visit sends the same bytes, or answers if nothing was ever sealed."""
     wire.steps.clear()
     page.goto(f"{wire.origin}/blank.html")
     opened(page, link)
     answer(page)
     assert len(set(wire.posted)) == 1
     assert len(wire.stored) == 1
-    kept = page.evaluate("client.store.answer(client.chain, client.survey.survey)")
-    assert (kept["state"], kept["body"], kept["id"]) == ("sent", None, "")
+    record = page.evaluate("client.store.answer(client.chain, client.survey.survey)")
+    assert (record["state"], record["body"], record["id"]) == ("sent", None, "")
 
 
 def test_an_answer_is_sealed_sent_and_erased(page: Page, wire: Wire) -> None:
@@ -69,10 +69,10 @@ def test_requests_carry_no_cookie_referrer_or_credential(
     context.add_cookies([{"name": "who", "value": "me", "url": wire.origin}])
     page.reload()
     opened(page, wire.publish())
-    wire.asked.clear()
+    wire.requests.clear()
     answer(page)
-    assert [path.rpartition("/")[2] for path, _ in wire.asked] == ["reports"]
-    for _, headers in wire.asked:
+    assert [path.rpartition("/")[2] for path, _ in wire.requests] == ["reports"]
+    for _, headers in wire.requests:
         assert not {"cookie", "referer", "authorization"} & {name.lower() for name in headers}
 
 
@@ -82,19 +82,19 @@ def test_a_page_that_dies_between_seal_and_acknowledgement(
     every = product(
         ("close", "reload", "leave", "crash"), ("drop", "lose", "503", "hold"), range(0, 50, 10)
     )
-    some = [
+    representative_cases = [
         ("close", "hold", 0),
         ("reload", "lose", 10),
         ("leave", "drop", 20),
         ("crash", "503", 0),
     ]
-    for i, (how, step, delay) in enumerate(every if full else some):
-        link, own = wire.publish(survey_id=f"{i:032x}"), {"store": f"install {i}"}
+    for i, (how, step, delay) in enumerate(every if full else representative_cases):
+        link, fresh_store = wire.publish(survey_id=f"{i:032x}"), {"store": f"install {i}"}
         wire.posted.clear()
         wire.stored.clear()
         page = context.new_page()
         page.goto(f"{wire.origin}/blank.html")
-        opened(page, link, spreadMs=60_000 if step == "hold" else 0, **own)
+        opened(page, link, spreadMs=60_000 if step == "hold" else 0, **fresh_store)
         wire.steps[:] = [] if step == "hold" else [step] * 3
         page.evaluate(SEAL, ANSWERS)
         page.wait_for_timeout(delay)
@@ -109,7 +109,7 @@ def test_a_page_that_dies_between_seal_and_acknowledgement(
         wire.steps.clear()
         after = context.new_page()
         after.goto(f"{wire.origin}/blank.html")
-        opened(after, link, **own)
+        opened(after, link, **fresh_store)
         answer(after)
         assert (len(set(wire.posted)), len(wire.stored)) == (1, 1), (how, step, delay)
         after.close()
@@ -168,11 +168,13 @@ def kill(profile: Path) -> None:
     """SIGKILL the browser that was started on this profile, by its process id."""
     for entry in Path("/proc").iterdir():
         try:
-            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+            arguments = (
+                (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+            )
         except OSError:
             continue
-        if f"--user-data-dir={profile}".encode() in words and not any(
-            word.startswith(b"--type=") for word in words
+        if f"--user-data-dir={profile}".encode() in arguments and not any(
+            word.startswith(b"--type=") for word in arguments
         ):
             os.kill(int(entry.name), signal.SIGKILL)
 
@@ -228,14 +230,17 @@ def test_a_pinned_survey_opens_again_without_network(
 BLOCK = "Object.defineProperty(window, 'indexedDB', {get() { throw new DOMException('blocked', 'SecurityError'); }})"
 
 
-def test_where_nothing_is_kept_nothing_is_sent_unless_the_developer_opts_in(
+def test_without_persistent_storage_nothing_is_sent_unless_the_developer_opts_in(
     page: Page, wire: Wire
 ) -> None:
     link = wire.publish()
     page.evaluate(BLOCK)
-    wire.asked.clear()
-    said = page.evaluate(TRY, {"code": OPEN, "given": {"link": link, "at": AT, "options": {}}})
-    assert (said["code"], [path for path, _ in wire.asked if not path.startswith("/sdk/")]) == (
+    wire.requests.clear()
+    problem = page.evaluate(TRY, {"code": OPEN, "given": {"link": link, "at": AT, "options": {}}})
+    assert (
+        problem["code"],
+        [path for path, _ in wire.requests if not path.startswith("/sdk/")],
+    ) == (
         "store",
         [],
     )
@@ -245,7 +250,7 @@ def test_where_nothing_is_kept_nothing_is_sent_unless_the_developer_opts_in(
     assert len(wire.posted) == 1
 
 
-# What goes wrong -> what is said. Nothing is drawn, kept or sent in any of them.
+# Link -> (code, field) of the refusal. Nothing is drawn, stored or sent in any of them.
 REFUSED: dict[str, tuple[str, str | None]] = {
     "https://collect.example/": ("link", "link"),
     "no link": ("insecure_transport", "link"),
@@ -257,8 +262,8 @@ REFUSED: dict[str, tuple[str, str | None]] = {
 
 @pytest.mark.parametrize("link", REFUSED)
 def test_links_that_cannot_be_used(page: Page, wire: Wire, link: str) -> None:
-    said = page.evaluate(TRY, {"code": OPEN, "given": {"link": link, "at": AT, "options": {}}})
-    assert (said["code"], said["field"]) == REFUSED[link]
+    problem = page.evaluate(TRY, {"code": OPEN, "given": {"link": link, "at": AT, "options": {}}})
+    assert (problem["code"], problem["field"]) == REFUSED[link]
     assert wire.posted == []
 
 
@@ -275,9 +280,9 @@ POLICIES: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", POLICIES)
 def test_what_an_app_does_not_allow(page: Page, wire: Wire, name: str) -> None:
     policy, code = POLICIES[name]
-    given = {"link": wire.publish(), "at": AT, "options": {"policy": policy}}
-    said = page.evaluate(TRY, {"code": OPEN, "given": given})
-    assert said["code"] in (code, "policy_cap" if name == "cap" else code)
+    visit = {"link": wire.publish(), "at": AT, "options": {"policy": policy}}
+    problem = page.evaluate(TRY, {"code": OPEN, "given": visit})
+    assert problem["code"] in (code, "policy_cap" if name == "cap" else code)
     assert wire.posted == []
 
 
@@ -291,14 +296,12 @@ BAD_ANSWERS: dict[str, tuple[Any, str | None]] = {
 
 
 @pytest.mark.parametrize("name", BAD_ANSWERS)
-def test_answers_that_are_none_are_refused_and_never_repeated(
-    page: Page, wire: Wire, name: str
-) -> None:
-    given, field = BAD_ANSWERS[name]
+def test_invalid_answers_are_refused_and_never_repeated(page: Page, wire: Wire, name: str) -> None:
+    choices, field = BAD_ANSWERS[name]
     opened(page, wire.publish())
-    said = page.evaluate(TRY, {"code": "(choices) => client.answer(choices)", "given": given})
-    assert (said["code"], said["field"]) == ("unknown_choice", field)
-    assert "perhaps" not in said["detail"]
+    problem = page.evaluate(TRY, {"code": "(choices) => client.answer(choices)", "given": choices})
+    assert (problem["code"], problem["field"]) == ("unknown_choice", field)
+    assert "perhaps" not in problem["detail"]
     assert (wire.posted, page.evaluate("client.store.outbox()")) == ([], [])
 
 
@@ -307,6 +310,6 @@ def test_a_random_source_that_fails_seals_nothing(page: Page, wire: Wire) -> Non
     page.evaluate(
         "() => { crypto.getRandomValues = () => { throw new Error('no bits for yes'); }; }"
     )
-    said = page.evaluate(TRY, {"code": "(choices) => client.answer(choices)", "given": ANSWERS})
-    assert said["code"] == "randomness"
+    problem = page.evaluate(TRY, {"code": "(choices) => client.answer(choices)", "given": ANSWERS})
+    assert problem["code"] == "randomness"
     assert (wire.posted, page.evaluate("client.store.outbox()")) == ([], [])

@@ -26,51 +26,56 @@ LIMITS = [*BAD, "0", "0.000001", "5", "-1", "1e1", "1e3", "+5", "nan", "64.1", "
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"), [("deltaCap", "delta_cap"), ("cap", "cap"), ("maxCeiling", "max_ceiling")]
+    ("browser_name", "python_name"),
+    [("deltaCap", "delta_cap"), ("cap", "cap"), ("maxCeiling", "max_ceiling")],
 )
-def test_limits_are_judged_as_python_judges_them(page: Page, ours: str, theirs: str) -> None:
+def test_limits_are_judged_as_python_judges_them(
+    page: Page, browser_name: str, python_name: str
+) -> None:
     texts = [value for value in LIMITS if isinstance(value, str)]
     expected: list[list[str | None] | None] = []
     for text in texts:
         try:
-            Policy(**{theirs: text})  # type: ignore[arg-type]
+            Policy(**{python_name: text})  # type: ignore[arg-type]
             expected.append(None)
         except InvalidInput as error:
             expected.append([error.code, error.field])
-    assert page.evaluate(POLICY, [{ours: text} for text in texts]) == expected
+    assert page.evaluate(POLICY, [{browser_name: text} for text in texts]) == expected
     assert {None, "eps_format", "eps_out_of_range", "eps_not_finite"} <= {
         e and e[0] for e in expected
     }
 
 
-def in_python(name: str, given: Any) -> driver.Outcome:
-    return driver.in_this_process(name, given)
+def in_python(name: str, request: Any) -> driver.Outcome:
+    return driver.in_this_process(name, request)
 
 
-def both(browser: Browser) -> list[Callable[[str, Any], driver.Outcome]]:
+def both_sdks(browser: Browser) -> list[Callable[[str, Any], driver.Outcome]]:
     return [in_python, command_in(contexts_of(browser))]
 
 
 def test_both_sdks_spend_delta_alike(browser: Browser, tmp_path: Path) -> None:
     """A cap of one δ: an answer at ε = 1, then one that does not fit, and one that needs no δ."""
     steps: list[list[tuple[int, str | None]]] = []
-    for i, run in enumerate(both(browser)):
-        told: list[tuple[int, str | None]] = []
+    for i, run in enumerate(both_sdks(browser)):
+        outcomes: list[tuple[int, str | None]] = []
         with serving() as site:
             install = Install(run, site, tmp_path / str(i))
             for n, block in enumerate([dp_block("affair")] * 2 + [ldp_block(epsilon="1")]):
                 site.show(site.make(block, survey_id=f"{n + 1:032x}"))
                 assert install.init(cap="5", delta_cap=times(1)).status == 0
                 install.answer()
-                told.append((install.told[-1].status, install.told[-1].code))
+                outcomes.append((install.outcomes[-1].status, install.outcomes[-1].code))
             assert len(site.posted) == 2
-        steps.append(told)
+        steps.append(outcomes)
     assert steps[0] == steps[1]
     assert steps[0][1] == (REFUSED, "policy_budget")
 
 
-def test_without_a_cap_both_count_the_ceiling_and_say_why(browser: Browser, tmp_path: Path) -> None:
-    for i, run in enumerate(both(browser)):
+def test_without_a_cap_both_sdks_charge_the_ceiling_and_say_why(
+    browser: Browser, tmp_path: Path
+) -> None:
+    for i, run in enumerate(both_sdks(browser)):
         with serving() as site:
             install = Install(run, site, tmp_path / str(i))
             site.show(site.make(dp_block("affair")))

@@ -23,8 +23,8 @@ SPELLINGS = ["Zoé", " Zoé", "Zoé\t", "Zoe\u0301", "\u00a0Zoe\u0301 "]
 
 def test_keys_of_respondents_that_look_the_same_are_one(page: Page, ours: Server) -> None:
     assert opened(page, ours, ours.show(FIRST)) is None
-    said = [answered(page, respondent=key) for key in (*SPELLINGS, "zoé", "Zoe", "Zo é")]
-    assert said == ["sent", *["already_answered"] * 4, *["sent"] * 3]
+    statuses = [answered(page, respondent=key) for key in (*SPELLINGS, "zoé", "Zoe", "Zo é")]
+    assert statuses == ["sent", *["already_answered"] * 4, *["sent"] * 3]
 
 
 def test_a_key_kept_as_it_was_written_is_still_known(page: Page, ours: Server) -> None:
@@ -53,13 +53,15 @@ def test_a_key_kept_as_it_was_written_is_still_known(page: Page, ours: Server) -
 @pytest.mark.parametrize(
     ("key", "code"), [(" ", "field_missing"), ("\t\u00a0", "field_missing"), (7, "field_type")]
 )
-def test_a_key_that_names_nobody_is_refused(page: Page, ours: Server, key: Any, code: str) -> None:
+def test_an_empty_or_invalid_respondent_key_is_refused(
+    page: Page, ours: Server, key: Any, code: str
+) -> None:
     assert opened(page, ours, ours.show(FIRST)) is None
     assert answered(page, respondent=key) == code
     assert ours.wire.posted == []
 
 
-# What the browser does when asked not to evict -> how often it is asked by two answers.
+# Name -> behaviour of navigator.storage.persist().
 PERSIST = {
     "granted": "() => Promise.resolve(true)",
     "denied": "() => Promise.resolve(false)",
@@ -96,7 +98,7 @@ def test_a_browser_without_lasting_storage_seals_all_the_same(page: Page, ours: 
     assert answered(page) == "sent"
 
 
-# Where a document sends its reports, and the hosts that the app names -> the code; the link's host is ours.example.
+# (collect URL, hosts that the app allows) -> the code; the link's host is ours.example.
 COLLECTORS: list[tuple[str, list[str], str | None]] = [
     ("https://ours.example/in", [], None),
     ("https://ours.example:8443/in", [], None),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Firefox ESR, started like anybody starts it: it opens a page, which answers and tells the server how that went.
+"""Firefox ESR, started as by a user: it opens a page, which answers and reports its result to the server.
 
 No driver: the page reports by asking for /done.html?…, so that what is tried is the browser as it is installed.
 """
@@ -19,7 +19,7 @@ import pytest
 from tests.browser.sdk.wire import Wire, program
 from tests.frankly_protocol.samples import NOW
 
-# Everything but this machine goes through a proxy that is not there: nothing may leave during tests.
+# All but loopback goes through a proxy that does not exist: nothing may leave the machine during tests.
 PREFERENCES: dict[str, Any] = {
     "network.proxy.type": 1,
     "network.proxy.http": "127.0.0.1",
@@ -59,13 +59,15 @@ def firefox(profile: Path, address: str) -> Iterator[None]:
         process.wait()
 
 
-def told(wire: Wire, times: int) -> Any:
-    """What the page said the so-manieth time."""
+def result_of(wire: Wire, times: int) -> Any:
+    """Wait for the page's n-th result, n = `times`, and return it."""
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
-        said = [path.partition("?")[2] for path, _ in wire.asked if path.startswith("/done.html?")]
-        if len(said) >= times:
-            return json.loads(unquote(said[times - 1]))
+        results = [
+            path.partition("?")[2] for path, _ in wire.requests if path.startswith("/done.html?")
+        ]
+        if len(results) >= times:
+            return json.loads(unquote(results[times - 1]))
         time.sleep(0.1)
     raise AssertionError("Firefox's page did not report within 5 minutes")
 
@@ -74,16 +76,16 @@ def told(wire: Wire, times: int) -> Any:
 def test_firefox_answers_once_by_the_element_and_remembers_it_after_being_killed(
     wire: Wire, tmp_path: Path
 ) -> None:
-    given = {
+    settings = {
         "link": wire.publish(),
         "at": NOW.timestamp() * 1000,
         "choices": {"affair": "yes", "marriage": "good"},
     }
     wire.pages["/smoke.html"] = PAGE
     wire.pages["/done.html"] = b"<!doctype html>"
-    wire.pages["/smoke.js"] = f"({program('smoke')})({json.dumps(given)});".encode()
+    wire.pages["/smoke.js"] = f"({program('smoke')})({json.dumps(settings)});".encode()
     with firefox(tmp_path / "profile", f"{wire.origin}/smoke.html"):
-        first = told(wire, 1)
+        first = result_of(wire, 1)
     assert first == {
         "events": ["opened", "sealed", "sent"],
         "status": "sent",
@@ -91,7 +93,7 @@ def test_firefox_answers_once_by_the_element_and_remembers_it_after_being_killed
         "violations": [],
     }
     with firefox(tmp_path / "profile", f"{wire.origin}/smoke.html"):
-        again = told(wire, 2)
+        again = result_of(wire, 2)
     assert again == {
         "events": ["opened"],
         "status": "sent",

@@ -53,11 +53,11 @@ def visit(
 
 
 def serious(page: Page) -> list[str]:
-    found = Axe().run(page).response["violations"]
+    violations = Axe().run(page).response["violations"]
     return [
-        f"{one['id']}: {one['nodes'][0]['html']}"
-        for one in found
-        if one["impact"] in ("serious", "critical")
+        f"{violation['id']}: {violation['nodes'][0]['html']}"
+        for violation in violations
+        if violation["impact"] in ("serious", "critical")
     ]
 
 
@@ -138,9 +138,9 @@ def test_arabic_words_stay_in_their_places_among_english_ones(browser: Browser, 
     places = page.locator(".words bdi").evaluate_all(
         "all => all.map(one => [one.textContent, one.getBoundingClientRect().x, one.getBoundingClientRect().y])"
     )
-    told = ["هل دخّنت خلال آخر ٣٠ يومًا؟", "لا", "نعم"]
-    (start,) = (i for i, (text, _, _) in enumerate(places) if text == told[0])
-    assert [text for text, _, _ in places[start : start + 3]] == told
+    expected_texts = ["هل دخّنت خلال آخر ٣٠ يومًا؟", "لا", "نعم"]
+    (start,) = (i for i, (text, _, _) in enumerate(places) if text == expected_texts[0])
+    assert [text for text, _, _ in places[start : start + 3]] == expected_texts
     (question, no, yes), lines = (
         [x for _, x, _ in places[start : start + 3]],
         {y for _, _, y in places[start : start + 3]},
@@ -150,7 +150,7 @@ def test_arabic_words_stay_in_their_places_among_english_ones(browser: Browser, 
     page.context.close()
 
 
-# link -> what the page says
+# link -> the text of the page
 WRONG: dict[str, str] = {
     "": "policy_unpinned",
     "#sha256=" + "00" * 32: "not_found",
@@ -177,7 +177,7 @@ def test_a_page_of_another_origin_can_use_the_server(
     context = browser.new_context()
     page = context.new_page()
     page.goto(f"{wire.origin}/embed.html")
-    said = page.evaluate(
+    receipt = page.evaluate(
         """async (link) => {
           const {Client} = await import("/sdk/index.js");
           const client = await Client.open(link);
@@ -185,7 +185,7 @@ def test_a_page_of_another_origin_can_use_the_server(
         }""",
         site.link,
     )
-    assert said["status"] == "sent"
+    assert receipt["status"] == "sent"
     context.close()
 
 
@@ -212,8 +212,8 @@ def test_the_element_in_a_host_page_with_a_strict_policy(page: Page, wire: Wire)
     assert page.evaluate("events") == ["opened", "sealed", "sent"]
     assert page.evaluate("violations") == []
     assert len(wire.stored) == 1
-    # What docs/privacy.md says of browsers: pages cannot keep these two back.
-    for path, headers in wire.asked:
+    # docs/privacy.md: pages cannot suppress these two headers.
+    for path, headers in wire.requests:
         assert {"user-agent", "accept-language"} <= {name.lower() for name in headers}, path
 
 
@@ -248,8 +248,8 @@ def test_the_page_s_policy_lets_a_worker_verify(browser: Browser, site: Site) ->
     workers: list[str] = []
     page.on("worker", lambda worker: workers.append(worker.url))
     payload = slow().payload().decode()
-    (found,) = page.evaluate(program("beside"), {"payloads": [payload], "folder": "/sdk/v1/"})
-    assert found["said"] is None
+    (verdict,) = page.evaluate(program("beside"), {"payloads": [payload], "folder": "/sdk/v1/"})
+    assert verdict["said"] is None
     assert workers == [f"{site.origin}/sdk/v1/verifier.js"]
     assert page.evaluate("violations") == []
     policy = requests.get(workers[0], timeout=5).headers["Content-Security-Policy"]
@@ -258,10 +258,10 @@ def test_the_page_s_policy_lets_a_worker_verify(browser: Browser, site: Site) ->
 
 
 def test_every_string_is_there_in_every_language(page: Page) -> None:
-    said = page.evaluate(
+    strings_by_language = page.evaluate(
         "import('/sdk/words.js').then(({STRINGS, learn}) => learn('ar').then(() => STRINGS))"
     )
-    assert set(said) == {"en", "ar"}
-    for language, strings in said.items():
-        assert set(strings) == set(said["en"])
+    assert set(strings_by_language) == {"en", "ar"}
+    for language, strings in strings_by_language.items():
+        assert set(strings) == set(strings_by_language["en"])
         assert all(strings[name] for name in strings if (language, name) != ("en", "english"))

@@ -115,7 +115,7 @@ def test_a_pages_own_token_that_is_wrong_makes_the_form_ask(
     assert sent_tokens(wire) == [GOOD]
 
 
-def test_what_is_missing_is_told_at_once_and_the_first_of_it_has_the_focus(
+def test_missing_fields_are_all_reported_and_the_first_has_the_focus(
     page: Page, wire: Wire, link: str
 ) -> None:
     page.evaluate(SHOW, [link, NOW.timestamp() * 1000, "sdk", {}])
@@ -137,13 +137,13 @@ def test_a_survey_without_a_rule_takes_no_notice_of_a_token(page: Page, wire: Wi
     assert sent_tokens(wire) == [None]
 
 
-def test_the_words_can_be_others(page: Page, wire: Wire, link: str) -> None:
-    other = {
+def test_the_texts_can_be_replaced(page: Page, wire: Wire, link: str) -> None:
+    custom = {
         "invitation": "Ticket",
         "invited": "On the back of the letter.",
         "uninvited": "No such ticket.",
     }
-    show(page, link, strings={"en": other})
+    show(page, link, strings={"en": custom})
     assert (
         page.get_by_label("Ticket").get_attribute("aria-describedby")
         == "invitation-note invitation-error"
@@ -165,27 +165,27 @@ BEFORE = "This device has answered already; the first answer stands."
 
 
 def answered(browser: Browser, site: Site, code: str, *, twice: bool = True) -> str:
-    """What the hosted page says to somebody who pastes a code; twice: and what when they come again."""
+    """Paste a code into the hosted page and return its status; with `twice`, also after a reload."""
     page = visit(browser, site.link)
     for name in ("In the south", "Yes", "Never"):
         page.get_by_label(name).check()
     page.get_by_label("Invitation").fill(code)
     page.keyboard.press("Enter")
-    said = (
+    status = (
         page.get_by_role("status")
         .filter(has_text="arrived")
         .or_(page.get_by_text("does not take this invitation"))
     )
-    said.wait_for()
-    words = said.inner_text()
+    status.wait_for()
+    first_text = status.inner_text()
     if twice:
         page.reload()
         again = page.get_by_role("status")
         again.filter(has_not_text="Checking").wait_for()
-        assert again.inner_text() == (words if "invitation" in words else BEFORE)
+        assert again.inner_text() == (first_text if "invitation" in first_text else BEFORE)
     assert page.evaluate("violations") == []
     page.context.close()
-    return words
+    return first_text
 
 
 def test_one_report_per_invitation_on_the_hosted_page(browser: Browser, site: Site) -> None:

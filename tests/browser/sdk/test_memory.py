@@ -53,16 +53,16 @@ def test_another_server_does_not_erase_what_was_accepted(
 ) -> None:
     assert opened(page, ours, ours.show(SECOND)) is None
     assert opened(page, ours, ours.show(FIRST)) == "document_version"
-    other = next(strangers)
-    assert opened(page, other, other.show(FIRST)) is None
+    rival = next(strangers)
+    assert opened(page, rival, rival.show(FIRST)) is None
     assert opened(page, ours, ours.show(FIRST)) == "document_version"
 
 
 def test_another_server_does_not_take_a_surveys_id(
     page: Page, ours: Server, strangers: Iterator[Server]
 ) -> None:
-    other = next(strangers)
-    assert opened(page, other, other.show(FIRST)) is None
+    rival = next(strangers)
+    assert opened(page, rival, rival.show(FIRST)) is None
     assert answered(page) == "sent"
     assert opened(page, ours, ours.show(FIRST)) is None
     assert page.evaluate("client.answered()") is None
@@ -72,33 +72,33 @@ def test_another_server_does_not_take_a_surveys_id(
     )  # one budget for both
     assert answered(page) == "already_answered"
     ids = page.evaluate("client.store.all('answers').then((all) => all.map((one) => one.chain))")
-    assert sorted(ids) == sorted((ours.first, other.first))
+    assert sorted(ids) == sorted((ours.first, rival.first))
 
 
 def test_another_server_does_not_lock_a_log_out(
     page: Page, ours: Server, strangers: Iterator[Server]
 ) -> None:
-    other, watched = next(strangers), {"requireLog": True}
-    other.log.digests[:] = FORMER  # larger than ours, under the same name
-    assert opened(page, other, other.show(FIRST), watched) is None
-    assert other.log.origin == ours.log.origin == ORIGIN
+    rival, watched = next(strangers), {"requireLog": True}
+    rival.log.digests[:] = FORMER  # larger than ours, under the same name
+    assert opened(page, rival, rival.show(FIRST), watched) is None
+    assert rival.log.origin == ours.log.origin == ORIGIN
     assert opened(page, ours, ours.show(FIRST), watched) is None
     ours.log.digests.append(FORMER[7])
     assert opened(page, ours, ours.show(FIRST, "cd" * 16), watched) is None
-    ours.log.digests[:] = ours.log.digests[1:]  # our own log is still held to what it showed
+    ours.log.digests[:] = ours.log.digests[1:]  # our own log may not shrink
     assert opened(page, ours, ours.show(FIRST), watched) == "document_version"
 
 
 def test_other_servers_do_not_fill_the_evidence(
     page: Page, ours: Server, strangers: Iterator[Server]
 ) -> None:
-    for other in (
+    for rival in (
         next(strangers) for _ in range(3)
     ):  # the same id, other documents: no contradiction
-        assert opened(page, other, other.show(FIRST)) is None
+        assert opened(page, rival, rival.show(FIRST)) is None
         assert pieces(page) == []
-    for i in range(18):  # one of them contradicts itself for as long as it likes
-        code = opened(page, other, other.show(replace(FIRST, min_reports=100 + i)))
+    for i in range(18):  # one of them contradicts itself again and again
+        code = opened(page, rival, rival.show(replace(FIRST, min_reports=100 + i)))
         assert code == "document_version"
     assert opened(page, ours, ours.show(FIRST)) is None
     assert len(pieces(page)) == 16
@@ -106,10 +106,10 @@ def test_other_servers_do_not_fill_the_evidence(
     assert opened(page, ours, ours.show(replace(FIRST, min_reports=99))) == "document_version"
     assert opened(page, ours, ours.show(FIRST)) is None
     assert len(pieces(page)) == 18
-    assert {before, digest_of(own(FIRST, ours, 99))} <= set(pieces(page))
+    assert {before, digest_of(served_payload(FIRST, ours, 99))} <= set(pieces(page))
 
 
-def own(document: SurveyDocument, server: Server, min_reports: int) -> bytes:
+def served_payload(document: SurveyDocument, server: Server, min_reports: int) -> bytes:
     """The payload that a server makes of a document."""
     collect = f"https://{server.name}.example/v1/surveys/{SURVEY}/reports"
     return replace(document, min_reports=min_reports, collect_url=collect).payload()
@@ -128,39 +128,41 @@ def test_one_survey_by_every_link_is_one_answer(page: Page, ours: Server) -> Non
             page.evaluate(
                 "(keys) => { window.keys = new Uint8Array(keys); window.client.close(); }", keys
             )
-            given = {
+            visit = {
                 "link": link + pin,
                 "at": AT,
                 "options": {"relay": ours.relay, "policy": UNPINNED},
             }
-            page.evaluate(OPEN.replace("...options", "...options, keys: window.keys"), given)
+            page.evaluate(OPEN.replace("...options", "...options, keys: window.keys"), visit)
             assert page.evaluate("client.chain") == ours.first
             assert answered(page) == "already_answered"
 
 
 def test_every_visit_asks_for_the_same_keys(page: Page, wire: Wire, ours: Server) -> None:
-    """The requests of a new install and of one that knows older keys, or the newest, cannot be told apart."""
+    """The requests of a new install and of one that knows older keys, or the newest, are indistinguishable."""
 
-    def asked() -> list[str]:
-        found = [path.partition("/v1/")[2] for path, _ in wire.asked if path.startswith("/ours/")]
-        wire.asked.clear()
-        return found
+    def take_paths() -> list[str]:
+        paths = [
+            path.partition("/v1/")[2] for path, _ in wire.requests if path.startswith("/ours/")
+        ]
+        wire.requests.clear()
+        return paths
 
     ours.rotate(2)
     link = ours.show(FIRST)
     assert opened(page, ours, link + ours.pin) is None
-    assert asked() == ["keys/chain", f"surveys/{SURVEY}/document?digest={ours.digest}"]
+    assert take_paths() == ["keys/chain", f"surveys/{SURVEY}/document?digest={ours.digest}"]
     assert opened(page, ours, link + ours.pin) is None
-    assert asked() == []
+    assert take_paths() == []
     for versions in ((), (), (3, 4)):
         ours.rotate(*versions)
         assert opened(page, ours, link) is None
-        assert asked() == ["keys/chain", f"surveys/{SURVEY}/document"]
+        assert take_paths() == ["keys/chain", f"surveys/{SURVEY}/document"]
     page.evaluate("window.client.close(), indexedDB.deleteDatabase('frankly')")
-    assert opened(page, ours, link) is None  # new again
-    assert asked() == ["keys/chain", f"surveys/{SURVEY}/document"]
+    assert opened(page, ours, link) is None  # a new install
+    assert take_paths() == ["keys/chain", f"surveys/{SURVEY}/document"]
     wire.answers["/ours/v1/keys/chain"] = (JSON, None)
-    assert opened(page, ours, link) is None  # out of reach: those at hand count
+    assert opened(page, ours, link) is None  # unreachable: the stored keys are used
     page.evaluate("window.client.close(), indexedDB.deleteDatabase('frankly')")
     assert opened(page, ours, link) == "not_found"
 
@@ -170,7 +172,7 @@ def forged(ours: Server, other: Server) -> list[bytes]:
     return [ours.chain[0], sealed_keys(other.keys(2), other.root)]
 
 
-# What a stranger serves as its chain to pass for us -> the field of document_keys.
+# Forged chains that a stranger serves to impersonate our server -> the field of document_keys.
 CLAIMS = {
     "our first version, its own second one": (forged, "signatures"),
     "no first version": (lambda ours, other: [sealed_keys(other.keys(2), other.root)], "chain"),
@@ -190,15 +192,15 @@ CLAIMS = {
 def test_a_first_root_is_proven_and_never_claimed(
     page: Page, ours: Server, name: str, wire: Wire
 ) -> None:
-    serve, wanted = CLAIMS[name]
+    serve, expected_field = CLAIMS[name]
     assert opened(page, ours, ours.show(SECOND)) is None
-    other = stranger(wire, 0)
-    link = other.show(FIRST)
-    other.put("/v1/keys/chain", JSON, write_chain(serve(ours, other)))
+    rival = stranger(wire, 0)
+    link = rival.show(FIRST)
+    rival.put("/v1/keys/chain", JSON, write_chain(serve(ours, rival)))
     page.evaluate("client.close()")
-    given = {"link": link, "at": AT, "options": {"relay": other.relay, "policy": UNPINNED}}
-    said = page.evaluate(TRY, {"code": OPEN, "given": given})
-    assert (said.get("code"), said.get("field")) == ("document_keys", wanted)
+    visit = {"link": link, "at": AT, "options": {"relay": rival.relay, "policy": UNPINNED}}
+    problem = page.evaluate(TRY, {"code": OPEN, "given": visit})
+    assert (problem.get("code"), problem.get("field")) == ("document_keys", expected_field)
     assert opened(page, ours, ours.show(FIRST)) == "document_version"
 
 
@@ -237,7 +239,7 @@ def test_a_fork_of_a_known_chain_is_refused_under_every_origin(
     thief = branched(wire, ours)
     thief.chain[:] = thief.chain[:length]
     thief.rotate()
-    assert opened(page, thief, thief.show(FIRST)) is None  # whoever knows no more cannot tell
+    assert opened(page, thief, thief.show(FIRST)) is None  # a new device cannot detect it
     page.evaluate("window.client.close(), indexedDB.deleteDatabase('frankly')")
     assert opened(page, ours, ours.show(FIRST)) is None
     assert opened(page, thief, thief.show(FIRST)) == "document_version"
@@ -274,7 +276,7 @@ def test_the_longest_chain_is_proven_in_seconds(page: Page, ours: Server) -> Non
     assert opened(page, ours, ours.show(FIRST)) == "document_keys"
 
 
-def test_a_log_under_a_new_name_is_told_and_its_old_head_stays(page: Page, ours: Server) -> None:
+def test_a_renamed_log_is_reported_and_its_old_head_stays(page: Page, ours: Server) -> None:
     watched = {"requireLog": True}
     assert opened(page, ours, ours.show(FIRST), watched) is None
     assert page.evaluate("events") == ["opened"]
@@ -283,13 +285,13 @@ def test_a_log_under_a_new_name_is_told_and_its_old_head_stays(page: Page, ours:
     ours.rotate(2)
     assert opened(page, ours, ours.show(FIRST), watched) is None
     assert page.evaluate("events") == ["log_renamed", "opened"]
-    assert page.evaluate("told") == ["log_renamed", RENAMED]
+    assert page.evaluate("firstError") == ["log_renamed", RENAMED]
     assert pieces(page) == [digest_of(old)]
     ours.log.digests.append(FORMER[5])
     assert opened(page, ours, ours.show(FIRST), watched) is None
     assert page.evaluate("events") == ["opened"]
     ours.log.digests[:] = [ours.digest]
-    ours.tell()
+    ours.publish_log()
     assert opened(page, ours, ours.show(FIRST), watched) == "document_version"
 
 
@@ -305,50 +307,50 @@ def as_in_version_1(page: Page, server: Server, state: str = "sent", **cost: Any
     server.show(SECOND)
     _, envelope = server.wire.answers[f"/{server.name}/v1/surveys/{SURVEY}/document"]
     head = server.log.proof(server.digest).signed
-    given: dict[str, Any] = {
+    record: dict[str, Any] = {
         "alias": f"https://{server.name}.example",
         "survey": SURVEY,
         "digest": server.digest,
         "state": state,
     }
-    given |= {"envelope": list(envelope or b""), "head": list(head.to_bytes())}
-    given |= {
+    record |= {"envelope": list(envelope or b""), "head": list(head.to_bytes())}
+    record |= {
         "size": head.checkpoint.size,
         "cost": cost or COST,
         "url": f"https://{server.name}.example/in",
     }
-    page.evaluate(VERSION_1, given)
+    page.evaluate(VERSION_1, record)
 
 
-def test_what_version_1_kept_still_binds_its_own_chain(page: Page, ours: Server) -> None:
+def test_records_of_store_version_1_still_bind_their_own_chain(page: Page, ours: Server) -> None:
     as_in_version_1(page, ours)
     assert opened(page, ours, ours.show(FIRST)) == "document_version"
-    whole, ours.log.digests = ours.log.digests, [ours.digest]
+    former_log, ours.log.digests = ours.log.digests, [ours.digest]
     assert opened(page, ours, ours.show(SECOND), {"requireLog": True}) == "document_version"
-    ours.log.digests = whole
+    ours.log.digests = former_log
     assert opened(page, ours, ours.show(SECOND), {"requireLog": True}) is None
-    assert page.evaluate("events") == ["opened"]  # it is no new name
+    assert page.evaluate("events") == ["opened"]  # no event: the name is the same
     assert answered(page) == "already_answered"
     assert page.evaluate(CHARGED) == ["5,2", "1,1000", None]
     assert len(pieces(page)) == 1
 
 
-def test_what_version_1_kept_is_a_strangers_neither_to_erase_nor_to_use(
+def test_another_server_can_neither_erase_nor_use_records_of_store_version_1(
     page: Page, ours: Server, strangers: Iterator[Server]
 ) -> None:
     as_in_version_1(page, ours)
-    other = next(strangers)
-    other.log.digests[:] = FORMER
-    assert opened(page, other, other.show(FIRST), {"requireLog": True}) is None
+    rival = next(strangers)
+    rival.log.digests[:] = FORMER
+    assert opened(page, rival, rival.show(FIRST), {"requireLog": True}) is None
     assert len(pieces(page)) == 1
-    # Whose answer it was cannot be told, so that nobody gets another one.
+    # The record does not say whose answer it was, so that no chain gets another one.
     assert answered(page) == "already_answered"
     assert opened(page, ours, ours.show(FIRST)) == "document_version"
     assert opened(page, ours, ours.show(SECOND), {"requireLog": True}) is None
     assert answered(page) == "already_answered"
 
 
-def test_what_version_1_had_sealed_leaves_and_its_keys_may_have_been_rotated(
+def test_a_report_sealed_by_store_version_1_is_sent_after_key_rotations(
     page: Page, wire: Wire, ours: Server
 ) -> None:
     ours.rotate(2, 3)

@@ -30,7 +30,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @contextmanager
 def running(server: object) -> Iterator[str]:
-    """Run a server from a thread; its address."""
+    """Run a server from a thread; yield its address."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})  # type: ignore[attr-defined]
     thread.start()
     try:
@@ -62,15 +62,15 @@ def test_a_flask_apps_page_brings_its_own_copy_and_keys(
     keys = requests.get(f"{site.origin}/v1/keys", timeout=5).content
     app = create_app(site.link, keys)
     with running(make_server("127.0.0.1", 0, app, threaded=True)) as address:
-        page, asked = context.new_page(), []
-        page.on("request", lambda request: asked.append(request.url))
+        page, requested = context.new_page(), []
+        page.on("request", lambda request: requested.append(request.url))
         page.goto(address)
         fill_in(page)
         page.get_by_text("was told that you took part").wait_for()
         assert page.evaluate("violations") == []
     to_the_server = {
         url.removeprefix(site.origin).partition("?")[0]
-        for url in asked
+        for url in requested
         if url.startswith(site.origin)
     }
     home = f"/v1/surveys/{site.survey}"
@@ -96,9 +96,9 @@ def snippets(root: Path, language: str) -> list[str]:
 
 
 def snippet(root: Path, start: str) -> str:
-    """The block of JavaScript that begins so."""
-    (found,) = (text for text in snippets(root, "js") if text.startswith(start))
-    return found
+    """Return the JavaScript block that begins with `start`."""
+    (block,) = (text for text in snippets(root, "js") if text.startswith(start))
+    return block
 
 
 # Arguments in the order of @noble/ed25519.
@@ -126,10 +126,10 @@ def with_map(wire: Wire, page: Page, **modules: bytes) -> None:
 def test_the_client_of_the_docs(
     root: Path, context: BrowserContext, wire: Wire, site: Site
 ) -> None:
-    first, other = snippet(root, "import { Client }"), snippet(root, "import * as ed25519")
+    first, migration = snippet(root, "import { Client }"), snippet(root, "import * as ed25519")
     head, body = first.split("\n", 1)
     run = f"{head}\nexport async function run(link, shippedKeys, show) {{\n{body}\nreturn receipt.status; }}"
-    head, body = other.split("\n", 1)
+    head, body = migration.split("\n", 1)
     old = f"{head}\nimport {{ Client }} from '@frankly/sdk';\nexport const open = (link) =>\n{body}"
     page = context.new_page()
     with_map(wire, page, first=run.encode(), other=old.encode(), noble=NOBLE)
@@ -138,15 +138,15 @@ def test_the_client_of_the_docs(
         site.link,
     )
     keys = list(requests.get(f"{site.origin}/v1/keys", timeout=5).content)
-    said = page.evaluate(
+    result = page.evaluate(
         """async ([link, keys]) => {
           const {run} = await import("/first.js"), shown = [];
           return [await run(link, new Uint8Array(keys), (words) => shown.push(String(words))), shown];
         }""",
         [site.link, keys],
     )
-    assert said[0] == "sent"
-    assert "Have you smoked in the last 30 days?" in said[1][0]
+    assert result[0] == "sent"
+    assert "Have you smoked in the last 30 days?" in result[1][0]
 
 
 def test_the_element_of_the_docs(
@@ -184,8 +184,8 @@ def test_an_element_without_a_link_waits_for_options_and_then_takes_no_other_key
     head, body = snippet(root, 'import "@frankly/sdk/element"').split("\n", 1)
     wait = "await new Promise((done) => setTimeout(done, 100));"
     run = f"{head}\nexport async function run(link, shippedKeys) {{\n{wait}\n{body}\n}}"
-    own = requests.get(f"{site.origin}/v1/keys", timeout=5).content
-    for keys, store in ((sealed_keys(keys_document()), "false"), (own, "true")):
+    server_keys = requests.get(f"{site.origin}/v1/keys", timeout=5).content
+    for keys, store in ((sealed_keys(keys_document()), "false"), (server_keys, "true")):
         page = context.new_page()
         with_map(wire, page, options=run.replace("keys: ", f"store: '{store}', keys: ").encode())
         page.evaluate(OPTIONS_FIRST, [site.link, list(keys), "/options.js"])
@@ -208,12 +208,12 @@ UPGRADE = """async ([link, at]) => {
 
 
 def test_what_a_page_set_before_the_module_came_stays(page: Page, wire: Wire) -> None:
-    said = page.evaluate(UPGRADE, [wire.publish(), NOW.timestamp() * 1000])
-    assert said == [False, "given early", "given early"]
+    values = page.evaluate(UPGRADE, [wire.publish(), NOW.timestamp() * 1000])
+    assert values == [False, "given early", "given early"]
     page.get_by_role(
         "button", name="Throw the dice"
     ).wait_for()  # at the tests' time, so the options were read
-    assert [one["name"] for one in page.evaluate("indexedDB.databases()")] == ["upgraded"]
+    assert [database["name"] for database in page.evaluate("indexedDB.databases()")] == ["upgraded"]
 
 
 def test_the_react_component_of_the_docs(root: Path, context: BrowserContext, wire: Wire) -> None:
@@ -260,13 +260,16 @@ def test_the_hosted_page_names_the_hash_of_every_module(site: Site) -> None:
     [
         "rational.js",
         "words.ar.js",
-        *(pytest.param(one, marks=pytest.mark.full_only) for one in ("hosted.js", "hosted.css")),
+        *(
+            pytest.param(file_name, marks=pytest.mark.full_only)
+            for file_name in ("hosted.js", "hosted.css")
+        ),
     ],
 )
 def test_a_file_that_was_tampered_with_is_not_used(browser: Browser, site: Site, name: str) -> None:
     context = browser.new_context(locale="ar" if name == "words.ar.js" else "en")
-    page, said = context.new_page(), []
-    page.on("console", lambda message: said.append(message.text))
+    page, console = context.new_page(), []
+    page.on("console", lambda message: console.append(message.text))
     kind = "text/css" if name.endswith(".css") else "text/javascript"
     page.route(
         f"**/sdk/v1/{name}",
@@ -282,7 +285,7 @@ def test_a_file_that_was_tampered_with_is_not_used(browser: Browser, site: Site,
     else:
         page.wait_for_timeout(500)
         assert page.locator("frankly-survey").count() == 0
-    assert any("integrity" in text.lower() or "digest" in text.lower() for text in said)
+    assert any("integrity" in text.lower() or "digest" in text.lower() for text in console)
     context.close()
 
 

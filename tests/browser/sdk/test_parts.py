@@ -34,19 +34,19 @@ CORE = """async ([link, at]) => {
 
 
 def loaded(wire: Wire) -> set[str]:
-    """The SDK's files that a page has asked for."""
-    return {path.removeprefix("/sdk/") for path, _ in wire.asked if path.startswith("/sdk/")}
+    """Return the SDK files that pages have requested."""
+    return {path.removeprefix("/sdk/") for path, _ in wire.requests if path.startswith("/sdk/")}
 
 
 def test_the_core_answers_without_words_and_explains_when_they_come(page: Page, wire: Wire) -> None:
     assert page.evaluate(CORE, [wire.publish(), AT]) == "undefined"
     assert page.evaluate("client.answer({affair: 'yes', marriage: 'good'})")["status"] == "sent"
     assert not loaded(wire) & (LATER | WORDS)
-    said = page.evaluate(
+    explanation = page.evaluate(
         """import("/sdk/explain.js").then(({explain}) =>
              String(explain(client.survey, client.level, client.signedBy, "en")))"""
     )
-    assert "nothing leaves it but what is listed below" in said
+    assert "nothing leaves it but what is listed below" in explanation
     page.evaluate(
         program("open"),
         {"link": wire.publish(survey_id="cd" * 16), "at": AT, "options": {"store": "b"}},
@@ -99,7 +99,7 @@ def without_pin(_page: Page, wire: Wire) -> str:
 
 @dataclass(frozen=True)
 class Need:
-    """What makes a page need a part: a survey's link, options, and whether somebody is named who answers."""
+    """Conditions that make a page load a part: a survey's link, options, and a named respondent or None."""
 
     link: Callable[[Page, Wire], str]
     options: dict[str, Any] = field(default_factory=dict)
@@ -133,9 +133,9 @@ def test_nothing_passes_while_a_part_is_missing(page: Page, wire: Wire, name: st
     page.reload()
     page.route(f"**/sdk/{part}.js", lambda route: route.abort())
     begun(page, link, need)
-    kind, code, key, words = page.evaluate(WAIT)
+    kind, code, key, message = page.evaluate(WAIT)
     assert (kind, code, key) == ("NetworkError", "network", "no_part")
-    assert "a part of the SDK could not be loaded" in words
+    assert "a part of the SDK could not be loaded" in message
     assert wire.posted == []
     page.reload()
     page.unroute(f"**/sdk/{part}.js")
@@ -177,23 +177,23 @@ def test_sending_needs_no_file_and_lets_go_of_the_other_tabs(
     page.evaluate("import('/sdk/texts.js').then(({describe}) => { window.describe = describe; })")
     page.route("**/sdk/**", lambda _route: None)
     wire.steps[:] = ["503"] * 3
-    said = page.evaluate(
+    results = page.evaluate(
         """async () => {
-          const told = [];
-          client.on("*", (event) => told.push(event));
+          const events = [];
+          client.on("*", (event) => events.push(event));
           const receipt = await client.answer({affair: "yes"}, {patienceMs: 0});
-          return [receipt, receipt.detail && describe(receipt), told.map(describe)];
+          return [receipt, receipt.detail && describe(receipt), events.map(describe)];
         }"""
     )
     busy = "the server cannot take the answer right now; it will be sent again"
-    assert said == [{"status": "queued", "code": "http_503", "detail": "busy"}, busy, ["", busy]]
+    assert results == [{"status": "queued", "code": "http_503", "detail": "busy"}, busy, ["", busy]]
     assert page.evaluate("navigator.locks.query().then(({held}) => held.length)") == 0
-    other = context.new_page()
-    other.goto(f"{wire.origin}/blank.html")
-    other.evaluate(
+    second_tab = context.new_page()
+    second_tab.goto(f"{wire.origin}/blank.html")
+    second_tab.evaluate(
         RUN, [wire.publish(survey(ldp_block(), survey_id="cd" * 16), "cd" * 16), AT, options, None]
     )
-    assert other.evaluate(WAIT) is None  # the first survey's report is tried on the way
+    assert second_tab.evaluate(WAIT) is None  # the first survey's report is tried on the way
 
 
 def test_an_element_without_a_network_says_so_in_words(
@@ -210,9 +210,9 @@ def test_an_element_without_a_network_says_so_in_words(
     )
     context.set_offline(offline=True)
     page.evaluate("show()")
-    words = "the server could not be reached; it will be tried again"
-    assert page.evaluate("said") == {"code": "network", "detail": words, "field": None}
-    assert page.locator("[part=detail]").inner_text() == f"{words} (network)"
+    message = "the server could not be reached; it will be tried again"
+    assert page.evaluate("said") == {"code": "network", "detail": message, "field": None}
+    assert page.locator("[part=detail]").inner_text() == f"{message} (network)"
     context.set_offline(offline=False)
     page.get_by_role("button").click()
     page.get_by_label("good").wait_for()

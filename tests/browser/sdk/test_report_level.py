@@ -43,20 +43,20 @@ def in_python(document: SurveyDocument, cap: Fraction) -> dict[str, Any]:
 
 
 def test_levels_are_pythons(page: Page, full: bool) -> None:
-    made = documents(11, 3000 if full else 300)
-    payloads = [document.payload().decode() for document in made]
+    surveys = documents(11, 3000 if full else 300)
+    payloads = [document.payload().decode() for document in surveys]
     for cap in (Fraction(0), Fraction(2, 100), Fraction(9, 100)):
-        expected = [in_python(document, cap) for document in made]
-        given = {"payloads": payloads, "cap": list(cap.as_integer_ratio())}
-        found = page.evaluate(program("levels"), given)
-        different = [pair for pair in zip(expected, found, strict=True) if pair[0] != pair[1]]
+        expected = [in_python(document, cap) for document in surveys]
+        request = {"payloads": payloads, "cap": list(cap.as_integer_ratio())}
+        by_browser = page.evaluate(program("levels"), request)
+        different = [pair for pair in zip(expected, by_browser, strict=True) if pair[0] != pair[1]]
         assert different == [], (len(different), different[0])
         secrets = [secret for level in expected for secret in level["secrets"]]
         assert sum(secret[5] is not None for secret in secrets) > 20  # a block counts its promise
         assert sum(secret[2] is None for secret in secrets) > 20
         assert (
             sum(secret[6] not in (None, ["1", "1"]) for secret in secrets) > 20
-        )  # strata tell something
+        )  # strata carry information
         assert (
             sum(
                 level["posteriors"][:1] != [] and level["posteriors"][0][3] != ["1", "1"]
@@ -110,7 +110,7 @@ SPENT: list[list[Charge]] = [
 def judged(
     document: SurveyDocument, policy: Policy, case: dict[str, Any], spent: list[Charge]
 ) -> dict[str, Any]:
-    """What the Python SDK charges or refuses, and its preview."""
+    """Return the charge or refusal of the Python SDK, and its preview."""
     level = policy.level(document)
     verdict: list[Any]
     try:
@@ -132,13 +132,13 @@ def judged(
 
 def test_policies_refuse_charge_and_preview_as_pythons(page: Page, full: bool) -> None:
     random = Random(12)
-    made = [
+    surveys = [
         replace(document, survey=f"{i:032x}")
         for i, document in enumerate(documents(13, 400 if full else 60))
     ]
     cases: list[dict[str, Any]] = []
     expected = []
-    for i, document in enumerate(made):
+    for i, document in enumerate(surveys):
         for limits in LIMITS:
             final: dict[str, Any] = {
                 "final_surveys": random.choice(
@@ -156,18 +156,22 @@ def test_policies_refuse_charge_and_preview_as_pythons(page: Page, full: bool) -
             }
             charged = [[as_texts(charge.odds), as_texts(charge.delta)] for charge in spent]
             cases.append({"survey": i, "policy": options, "spent": charged, **case})
-    payloads = [document.payload().decode() for document in made]
-    found = page.evaluate(program("policies"), {"payloads": payloads, "cases": cases})
-    different = [pair for pair in zip(cases, expected, found, strict=True) if pair[1] != pair[2]]
+    payloads = [document.payload().decode() for document in surveys]
+    by_browser = page.evaluate(program("policies"), {"payloads": payloads, "cases": cases})
+    different = [
+        pair for pair in zip(cases, expected, by_browser, strict=True) if pair[1] != pair[2]
+    ]
     assert different == [], (len(different), different[0])
-    codes = {said["verdict"][1] for said in expected if len(said["verdict"]) == 4}
+    codes = {outcome["verdict"][1] for outcome in expected if len(outcome["verdict"]) == 4}
     reasons = ("cap", "ceiling", "composition", "final", "budget", "unpinned", "unlogged")
     assert codes == {f"policy_{reason}" for reason in reasons}
-    details = {said["verdict"][3] for said in expected if said["verdict"][1] == "policy_budget"}
-    for words in ("it uses up the whole budget", "has used up a δ of", "it would cost"):
-        assert any(words in detail for detail in details), words
-    assert any(said["verdict"][0] is None for said in expected)  # a final survey
-    assert any(said["budget"]["delta"] != "0" for said in expected)
+    details = {
+        outcome["verdict"][3] for outcome in expected if outcome["verdict"][1] == "policy_budget"
+    }
+    for phrase in ("it uses up the whole budget", "has used up a δ of", "it would cost"):
+        assert any(phrase in detail for detail in details), phrase
+    assert any(outcome["verdict"][0] is None for outcome in expected)  # a final survey
+    assert any(outcome["budget"]["delta"] != "0" for outcome in expected)
 
 
 BAD_IDS: list[Any] = [
@@ -186,13 +190,13 @@ BAD_IDS: list[Any] = [
 def test_final_surveys_are_a_list_of_ids(page: Page, surveys: Any) -> None:
     with pytest.raises(InvalidInput) as caught:
         Policy(final_surveys=surveys)
-    found = page.evaluate(
+    refusal = page.evaluate(
         """(finalSurveys) => import("/sdk/ledger.js").then(({Policy}) => {
           try { new Policy({finalSurveys}); return null; } catch (error) { return [error.code, error.field]; }
         })""",
         surveys,
     )
-    assert found == [caught.value.code, caught.value.field]
+    assert refusal == [caught.value.code, caught.value.field]
 
 
 def test_the_level_of_a_large_form_is_found_in_linear_time(page: Page) -> None:
@@ -210,7 +214,7 @@ def test_the_level_of_a_large_form_is_found_in_linear_time(page: Page) -> None:
         questions = tuple(replace(question, id=f"q{i}") for question in block.questions)
         blocks.append(replace(block, id=f"b{i}", questions=questions, promises=tuple(promises)))
     document = replace(survey(), blocks=tuple(blocks))
-    taken = page.evaluate(
+    result = page.evaluate(
         """async (text) => {
           const names = ["canonical", "documents", "ledger"];
           const [canonical, documents, ledger] = await Promise.all(names.map((name) => import(`/sdk/${name}.js`)));
@@ -222,5 +226,5 @@ def test_the_level_of_a_large_form_is_found_in_linear_time(page: Page) -> None:
         }""",
         document.payload().decode(),
     )
-    assert taken[1:] == [1600, True]
-    assert taken[0] < 2000, taken  # about 100 on a quiet machine
+    assert result[1:] == [1600, True]
+    assert result[0] < 2000, result  # about 100 on a quiet machine

@@ -65,7 +65,7 @@ VERDICTS = program("verdicts")
 
 
 def verdict(envelope: bytes) -> list[str | None] | None:
-    """What the Python SDK says: None if it accepts, otherwise the code and the field at fault."""
+    """Judge with the Python SDK: None if it accepts, otherwise the code and the field at fault."""
     try:
         accept_survey(envelope, LINK, Role((PUBLISHER.public,), 1), None, NOW)
     except FranklyError as error:
@@ -93,7 +93,7 @@ def mutated(payload: bytes, random: Random) -> bytes:
         parent = value
         for key in path[:-1]:
             parent = parent[key]
-        bend(parent, path[-1], random)
+        mutate_at(parent, path[-1], random)
     if random.random() < 0.08:
         text = bytearray(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
         at = random.randrange(len(text))
@@ -107,7 +107,7 @@ def mutated(payload: bytes, random: Random) -> bytes:
         return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
-def respelt(envelope: bytes, random: Random) -> bytes:
+def altered_bytes(envelope: bytes, random: Random) -> bytes:
     """An envelope with one or two of its own bytes changed."""
     text = bytearray(envelope)
     for _ in range(2):
@@ -116,7 +116,7 @@ def respelt(envelope: bytes, random: Random) -> bytes:
     return bytes(text)
 
 
-def bend(parent: Any, key: Any, random: Random) -> None:
+def mutate_at(parent: Any, key: Any, random: Random) -> None:
     old = parent[key]
     if isinstance(old, int) and not isinstance(old, bool) and random.random() < 0.8:
         parent[key] = random.choice(
@@ -150,20 +150,20 @@ def bend(parent: Any, key: Any, random: Random) -> None:
 
 
 def judged_by_browser(page: Page, envelopes: list[bytes]) -> list[Any]:
-    """What the browser SDK says of each envelope."""
-    found: list[Any] = []
+    """Return the browser SDK's verdict on each envelope."""
+    verdicts: list[Any] = []
     for start in range(0, len(envelopes), 500):
         part = [base64.b64encode(envelope).decode() for envelope in envelopes[start : start + 500]]
-        given = {
+        request = {
             "envelopes": part,
             "key": PUBLISHER.public.raw.hex(),
             "now": NOW.timestamp() * 1000,
         }
-        found += page.evaluate(VERDICTS, given)
-    return found
+        verdicts += page.evaluate(VERDICTS, request)
+    return verdicts
 
 
-def test_bent_documents_are_judged_alike(page: Page, full: bool) -> None:
+def test_mutated_documents_get_the_same_verdict_from_both_sdks(page: Page, full: bool) -> None:
     random = Random(9)
     originals = [document.payload() for document in DOCUMENTS.values()]
     envelopes = [sealed(payload) for payload in originals]
@@ -171,12 +171,14 @@ def test_bent_documents_are_judged_alike(page: Page, full: bool) -> None:
         sealed(mutated(random.choice(originals), random)) for _ in range(10_000 if full else 200)
     ]
     envelopes += [
-        respelt(random.choice(envelopes[: len(originals)]), random)
+        altered_bytes(random.choice(envelopes[: len(originals)]), random)
         for _ in range(1000 if full else 60)
     ]
     expected = [verdict(envelope) for envelope in envelopes]
     assert expected[: len(originals)] == [None] * len(originals)
-    fields = [said[1] for said in expected if said and said[1]]
+    fields = [
+        python_verdict[1] for python_verdict in expected if python_verdict and python_verdict[1]
+    ]
     assert sum(".prior.tables" in field for field in fields) > 5
     assert {
         "document_privacy",
@@ -185,11 +187,11 @@ def test_bent_documents_are_judged_alike(page: Page, full: bool) -> None:
         "document_type",
         "document_canonical",
         None,
-    } <= {said and said[0] for said in expected}
-    found = judged_by_browser(page, envelopes)
+    } <= {python_verdict and python_verdict[0] for python_verdict in expected}
+    by_browser = judged_by_browser(page, envelopes)
     different = [
         (i, ours, theirs)
-        for i, (ours, theirs) in enumerate(zip(expected, found, strict=True))
+        for i, (ours, theirs) in enumerate(zip(expected, by_browser, strict=True))
         if ours != theirs
     ]
     assert different == []
@@ -260,7 +262,7 @@ def test_a_certain_secret_is_refused_alike_where_its_posterior_is_bounded(page: 
     assert judged_by_browser(page, [envelope]) == [expected]
 
 
-def test_the_levels_of_strata_are_on_the_line(page: Page) -> None:
+def test_a_level_below_the_worst_stratum_is_refused_by_both_sdks(page: Page) -> None:
     """A little less than the worst stratum needs is refused by both."""
     lower = []
     for document in STRATIFIED.values():
@@ -271,7 +273,7 @@ def test_the_levels_of_strata_are_on_the_line(page: Page) -> None:
         ]
     envelopes = [sealed(document.payload()) for document in lower]
     expected = [verdict(envelope) for envelope in envelopes]
-    assert all(said is not None and said[0] == "document_privacy" for said in expected)
+    assert all(refusal is not None and refusal[0] == "document_privacy" for refusal in expected)
     assert judged_by_browser(page, envelopes) == expected
 
 
@@ -280,7 +282,7 @@ WEAK = [*edwards.small_order_encodings(), *edwards.not_canonical()]
 
 
 def keys_verdict(envelope: bytes) -> list[str | None] | None:
-    """What the Python SDK says of keys: None if it accepts, otherwise the code and the field at fault."""
+    """Judge keys with the Python SDK: None if it accepts, otherwise the code and the field at fault."""
     try:
         accept_keys(envelope, NOW)
     except FranklyError as error:
@@ -288,39 +290,39 @@ def keys_verdict(envelope: bytes) -> list[str | None] | None:
     return None
 
 
-def bent_keys(payload: bytes, random: Random) -> bytes:
+def mutated_keys(payload: bytes, random: Random) -> bytes:
     """A keys document bent as any other, or only in the bytes of one of its keys or in one of its times."""
     if random.random() < 0.6:
         return mutated(payload, random)
-    found = random.choice(re.findall(rb'"([0-9a-f]{64}|20[^"]*Z)"', payload))
-    if len(found) < 64:
+    original = random.choice(re.findall(rb'"([0-9a-f]{64}|20[^"]*Z)"', payload))
+    if len(original) < 64:
         day = NOW + timedelta(
             days=random.choice([-401, -400, -100, 100, 389, 390, 391, 400]),
             seconds=random.choice([0, 1]),
         )
-        return payload.replace(found, format_time(day).encode())
-    other = random.choice([*WEAK, bytes.fromhex(found.decode())[::-1]])
-    return payload.replace(found, other.hex().encode())
+        return payload.replace(original, format_time(day).encode())
+    replacement = random.choice([*WEAK, bytes.fromhex(original.decode())[::-1]])
+    return payload.replace(original, replacement.hex().encode())
 
 
-def test_bent_keys_are_judged_alike(page: Page, full: bool) -> None:
+def test_mutated_keys_get_the_same_verdict_from_both_sdks(page: Page, full: bool) -> None:
     random = Random(10)
     originals = [keys_document().payload(), replace(keys_document(), log=role()).payload()]
     payloads = originals + [
-        bent_keys(random.choice(originals), random) for _ in range(5000 if full else 300)
+        mutated_keys(random.choice(originals), random) for _ in range(5000 if full else 300)
     ]
     envelopes = [Envelope.seal(KEYS_TYPE, payload, (ROOT,)).to_bytes() for payload in payloads]
     expected = [keys_verdict(envelope) for envelope in envelopes]
     assert expected[:2] == [None, None]
-    assert {said and said[1] for said in expected} >= {
+    assert {python_verdict and python_verdict[1] for python_verdict in expected} >= {
         None, "expires", "root.keys[0].public", "publisher.keys[0].public", "log.public", "log.witnesses[0].public",
     }  # fmt: skip
-    given = {
+    request = {
         "envelopes": [base64.b64encode(envelope).decode() for envelope in envelopes],
         "now": NOW.timestamp() * 1000,
     }
-    both = list(zip(payloads, expected, page.evaluate(KEYS_VERDICTS, given), strict=True))
-    assert [one for one in both if one[1] != one[2]] == []
+    verdicts = list(zip(payloads, expected, page.evaluate(KEYS_VERDICTS, request), strict=True))
+    assert [verdict for verdict in verdicts if verdict[1] != verdict[2]] == []
 
 
 def test_base64_is_judged_alike(page: Page) -> None:
@@ -332,14 +334,14 @@ def test_base64_is_judged_alike(page: Page) -> None:
             expected.append(len(base64.b64decode(text.encode("ascii"), validate=True)))
         except (UnicodeEncodeError, binascii.Error):
             expected.append(None)
-    found = page.evaluate(
+    lengths = page.evaluate(
         """async (texts) => {
           const {unbase64} = await import("/sdk/canonical.js");
           return texts.map((text) => unbase64(text)?.length ?? null);
         }""",
         texts,
     )
-    assert found == expected
+    assert lengths == expected
     assert {None, 1, 2, 3} <= set(expected)
 
 
@@ -366,7 +368,7 @@ def test_addresses_are_judged_alike(page: Page) -> None:
             expected.append(None)
         except FranklyError as error:
             expected.append(error.code)
-    found = page.evaluate(
+    by_browser = page.evaluate(
         """async (addresses) => {
           const {requireSecure} = await import("/sdk/link.js");
           return addresses.map((address) => {
@@ -376,8 +378,8 @@ def test_addresses_are_judged_alike(page: Page) -> None:
         ADDRESSES,
     )
     assert set(expected) == {None, "link", "insecure_transport"}
-    both = zip(ADDRESSES, expected, found, strict=True)
-    different = [one for one in both if one[1] != one[2]]
+    verdicts = zip(ADDRESSES, expected, by_browser, strict=True)
+    different = [verdict for verdict in verdicts if verdict[1] != verdict[2]]
     assert different == [], different
 
 
@@ -423,8 +425,8 @@ def test_every_draw_of_every_table_gives_pythons_symbol(page: Page, full: bool) 
     random = Random(16)
     for bits in [16] * 200 if full else [16, 8, 10]:
         mechanism = table(random, bits, random.randint(2, 5), random.randint(2, 6))
-        given = {"kind": "dense", "params": mechanism.params_json(), "tape": bits}
-        assert page.evaluate(DRAWS, given) == drawn(mechanism, bits), mechanism
+        request = {"kind": "dense", "params": mechanism.params_json(), "tape": bits}
+        assert page.evaluate(DRAWS, request) == drawn(mechanism, bits), mechanism
 
 
 SMALL: list[tuple[Mechanism, int]] = [
@@ -441,33 +443,33 @@ SMALL: list[tuple[Mechanism, int]] = [
 def test_every_draw_of_every_other_kind_gives_pythons_symbol(
     page: Page, mechanism: Mechanism, tape: int
 ) -> None:
-    given = {"kind": mechanism.kind, "params": mechanism.params_json(), "tape": tape}
-    assert page.evaluate(DRAWS, given) == drawn(mechanism, tape)
+    request = {"kind": mechanism.kind, "params": mechanism.params_json(), "tape": tape}
+    assert page.evaluate(DRAWS, request) == drawn(mechanism, tape)
 
 
 EXPLAIN = program("explain")
 
 
 def test_surveys_are_explained_in_the_same_words(page: Page) -> None:
-    everything = [
+    surveys = [
         *DOCUMENTS.values(),
         survey(),
         replace(survey(), strata=(_region(),), consent={"en": "Please."}),
     ]
-    everything += [
+    surveys += [
         replace(survey(), token=rule)
         for rule in (TokenRule("invite"), TokenRule("rsa-pss", "A" * 64))
     ]
-    everything += [*PERMUTED, *reports.documents(17, 60)]
+    surveys += [*PERMUTED, *reports.documents(17, 60)]
     keys = ("0123456789abcdef" * 4,)
-    payloads = [document.payload().decode() for document in everything]
+    payloads = [document.payload().decode() for document in surveys]
     for delta_cap, preview in (("0", False), ("0.03", True)):
         policy = Policy(delta_cap=delta_cap)
-        given = {"payloads": payloads, "keys": keys, "deltaCap": delta_cap, "preview": preview}
-        for document, said in zip(everything, page.evaluate(EXPLAIN, given), strict=True):
+        request = {"payloads": payloads, "keys": keys, "deltaCap": delta_cap, "preview": preview}
+        for document, explanation in zip(surveys, page.evaluate(EXPLAIN, request), strict=True):
             level = policy.level(document)
             budget = policy.budget(document, level, [], is_answered=False) if preview else None
-            assert said == str(explain(document, level, keys, None, budget))
+            assert explanation == str(explain(document, level, keys, None, budget))
 
 
 def _permuted(answers: int, shift: int) -> SurveyDocument:
@@ -475,10 +477,10 @@ def _permuted(answers: int, shift: int) -> SurveyDocument:
     rows = tuple(
         tuple(16 * (y == (x + shift) % answers) for y in range(answers)) for x in range(answers)
     )
-    asked = (question("q", *(f"c{x}" for x in range(answers))),)
+    questions = (question("q", *(f"c{x}" for x in range(answers))),)
     promise = Promise(Claim("dp", (2, 1), delta=(1, 2)))
     block = Block(
-        "q", asked, DenseMechanism(4, rows), (promise,), (1,) * answers, None, "permuted", None
+        "q", questions, DenseMechanism(4, rows), (promise,), (1,) * answers, None, "permuted", None
     )
     return survey(block)
 
@@ -486,12 +488,12 @@ def _permuted(answers: int, shift: int) -> SurveyDocument:
 PERMUTED = [_permuted(3, 1), _permuted(9, 1), _permuted(3, 0)]
 
 
-def test_a_permuted_identity_is_said_to_be_sent_unchanged(page: Page) -> None:
+def test_a_permuted_identity_is_explained_as_sent_unchanged(page: Page) -> None:
     """Whichever symbol stands for which answer, and however large the table is."""
-    given = {"payloads": [document.payload().decode() for document in PERMUTED], "keys": ["ab"]}
-    for said in page.evaluate(EXPLAIN, given):
-        assert "Your answer to this is sent unchanged" in said
-        assert "symbols" not in said
+    request = {"payloads": [document.payload().decode() for document in PERMUTED], "keys": ["ab"]}
+    for explanation in page.evaluate(EXPLAIN, request):
+        assert "Your answer to this is sent unchanged" in explanation
+        assert "symbols" not in explanation
 
 
 def _region() -> Question:
@@ -499,8 +501,10 @@ def _region() -> Question:
 
 
 def test_problem_codes_are_those_of_the_table(page: Page) -> None:
-    found = page.evaluate("import('/sdk/problems.js').then(({PROBLEMS}) => PROBLEMS)")
-    ours = {(int(status), code) for status, codes in found.items() for code in codes.split()}
+    codes_by_status = page.evaluate("import('/sdk/problems.js').then(({PROBLEMS}) => PROBLEMS)")
+    ours = {
+        (int(status), code) for status, codes in codes_by_status.items() for code in codes.split()
+    }
     assert {(problem.status, problem.code) for problem in Problem} <= ours
 
 
@@ -515,7 +519,7 @@ def test_levels_are_bounded_and_shown_alike(page: Page) -> None:
         exp_lower(Fraction(1, 2)),
         exp_lower(Fraction(1, 2)) + Fraction(1, 2**60),
     ]
-    found = page.evaluate(
+    by_browser = page.evaluate(
         """async ({levels, ratios}) => {
           const [r, shown] = await Promise.all([import("/sdk/rational.js"), import("/sdk/shown.js")]);
           const pair = ([n, d]) => r.rational(BigInt(n), BigInt(d));
@@ -527,8 +531,8 @@ def test_levels_are_bounded_and_shown_alike(page: Page) -> None:
             "ratios": [_pair(ratio) for ratio in ratios],
         },
     )
-    assert found["levels"] == [_pair(exp_lower(level)) for level in levels]
-    assert found["ratios"] == [ln_up(ratio) for ratio in ratios]
+    assert by_browser["levels"] == [_pair(exp_lower(level)) for level in levels]
+    assert by_browser["ratios"] == [ln_up(ratio) for ratio in ratios]
 
 
 def _pair(ratio: Fraction) -> list[str]:

@@ -35,12 +35,14 @@ def test_every_text_is_used() -> None:
 def test_every_key_has_a_text(page: Page) -> None:
     """Of every literal in an error's arguments that is written like a key, or is the last plain one."""
     thrown = [match for content in CODE.values() for match in ONE_LINE.findall(content)]
-    found = {
-        word for given in thrown for word in re.findall(r'"([a-z0-9]+(?:_[a-z0-9]+)+)"', given)
+    keys_used = {
+        word
+        for arguments in thrown
+        for word in re.findall(r'"([a-z0-9]+(?:_[a-z0-9]+)+)"', arguments)
     } - OTHERS
-    assert len(found) > 80
-    assert found - KEYS == set()
-    said = page.evaluate(
+    assert len(keys_used) > 80
+    assert keys_used - KEYS == set()
+    texts_shown = page.evaluate(
         """async (keys) => {
           const [{inWords}, {rational}] = await Promise.all([import("/sdk/texts.js"), import("/sdk/rational.js")]);
           const ratio = rational(3, 2), figures = [ratio, "1", ratio, "0"];
@@ -55,5 +57,7 @@ def test_every_key_has_a_text(page: Page) -> None:
         sorted(KEYS),
     )
     assert [
-        text for text in said if not isinstance(text, str) or "undefined" in text or " " not in text
+        text
+        for text in texts_shown
+        if not isinstance(text, str) or "undefined" in text or " " not in text
     ] == []

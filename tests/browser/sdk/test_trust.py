@@ -29,7 +29,7 @@ OPEN, TRY = program("open"), program("try")
 
 
 def tried(page: Page, link: str, **options: Any) -> Any:
-    """Open a survey anew; None if that went well, otherwise the code of the error."""
+    """Open a survey in a new client; return None, or the code of the error."""
     page.evaluate("window.client?.close()")
     return page.evaluate(
         TRY, {"code": OPEN, "given": {"link": link, "at": AT, "options": options}}
@@ -54,7 +54,7 @@ class Logged:
         self.serve()
 
     def serve(self) -> None:
-        """Put what is true now on the wire."""
+        """Serve the current document, keys and log."""
         tree, answers = self.log.tree(), self.wire.answers
         answers["/v1/keys"] = (
             "application/json",
@@ -85,21 +85,21 @@ def test_a_log_that_witnesses_watch_stands_in_for_a_pin(page: Page, logged: Logg
     logged.serve()
     assert tried(page, logged.link, store="fresh") is None
     assert page.evaluate("client.trust") == {"pinned": False, "logged": True}
-    logged.wire.asked.clear()
+    logged.wire.requests.clear()
     logged.log.digests.append("sha256:" + "33" * 32)
     logged.serve()
     assert tried(page, logged.link, store="fresh") is None  # grown since: all leaves are asked for
-    asked = [path for path, _ in logged.wire.asked if path.startswith("/v1/log/")]
-    assert asked == [f"/v1/log/proof/{logged.digest}", "/v1/log/leaves?size=5"]
+    log_paths = [path for path, _ in logged.wire.requests if path.startswith("/v1/log/")]
+    assert log_paths == [f"/v1/log/proof/{logged.digest}", "/v1/log/leaves?size=5"]
     assert page.evaluate("client.answer({affair: 'yes'})")["status"] == "sent"
     assert len(logged.wire.stored) == 1
 
 
 def void(_value: object) -> None:
-    """Take what a call returns."""
+    """Discard a value, so that a lambda returns None."""
 
 
-# What is wrong with the log -> the code. The page knows nothing before.
+# Fault of the log -> the code, on a new install.
 UNWATCHED: dict[str, tuple[Callable[[Logged], None], str]] = {
     "one witness of the two needed": (
         lambda s: setattr(s, "witnesses", ("w2.example",)),
@@ -120,7 +120,7 @@ UNWATCHED: dict[str, tuple[Callable[[Logged], None], str]] = {
     "another log's name": (lambda s: setattr(s.log, "origin", "other.example"), "document_log"),
     "no such entry": (lambda s: s.log.digests.remove(s.digest), "not_found"),
     "no log at all": (lambda s: setattr(s, "role", None), "policy_ceiling"),
-    "a log that nobody watches": (
+    "a log without witnesses": (
         lambda s: setattr(s, "role", role(0, witnesses=0)),
         "policy_ceiling",
     ),
@@ -128,7 +128,9 @@ UNWATCHED: dict[str, tuple[Callable[[Logged], None], str]] = {
 
 
 @pytest.mark.parametrize("name", UNWATCHED)
-def test_a_log_that_nobody_vouches_for_opens_nothing(page: Page, logged: Logged, name: str) -> None:
+def test_a_log_that_fails_verification_opens_no_survey(
+    page: Page, logged: Logged, name: str
+) -> None:
     act, code = UNWATCHED[name]
     act(logged)
     logged.serve()
@@ -227,7 +229,7 @@ def test_tokens_are_judged_as_python_judges_them(page: Page) -> None:
         except FranklyError as error:
             expected.append(error.code)
     assert expected.count(None) == 3
-    found = page.evaluate(
+    by_browser = page.evaluate(
         """async (cases) => {
           const {checkToken} = await import("/sdk/tokens.js"), said = [];
           for (const [token, given] of cases) {
@@ -239,7 +241,7 @@ def test_tokens_are_judged_as_python_judges_them(page: Page) -> None:
         }""",
         [[rule.to_json() if rule else None, token] for rule, token in TOKENS],
     )
-    assert found == expected
+    assert by_browser == expected
 
 
 def test_a_token_of_an_outside_issuer_opens_the_survey_and_leaves_with_the_report(
@@ -262,8 +264,8 @@ def test_a_token_of_an_outside_issuer_opens_the_survey_and_leaves_with_the_repor
 @pytest.fixture
 def behind(wire: Wire) -> Iterator[Wire]:
     """A survey's server of another origin, which the page's policy forbids to talk to."""
-    with running(Wire()) as other:
-        yield other
+    with running(Wire()) as server_wire:
+        yield server_wire
 
 
 def test_through_a_relay_nothing_goes_to_the_server_itself(
@@ -277,15 +279,15 @@ def test_through_a_relay_nothing_goes_to_the_server_itself(
     payload = behind.documents[SURVEY].payload()
     wire.answers[f"/relay/v1/surveys/{SURVEY}/document"] = ("application/json", sealed(payload))
     assert tried(page, link) == "network"  # the policy holds: without a relay nothing is reached
-    wire.asked.clear()
+    wire.requests.clear()
     assert tried(page, link, relay=f"{wire.origin}/relay/") is None
     assert page.evaluate("client.answer({affair: 'yes'})")["status"] == "sent"
-    asked = [path.partition("?")[0] for path, _ in wire.asked if not path.startswith("/sdk/")]
-    assert asked == [
+    paths = [path.partition("?")[0] for path, _ in wire.requests if not path.startswith("/sdk/")]
+    assert paths == [
         "/relay/v1/keys/chain",
         f"/relay/v1/surveys/{SURVEY}/document",
         f"/relay/v1/surveys/{SURVEY}/reports",
     ]
-    assert (behind.asked, behind.posted) == ([], [])
+    assert (behind.requests, behind.posted) == ([], [])
     for relay in ("http://relay.example/", "https://me:word@relay.example/", "relay"):
         assert tried(page, link, relay=relay) in ("insecure_transport", "link")

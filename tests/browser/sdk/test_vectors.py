@@ -10,60 +10,63 @@ from playwright.sync_api import Page
 from tests.browser.sdk.wire import program
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors"
-# Everything a vector needs of the SDK; each function returns one outcome per case.
+# The page functions that run each vector file; each returns one outcome per case.
 RUN = program("vectors")
 
 
-def run(page: Page, file: str, **more: Any) -> tuple[Any, Any]:
-    """Return the vectors of a file, and what Chromium says of them."""
+def run(page: Page, file: str, **extra: Any) -> tuple[Any, Any]:
+    """Return the vectors of a file and their outcomes in Chromium."""
     vectors = json.loads((VECTORS / f"{file}.json").read_text("ascii"))
-    return vectors, page.evaluate(RUN, {"file": file, "vectors": vectors | more})
+    return vectors, page.evaluate(RUN, {"file": file, "vectors": vectors | extra})
 
 
 def outcome(case: dict[str, Any], value: Any) -> list[Any]:
-    """What the vector says should come of a case: its value, or its code and field."""
+    """Return the expected outcome of a case: its value, or its code and field."""
     return [value, None, None] if case["code"] is None else [None, case["code"], case.get("field")]
 
 
 def test_canonical(page: Page) -> None:
-    vectors, found = run(page, "canonical")
-    assert found["good"] == [[case["digest"], None, None] for case in vectors["good"]]
-    assert [said[1] for said in found["bad"]] == [case["code"] for case in vectors["bad"]]
+    vectors, outcomes = run(page, "canonical")
+    assert outcomes["good"] == [[case["digest"], None, None] for case in vectors["good"]]
+    assert [outcome_in_browser[1] for outcome_in_browser in outcomes["bad"]] == [
+        case["code"] for case in vectors["bad"]
+    ]
 
 
 def test_envelopes(page: Page) -> None:
-    vectors, found = run(page, "envelopes")
-    for case, said in zip(vectors["cases"], found, strict=True):
-        assert said[:2] == [None if case["code"] else case["payload_base64"], case["code"]], case[
-            "name"
-        ]
+    vectors, outcomes = run(page, "envelopes")
+    for case, outcome_in_browser in zip(vectors["cases"], outcomes, strict=True):
+        assert outcome_in_browser[:2] == [
+            None if case["code"] else case["payload_base64"],
+            case["code"],
+        ], case["name"]
 
 
 def test_documents(page: Page) -> None:
-    vectors, found = run(page, "documents")
-    assert found == [[case["digest"], None, None] for case in vectors["documents"]]
+    vectors, outcomes = run(page, "documents")
+    assert outcomes == [[case["digest"], None, None] for case in vectors["documents"]]
 
 
 def test_privacy(page: Page) -> None:
     documents = json.loads((VECTORS / "documents.json").read_text("ascii"))["documents"]
-    vectors, found = run(
-        page, "privacy", payloads={one["name"]: one["payload"] for one in documents}
+    vectors, outcomes = run(
+        page, "privacy", payloads={document["name"]: document["payload"] for document in documents}
     )
-    for case, said in zip(vectors["documents"], found, strict=True):
-        assert said == outcome(case, None), case["name"]
+    for case, outcome_in_browser in zip(vectors["documents"], outcomes, strict=True):
+        assert outcome_in_browser == outcome(case, None), case["name"]
 
 
 def test_keys(page: Page) -> None:
-    vectors, found = run(page, "keys")
-    for case, said in zip(vectors["cases"], found, strict=True):
+    vectors, outcomes = run(page, "keys")
+    for case, outcome_in_browser in zip(vectors["cases"], outcomes, strict=True):
         proven = [case["version"], case["first_root"]] if case["version"] else None
-        assert said == [proven, case["code"], case["field"]], case["name"]
+        assert outcome_in_browser == [proven, case["code"], case["field"]], case["name"]
 
 
 def test_acceptance(page: Page) -> None:
-    vectors, found = run(page, "acceptance")
-    for case, said in zip(vectors["cases"], found, strict=True):
-        assert (said[0] is None, *said[1:]) == (
+    vectors, outcomes = run(page, "acceptance")
+    for case, outcome_in_browser in zip(vectors["cases"], outcomes, strict=True):
+        assert (outcome_in_browser[0] is None, *outcome_in_browser[1:]) == (
             case["code"] is not None,
             case["code"],
             case["field"],
@@ -71,26 +74,32 @@ def test_acceptance(page: Page) -> None:
 
 
 def test_sampling(page: Page) -> None:
-    vectors, found = run(page, "sampling")
-    for case, said in zip(vectors["mechanisms"], found["draws"], strict=True):
-        assert said == [[draw["symbol"], 0] for draw in case["draws"]], case["name"]
-    for case, (length, report) in zip(vectors["reports"], found["reports"], strict=True):
+    vectors, outcomes = run(page, "sampling")
+    for case, outcome_in_browser in zip(vectors["mechanisms"], outcomes["draws"], strict=True):
+        assert outcome_in_browser == [[draw["symbol"], 0] for draw in case["draws"]], case["name"]
+    for case, (length, report) in zip(vectors["reports"], outcomes["reports"], strict=True):
         assert length == case["length"]
         assert report == case["report"]
 
 
 def test_log(page: Page) -> None:
-    vectors, found = run(page, "log")
-    assert found["roots"] == vectors["roots"]
-    assert [said[1] for said in found["good"]] == [None] * len(vectors["inclusion"])
-    assert [said[1] for said in found["bad"]] == [case["code"] for case in vectors["inclusion_bad"]]
-    for case, said in zip(vectors["documents"]["cases"], found["documents"], strict=True):
-        assert said[1] == case["code"], case["name"]
+    vectors, outcomes = run(page, "log")
+    assert outcomes["roots"] == vectors["roots"]
+    assert [outcome_in_browser[1] for outcome_in_browser in outcomes["good"]] == [None] * len(
+        vectors["inclusion"]
+    )
+    assert [outcome_in_browser[1] for outcome_in_browser in outcomes["bad"]] == [
+        case["code"] for case in vectors["inclusion_bad"]
+    ]
+    for case, outcome_in_browser in zip(
+        vectors["documents"]["cases"], outcomes["documents"], strict=True
+    ):
+        assert outcome_in_browser[1] == case["code"], case["name"]
 
 
 def test_every_file_is_looked_at_but_that_of_the_server() -> None:
-    here = {path.stem for path in VECTORS.glob("*.json")} - {"estimates"}
-    assert here == {
+    files = {path.stem for path in VECTORS.glob("*.json")} - {"estimates"}
+    assert files == {
         "acceptance",
         "canonical",
         "documents",

@@ -27,15 +27,15 @@ content="script-src 'self'; worker-src 'none'"><title>No workers</title>"""
 
 def case(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
     """A mechanism and a claim as the browser reads them."""
-    parts = {
+    fields = {
         "joint": claim.joint,
         "attributes": claim.attributes,
         "lower_bounds": claim.lower_bounds,
         "sensitive": claim.sensitive,
         "delta": claim.delta,
     }
-    said = {name: value for name, value in parts.items() if value is not None}
-    body = {"notion": claim.notion, "level": claim.level, **said}
+    given_fields = {name: value for name, value in fields.items() if value is not None}
+    body = {"notion": claim.notion, "level": claim.level, **given_fields}
     return {"kind": mechanism.kind, "params": mechanism.params_json(), "claim": body}
 
 
@@ -46,10 +46,12 @@ def test_the_figures_are_those_of_python(page: Page) -> None:
         cases += [(KINDS[kind], random_claim(random, name, (2, 2))) for kind in KINDS]
         cases.append((table(16, 9), random_claim(random, name, (2, 8))))
     cases += [srlip(8, 128, 2), (table(24, 64), Claim("lip", (2, 1), joint(40, 24)))]
-    said = page.evaluate(program("work"), [case(*one) for one in cases])
-    assert said["limits"] == [MAX_WORK, MAX_COUNTS]
-    for one, units in zip(cases, said["found"], strict=True):
-        assert units == work(*one), one
+    measured = page.evaluate(
+        program("work"), [case(*mechanism_and_claim) for mechanism_and_claim in cases]
+    )
+    assert measured["limits"] == [MAX_WORK, MAX_COUNTS]
+    for mechanism_and_claim, units in zip(cases, measured["found"], strict=True):
+        assert units == work(*mechanism_and_claim), mechanism_and_claim
 
 
 def slow(level: Fraction | None = None) -> SurveyDocument:
@@ -67,7 +69,7 @@ def slow(level: Fraction | None = None) -> SurveyDocument:
         needed = worst(mechanism, claim).ratio or Fraction(0)
         level = Fraction(-(-needed.numerator * 2**40 // needed.denominator), 2**40)
     claim = replace(claim, level=level.as_integer_ratio())
-    made = Block(
+    habits = Block(
         id="habits",
         questions=tuple(question(f"q{i}", "no", "yes") for i in range(8)),
         mechanism=mechanism,
@@ -77,7 +79,7 @@ def slow(level: Fraction | None = None) -> SurveyDocument:
         mechanism_name="made-up",
         certificate=None,
     )
-    return survey(made)
+    return survey(habits)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +89,7 @@ def payloads() -> list[str]:
 
 
 def verdicts(page: Page, payloads: list[str], folder: str = "/sdk/") -> tuple[list[Any], list[str]]:
-    """What step 9 says of the surveys, and the addresses of the workers that were begun."""
+    """Return the verdicts of step 9 on the surveys, and the addresses of the workers that were started."""
     workers: list[str] = []
     page.on("worker", lambda worker: workers.append(worker.url))
     return page.evaluate(program("beside"), {"payloads": payloads, "folder": folder}), workers
@@ -98,41 +100,43 @@ def test_a_survey_that_takes_long_is_verified_in_a_worker(
 ) -> None:
     wire.pages["/free.html"] = FREE
     page.goto(f"{wire.origin}/free.html")
-    (kept, broken), workers = verdicts(page, payloads)
+    (accepted, refused), workers = verdicts(page, payloads)
     assert workers == [f"{wire.origin}/sdk/verifier.js"] * 2
-    assert kept["said"] is None
-    assert broken["said"][:3] == ["document_privacy", "blocks[0].claims[0].level", "not_kept"]
-    assert kept["longest"] < 0.5 * kept["took"]  # how long a page is busy is for the bench to say
+    assert accepted["said"] is None
+    assert refused["said"][:3] == ["document_privacy", "blocks[0].claims[0].level", "not_kept"]
+    assert (
+        accepted["longest"] < 0.5 * accepted["took"]
+    )  # how long a page is busy is for the bench to say
 
 
-def test_without_a_worker_the_page_says_the_same(
+def test_without_a_worker_the_verdicts_are_the_same(
     page: Page, wire: Wire, payloads: list[str], browser: Browser
 ) -> None:
     wire.pages["/free.html"] = FREE
     wire.pages["/none.html"] = NO_WORKERS
     page.goto(f"{wire.origin}/free.html")
-    beside = [one["said"] for one in verdicts(page, payloads)[0]]
+    beside = [result["said"] for result in verdicts(page, payloads)[0]]
     for address in (
         "/blank.html",
         "/none.html",
     ):  # a policy without scripts from addresses; one without workers
-        other = browser.new_page()
-        other.goto(wire.origin + address)
-        found, _ = verdicts(other, payloads)
-        assert [one["said"] for one in found] == beside
-        other.close()
+        second_page = browser.new_page()
+        second_page.goto(wire.origin + address)
+        results, _ = verdicts(second_page, payloads)
+        assert [result["said"] for result in results] == beside
+        second_page.close()
 
 
 def test_short_surveys_begin_no_worker(page: Page, wire: Wire) -> None:
     wire.pages["/free.html"] = FREE
     page.goto(f"{wire.origin}/free.html")
-    (found,), workers = verdicts(page, [survey(block("dense", "srlip")).payload().decode()])
-    assert (found["said"], workers) == (None, [])
+    (result,), workers = verdicts(page, [survey(block("dense", "srlip")).payload().decode()])
+    assert (result["said"], workers) == (None, [])
 
 
 def test_documents_over_the_budget_are_refused_in_both_languages(page: Page, wire: Wire) -> None:
     """A report with 1600 secrets is not begun, beside the page or in it."""
     wire.pages["/free.html"] = FREE
     page.goto(f"{wire.origin}/free.html")
-    (found,), workers = verdicts(page, [many_secrets(100).payload().decode()])
-    assert (found["said"][:2], workers) == (["document_work_limit", "blocks"], [])
+    (result,), workers = verdicts(page, [many_secrets(100).payload().decode()])
+    assert (result["said"][:2], workers) == (["document_work_limit", "blocks"], [])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A survey's server and the SDK's files on one port of this machine; it notes what arrives, and fails when told."""
+"""Test server of a survey and the SDK's files on one local port: records requests and fails on demand."""
 
 import json
 import threading
@@ -33,7 +33,7 @@ def program(name: str) -> str:
 
 @dataclass
 class Wire:
-    """steps : what becomes of the next reports: ``drop`` (lost on the way), ``lose`` (stored, the answer is lost), a
+    """steps : the fate of the next reports: ``drop`` (lost on the way), ``lose`` (stored, the answer is lost), a
     status, or ``pass``, which is also what happens when they are used up. posted : every body that arrived. pages :
     further files by path, without a policy. answers : type and content of further addresses, None for 404."""
 
@@ -42,7 +42,7 @@ class Wire:
     steps: list[str] = field(default_factory=list)
     posted: list[bytes] = field(default_factory=list)
     stored: dict[str, bytes] = field(default_factory=dict)
-    asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     pages: dict[str, bytes] = field(default_factory=dict)
     answers: dict[str, tuple[str, bytes | None]] = field(default_factory=dict)
     arrived: threading.Event = field(default_factory=threading.Event)
@@ -50,12 +50,12 @@ class Wire:
 
     def publish(self, document: SurveyDocument | None = None, survey_id: str = "ab" * 16) -> str:
         """Serve a document whose reports come here; return its pinned link."""
-        wanted = document or payable_survey()
-        here = replace(
-            wanted, survey=survey_id, collect_url=f"{self.origin}/v1/surveys/{survey_id}/reports"
+        original = document or payable_survey()
+        served = replace(
+            original, survey=survey_id, collect_url=f"{self.origin}/v1/surveys/{survey_id}/reports"
         )
-        self.documents[survey_id] = here
-        return f"{self.origin}/s/{survey_id}#{here.digest.replace(':', '=')}"
+        self.documents[survey_id] = served
+        return f"{self.origin}/s/{survey_id}#{served.digest.replace(':', '=')}"
 
     def take(self, body: bytes) -> tuple[int | None, bytes]:
         """Return status and answer to a report; None closes the connection without one."""
@@ -68,8 +68,8 @@ class Wire:
             if step.isdigit():
                 return int(step), b"{}"
             report = json.loads(body)
-            known = self.stored.setdefault(report["id"], body)
-        assert known == body
+            stored_body = self.stored.setdefault(report["id"], body)
+        assert stored_body == body
         if step == "lose":
             return None, b""
         return 201, json.dumps({"status": "accepted", "id": report["id"]}).encode()
@@ -77,19 +77,19 @@ class Wire:
 
 @contextmanager
 def running(wire: Wire) -> Iterator[Wire]:
-    """Serve it from a thread."""
+    """Serve from a thread, on a free port."""
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_arguments: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
         def do_GET(self) -> None:
-            wire.asked.append((self.path, dict(self.headers.items())))
-            kind, body = _found(wire, self.path)
+            wire.requests.append((self.path, dict(self.headers.items())))
+            kind, body = _content(wire, self.path)
             self.reply(200 if body is not None else 404, body or b"", kind)
 
         def do_POST(self) -> None:
-            wire.asked.append((self.path, dict(self.headers.items())))
+            wire.requests.append((self.path, dict(self.headers.items())))
             status, body = wire.take(self.rfile.read(int(self.headers["Content-Length"])))
             if status is None:
                 self.close_connection = True
@@ -118,7 +118,7 @@ def running(wire: Wire) -> Iterator[Wire]:
         thread.join()
 
 
-def _found(wire: Wire, path: str) -> tuple[str, bytes | None]:
+def _content(wire: Wire, path: str) -> tuple[str, bytes | None]:
     route = path.partition("?")[0]
     if route in wire.pages:
         return TYPES[Path(route).suffix], wire.pages[route]
@@ -132,7 +132,7 @@ def _found(wire: Wire, path: str) -> tuple[str, bytes | None]:
     if route == "/v1/keys":
         return "application/json", sealed_keys(keys_document())
     if route == "/v1/keys/chain":
-        return "application/json", write_chain([_found(wire, "/v1/keys")[1] or b""])
+        return "application/json", write_chain([_content(wire, "/v1/keys")[1] or b""])
     for name, document in wire.documents.items():
         if route == f"/v1/surveys/{name}/document":
             return "application/json", sealed(document.payload())

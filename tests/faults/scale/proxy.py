@@ -9,7 +9,7 @@ import threading
 from collections.abc import Sequence
 from typing import Self
 
-_RESET = struct.pack("ii", 1, 0)  # closing sends RST: what was under way is lost, both ends feel it
+_RESET = struct.pack("ii", 1, 0)  # SO_LINGER 0: closing sends RST, data in flight is lost
 
 
 class Proxy:
@@ -36,7 +36,7 @@ class Proxy:
             self.cut(place)
 
     def cut(self, place: int) -> None:
-        """Break every connection to a place at once, and make none until `mend`."""
+        """Break every connection to a place at once, and make none until `restore`."""
         with self._guard:
             self._away.add(place)
             broken = [pair for pair in self._pairs if pair[0] == place]
@@ -46,7 +46,7 @@ class Proxy:
             for end in ends:
                 _break(end)
 
-    def mend(self, place: int) -> None:
+    def restore(self, place: int) -> None:
         """Let new connections reach a place again."""
         with self._guard:
             self._away.discard(place)
@@ -61,11 +61,11 @@ class Proxy:
 
     def _connect(self, near: socket.socket) -> None:
         with self._guard:
-            here = [place for place in self._places if place not in self._away]
-            if not here:
+            reachable = [place for place in self._places if place not in self._away]
+            if not reachable:
                 _break(near)
                 return
-            place = here[next(self._turns) % len(here)]
+            place = reachable[next(self._turns) % len(reachable)]
             try:
                 far = socket.create_connection(("127.0.0.1", place), timeout=5)
             except OSError:

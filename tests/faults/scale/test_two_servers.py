@@ -30,7 +30,7 @@ def _port(url: str) -> int:
 def test_a_server_is_cut_off(
     tmp_path: Path, postgres: PostgresServer, postgres_url: str, full: bool
 ) -> None:
-    cuts, wanted = (20, 100_000) if full else (2, 240)
+    cuts, reports_wanted = (20, 100_000) if full else (2, 240)
     first = Running(tmp_path, postgres_url, production=True)
     with Proxy([postgres.port]) as to_database:
         second = another(first, tmp_path, to_database.port)
@@ -42,20 +42,24 @@ def test_a_server_is_cut_off(
                 site.port = front.port
                 with Devices(site, threads=8) as devices:
                     for i in range(cuts):
-                        devices.wait_for((2 * i + 1) * wanted // (2 * cuts + 1), within_s=3600)
-                        # In turn: devices lose the server with requests under way; it loses the database.
+                        devices.wait_for(
+                            (2 * i + 1) * reports_wanted // (2 * cuts + 1), within_s=3600
+                        )
+                        # In turn: devices lose the server with requests in flight; the server loses the database.
                         proxy, place = (
                             (front, second.port) if i % 2 == 0 else (to_database, postgres.port)
                         )
                         proxy.cut(place)
-                        devices.wait_for((2 * i + 2) * wanted // (2 * cuts + 1), within_s=3600)
-                        proxy.mend(place)
-                    devices.wait_for(wanted, within_s=3600)
+                        devices.wait_for(
+                            (2 * i + 2) * reports_wanted // (2 * cuts + 1), within_s=3600
+                        )
+                        proxy.restore(place)
+                    devices.wait_for(reports_wanted, within_s=3600)
                 assert front.cut_connections >= 1
         finally:
             first.end()
             second.end()
         assert to_database.cut_connections >= 1
-    assert len(devices.acknowledged) >= wanted
-    assert any(sent.status == 0 for sent in devices.attempts)  # the cut was felt
+    assert len(devices.acknowledged) >= reports_wanted
+    assert any(sent.status == 0 for sent in devices.attempts)  # the cut broke requests
     check_kept(first, devices)

@@ -30,19 +30,19 @@ def requests(survey: str, digest: str) -> list[bytes]:
         json.dumps(sound | {"token": "t"}).encode(),
         b"\xff" * 900,
     ]
-    found = [
+    messages = [
         b"POST /v1/surveys/%s/reports HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
         % survey.encode()
         + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
         for body in bodies
     ]
-    found += [
+    messages += [
         b"GET /v1/surveys/%s/estimates HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n\r\n"
         % (survey.encode(), key)
         for key in (b"none", b"frankly_live_" + b"A" * 43)
     ]
     return [
-        *found,
+        *messages,
         b"GET /nothing/here HTTP/1.1\r\nHost: a\r\n\r\n",
         b"GET /health?" + b"a=1&" * 50 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
     ]
@@ -80,14 +80,14 @@ def flood(
                     answered += data.count(b"HTTP/1.1 ")
                 if sock in writable:
                     pending[i] = pending[i][sock.send(pending[i]) :]
-            except OSError:  # told to go away: come again
+            except OSError:  # refused or reset: reconnect
                 sock.close()
                 sockets[i], pending[i] = None, b""
     return offered, written, answered
 
 
 def connect(port: int) -> socket.socket | None:
-    """A connection that never waits; None if nobody takes it."""
+    """Open a non-blocking connection; return None if it is refused."""
     try:
         sock = socket.create_connection(("127.0.0.1", port), timeout=1)
     except OSError:

@@ -126,7 +126,7 @@ class Running:
             self.kill()
 
     def get(self, path: str, **headers: str) -> tuple[int, bytes]:
-        """GET; status 0 if nobody answers."""
+        """GET; status 0 if no server answers."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
             connection.request("GET", path, headers=headers)
@@ -171,7 +171,7 @@ class Devices:
     acknowledged: dict[str, tuple[int, int]] = field(default_factory=dict)
     sent: dict[str, tuple[int, int]] = field(default_factory=dict)
     attempts: list[Sent] = field(default_factory=list)
-    odd: list[tuple[int, bytes]] = field(default_factory=list)
+    unexpected: list[tuple[int, bytes]] = field(default_factory=list)
     _stop: threading.Event = field(default_factory=threading.Event)
     _running: list[threading.Thread] = field(default_factory=list)
 
@@ -216,13 +216,13 @@ class Devices:
                 ):
                     self.acknowledged |= new
                     break
-                time.sleep(0.05)  # away or busy: the same bytes again
+                time.sleep(0.05)  # unavailable or busy: send the same bytes again
             time.sleep(self.pause_s)
         connection.close()
 
     @property
     def _away(self) -> tuple[int, ...]:
-        """What is said in place of a server that cannot answer; 502 by a proxy alone."""
+        """Statuses that mean no server answered; 502 is a proxy's only."""
         return (503,) if self.trust is None else (502, 503)
 
     def _connection(self) -> http.client.HTTPConnection:
@@ -244,26 +244,32 @@ class Devices:
             )
             at = time.monotonic()
             answer = connection.getresponse()
-            said = answer.read()
+            body_received = answer.read()
             status = answer.status
-            if not (status in self._away if status not in (200, 201) else _is_receipt(said, body)):
-                self.odd.append((status, said))
+            if not (
+                status in self._away
+                if status not in (200, 201)
+                else _is_receipt(body_received, body)
+            ):
+                self.unexpected.append((status, body_received))
         except (OSError, http.client.HTTPException):
             connection.close()
         self.attempts.append(Sent(began, at, time.monotonic(), status))
         return status
 
 
-def _is_receipt(said: bytes, body: bytes) -> bool:
-    """Whether a 2xx names every report that was sent and refuses none: a device takes no other as an answer."""
-    told, sent = json.loads(said), json.loads(body)
-    results = told["results"] if "reports" in sent else [told]
-    kept = [one["id"] for one in results if one["status"] in ("accepted", "duplicate")]
-    return kept == [one["id"] for one in sent.get("reports", [sent])]
+def _is_receipt(response: bytes, body: bytes) -> bool:
+    """Return True if a 2xx names every report sent and refuses none: a device accepts no other receipt."""
+    receipt, sent = json.loads(response), json.loads(body)
+    results = receipt["results"] if "reports" in sent else [receipt]
+    stored_ids = [
+        result["id"] for result in results if result["status"] in ("accepted", "duplicate")
+    ]
+    return stored_ids == [result["id"] for result in sent.get("reports", [sent])]
 
 
 def report_bytes(server: Running, report_id: str, symbols: tuple[int, int]) -> bytes:
-    """A report as a device sends it."""
+    """Make the bytes of a report as a device sends it."""
     report: dict[str, Any] = {"v": 1, "doc": server.digest, "id": report_id, "y": list(symbols),
                               "strata": {"region": "north"}, "token": None}  # fmt: skip
     return json.dumps(report, separators=(",", ":")).encode()
@@ -275,16 +281,16 @@ def check_kept(server: Running, devices: Devices) -> None:
     services.releasing.release()
     with services.database.reading("check") as tx:
         rows = list(stored(tx, server.survey))
-        kept = {row.id: row.symbols for row in rows}
-        assert len(kept) == len(rows)
+        symbols_by_id = {row.id: row.symbols for row in rows}
+        assert len(symbols_by_id) == len(rows)
         assert tx.counts.recount(server.survey) == []
         pending = len(rows) - tx.batches.number(server.survey)
         assert 0 <= pending < RELEASE_STEP  # all are of one cell
     services.close()
-    lost = {i for i, symbols in devices.acknowledged.items() if kept.get(i) != symbols}
+    lost = {i for i, symbols in devices.acknowledged.items() if symbols_by_id.get(i) != symbols}
     assert not lost
-    assert kept.items() <= devices.sent.items()
-    assert not devices.odd
+    assert symbols_by_id.items() <= devices.sent.items()
+    assert not devices.unexpected
 
 
 class KillablePostgres(PostgresServer):
@@ -294,14 +300,14 @@ class KillablePostgres(PostgresServer):
         """SIGKILL to the postmaster and its children."""
         lock = self._home / "data" / "postmaster.pid"
         postmaster = int(lock.read_text().split()[0])
-        os.kill(postmaster, signal.SIGSTOP)  # so that it has no more children
+        os.kill(postmaster, signal.SIGSTOP)  # so that it starts no more children
         children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
         for process in (postmaster, *map(int, children)):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
         while any(_lives(process) for process in (postmaster, *map(int, children))):
             time.sleep(0.01)
-        # Where nobody buries the dead, their numbers look taken for ever.
+        # In a container without an init process zombies are not reaped: their process ids look taken for ever.
         lock.unlink()
         (self._home / f".s.PGSQL.{self.port}.lock").unlink()
 

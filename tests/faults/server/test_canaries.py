@@ -25,12 +25,12 @@ MARKS = (AGENT, FORWARDED, REFERER, ADDRESS, "canary")
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_no_mark_is_kept_anywhere(
+def test_no_mark_of_a_sender_is_stored_anywhere(
     tmp_path: Path, request: pytest.FixtureRequest, kind: str, full: bool
 ) -> None:
-    home, kept = tmp_path / "place", tmp_path / "kept"
+    home, copies = tmp_path / "place", tmp_path / "kept"
     home.mkdir()
-    kept.mkdir()
+    copies.mkdir()
     postgres: PostgresServer | None = (
         request.getfixturevalue("postgres") if kind == "postgresql" else None
     )
@@ -60,20 +60,20 @@ def test_no_mark_is_kept_anywhere(
             assert send(place, b'{"canary":"' + AGENT.encode() + b'"}', number).status_code == 422
         metrics = place.http.get("/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"})
     assert (metrics.status_code, b"frankly_requests_total" in metrics.data) == (200, True)
-    (kept / "metrics").write_bytes(metrics.data)
-    (kept / "logs").write_text(logged.getvalue())
+    (copies / "metrics").write_bytes(metrics.data)
+    (copies / "logs").write_text(logged.getvalue())
     assert (
         logged.getvalue().count("/reports") == 100
-    )  # refused ones alone: no line tells when somebody answered
-    dump(place, kept, postgres)
+    )  # only refusals: no log line shows the time of an accepted answer
+    dump(place, copies, postgres)
     places = [
         home,
-        kept,
+        copies,
         *([postgres._home] if postgres else []),
     ]  # PostgreSQL's: data files, WAL and log
     assert any("wal" in str(path) for top in places for path in top.rglob("*"))
-    assert found([*MARKS, *tokens], places) == []
-    assert found([SURVEY], [kept])  # the search does find what is there
+    assert files_with_marks([*MARKS, *tokens], places) == []
+    assert files_with_marks([SURVEY], [copies])  # the search does find what is there
     place.services.close()
 
 
@@ -87,7 +87,7 @@ def send(place: Place, body: bytes, number: int) -> Any:
 
 
 def dump(place: Place, folder: Path, postgres: PostgresServer | None) -> None:
-    """What an operator keeps elsewhere: a backup, opened, and PostgreSQL's own dump."""
+    """Write an operator's copies: an unpacked backup, and PostgreSQL's own dump."""
     with (folder / "backup.zip").open("w+b") as file:
         save_backup(place.services.database, file)
     with zipfile.ZipFile(folder / "backup.zip") as archive:
@@ -98,7 +98,7 @@ def dump(place: Place, folder: Path, postgres: PostgresServer | None) -> None:
             subprocess.run([str(postgres.binaries / "pg_dump"), url], stdout=file, check=True)
 
 
-def found(marks: list[str], places: list[Path]) -> list[str]:
+def files_with_marks(marks: list[str], places: list[Path]) -> list[str]:
     """The files below these folders that hold one of the marks."""
     command = [
         "grep",
@@ -109,8 +109,8 @@ def found(marks: list[str], places: list[Path]) -> list[str]:
         "--file=-",
         *map(str, places),
     ]
-    done = subprocess.run(
+    completed = subprocess.run(
         command, input="\n".join(marks), capture_output=True, text=True, check=False
     )
-    assert done.returncode in (0, 1), done.stderr
-    return done.stdout.splitlines()
+    assert completed.returncode in (0, 1), completed.stderr
+    return completed.stdout.splitlines()

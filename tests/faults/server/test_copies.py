@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""64 copies of a report at the same time: one row, every copy told that it is kept; another body is told no (T11)."""
+"""64 copies of a report at the same time: one row, every copy acknowledged; another body is refused (T11)."""
 
 import threading
 from collections import Counter
@@ -25,7 +25,7 @@ def place(tmp_path: Path, database_url: str) -> Place:
 def race(place: Place, bodies: list[list[bytes]]) -> list[list[tuple[int, bytes]]]:
     """Send bodies[i][j] from thread j in round i, all threads of a round at once; return (status, body sent)."""
     app = create_app(place.settings, services=place.services)
-    told: list[list[tuple[int, bytes]]] = [[] for _ in bodies]
+    answers_by_round: list[list[tuple[int, bytes]]] = [[] for _ in bodies]
     together = threading.Barrier(COPIES)
     failed: list[BaseException] = []
 
@@ -37,7 +37,7 @@ def race(place: Place, bodies: list[list[bytes]]) -> list[list[tuple[int, bytes]
                 answer = client.post(
                     PATH, data=bodies_of_round[number], content_type="application/json"
                 )
-                told[i].append((answer.status_code, bodies_of_round[number]))
+                answers_by_round[i].append((answer.status_code, bodies_of_round[number]))
         except BaseException as error:  # noqa: BLE001 - shown by the test's own thread
             failed.append(error)
             together.abort()
@@ -48,10 +48,10 @@ def race(place: Place, bodies: list[list[bytes]]) -> list[list[tuple[int, bytes]
     for thread in threads:
         thread.join()
     assert not failed
-    return told
+    return answers_by_round
 
 
-def kept(database: Database) -> Counter[str]:
+def stored_ids(database: Database) -> Counter[str]:
     with database.reading("check") as tx:
         assert tx.counts.recount(SURVEY) == []
         return Counter(row.id for row in stored(tx, SURVEY))
@@ -63,11 +63,11 @@ def test_copies_are_one_report(place: Place, full: bool) -> None:
     bodies = [[body(document, report_id=f"{i:032x}")] * COPIES for i in range(ids)]
     for answers in race(place, bodies):
         assert Counter(status for status, _ in answers) == {201: 1, 200: COPIES - 1}
-    assert kept(place.services.database) == Counter({f"{i:032x}": 1 for i in range(ids)})
+    assert stored_ids(place.services.database) == Counter({f"{i:032x}": 1 for i in range(ids)})
     place.services.close()
 
 
-def test_the_first_of_two_bodies_is_kept_and_the_other_refused(place: Place, full: bool) -> None:
+def test_the_first_of_two_bodies_is_stored_and_the_other_refused(place: Place, full: bool) -> None:
     ids = 1000 if full else 12
     document = published(place.services.database)
     bodies = [
@@ -82,11 +82,11 @@ def test_the_first_of_two_bodies_is_kept_and_the_other_refused(place: Place, ful
             409: COPIES // 2,
         }
         with place.services.database.reading("check") as tx:
-            found = tx.reports.get_many(
+            stored_rows = tx.reports.get_many(
                 SURVEY, [winner[winner.index(b'"id":"') + 6 :][:32].decode()]
             )
-        assert [row.symbols[0] for row in found.values()] == [bodies_symbol(winner)]
-    assert kept(place.services.database) == Counter({f"{i:032x}": 1 for i in range(ids)})
+        assert [row.symbols[0] for row in stored_rows.values()] == [bodies_symbol(winner)]
+    assert stored_ids(place.services.database) == Counter({f"{i:032x}": 1 for i in range(ids)})
     place.services.close()
 
 

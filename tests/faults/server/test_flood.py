@@ -36,8 +36,8 @@ def test_honest_devices_are_served_in_a_flood(
             subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as flood,
             Devices(server, threads=HONEST, pause_s=0.05) as devices,
         ):
-            said, _ = flood.communicate(timeout=seconds + 60)
-        offered, written, answered = map(int, said.split())
+            flood_output, _ = flood.communicate(timeout=seconds + 60)
+        offered, written, answered = map(int, flood_output.split())
         growth, memory = server.memory_bytes() - before, server.memory_bytes()
     finally:
         server.end()
@@ -46,9 +46,10 @@ def test_honest_devices_are_served_in_a_flood(
     assert 0 < answered <= written
     assert len(waits) >= HONEST * seconds / 3.1  # else fewer than one in 3 s was served
     p99 = waits[int(0.99 * (len(waits) - 1))]
-    told = f"{per_s:.0f}/s kept; offered {offered}, answered {answered}; honest {len(waits)}, p99 {p99:.2f} s"
-    told += f"; memory {memory / 2**20:.0f} MiB, +{growth / 2**20:.0f}; {file_bytes(tmp_path) / 2**10:.0f} KiB on disk"
-    print(told)  # noqa: T201 - figures for docs/operations.md, seen with -s
+    summary = f"{per_s:.0f}/s kept; offered {offered}, answered {answered}; honest {len(waits)}, p99 {p99:.2f} s"
+    summary += f"; memory {memory / 2**20:.0f} MiB, +{growth / 2**20:.0f}"
+    summary += f"; {file_bytes(tmp_path) / 2**10:.0f} KiB on disk"
+    print(summary)  # noqa: T201 - figures for docs/operations.md, seen with -s
     assert p99 <= 3
     assert growth < GROWTH_BYTES
     assert set(devices.acknowledged) <= set(devices.sent)
@@ -70,14 +71,14 @@ def check_kept_beside_others(server: Running, devices: Devices) -> None:
     """Every acknowledged report is there as it was sent; reports of the warm-up are there too."""
     services = server.services()
     with services.database.reading("check") as tx:
-        kept = {row.id: row.symbols for row in stored(tx, server.survey)}
+        symbols_by_id = {row.id: row.symbols for row in stored(tx, server.survey)}
         assert tx.counts.recount(server.survey) == []
     services.close()
-    assert devices.acknowledged.items() <= kept.items()
-    assert "f" * 32 not in kept  # nothing of the flood
-    assert not devices.odd
+    assert devices.acknowledged.items() <= symbols_by_id.items()
+    assert "f" * 32 not in symbols_by_id  # nothing of the flood
+    assert not devices.unexpected
 
 
 def file_bytes(folder: Path) -> int:
-    """What the database takes on disk, its log included."""
+    """Return the size of the database on disk, its log included."""
     return sum(path.stat().st_size for path in folder.glob("frankly.db*"))

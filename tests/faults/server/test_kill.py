@@ -33,36 +33,38 @@ def a_command_beside(server: Running) -> None:
 
 
 def test_server_killed_on_sqlite(tmp_path: Path, full: bool) -> None:
-    kills, wanted = (20, FULL_ACKNOWLEDGEMENTS) if full else (1, 200)
+    kills, reports_wanted = (20, FULL_ACKNOWLEDGEMENTS) if full else (1, 200)
     server = Running(tmp_path, f"sqlite:///{tmp_path / 'frankly.db'}")
     server.start()
     try:
         with Devices(server, batch=BATCH) as devices:
             for i in range(kills):
-                devices.wait_for((2 * i + 1) * wanted // (2 * kills + 1), within_s=3600)
+                devices.wait_for((2 * i + 1) * reports_wanted // (2 * kills + 1), within_s=3600)
                 a_command_beside(server)
-                devices.wait_for((2 * i + 2) * wanted // (2 * kills + 1), within_s=3600)
+                devices.wait_for((2 * i + 2) * reports_wanted // (2 * kills + 1), within_s=3600)
                 server.kill()
                 server.start()
-            devices.wait_for(wanted, within_s=3600)
+            devices.wait_for(reports_wanted, within_s=3600)
     finally:
         server.end()
-    assert len(devices.acknowledged) >= wanted
-    assert sum(sent.status == 0 for sent in devices.attempts) >= kills  # each kill was felt
+    assert len(devices.acknowledged) >= reports_wanted
+    assert sum(sent.status == 0 for sent in devices.attempts) >= kills  # each kill broke a request
     check_kept(server, devices)
 
 
 def test_server_and_database_killed_on_postgresql(
     tmp_path: Path, database: KillablePostgres, full: bool
 ) -> None:
-    server_kills, database_kills, wanted = (10, 10, FULL_ACKNOWLEDGEMENTS) if full else (1, 1, 200)
+    server_kills, database_kills, reports_wanted = (
+        (10, 10, FULL_ACKNOWLEDGEMENTS) if full else (1, 1, 200)
+    )
     turns = ["server", "database"] * min(server_kills, database_kills)
     server = Running(tmp_path, database.create(), production=True)
     server.start()
     try:
         with Devices(server, batch=BATCH) as devices:
             for i, turn in enumerate(turns):
-                devices.wait_for((i + 1) * wanted // (len(turns) + 1), within_s=3600)
+                devices.wait_for((i + 1) * reports_wanted // (len(turns) + 1), within_s=3600)
                 if turn == "server":
                     server.kill()
                     server.start()
@@ -72,7 +74,7 @@ def test_server_and_database_killed_on_postgresql(
                     assert server.get("/health/live")[0] == 200
                     assert server.get("/health/ready")[0] == 503
                     database.start_again()
-            devices.wait_for(wanted, within_s=3600)
+            devices.wait_for(reports_wanted, within_s=3600)
     finally:
         server.end()
     felt = [sent.status for sent in devices.attempts if sent.status not in (200, 201)]

@@ -14,7 +14,7 @@ import pytest
 
 from tests.faults.server.running import Devices, Running, check_kept
 
-# Releases again and again, and says so after each: a kill then meets it at work. The pause leaves reports room on
+# Releases in a loop and prints a line after each, so that a kill hits a release. The pause leaves reports room on
 # SQLite, which has one writer at a time.
 RELEASER = """
 import sys
@@ -40,14 +40,16 @@ def releasers(server: Running) -> Iterator[list["subprocess.Popen[bytes]"]]:
         name: value for name, value in os.environ.items() if not name.startswith("FRANKLY_")
     }
     command = [sys.executable, "-c", RELEASER, server.database_url]
-    found = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) for _ in range(2)]
+    processes = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) for _ in range(2)
+    ]
     try:
-        for process in found:
+        for process in processes:
             assert process.stdout is not None
             assert process.stdout.readline(), "it releases nothing"
-        yield found
+        yield processes
     finally:
-        for process in found:
+        for process in processes:
             process.kill()
             process.communicate()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Senders that are slow, silent or speak no HTTP: 408 or 400 within a bound, no stack trace, and nobody else waits."""
+"""Senders that are slow, silent or speak no HTTP: 408 or 400 in time, no stack trace, no effect on other clients."""
 
 import http.client
 import json
@@ -23,7 +23,7 @@ THREADS = 2
 
 @dataclass(frozen=True)
 class Talk:
-    """What is sent: at once, then piece by piece every `pause_s` for as long as anybody listens."""
+    """Bytes to send: some at once, then a piece every `pause_s` until the connection closes."""
 
     at_once: bytes
     piece: bytes = b""
@@ -31,7 +31,7 @@ class Talk:
 
 
 def talks(path: str) -> dict[str, tuple[Talk, int, str]]:
-    """name -> (what is said, status, code of the answer)."""
+    """Map name -> (bytes to send, expected status, expected code)."""
     post = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n".encode()
     return {
         "half a header": (
@@ -91,37 +91,39 @@ def server(
     """A server of two threads that waits a second for a request."""
     home = tmp_path_factory.mktemp("slow")
     settings = {"FRANKLY_REQUEST_TIMEOUT_S": str(TIMEOUT_S), "FRANKLY_THREADS": str(THREADS)}
-    made = Running(home, f"sqlite:///{home / 'frankly.db'}", production=request.param, **settings)
-    made.start()
-    yield made
-    made.end()
+    slow_server = Running(
+        home, f"sqlite:///{home / 'frankly.db'}", production=request.param, **settings
+    )
+    slow_server.start()
+    yield slow_server
+    slow_server.end()
 
 
-def say(server: Running, talk: Talk) -> tuple[bytes, float]:
-    """Talk until the other side ends the connection; return all it said, and after how many seconds it began to."""
+def exchange(server: Running, talk: Talk) -> tuple[bytes, float]:
+    """Send until the server closes; return its response and the seconds until it first sent or closed."""
     ended = False
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as sock:
-        began, heard, answered = time.monotonic(), b"", 0.0
+        began, received, answered_s = time.monotonic(), b"", 0.0
         sock.sendall(talk.at_once)
         while not ended and time.monotonic() - began < 60:
             sock.settimeout(talk.pause_s)
             try:
                 piece = sock.recv(65536)
                 ended = not piece
-                answered = answered or time.monotonic() - began
-                heard += piece
+                answered_s = answered_s or time.monotonic() - began
+                received += piece
             except TimeoutError:
-                if not heard and talk.piece:
+                if not received and talk.piece:
                     sock.sendall(talk.piece)
             except ConnectionError:  # more was sent than was read
                 ended = True
     assert ended
-    return heard, answered
+    return received, answered_s
 
 
-def problem_of(heard: bytes) -> tuple[int, dict[str, Any]]:
+def problem_of(response: bytes) -> tuple[int, dict[str, Any]]:
     """The status and the problem object of one answer."""
-    head, _, body = heard.partition(b"\r\n\r\n")
+    head, _, body = response.partition(b"\r\n\r\n")
     lines = head.decode("ascii").lower().split("\r\n")
     headers = dict(line.split(": ", 1) for line in lines[1:])
     assert headers["content-type"] == "application/problem+json"
@@ -129,21 +131,23 @@ def problem_of(heard: bytes) -> tuple[int, dict[str, Any]]:
     return int(lines[0].split()[1]), json.loads(body)
 
 
-def test_whoever_is_slow_is_told_and_nobody_waits(server: Running) -> None:
-    asked = talks(f"/v1/surveys/{server.survey}/reports")
-    with ThreadPoolExecutor(len(asked)) as pool:
-        running = {name: pool.submit(say, server, talk) for name, (talk, _, _) in asked.items()}
-        told = {name: found.result() for name, found in running.items()}
-    for name, (talk, status, code) in asked.items():
-        heard, after_s = told[name]
-        got, body = problem_of(heard)
-        assert (got, body["code"], body["status"]) == (status, code, status), name
+def test_slow_and_malformed_senders_get_an_error_in_time_and_delay_no_one(server: Running) -> None:
+    cases = talks(f"/v1/surveys/{server.survey}/reports")
+    with ThreadPoolExecutor(len(cases)) as pool:
+        running = {
+            name: pool.submit(exchange, server, talk) for name, (talk, _, _) in cases.items()
+        }
+        replies = {name: future.result() for name, future in running.items()}
+    for name, (talk, status, code) in cases.items():
+        response, after_s = replies[name]
+        actual_status, body = problem_of(response)
+        assert (actual_status, body["code"], body["status"]) == (status, code, status), name
         assert body["type"] == Problem.from_code(code).uri  # type: ignore[union-attr]
         assert body["detail"]
-        assert CANARY not in heard, name
+        assert CANARY not in response, name
         if (
             status == 408 and talk.piece
-        ):  # those are told when their time is over, at least; pieces bought no more
+        ):  # answered no earlier than the timeout; further pieces do not extend it
             assert after_s >= TIMEOUT_S * 0.9, name
     assert "Traceback" not in server.log.read_text()
     assert CANARY.decode() not in server.log.read_text()
@@ -163,7 +167,7 @@ def test_a_report_that_was_late_is_taken_when_it_comes_again(server: Running) ->
     path = f"/v1/surveys/{server.survey}/reports"
     kind = {"Content-Type": "application/json"}
     head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    assert problem_of(say(server, Talk(head.encode() + body[:-1]))[0])[0] == 408
+    assert problem_of(exchange(server, Talk(head.encode() + body[:-1]))[0])[0] == 408
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     for status in (
         201,

@@ -37,10 +37,10 @@ def test_nothing_in_flight_is_dropped(tmp_path: Path, production: bool, full: bo
 def check_stopped(server: Running, devices: Devices) -> None:
     services = server.services()
     with services.database.reading("check") as tx:
-        kept = {row.id for row in stored(tx, server.survey)}
+        stored_ids = {row.id for row in stored(tx, server.survey)}
         assert tx.counts.recount(server.survey) == []
     services.close()
-    assert set(devices.acknowledged) <= kept
+    assert set(devices.acknowledged) <= stored_ids
 
 
 def test_check_kept_sees_what_is_missing(tmp_path: Path) -> None:
