@@ -79,7 +79,7 @@ def test_a_name_that_points_inside_is_never_dialled(found: list[str]) -> None:
 
 
 class Receiver:
-    """One TLS server in a thread, which writes down what it got and answers as it was told."""
+    """TLS server in a thread; records each request and sends the configured answer."""
 
     def __init__(self, folder: Path, host: str) -> None:
         key = ec.generate_private_key(ec.SECP256R1())
