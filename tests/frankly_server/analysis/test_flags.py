@@ -80,7 +80,9 @@ def test_honest_and_plentiful_reports_have_none(sqlite: Database) -> None:
     assert [row["flags"] for row in question_result["rows"]] == [[], []]
 
 
-def test_what_cannot_be_told_apart_has_no_row_and_the_others_are_flagged(sqlite: Database) -> None:
+def test_targets_that_are_not_identifiable_have_no_row_and_the_others_are_flagged(
+    sqlite: Database,
+) -> None:
     """None of the three shares is identifiable; the difference of the first two is."""
     _received(sqlite, MIXED, (120, 200, 80))
     targets = {"b-0": {"first more than second": {"c0": 1, "c1": -1}, "the third": {"c2": 1}}}

@@ -44,7 +44,7 @@ def test_wrong_counts_are_found_and_made_again(
     database.close()
 
 
-def test_a_survey_that_is_not_there_is_told(ready: Frankly) -> None:
+def test_an_unknown_survey_is_refused(ready: Frankly) -> None:
     for verb in ("verify", "rebuild"):
         refused = ready("counts", verb, "nobody", "--json")
         assert (refused.code, refused.problem["code"], refused.problem["field"]) == (

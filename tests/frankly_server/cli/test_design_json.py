@@ -125,10 +125,10 @@ def test_design_and_plan_say_what_a_skewed_prior_costs(frankly: Frankly) -> None
     regret = frankly("design", "--json", stdin=json.dumps(request)).json["regret"]
     assert (regret["at"], regret["against"]) == ("equal shares", "subset-selection")
     assert frankly("plan", "--json", stdin=json.dumps(planned)).json["regret"] == regret
-    more = round(100 * (float(regret["ratio"]) - 1))
+    extra_percent = round(100 * (float(regret["ratio"]) - 1))
     for command, body in (("design", request), ("plan", planned)):
         output = " ".join(frankly(command, stdin=json.dumps(body)).out.split())
-        assert f"this needs {more}% more reports than subset-selection." in output
+        assert f"this needs {extra_percent}% more reports than subset-selection." in output
     even = request | {"prior": {"joint": [[1] * 6]}}
     assert frankly("design", "--json", stdin=json.dumps(even)).json["regret"] is None
     assert "Note:" not in frankly("design", stdin=json.dumps(even)).out

@@ -55,7 +55,7 @@ def test_refusals(counted: Frankly, arguments: list[str], code: int, problem: st
     assert (result.code, result.problem["code"], result.out) == (code, problem, "")
 
 
-def test_what_comes_with_the_numbers_is_told(counted: Frankly) -> None:
+def test_notes_of_the_estimates_are_printed(counted: Frankly) -> None:
     """Notes of the answer, and that a span of days is not what the number of reports is about."""
     assert "Shares are those of the people who reported" in counted("estimates", "habits").out
     result = counted("estimates", "habits", "--since", "2030-01-01")

@@ -60,7 +60,7 @@ def test_reports_are_exported_counted_and_compared(
     database.close()
 
 
-def test_bad_requests_are_told(ready: Frankly, tmp_path: Path) -> None:
+def test_bad_requests_are_refused(ready: Frankly, tmp_path: Path) -> None:
     unknown = ready("scale", "export", "nobody", str(tmp_path / "x"), "--json")
     assert (unknown.code, unknown.problem["code"], unknown.problem["field"]) == (
         3,

@@ -82,7 +82,7 @@ def test_the_answer_is_the_definition(asked: dict[str, Any]) -> None:
     assert set(verified["worst"]) - {"condition"} == {"report", "pair"}
 
 
-def test_extreme_points_of_ldp_and_their_loose_entries_are_told() -> None:
+def test_extreme_points_of_ldp_and_their_loose_entries_are_listed() -> None:
     """Randomised response at its own level is one; with four in a column of 8 and 2 at E = 4, it is loose."""
     grr = {
         "weights": [[8, 4, 4], [4, 8, 4], [4, 4, 8]],

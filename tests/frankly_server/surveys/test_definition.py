@@ -133,7 +133,7 @@ def test_faults_name_their_field(name: str) -> None:
     assert len(refused.value.detail) > 8
 
 
-def test_several_faults_are_all_told() -> None:
+def test_several_faults_are_all_reported() -> None:
     with pytest.raises(InvalidInput) as refused:
         parse_value(value({("blocks", 0, "epsilon"): "x", ("collour",): "y", ("budget",): "0"}))
     message = str(refused.value)

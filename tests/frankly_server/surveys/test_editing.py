@@ -35,9 +35,13 @@ def test_a_survey_of_one_question_is_whole_at_once() -> None:
 
 
 def test_questions_come_and_go_and_the_budget_follows() -> None:
-    more = editing.add_question(draft(), "Did you ever cheat?", ["Never", "Once", "Often"])
-    public = editing.add_question(more, "Where?", ["North", "South"], public=True)
-    definition = parse_value(public)
+    with_two_questions = editing.add_question(
+        draft(), "Did you ever cheat?", ["Never", "Once", "Often"]
+    )
+    with_public_question = editing.add_question(
+        with_two_questions, "Where?", ["North", "South"], public=True
+    )
+    definition = parse_value(with_public_question)
     assert [q.id for q in definition.questions] == [
         "did-you-ever-cheat",
         "did-you-ever-cheat-2",
@@ -45,7 +49,9 @@ def test_questions_come_and_go_and_the_budget_follows() -> None:
     ]
     assert Fraction(definition.budget) == 2
     less = parse_value(
-        editing.remove_question(editing.remove_question(public, "where"), "did-you-ever-cheat")
+        editing.remove_question(
+            editing.remove_question(with_public_question, "where"), "did-you-ever-cheat"
+        )
     )
     assert ([q.id for q in less.questions], Fraction(less.budget)) == (["did-you-ever-cheat-2"], 1)
     for question in ("where", "did-you-ever-cheat"):
@@ -121,7 +127,7 @@ def test_a_template_publishes_and_survives_being_written_out(name: str) -> None:
     assert number > 100
 
 
-def test_margins_told_beforehand_are_those_of_the_formula() -> None:
+def test_planned_margins_are_those_of_the_formula() -> None:
     """Two answers at ε = 1: truth with chance p = e/(1 + e), worst standard error 1/(2(2p − 1)√n) at a share of ½."""
     options = alternatives(parse_value(draft()).blocks[0])
     assert [option.mechanism for option in options] == ["optimal", "grr", "oue", "subset-selection"]
@@ -188,7 +194,7 @@ def test_the_frontier_goes_from_narrow_margins_to_more_information() -> None:
     assert information == sorted(information)
 
 
-def test_live_numbers_are_told_in_bands() -> None:
+def test_live_numbers_are_shown_in_bands() -> None:
     band_by_count = {0: "none", 1: "fewer than 10", 9: "fewer than 10", 10: "10 to 19", 19: "10 to 19", 20: "20 to 49",
             99: "50 to 99", 100: "100 to 199", 4999: "2,000 to 4,999", 10_000: "10,000 to 19,999"}  # fmt: skip
     assert {n: band(n) for n in band_by_count} == band_by_count
@@ -203,7 +209,7 @@ def test_reports_expected_to_wait_are_half_a_step_in_each_cell() -> None:
     ] == [5, 10, 175, 7]
 
 
-def test_released_reports_are_told_exactly_and_what_waits_in_bands() -> None:
+def test_released_reports_are_counted_exactly_and_pending_ones_in_bands() -> None:
     definition = parse_value(draft())
     document = draft_document(definition, draft_blocks(definition), PLACE)
     now = datetime(2026, 6, 3, 7, 30, tzinfo=UTC)

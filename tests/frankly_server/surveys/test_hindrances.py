@@ -84,7 +84,7 @@ def test_a_paused_survey_is_published_and_said_to_be_paused(site: Site) -> None:
     assert site.services.surveys.publish("habits").warnings == before.warnings
 
 
-def test_documents_of_retired_keys_are_told_until_they_are_signed_again(site: Site) -> None:
+def test_documents_of_retired_keys_are_listed_until_they_are_signed_again(site: Site) -> None:
     services, clock = site.services, FixedClock(NOW)
     before = services.surveys.publish("habits")
     old = services.keys.trusted().publisher.keys[0].key_id
@@ -100,7 +100,7 @@ def test_documents_of_retired_keys_are_told_until_they_are_signed_again(site: Si
     assert services.surveys.hindrances(site.survey) == ()
 
 
-def test_a_version_whose_time_is_over_is_told(site: Site) -> None:
+def test_a_closed_or_expired_version_is_reported(site: Site) -> None:
     (document,) = site.services.surveys.versions(site.survey)
     last = min(document.closes, document.expires)
     assert site.at(last).services.surveys.hindrances("habits") == ()

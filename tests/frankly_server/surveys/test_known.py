@@ -295,6 +295,8 @@ def test_levels_that_a_family_settles_hold_in_the_worst_stratum(services: Servic
     assert claim.level is not None
     assert claim.low_level is not None
     worst = max(Fraction(*claim.level), Fraction(*claim.low_level))
-    told = told_within(document, 0)
-    assert told_within(document, 1) < told <= worst <= told * (1 + Fraction(1, 2**40))
+    stated_level = told_within(document, 0)
+    assert (
+        told_within(document, 1) < stated_level <= worst <= stated_level * (1 + Fraction(1, 2**40))
+    )
     assert document.report_level.secrets["hiv"].level == worst

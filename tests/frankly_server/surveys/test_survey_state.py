@@ -165,7 +165,7 @@ def test_a_job_is_watched_stopped_and_may_begin_again(sqlite: Database) -> None:
     assert completed == []
 
 
-def test_a_job_whose_process_died_is_told_so(sqlite: Database) -> None:
+def test_a_job_whose_process_died_is_reported_as_failed(sqlite: Database) -> None:
     from frankly_server.store.jobs import JobRow
 
     published(sqlite)
@@ -189,11 +189,11 @@ def test_a_job_that_ends_while_it_is_to_be_stopped_has_ended(
         tx.jobs.add(stored.JobRow(job, SURVEY, "running", 0, 1, "", "2026-06-01T12:00:00Z"))
 
     def get_and_let_it_end(self: stored.JobsTable, job_id: str) -> stored.JobRow | None:
-        found, looks[0] = get(self, job_id), looks[0] + 1
+        job_row, looks[0] = get(self, job_id), looks[0] + 1
         if looks[0] == 2:
             with postgres_database.transaction("elsewhere") as tx:
                 tx.jobs.change(job_id, state="done", detail="sha256:1")
-        return found
+        return job_row
 
     monkeypatch.setattr(stored.JobsTable, "get", get_and_let_it_end)
     jobs = Jobs(postgres_database, _Slow(), FixedClock(NOW))  # type: ignore[arg-type]

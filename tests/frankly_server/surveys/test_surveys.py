@@ -73,7 +73,7 @@ def test_apply_is_idempotent(make: Make) -> None:
     assert (again.status, again.survey_id, again.diff) == ("unchanged", created.survey_id, [])
 
 
-def test_a_changed_definition_is_told_line_by_line(make: Make) -> None:
+def test_a_changed_definition_is_shown_as_a_diff(make: Make) -> None:
     surveys = make()
     created = surveys.apply(parse_definition(FILE.encode()))
     changed = parse_value(
@@ -217,7 +217,7 @@ def test_what_cannot_be_promised_is_not_published(surveys: Surveys, name: str) -
     assert _documents(surveys) == 0
 
 
-def test_a_sum_over_the_budget_is_told_with_its_parts(surveys: Surveys) -> None:
+def test_a_sum_over_the_budget_is_listed_by_block(surveys: Surveys) -> None:
     surveys.apply(parse_value(value({("budget",): "1.2"})))
     with pytest.raises(
         InvalidInput,
@@ -277,7 +277,7 @@ def test_what_a_mechanism_cannot_tell_apart_is_said_in_the_names_of_the_choices(
             assert sum(step * chance for step, chance in zip(move, chances, strict=True)) == 0
 
 
-def test_a_long_list_of_what_cannot_be_told_is_cut() -> None:
+def test_a_long_list_of_unidentifiable_contrasts_is_cut() -> None:
     choices = [{"id": f"c{i}", "label": {"en": f"Choice {i}"}} for i in range(12)]
     prior = value()["blocks"][1]["prior"] | {
         "joint": [["20"] * 6 + ["10"] * 6, ["10"] * 6 + ["20"] * 6]

@@ -139,7 +139,7 @@ def test_a_question_without_an_answer_is_named_and_the_answer_not_repeated(
 
 
 @pytest.mark.parametrize("mechanism", ["optimal", "grr", "oue", "subset-selection"])
-def test_a_thousand_equal_answers_are_told_within_their_worst_case(mechanism: str) -> None:
+def test_a_thousand_equal_answers_are_estimated_within_their_worst_case(mechanism: str) -> None:
     block = drafted(parse_value(draft(mechanism)), NOW, HERE).blocks[0]
     simulation = simulate(block, 1)
     assert simulation.n == 1000

@@ -64,7 +64,7 @@ def check(secret: str, header: str, body: bytes) -> int:
     return int(signature_fields["t"])
 
 
-def test_a_survey_that_closes_is_told_once_and_signed(site: Site) -> None:
+def test_a_closed_survey_sends_one_signed_event(site: Site) -> None:
     ear = Ear()
     service = hooks(site, ear)
     secret = service.set(site.survey, URL)
@@ -83,7 +83,7 @@ def test_a_survey_that_closes_is_told_once_and_signed(site: Site) -> None:
     assert secret not in repr(service.of(site.survey))
 
 
-def test_a_target_that_is_met_and_a_last_day_that_passes_are_told(site: Site) -> None:
+def test_a_target_that_is_met_and_a_last_day_that_passes_send_events(site: Site) -> None:
     ear = Ear()
     service = hooks(site, ear)
     service.set(site.survey, URL)
@@ -129,10 +129,10 @@ def test_processes_at_the_same_time_try_each_event_once(fresh_site: Site) -> Non
     start = threading.Barrier(4)
 
     def run() -> None:
-        own = Database(site.settings.store_url())
+        own_database = Database(site.settings.store_url())
         start.wait()
-        Webhooks(own, FixedClock(NOW), ear).run_round()
-        own.close()
+        Webhooks(own_database, FixedClock(NOW), ear).run_round()
+        own_database.close()
 
     threads = [threading.Thread(target=run) for _ in range(4)]
     for thread in threads:
@@ -142,7 +142,7 @@ def test_processes_at_the_same_time_try_each_event_once(fresh_site: Site) -> Non
     assert len(ear.heard) == 1
 
 
-def test_what_happened_before_is_not_told_and_who_is_removed_hears_nothing(site: Site) -> None:
+def test_earlier_events_are_not_sent_and_a_deleted_webhook_gets_none(site: Site) -> None:
     ear = Ear()
     service = hooks(site, ear)
     site.services.lifecycle.move(site.survey, "close")
