@@ -40,12 +40,12 @@ def postgresql(postgres_database: Database) -> Database:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest) -> Database:
     """A migrated database without rows: the test runs once on each kind."""
-    found: Database = request.getfixturevalue(request.param)
-    return found
+    database: Database = request.getfixturevalue(request.param)
+    return database
 
 
 def _migrated(url: str) -> Iterator[Database]:
-    found = Database(url)
-    upgrade(found)
-    yield found
-    found.close()
+    database = Database(url)
+    upgrade(database)
+    yield database
+    database.close()

@@ -96,7 +96,7 @@ def claims_of(
             Claim("rldp", level(), lower_bounds=bounds, diagonal=kind == "rldp-diagonal"),
         )
     share = Fraction(prior.masses[0], prior.total)
-    made: dict[str, Callable[[], tuple[Claim, ...]]] = {
+    claims_by_kind: dict[str, Callable[[], tuple[Claim, ...]]] = {
         "alip": lambda: (Claim("alip", level(), joint, low_level=level()),),
         "alip-high": lambda: (Claim("alip", level(), joint),),
         "alip-low": lambda: (Claim("alip", None, joint, low_level=level()),),
@@ -111,7 +111,9 @@ def claims_of(
             Claim("lip", E, table) for E in (level(),) for table in (joint, other)
         ),
     }
-    return prior, made[kind]() if kind in made else (claim_of(kind, level(), prior),)
+    return prior, claims_by_kind[kind]() if kind in claims_by_kind else (
+        claim_of(kind, level(), prior),
+    )
 
 
 def tamed(kind: str, rng: random.Random, low: float = 0.2, high: float = 1.5) -> tuple[Prior, Cone]:

@@ -98,5 +98,5 @@ def stored(tx: Transaction, survey_id: str = SURVEY) -> list[ReportRow]:
 def spent(database: Database, survey_id: str = SURVEY) -> int:
     """How many tokens of a survey are spent, released or not."""
     with database.engine.connect() as connection:
-        wanted = select(func.count()).where(tokens.c.survey == survey_id, tokens.c.spent)
-        return int(connection.execute(wanted).scalar_one())
+        query = select(func.count()).where(tokens.c.survey == survey_id, tokens.c.spent)
+        return int(connection.execute(query).scalar_one())

@@ -18,16 +18,16 @@ def test_what_is_let_through_is_what_the_model_lets_through(
     buckets, level, now = Buckets(per_s, burst), Fraction(burst), 0
     for quarters, cost in steps:  # quarters of a second: exact in binary
         level, now = min(Fraction(burst), level + Fraction(quarters * per_s, 4)), now + quarters
-        told = buckets.take("a", now / 4, cost)
-        assert told.level == max(0, level)
-        assert told.full_s == (burst - level) / per_s
-        assert (told.wait_s == 0) == (level >= 1)
+        decision = buckets.take("a", now / 4, cost)
+        assert decision.level == max(0, level)
+        assert decision.full_s == (burst - level) / per_s
+        assert (decision.wait_s == 0) == (level >= 1)
         if level >= 1:
             level -= cost
         else:
-            assert told.wait_s == (1 - level) / per_s
-            assert buckets.look("a", now / 4 + told.wait_s).wait_s == 0.0
-            assert told.retry_after_s >= told.wait_s
+            assert decision.wait_s == (1 - level) / per_s
+            assert buckets.look("a", now / 4 + decision.wait_s).wait_s == 0.0
+            assert decision.retry_after_s >= decision.wait_s
 
 
 def test_names_do_not_share_and_looking_takes_nothing() -> None:

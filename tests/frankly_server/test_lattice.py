@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever is asked, whenever, and in whatever form: every answer is a sum over whole released batches.
+"""Every answer, at any time and in any format, is a sum over whole released batches.
 
-A generated history sends reports and releases some; between any two of its steps an onlooker asks everything that the
-server tells of reports. For each answer the test finds, by brute force over the batches that only it knows, the sums
+A generated history sends reports and releases some; between any two of its steps an observer requests every
+answer about reports. For each answer the test computes, by brute force over the batches that only it knows, the sums
 that the answer may be: all batches of the documents, strata and days asked for. Anything else fails, as does any answer
 that changes while nothing is released.
 """
@@ -54,59 +54,61 @@ class History:
         for cell in [cell for cell, tally in self.pending.items() if tally.total() >= step]:
             self.batches.append((day, cell, self.pending.pop(cell)))
 
-    def inside(self, asked: dict[str, str], since: str | None, until: str | None) -> Tally:
+    def inside(self, group: dict[str, str], since: str | None, until: str | None) -> Tally:
         """The sum over the batches of some days whose cells and periods are those of a group."""
-        found: Tally = Counter()
+        batch_sum: Tally = Counter()
         for day, (region, age), tally in self.batches:
             year, week, _ = date.fromisoformat(day).isocalendar()
-            told = {
+            batch_labels = {
                 "region": region,
                 "age": age,
                 "day": day,
                 "week": f"{year}-W{week:02d}",
                 "version": "1",
             }
-            told["days"] = asked.get("days", "")
+            batch_labels["days"] = group.get("days", "")
             if (since or "") <= day <= (until or "9") and all(
-                told[name] == value for name, value in asked.items()
+                batch_labels[name] == value for name, value in group.items()
             ):
-                found += tally
-        return found
+                batch_sum += tally
+        return batch_sum
 
 
 @pytest.fixture
 def place(tmp_path: Path, sqlite_url: str) -> Iterator[Site]:
-    made = make_site(tmp_path, sqlite_url, HOME)
-    often = made.settings.model_copy(update={"key_rate_per_s": 1e6})
-    yield replace(made, client=create_app(often, services=made.services).test_client())
-    made.services.close()
+    served_site = make_site(tmp_path, sqlite_url, HOME)
+    often = served_site.settings.model_copy(update={"key_rate_per_s": 1e6})
+    yield replace(
+        served_site, client=create_app(often, services=served_site.services).test_client()
+    )
+    served_site.services.close()
 
 
 def everything(site: Site) -> dict[str, bytes]:
-    """All that is told of reports, by where."""
-    found = {f"json {query}": site.estimates(query) for query in QUERIES}
-    found |= {
+    """Every answer about reports, by its address."""
+    answers = {f"json {query}": site.estimates(query) for query in QUERIES}
+    answers |= {
         f"csv {query}": site.estimates(query + ("&" if query else "?") + "format=csv")
         for query in QUERIES
     }
-    found["parquet"] = site.estimates("?format=parquet")
-    found["audit"] = site.client.get(f"/v1/surveys/{site.survey}/audit")
+    answers["parquet"] = site.estimates("?format=parquet")
+    answers["audit"] = site.client.get(f"/v1/surveys/{site.survey}/audit")
     assert {
-        name: answer.status_code for name, answer in found.items() if answer.status_code != 200
+        name: answer.status_code for name, answer in answers.items() if answer.status_code != 200
     } == {}
-    return {name: answer.data for name, answer in found.items()} | {
+    return {name: answer.data for name, answer in answers.items()} | {
         f"tag {query}": site.estimates(query).headers["ETag"].encode() for query in QUERIES
     }
 
 
-def check(site: Site, history: History, told: dict[str, bytes]) -> int:
+def check(site: Site, history: History, answers: dict[str, bytes]) -> int:
     """Hold every answer against sums over the test's own batches; return how many numbers were compared."""
     with site.services.database.reading("look") as tx:
         (row,) = tx.documents.versions(site.survey)
         document = SurveyDocument.from_envelope(row.envelope)
         block = document.blocks[0]
     numbers = 0
-    for name, data in told.items():
+    for name, data in answers.items():
         if not name.startswith("json"):
             continue
         answer = json.loads(data)
@@ -114,22 +116,24 @@ def check(site: Site, history: History, told: dict[str, bytes]) -> int:
         assert answer["inputs"]["documents"] == [
             {"digest": site.digest, "release": len({day for day, *_ in history.batches})}
         ]
-        for asked in answer["questions"]:
-            tally = history.inside(asked["by"] or {}, answer["since"], answer["until"])
-            assert asked["n"] == tally.total(), (name, asked["by"])
+        for question_result in answer["questions"]:
+            tally = history.inside(question_result["by"] or {}, answer["since"], answer["until"])
+            assert question_result["n"] == tally.total(), (name, question_result["by"])
             if tally.total() < document.min_reports:
-                assert (asked["status"], asked["rows"]) == ("insufficient", [])
+                assert (question_result["status"], question_result["rows"]) == ("insufficient", [])
                 continue
             shares = estimate(
                 block.mechanism, [tally[y] for y in range(2)], design_prior=block.design_prior
             ).unbiased
-            assert asked["rows"][0]["estimate"] == pytest.approx(shares[0], abs=1e-12)
+            assert question_result["rows"][0]["estimate"] == pytest.approx(shares[0], abs=1e-12)
             numbers += 1
-        lines = list(csv.DictReader(io.StringIO(told[f"csv{name[4:]}"].decode())))
+        lines = list(csv.DictReader(io.StringIO(answers[f"csv{name[4:]}"].decode())))
         assert [int(line["n"]) for line in lines] == [
-            asked["n"] for asked in answer["questions"] for _ in asked["rows"] or [None]
+            question_result["n"]
+            for question_result in answer["questions"]
+            for _ in question_result["rows"] or [None]
         ]
-    (audited,) = json.loads(told["audit"])["documents"]
+    (audited,) = json.loads(answers["audit"])["documents"]
     assert audited["n"] == sum(tally.total() for *_, tally in history.batches)
     return numbers
 
@@ -139,7 +143,7 @@ def test_every_answer_lies_in_the_lattice_of_released_batches(
     place: Site, seed: int, full: bool
 ) -> None:
     rng, history, number, numbers = Random(seed), History(), 0, 0
-    step, told = 10, everything(place)
+    step, answers_before = 10, everything(place)
     for day in range(12 if full else 5):
         at = (FIRST + timedelta(days=day)).isoformat()
         for _ in range(rng.randrange(1, 4)):
@@ -151,7 +155,7 @@ def test_every_answer_lies_in_the_lattice_of_released_batches(
                 assert place.send(sent).status_code == 201
                 history.pending.setdefault((region, age), Counter())[symbol] += 1
             # Polled during intake: nothing has changed since the last release, to the last byte.
-            assert everything(place) == told
+            assert everything(place) == answers_before
         with place.services.database.transaction("release") as tx:
             n = tx.releases.release(
                 place.survey, place.digest, step, f"{at}T00:00:00Z", is_over=False
@@ -159,18 +163,18 @@ def test_every_answer_lies_in_the_lattice_of_released_batches(
         before = len(history.batches)
         history.release(at, step)
         assert n == sum(tally.total() for *_, tally in history.batches[before:])
-        told = everything(place)
-        numbers += check(place, history, told)
+        answers_before = everything(place)
+        numbers += check(place, history, answers_before)
     assert numbers > 10
 
 
 def test_a_lone_report_changes_nothing(place: Site) -> None:
-    """What one request, two requests, or polling told of a single report before batches."""
+    """What one request, two requests, or polling revealed of a single report before batches."""
     north = {"region": "north", "age": "young"}
     sent: list[Any] = [place.report(i, y=[i % 2], strata=north) for i in range(63)]
     sent.append(place.report(99, y=[1], strata={"region": "south", "age": "old"}))
-    for each in sent:
-        assert place.send(each).status_code == 201
+    for report_to_send in sent:
+        assert place.send(report_to_send).status_code == 201
     place.services.releasing.release()
     answer = place.estimates("").json
     assert answer["n"] == 63

@@ -22,9 +22,9 @@ from tests.frankly_server.surveys.samples import FILE
 @pytest.fixture
 def services(database: Database, tmp_path: Path) -> Services:
     """Services over a migrated database, keys made."""
-    found = Services(Settings(home=tmp_path), database, FixedClock(NOW))
-    found.keys.init()
-    return found
+    services = Services(Settings(home=tmp_path), database, FixedClock(NOW))
+    services.keys.init()
+    return services
 
 
 def test_from_a_survey_file_to_estimates(services: Services) -> None:
@@ -39,13 +39,16 @@ def test_from_a_survey_file_to_estimates(services: Services) -> None:
     services.intake.accept_batch(out.survey_id, sent)
     assert services.analysis.estimates(out.survey_id)["n"] == 0
     assert services.releasing.release() == 60
-    found = services.analysis.estimates(out.survey_id)
-    assert found["n"] == 60
-    assert [(asked["id"], asked["status"], len(asked["rows"])) for asked in found["questions"]] == [
+    result = services.analysis.estimates(out.survey_id)
+    assert result["n"] == 60
+    assert [
+        (question_result["id"], question_result["status"], len(question_result["rows"]))
+        for question_result in result["questions"]
+    ] == [
         ("affair", "ok", 2),
         ("happy", "ok", 3),
     ]
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
     with services.database.reading("check") as tx:
         assert tx.counts.recount(out.survey_id) == []
 

@@ -64,37 +64,41 @@ def test_settings_do_not_change() -> None:
 def rows(page: str, heading: str) -> dict[str, str]:
     """Variable → default, of the table after these words."""
     table = page.partition(heading)[2].partition("\n\n|")[2].partition("\n\n")[0]
-    found: dict[str, Any] = {}
+    defaults_by_name: dict[str, Any] = {}
     for line in table.splitlines()[2:]:
         names, default = line.strip("|").split("|")[:2]
-        found |= dict.fromkeys(re.findall(r"`(\w+)`", names), default.strip())
-    return found
+        defaults_by_name |= dict.fromkeys(re.findall(r"`(\w+)`", names), default.strip())
+    return defaults_by_name
 
 
 def test_the_table_of_settings_is_complete_and_tells_the_defaults(root: Path) -> None:
-    told = rows((root / "docs" / "operations.md").read_text(encoding="utf-8"), "## Settings\n")
-    own = {
+    documented = rows(
+        (root / "docs" / "operations.md").read_text(encoding="utf-8"), "## Settings\n"
+    )
+    declared = {
         f"FRANKLY_{name.upper()}": field.default for name, field in Settings.model_fields.items()
     }
-    assert set(told) == set(own) | Settings.client_variables
-    shown = {name: default for name, default in own.items() if default not in (None, "")}
-    assert {name: told[name] for name in shown} == {
-        name: f"`{str(default).lower() if default is False else default}`"
-        for name, default in shown.items()
+    assert set(documented) == set(declared) | Settings.client_variables
+    with_default = {
+        name: default for name, default in declared.items() if default not in (None, "")
     }
-    assert {told[name] for name in set(told) - set(shown)} == {
+    assert {name: documented[name] for name in with_default} == {
+        name: f"`{str(default).lower() if default is False else default}`"
+        for name, default in with_default.items()
+    }
+    assert {documented[name] for name in set(documented) - set(with_default)} == {
         "none",
         "`frankly.db` under `FRANKLY_HOME`",
     }
 
 
 def test_the_table_of_the_compose_file_is_complete(root: Path) -> None:
-    told = rows((root / "docs" / "operations.md").read_text(encoding="utf-8"), "may say:")
+    documented = rows((root / "docs" / "operations.md").read_text(encoding="utf-8"), "may say:")
     text = re.sub(r"(?m)^\s*#.*$", "", (root / "docker-compose.yml").read_text(encoding="utf-8"))
     used = dict(re.findall(r"\$\{([A-Z_]+):([-?][^}]*)\}", text))
-    assert set(told) == set(used)
+    assert set(documented) == set(used)
     defaults = {
         name: "needed" if how[0] == "?" else f"`{how[1:]}`" if how[1:] else "none"
         for name, how in used.items()
     }
-    assert told == defaults
+    assert documented == defaults

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra starts no threads beside those of the server, unless it is told to."""
+"""Linear algebra starts no threads beside those of the server, unless the environment asks for it."""
 
 import os
 import subprocess
@@ -18,8 +18,14 @@ print(len(os.listdir("/proc/self/task")))
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core: one thread in any case")
 @pytest.mark.parametrize(("given", "more"), [({}, False), ({"OPENBLAS_NUM_THREADS": "2"}, True)])
 def test_linear_algebra_runs_in_one_thread_unless_asked(given: dict[str, str], more: bool) -> None:
-    own = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")
+    }
     threads = subprocess.run(
-        [sys.executable, "-c", CODE], env=own | given, capture_output=True, text=True, check=True
+        [sys.executable, "-c", CODE],
+        env=environment | given,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     assert (int(threads) > 1) == more

@@ -35,18 +35,18 @@ def places(tree: ElementTree.Element, kind: str) -> list[tuple[float, float]]:
 
 def test_every_point_has_its_place_and_every_margin_its_whisker() -> None:
     tree = ElementTree.fromstring(trend_plot("Smoking", DAYS, TRENDS))
-    found = places(tree, "curve-point")
+    points = places(tree, "curve-point")
     whiskers = [line for line in tree.iter(f"{SVG}line") if line.get("class") == "whisker"]
-    assert (len(found), len(whiskers)) == (5, 4)  # a product without a margin has none
-    across = sorted({x for x, _ in found})
+    assert (len(points), len(whiskers)) == (5, 4)  # a product without a margin has none
+    across = sorted({x for x, _ in points})
     assert across[1] - across[0] == pytest.approx(across[2] - across[1], abs=0.2)
-    first, second = found[:2], found[2:]
+    first, second = points[:2], points[2:]
     assert first[0][1] > first[1][1]  # up is more
     # The same scale in every panel: 0.2 of a share is as high here as there.
     assert first[0][1] - first[1][1] == pytest.approx(second[1][1] - second[2][1], abs=0.2)
-    said = tree.findtext(f"{SVG}desc") or ""
-    assert "No & <never>: 2026-06-01 70.0% (from 60.0% to 80.0%)" in said
-    assert "Yes: 2026-06-01 30.0%, " in said
+    description = tree.findtext(f"{SVG}desc") or ""
+    assert "No & <never>: 2026-06-01 70.0% (from 60.0% to 80.0%)" in description
+    assert "Yes: 2026-06-01 30.0%, " in description
 
 
 def test_whiskers_end_where_the_interval_does() -> None:
@@ -85,9 +85,9 @@ def test_a_curve_and_its_marks_stand_where_their_numbers_say() -> None:
 def test_marks_on_one_another_share_their_label() -> None:
     marks = [Mark("optimal (chosen)", 1.0, 2.0), Mark("grr", 1.0, 2.0001), Mark("oue", 0.2, 4.0)]
     tree = ElementTree.fromstring(curve_plot("t", [(1.0, 2.0)], marks, X, Y))
-    said = [element.text for element in tree.iter(f"{SVG}text")]
-    assert "optimal (chosen), grr" in said
-    assert "oue" in said
+    labels = [element.text for element in tree.iter(f"{SVG}text")]
+    assert "optimal (chosen), grr" in labels
+    assert "oue" in labels
     assert len(places(tree, "mark")) == 2
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passwords, sessions, lockout, roles, and a trail that nobody can change."""
+"""Passwords, sessions, lockout, roles, and an append-only trail."""
 
 import threading
 import time
@@ -40,9 +40,9 @@ def hands() -> Hands:
 
 @pytest.fixture
 def accounts(fresh_database: Database, hands: Hands) -> Accounts:
-    made = Accounts(fresh_database, hands, Passwords(CHEAP))
-    made.create("main", "Ada@example.org", "owner", PASSWORD)
-    return made
+    accounts = Accounts(fresh_database, hands, Passwords(CHEAP))
+    accounts.create("main", "Ada@example.org", "owner", PASSWORD)
+    return accounts
 
 
 def refused(act: object, *arguments: object) -> InvalidInput:
@@ -132,7 +132,7 @@ def test_wrong_old_passwords_count_and_lock(accounts: Accounts, hands: Hands) ->
 
 
 def test_every_refusal_is_the_same(accounts: Accounts) -> None:
-    told = {
+    messages = {
         str(refused(accounts.sign_in, email, password))
         for email, password in (
             ("ada@example.org", "x"),
@@ -141,7 +141,7 @@ def test_every_refusal_is_the_same(accounts: Accounts) -> None:
             ("\x00", "\ud800"),
         )
     }
-    assert len(told) == 1
+    assert len(messages) == 1
 
 
 def test_accents_are_one_password_however_they_are_typed(accounts: Accounts) -> None:
@@ -201,8 +201,8 @@ def test_a_new_password_ends_every_session(accounts: Accounts) -> None:
 def test_the_trail_only_grows(accounts: Accounts, fresh_database: Database) -> None:
     ada = accounts.sign_in("ada@example.org", PASSWORD).person
     accounts.record(ada, "survey created", "habits")
-    told = [(event.actor, event.action) for event in accounts.trail("main")]
-    assert told == [
+    recorded_events = [(event.actor, event.action) for event in accounts.trail("main")]
+    assert recorded_events == [
         ("ada@example.org", "survey created"),
         ("ada@example.org", "signed in"),
         ("the command line", "account created"),
@@ -219,19 +219,19 @@ def test_the_trail_only_grows(accounts: Accounts, fresh_database: Database) -> N
             fresh_database.engine.begin() as connection,
         ):
             connection.exec_driver_sql(statement)
-    assert [(event.actor, event.action) for event in accounts.trail("main")] == told
+    assert [(event.actor, event.action) for event in accounts.trail("main")] == recorded_events
 
 
 def test_no_more_passwords_are_checked_at_once_than_allowed() -> None:
-    inside, most, lock = 0, 0, threading.Lock()
+    inside, most_inside, lock = 0, 0, threading.Lock()
     both = threading.Barrier(2)
 
     class Watched(PasswordHasher):
         def hash(self, password: str | bytes, *, salt: bytes | None = None) -> str:
-            nonlocal inside, most
+            nonlocal inside, most_inside
             with lock:
                 inside += 1
-                most = max(most, inside)
+                most_inside = max(most_inside, inside)
             both.wait(5)
             with lock:
                 inside -= 1
@@ -243,7 +243,7 @@ def test_no_more_passwords_are_checked_at_once_than_allowed() -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert most == 2
+    assert most_inside == 2
 
 
 def test_who_waits_too_long_is_told_so() -> None:
@@ -275,11 +275,11 @@ def test_only_so_many_wait_and_the_next_is_told_at_once() -> None:
             return "x"
 
     passwords = Passwords(Stuck(), at_once=1, wait_s=10, queue=1)
-    done: list[str] = []
-    inside = threading.Thread(target=lambda: done.append(passwords.hash(PASSWORD)))
+    hashes: list[str] = []
+    inside = threading.Thread(target=lambda: hashes.append(passwords.hash(PASSWORD)))
     inside.start()
     assert begun.acquire(timeout=10)
-    waiting = threading.Thread(target=lambda: done.append(passwords.hash(PASSWORD)))
+    waiting = threading.Thread(target=lambda: hashes.append(passwords.hash(PASSWORD)))
     waiting.start()
     while passwords._places._value:  # until the second has its place
         time.sleep(0.001)
@@ -290,7 +290,7 @@ def test_only_so_many_wait_and_the_next_is_told_at_once() -> None:
     go.set()
     for thread in (inside, waiting):
         thread.join()
-    assert done == ["x", "x"]
+    assert hashes == ["x", "x"]
     assert passwords.hash(PASSWORD) == "x"  # the places are free again
 
 

@@ -27,14 +27,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_owner_is_made_and_can_sign_in(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert run(["admin", "create-owner", "--email", "ada@example.org", "--json"]) == 0
-    made = json.loads(capsys.readouterr().out)
-    assert (made["email"], made["organisation"], made["role"]) == (
+    created = json.loads(capsys.readouterr().out)
+    assert (created["email"], created["organisation"], created["role"]) == (
         "ada@example.org",
         "main",
         "owner",
     )
     services = Services.open(Settings(home=home), SystemClock())
-    assert services.accounts.sign_in("ada@example.org", made["password"]).person.role == "owner"
+    assert services.accounts.sign_in("ada@example.org", created["password"]).person.role == "owner"
     services.close()
     assert run(["admin", "create-owner", "--email", "ada@example.org"]) == 3
 
@@ -44,7 +44,7 @@ def test_a_password_from_a_file_is_never_shown(
 ) -> None:
     secret = home / "password"
     secret.write_text("correct horse battery\n")
-    given = [
+    arguments = [
         "admin",
         "create-owner",
         "--email",
@@ -53,11 +53,11 @@ def test_a_password_from_a_file_is_never_shown(
         "other",
         "--password-file",
     ]
-    assert run([*given, str(secret)]) == 0
-    shown = capsys.readouterr()
-    assert "correct horse" not in shown.out + shown.err
+    assert run([*arguments, str(secret)]) == 0
+    captured = capsys.readouterr()
+    assert "correct horse" not in captured.out + captured.err
     secret.write_text("short")
-    assert run([*given[:3], "bob@example.org", *given[4:], str(secret)]) == 3
+    assert run([*arguments[:3], "bob@example.org", *arguments[4:], str(secret)]) == 3
 
 
 def admin(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:

@@ -40,60 +40,70 @@ def _receive(
     released(database, document, rows)
 
 
-def _rows(found: dict[str, Any], question_id: str) -> list[dict[str, Any]]:
-    return next(q["rows"] for q in found["questions"] if q["id"] == question_id)
+def _rows(result: dict[str, Any], question_id: str) -> list[dict[str, Any]]:
+    return next(q["rows"] for q in result["questions"] if q["id"] == question_id)
 
 
 def test_rows_are_the_estimators_with_names(database: Database) -> None:
     document = put(database, survey(ldp_block("affair", "1"), lip_block("marriage")))
     _receive(database, document, [[130, 70], [150, 50]])
-    found = Analysis(database).estimates(SURVEY, level=0.9)
-    assert (found["n"], found["level"], found["method"], found["census"]) == (
+    result = Analysis(database).estimates(SURVEY, level=0.9)
+    assert (result["n"], result["level"], result["method"], result["census"]) == (
         200,
         0.9,
         "score",
         False,
     )
-    assert found["documents"] == [{"digest": document.digest, "version": 1, "n": 200}]
-    assert [(q["id"], q["status"], q["n"], q["needed"]) for q in found["questions"]] == [
+    assert result["documents"] == [{"digest": document.digest, "version": 1, "n": 200}]
+    assert [(q["id"], q["status"], q["n"], q["needed"]) for q in result["questions"]] == [
         ("affair", "ok", 200, 50),
         ("marriage", "ok", 200, 50),
     ]
     expected = estimate(document.blocks[0].mechanism, [130, 70], design_prior=(1, 1), level=0.9)
-    for t, told in enumerate(_rows(found, "affair")):
-        assert [told[name] for name in ("estimate", "se", "se_privacy", "se_sampling")] == [
+    for t, estimate_row in enumerate(_rows(result, "affair")):
+        assert [estimate_row[name] for name in ("estimate", "se", "se_privacy", "se_sampling")] == [
             expected.unbiased[t],
             expected.se[t],
             expected.se_privacy[t],
             expected.se_sampling[t],
         ]
-        assert (told["low"], told["high"]) == expected.margins.score[t]
-        assert told["margin"] == max(
-            told["high"] - told["estimate"], told["estimate"] - told["low"]
+        assert (estimate_row["low"], estimate_row["high"]) == expected.margins.score[t]
+        assert estimate_row["margin"] == max(
+            estimate_row["high"] - estimate_row["estimate"],
+            estimate_row["estimate"] - estimate_row["low"],
         )
-        assert (told["question"], told["choice"], told["label"]["en"]) == (
+        assert (estimate_row["question"], estimate_row["choice"], estimate_row["label"]["en"]) == (
             "affair",
             ("no", "yes")[t],
             ("no", "yes")[t],
         )
-        assert (told["n"], told["level"], told["documents"]) == (200, 0.9, [document.digest])
-        assert (told["mechanism"], told["notion"], told["epsilon"], told["ceiling"]) == (
+        assert (estimate_row["n"], estimate_row["level"], estimate_row["documents"]) == (
+            200,
+            0.9,
+            [document.digest],
+        )
+        assert (
+            estimate_row["mechanism"],
+            estimate_row["notion"],
+            estimate_row["epsilon"],
+            estimate_row["ceiling"],
+        ) == (
             "warner",
             "ldp",
             "1.0000",
             "1.0000",
         )
-    assert {told["ceiling"] for told in _rows(found, "marriage")} == {"inf"}
+    assert {estimate_row["ceiling"] for estimate_row in _rows(result, "marriage")} == {"inf"}
 
 
 def test_no_row_lacks_its_uncertainty(sqlite: Database) -> None:
     _receive(sqlite, put(sqlite, survey()), [[60, 40], [70, 30]])
     for options in ({}, {"census": True}, {"simultaneous": True}, {"level": 0.5}):
-        for asked in Analysis(sqlite).estimates(SURVEY, **options)["questions"]:
-            for told in asked["rows"]:
-                assert all(isinstance(told[name], float) for name in NUMBERS)
-                assert told["n"] == 100
-                assert told["documents"]
+        for question_result in Analysis(sqlite).estimates(SURVEY, **options)["questions"]:
+            for estimate_row in question_result["rows"]:
+                assert all(isinstance(estimate_row[name], float) for name in NUMBERS)
+                assert estimate_row["n"] == 100
+                assert estimate_row["documents"]
 
 
 def test_a_census_has_privacy_noise_only(sqlite: Database) -> None:
@@ -118,10 +128,15 @@ def test_margins_for_all_choices_at_once_are_wider(sqlite: Database) -> None:
 def test_too_few_reports_give_no_number(database: Database, n: int) -> None:
     document = put(database, survey())
     _receive(database, document, [[n, 0], [n, 0]])
-    found = Analysis(database).estimates(SURVEY)
-    assert found["n"] == n
-    for asked in found["questions"]:
-        assert (asked["status"], asked["n"], asked["needed"], asked["rows"]) == (
+    result = Analysis(database).estimates(SURVEY)
+    assert result["n"] == n
+    for question_result in result["questions"]:
+        assert (
+            question_result["status"],
+            question_result["n"],
+            question_result["needed"],
+            question_result["rows"],
+        ) == (
             "insufficient",
             n,
             50,
@@ -162,13 +177,13 @@ def test_reports_are_never_read(database: Database) -> None:
 
 
 def test_strata_are_counted_together(sqlite: Database) -> None:
-    asked = replace(survey(ldp_block()), strata=(question("region", "north", "south"),))
-    document = put(sqlite, asked)
+    survey_document = replace(survey(ldp_block()), strata=(question("region", "north", "south"),))
+    document = put(sqlite, survey_document)
     _receive(sqlite, document, [[30, 10]], '{"region":"north"}')
     _receive(sqlite, document, [[30, 30]], '{"region":"south"}')
-    told = _rows(Analysis(sqlite).estimates(SURVEY), "affair")[0]
+    row = _rows(Analysis(sqlite).estimates(SURVEY), "affair")[0]
     assert (
-        told["estimate"]
+        row["estimate"]
         == estimate(document.blocks[0].mechanism, [60, 40], design_prior=(1, 1)).unbiased[0]
     )
 
@@ -184,10 +199,10 @@ def _grr(choices: int, epsilon: str = "2") -> tuple[DenseMechanism, tuple[int, i
 
 def test_questions_randomised_together_get_their_own_shares(sqlite: Database) -> None:
     mechanism, level = _grr(6)
-    asked = (question("sex", "f", "m"), question("drinks", "never", "some", "often"))
+    questions = (question("sex", "f", "m"), question("drinks", "never", "some", "often"))
     block = Block(
         "both",
-        asked,
+        questions,
         mechanism,
         (Promise(Claim("ldp", level)),),
         (1,) * 6,
@@ -199,13 +214,13 @@ def test_questions_randomised_together_get_their_own_shares(sqlite: Database) ->
     counts = [40, 30, 20, 30, 20, 10]  # f-never, f-some, f-often, m-never, m-some, m-often
     _receive(sqlite, document, [counts])
     joint = [v or 0.0 for v in estimate(mechanism, counts, design_prior=(1,) * 6).unbiased]
-    found = Analysis(sqlite).estimates(SURVEY)
-    assert [told["estimate"] for told in _rows(found, "sex")] == pytest.approx(
+    result = Analysis(sqlite).estimates(SURVEY)
+    assert [row["estimate"] for row in _rows(result, "sex")] == pytest.approx(
         [sum(joint[:3]), sum(joint[3:])]
     )
     pairs = [joint[i] + joint[i + 3] for i in range(3)]
-    assert [told["estimate"] for told in _rows(found, "drinks")] == pytest.approx(pairs)
-    assert [asked["block"] for asked in found["questions"]] == ["both", "both"]
+    assert [row["estimate"] for row in _rows(result, "drinks")] == pytest.approx(pairs)
+    assert [questions["block"] for questions in result["questions"]] == ["both", "both"]
 
 
 def _versions(database: Database, *, later: Block) -> tuple[SurveyDocument, SurveyDocument]:
@@ -226,25 +241,32 @@ def _by_hand(mechanism: DenseMechanism, counts: Sequence[int]) -> tuple[float, f
 
 def test_versions_that_asked_alike_are_pooled(database: Database) -> None:
     first, second = _versions(database, later=ldp_block("affair", "0.5"))
-    (asked,) = Analysis(database).estimates(SURVEY, method="clt")["questions"]
-    parts = [
+    (question_result,) = Analysis(database).estimates(SURVEY, method="clt")["questions"]
+    estimates = [
         _by_hand(dense_of(d.blocks[0].mechanism), c)
         for d, c in ((first, [130, 70]), (second, [240, 160]))
     ]
     weights = [200 / 600, 400 / 600]
-    for t, told in enumerate(asked["rows"]):
-        value = sum(w * share for w, (share, _, _) in zip(weights, parts, strict=True))
-        se = sqrt(sum((w * error) ** 2 for w, (_, error, _) in zip(weights, parts, strict=True)))
-        assert told["estimate"] == pytest.approx(value if t == 1 else 1 - value)
-        assert told["se"] == pytest.approx(se)
-        assert told["margin"] == pytest.approx(1.959963984540054 * se)
-        assert (told["n"], told["documents"]) == (600, [first.digest, second.digest])
-        assert (told["mechanism"], told["epsilon"]) == ("warner", "1.0000, 0.5000")
-        assert "pooled" in told["flags"]
-    assert sum(told["estimate"] for told in asked["rows"]) == pytest.approx(1)
-    precisions = [1 / at_prior for _, _, at_prior in parts]
+    for t, estimate_row in enumerate(question_result["rows"]):
+        value = sum(w * share for w, (share, _, _) in zip(weights, estimates, strict=True))
+        se = sqrt(
+            sum((w * error) ** 2 for w, (_, error, _) in zip(weights, estimates, strict=True))
+        )
+        assert estimate_row["estimate"] == pytest.approx(value if t == 1 else 1 - value)
+        assert estimate_row["se"] == pytest.approx(se)
+        assert estimate_row["margin"] == pytest.approx(1.959963984540054 * se)
+        assert (estimate_row["n"], estimate_row["documents"]) == (
+            600,
+            [first.digest, second.digest],
+        )
+        assert (estimate_row["mechanism"], estimate_row["epsilon"]) == ("warner", "1.0000, 0.5000")
+        assert "pooled" in estimate_row["flags"]
+    assert sum(
+        estimate_row["estimate"] for estimate_row in question_result["rows"]
+    ) == pytest.approx(1)
+    precisions = [1 / at_prior for _, _, at_prior in estimates]
     (precise,) = Analysis(database).estimates(SURVEY, weights="inverse-variance")["questions"]
-    value = sum(p * share for p, (share, _, _) in zip(precisions, parts, strict=True)) / sum(
+    value = sum(p * share for p, (share, _, _) in zip(precisions, estimates, strict=True)) / sum(
         precisions
     )
     assert precise["rows"][1]["estimate"] == pytest.approx(value)
@@ -260,26 +282,26 @@ def test_guaranteed_ends_of_a_pooled_row_are_those_of_all_reports_together(
     sqlite: Database,
 ) -> None:
     first, second = _versions(sqlite, later=ldp_block("affair", "0.5"))
-    (asked,) = Analysis(sqlite).estimates(SURVEY, census=True, method="kl")["questions"]
+    (question_result,) = Analysis(sqlite).estimates(SURVEY, census=True, method="kl")["questions"]
     scaled = [
         tuple(tuple(w * n / 600 for w in row) for row in shares(2))
         for n in map(Fraction, (200, 400))
     ]
-    parts = [
+    estimates = [
         checked_evidence(document.blocks[0].mechanism, counts, targets, (1, 1))
         for document, counts, targets in zip(
             (first, second), ([130, 70], [240, 160]), scaled, strict=True
         )
     ]
-    expected = kl_ends(parts, 0.95)
-    for told, ends in zip(asked["rows"], expected, strict=True):
-        assert (told["low"], told["high"]) == pytest.approx(ends)
+    expected = kl_ends(estimates, 0.95)
+    for pooled_row, ends in zip(question_result["rows"], expected, strict=True):
+        assert (pooled_row["low"], pooled_row["high"]) == pytest.approx(ends)
 
 
 def test_ends_of_a_pooled_row_are_its_parts_distances_in_squares(sqlite: Database) -> None:
     """Distances before they are cut; what is made of them is."""
     first, second = _versions(sqlite, later=ldp_block("affair", "0.5"))
-    (asked,) = Analysis(sqlite).estimates(SURVEY, census=True)["questions"]
+    (question_result,) = Analysis(sqlite).estimates(SURVEY, census=True)["questions"]
     apart = [
         (
             sum(counts) / 600,
@@ -287,34 +309,39 @@ def test_ends_of_a_pooled_row_are_its_parts_distances_in_squares(sqlite: Databas
         )
         for document, counts in ((first, [130, 70]), (second, [240, 160]))
     ]
-    assert any(each.margins.score != each.margins.uncut for _, each in apart)
-    for t, told in enumerate(asked["rows"]):
-        parts = [
-            (w, each.unbiased[t] or 0.0, each.margins.uncut[t] or (0.0, 0.0)) for w, each in apart
+    assert any(
+        part_estimate.margins.score != part_estimate.margins.uncut for _, part_estimate in apart
+    )
+    for t, estimate_row in enumerate(question_result["rows"]):
+        estimates = [
+            (w, part_estimate.unbiased[t] or 0.0, part_estimate.margins.uncut[t] or (0.0, 0.0))
+            for w, part_estimate in apart
         ]
-        below = sqrt(sum((w * (value - low)) ** 2 for w, value, (low, _) in parts))
-        above = sqrt(sum((w * (high - value)) ** 2 for w, value, (_, high) in parts))
-        assert told["low"] == pytest.approx(max(0.0, told["estimate"] - below))
-        assert told["high"] == pytest.approx(min(1.0, told["estimate"] + above))
+        below = sqrt(sum((w * (value - low)) ** 2 for w, value, (low, _) in estimates))
+        above = sqrt(sum((w * (high - value)) ** 2 for w, value, (_, high) in estimates))
+        assert estimate_row["low"] == pytest.approx(max(0.0, estimate_row["estimate"] - below))
+        assert estimate_row["high"] == pytest.approx(min(1.0, estimate_row["estimate"] + above))
 
 
 def test_the_parts_of_a_census_count_by_their_size(sqlite: Database) -> None:
     first, second = _versions(sqlite, later=ldp_block("affair", "0.5"))
-    (asked,) = Analysis(sqlite).estimates(SURVEY, census=True)["questions"]
-    parts = [
+    (question_result,) = Analysis(sqlite).estimates(SURVEY, census=True)["questions"]
+    estimates = [
         estimate(document.blocks[0].mechanism, counts, design_prior=(1, 1), census=True)
         for document, counts in ((first, [130, 70]), (second, [240, 160]))
     ]
-    pooled = (200 * (parts[0].unbiased[0] or 0.0) + 400 * (parts[1].unbiased[0] or 0.0)) / 600
-    assert asked["rows"][0]["estimate"] == pytest.approx(pooled)
+    pooled = (
+        200 * (estimates[0].unbiased[0] or 0.0) + 400 * (estimates[1].unbiased[0] or 0.0)
+    ) / 600
+    assert question_result["rows"][0]["estimate"] == pytest.approx(pooled)
 
 
 def test_versions_that_asked_differently_stand_apart(sqlite: Database) -> None:
     mechanism, level = _grr(3)
-    asked = (question("affair", "no", "yes", "unsure"),)
+    questions = (question("affair", "no", "yes", "unsure"),)
     block = Block(
         "affair",
-        asked,
+        questions,
         mechanism,
         (Promise(Claim("ldp", level)),),
         (1,) * 3,
@@ -326,8 +353,8 @@ def test_versions_that_asked_differently_stand_apart(sqlite: Database) -> None:
     second = put(sqlite, survey(block, version=2, prev=first.digest))
     _receive(sqlite, first, [[130, 70]])
     _receive(sqlite, second, [[100, 60, 40]])
-    found = Analysis(sqlite).estimates(SURVEY)["questions"]
-    assert [(q["id"], q["documents"], len(q["rows"])) for q in found] == [
+    result = Analysis(sqlite).estimates(SURVEY)["questions"]
+    assert [(q["id"], q["documents"], len(q["rows"])) for q in result] == [
         ("affair", [second.digest], 3),
         ("affair", [first.digest], 2),
     ]
@@ -339,12 +366,12 @@ def test_choices_that_cannot_be_estimated_have_no_row(sqlite: Database) -> None:
         (1 << 48, 0),
         (half, half),
         (half, half),
-    )  # b and c send the same: only their sum can be told
+    )  # b and c have equal rows: only their sum is identifiable
     mechanism = DenseMechanism(48, weights)
-    asked = (question("q", "a", "b", "c"),)
+    questions = (question("q", "a", "b", "c"),)
     block = Block(
         "q",
-        asked,
+        questions,
         mechanism,
         (Promise(Claim("ldp", (1 << 48, 1))),),
         (1, 1, 1),
@@ -354,6 +381,6 @@ def test_choices_that_cannot_be_estimated_have_no_row(sqlite: Database) -> None:
     )
     document = put(sqlite, survey(block))
     _receive(sqlite, document, [[70, 30]])
-    (told,) = _rows(Analysis(sqlite).estimates(SURVEY), "q")
-    assert told["choice"] == "a"
-    assert "not_identifiable" in told["flags"]
+    (row,) = _rows(Analysis(sqlite).estimates(SURVEY), "q")
+    assert row["choice"] == "a"
+    assert "not_identifiable" in row["flags"]

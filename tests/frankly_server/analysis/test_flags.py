@@ -24,7 +24,7 @@ Asked = dict[str, Any]
 SPARE = DenseMechanism(48, ((D // 2, D // 4, D // 8, D // 8), (D // 8, D // 8, D // 2, D // 4)))
 FLAT = DenseMechanism(48, ((D // 2 + 9, D // 2 - 9), (D // 2 - 9, D // 2 + 9)))
 MIXED = DenseMechanism(48, ((D // 2, D // 2, 0), (0, D // 2, D // 2), (D // 4, D // 2, D // 4)))
-"""Three answers, of which reports tell two apart: the third is half of each."""
+"""Three answers, of which two are identifiable: the row of the third is the mean of theirs."""
 
 FLAGS: dict[str, tuple[Mechanism, tuple[int, ...], Asked]] = {
     "outside_simplex": (dense(2, 2, Random(1)), (300, 0), {}),
@@ -66,45 +66,47 @@ def _received(database: Database, mechanism: Mechanism, counts: tuple[int, ...])
 
 @pytest.mark.parametrize("flag", FLAGS)
 def test_a_flag_stands_on_the_row(sqlite: Database, flag: str) -> None:
-    mechanism, counts, asked = FLAGS[flag]
+    mechanism, counts, options = FLAGS[flag]
     _received(sqlite, mechanism, counts)
-    (told,) = Analysis(sqlite).estimates(SURVEY, **asked)["questions"]
-    assert any(flag in each["flags"] for each in told["rows"]), [
-        each["flags"] for each in told["rows"]
+    (question_result,) = Analysis(sqlite).estimates(SURVEY, **options)["questions"]
+    assert any(flag in row["flags"] for row in question_result["rows"]), [
+        row["flags"] for row in question_result["rows"]
     ]
 
 
 def test_honest_and_plentiful_reports_have_none(sqlite: Database) -> None:
     _received(sqlite, SPARE, (1250, 750, 1250, 750))
-    (told,) = Analysis(sqlite).estimates(SURVEY)["questions"]
-    assert [each["flags"] for each in told["rows"]] == [[], []]
+    (question_result,) = Analysis(sqlite).estimates(SURVEY)["questions"]
+    assert [row["flags"] for row in question_result["rows"]] == [[], []]
 
 
-def test_what_cannot_be_told_apart_has_no_row_and_the_others_are_flagged(sqlite: Database) -> None:
-    """Of three shares none is told; how much more of the first than of the second is."""
+def test_targets_that_are_not_identifiable_have_no_row_and_the_others_are_flagged(
+    sqlite: Database,
+) -> None:
+    """None of the three shares is identifiable; the difference of the first two is."""
     _received(sqlite, MIXED, (120, 200, 80))
-    wanted = {"b-0": {"first more than second": {"c0": 1, "c1": -1}, "the third": {"c2": 1}}}
-    (told,) = Analysis(sqlite).estimates(SURVEY, targets=wanted)["questions"]
-    assert [each["choice"] for each in told["rows"]] == ["first more than second"]
-    assert told["rows"][0]["estimate"] == pytest.approx(2 * (120 - 80) / 400)
-    assert "not_identifiable" in told["rows"][0]["flags"]
+    targets = {"b-0": {"first more than second": {"c0": 1, "c1": -1}, "the third": {"c2": 1}}}
+    (question_result,) = Analysis(sqlite).estimates(SURVEY, targets=targets)["questions"]
+    assert [row["choice"] for row in question_result["rows"]] == ["first more than second"]
+    assert question_result["rows"][0]["estimate"] == pytest.approx(2 * (120 - 80) / 400)
+    assert "not_identifiable" in question_result["rows"][0]["flags"]
 
 
-@pytest.mark.parametrize("asked", [{"census": True}, {"population": 1000}])
-def test_an_estimate_without_an_error_keeps_its_row(sqlite: Database, asked: Asked) -> None:
+@pytest.mark.parametrize("options", [{"census": True}, {"population": 1000}])
+def test_an_estimate_without_an_error_keeps_its_row(sqlite: Database, options: Asked) -> None:
     _received(sqlite, MIXED, (100, 60, 40))
-    wanted = {"b-0": {"more": {"c0": 1, "c1": -1}}}
-    found = Analysis(sqlite).estimates(SURVEY, targets=wanted, **asked)
-    (told,) = found["questions"][0]["rows"]
-    assert told["estimate"] == pytest.approx(2 * (100 - 40) / 200)
-    assert [told[name] for name in ("se", "margin", "low", "high")] == [None] * 4
-    assert "interval_unknown" in told["flags"]
-    (bound,) = Analysis(sqlite).estimates(SURVEY, targets=wanted, method="kl", **asked)[
+    targets = {"b-0": {"more": {"c0": 1, "c1": -1}}}
+    result = Analysis(sqlite).estimates(SURVEY, targets=targets, **options)
+    (row,) = result["questions"][0]["rows"]
+    assert row["estimate"] == pytest.approx(2 * (100 - 40) / 200)
+    assert [row[name] for name in ("se", "margin", "low", "high")] == [None] * 4
+    assert "interval_unknown" in row["flags"]
+    (bound,) = Analysis(sqlite).estimates(SURVEY, targets=targets, method="kl", **options)[
         "questions"
     ][0]["rows"]
-    assert bound["low"] < told["estimate"] < bound["high"]
+    assert bound["low"] < row["estimate"] < bound["high"]
     assert (bound["se"], "interval_unknown" in bound["flags"]) == (None, False)
-    assert Analysis(sqlite).replay(json.loads(encode(found))) == encode(found)
+    assert Analysis(sqlite).replay(json.loads(encode(result))) == encode(result)
 
 
 HALF = DenseMechanism(4, ((12, 4), (4, 12)))
@@ -114,13 +116,13 @@ HALF = DenseMechanism(4, ((12, 4), (4, 12)))
 @pytest.mark.parametrize("method", ["score", "clt"])
 def test_a_ratio_by_an_estimated_zero_keeps_its_row(sqlite: Database, method: str) -> None:
     _received(sqlite, HALF, (75, 25))
-    wanted = {"b-0": {"odds": {"of": {"c0": 1}, "over": {"c1": 1}}}}
-    (told,) = Analysis(sqlite).estimates(SURVEY, targets=wanted, method=method)["questions"][0][
+    targets = {"b-0": {"odds": {"of": {"c0": 1}, "over": {"c1": 1}}}}
+    (row,) = Analysis(sqlite).estimates(SURVEY, targets=targets, method=method)["questions"][0][
         "rows"
     ]
-    assert [told[name] for name in ("estimate", "se", "margin", "low", "high")] == [None] * 5
-    assert "unbounded" in told["flags"]
-    assert "score_instead" not in told["flags"]
+    assert [row[name] for name in ("estimate", "se", "margin", "low", "high")] == [None] * 5
+    assert "unbounded" in row["flags"]
+    assert "score_instead" not in row["flags"]
 
 
 def test_a_denominator_that_is_always_zero_is_refused(sqlite: Database) -> None:
@@ -136,24 +138,28 @@ def test_what_is_known_without_reports_has_no_flag_of_few_and_a_share_is_one_by_
     sqlite: Database,
 ) -> None:
     _received(sqlite, dense(2, 2, Random(1)), (300, 0))
-    plain = Analysis(sqlite).estimates(SURVEY)["questions"][0]["rows"]
-    assert all({"few_informative", "outside_unit_interval"} <= set(row["flags"]) for row in plain)
+    untargeted = Analysis(sqlite).estimates(SURVEY)["questions"][0]["rows"]
+    assert all(
+        {"few_informative", "outside_unit_interval"} <= set(row["flags"]) for row in untargeted
+    )
     everybody = {"c0": 1, "c1": 1}
-    wanted = {
+    targets = {
         "all": everybody,
         "none": {"c0": 0},
         "one": {"c1": 1},
         "part": {"of": {"c1": 3}, "over": {"c0": 3, "c1": 3}},
     }
-    (told,) = Analysis(sqlite).estimates(SURVEY, targets={"b-0": wanted}, method="kl")["questions"]
-    rows = {row["choice"]: row for row in told["rows"]}
+    (question_result,) = Analysis(sqlite).estimates(SURVEY, targets={"b-0": targets}, method="kl")[
+        "questions"
+    ]
+    rows = {row["choice"]: row for row in question_result["rows"]}
     of_margin = {"few_informative", "margin_too_wide", "imprecise", "outside_unit_interval"}
     assert [rows[name]["estimate"] for name in ("all", "none")] == pytest.approx([1, 0])
     assert not of_margin & {*rows["all"]["flags"], *rows["none"]["flags"]}
     assert "outside_unit_interval" in rows["one"]["flags"]
     assert rows["part"] == rows["one"] | {"choice": "part", "label": {"en": "part"}}
-    few = {"b-0": {"inverse": {"of": everybody, "over": {"c0": 1}}}}
-    (inverse,) = Analysis(sqlite).estimates(SURVEY, targets=few)["questions"][0]["rows"]
+    ratio_targets = {"b-0": {"inverse": {"of": everybody, "over": {"c0": 1}}}}
+    (inverse,) = Analysis(sqlite).estimates(SURVEY, targets=ratio_targets)["questions"][0]["rows"]
     assert "few_informative" in inverse["flags"]  # of its denominator
 
 
@@ -162,28 +168,28 @@ def test_a_search_that_did_not_end_is_flagged_with_its_gap(monkeypatch: pytest.M
     monkeypatch.setattr(likelihood, "_NEWTON_STEPS", 0)
     rng = np.random.default_rng(3)
     rows = 0.9999 * rng.dirichlet(np.ones(9)) + 0.0001 * rng.dirichlet(np.full(9, 0.5), size=6)
-    weights = [[int(v * D) for v in each] for each in rows]
-    for each in weights:
-        each[each.index(max(each))] += D - sum(each)
+    weights = [[int(v * D) for v in row_weights] for row_weights in rows]
+    for row_weights in weights:
+        row_weights[row_weights.index(max(row_weights))] += D - sum(row_weights)
     counts = [12319, 42481, 38948, 30614, 39964, 54105, 70580, 83363, 78772]
-    found = estimate(DenseMechanism(48, tuple(map(tuple, weights))), counts)
-    assert "mle_not_converged" in found.flags
-    assert found.mle_gap is not None
-    assert found.mle_gap > 1e-3
+    estimated = estimate(DenseMechanism(48, tuple(map(tuple, weights))), counts)
+    assert "mle_not_converged" in estimated.flags
+    assert estimated.mle_gap is not None
+    assert estimated.mle_gap > 1e-3
 
 
 def test_a_design_prior_that_leaves_a_report_without_mass_is_said_to_be_replaced() -> None:
     mechanism = DenseMechanism(4, ((16, 0, 0), (0, 8, 8), (0, 4, 12)))
-    found = estimate(mechanism, [10, 20, 30], design_prior=(1, 0, 0))
-    assert "design_prior_replaced" in found.flags
-    assert found.unbiased == estimate(mechanism, [10, 20, 30]).unbiased
+    estimated = estimate(mechanism, [10, 20, 30], design_prior=(1, 0, 0))
+    assert "design_prior_replaced" in estimated.flags
+    assert estimated.unbiased == estimate(mechanism, [10, 20, 30]).unbiased
 
 
 def test_the_page_of_flags_names_them_all(root: Path) -> None:
-    words = (root / "docs" / "estimates.md").read_text()
-    others = ("not_identifiable", "pooled", "versions_differ", "version_left_out", "design_prior_replaced",
+    page_text = (root / "docs" / "estimates.md").read_text()
+    other_flags = ("not_identifiable", "pooled", "versions_differ", "version_left_out", "design_prior_replaced",
               "mle_not_converged", "privacy_part_negative")  # fmt: skip
-    assert [flag for flag in (*FLAGS, *others) if f"`{flag}`" not in words] == []
+    assert [flag for flag in (*FLAGS, *other_flags) if f"`{flag}`" not in page_text] == []
 
 
 def test_a_population_takes_its_share_of_the_sampling_error(sqlite: Database) -> None:
@@ -193,21 +199,22 @@ def test_a_population_takes_its_share_of_the_sampling_error(sqlite: Database) ->
     )  # as often as even shares have it: the floor of the error is the error
     document = _received(sqlite, SPARE, counts)
     options: tuple[dict[str, Any], ...] = ({}, {"population": people})
-    whole, drawn = (
-        Analysis(sqlite).estimates(SURVEY, **asked)["questions"][0]["rows"][0] for asked in options
+    sample, finite = (
+        Analysis(sqlite).estimates(SURVEY, **case_options)["questions"][0]["rows"][0]
+        for case_options in options
     )
-    assert drawn["estimate"] == whole["estimate"]
-    assert drawn["se_privacy"] == pytest.approx(whole["se_privacy"])
-    assert drawn["se_sampling"] == pytest.approx(whole["se_sampling"] * (1 - 320 / people) ** 0.5)
-    assert drawn["se"] == pytest.approx(
-        (drawn["se_privacy"] ** 2 + drawn["se_sampling"] ** 2) ** 0.5
+    assert finite["estimate"] == sample["estimate"]
+    assert finite["se_privacy"] == pytest.approx(sample["se_privacy"])
+    assert finite["se_sampling"] == pytest.approx(sample["se_sampling"] * (1 - 320 / people) ** 0.5)
+    assert finite["se"] == pytest.approx(
+        (finite["se_privacy"] ** 2 + finite["se_sampling"] ** 2) ** 0.5
     )
-    assert drawn["margin"] < whole["margin"]
+    assert finite["margin"] < sample["margin"]
     expected = estimate(document.blocks[0].mechanism, counts, population=people)
-    assert drawn["worst_case_se"] == expected.worst_case_se[0]
-    found = Analysis(sqlite).estimates(SURVEY, population=people)
-    assert found["population"] == people
-    assert Analysis(sqlite).replay(json.loads(encode(found))) == encode(found)
+    assert finite["worst_case_se"] == expected.worst_case_se[0]
+    result = Analysis(sqlite).estimates(SURVEY, population=people)
+    assert result["population"] == people
+    assert Analysis(sqlite).replay(json.loads(encode(result))) == encode(result)
 
 
 BAD: dict[str, tuple[Asked, str, str]] = {
@@ -226,9 +233,9 @@ BAD: dict[str, tuple[Asked, str, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_populations_that_cannot_be(sqlite: Database, name: str) -> None:
     _received(sqlite, SPARE, (120, 70, 70, 50))
-    asked, code, field = BAD[name]
+    options, code, field = BAD[name]
     with pytest.raises(InvalidInput) as refused:
-        Analysis(sqlite).estimates(SURVEY, **asked)
+        Analysis(sqlite).estimates(SURVEY, **options)
     assert (refused.value.code, refused.value.field) == (code, field)
 
 

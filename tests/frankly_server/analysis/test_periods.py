@@ -60,8 +60,8 @@ def _alone(mechanism: Mechanism, prior: tuple[int, ...], symbols: list[Any]) -> 
         return estimate(
             mechanism, SetCounts.of_symbols(mechanism.answers, Counter(int(s, 16) for s in symbols))
         )
-    seen = Counter(number(mechanism, s) for s in symbols)
-    return estimate(mechanism, [seen[y] for y in range(mechanism.reports)], design_prior=prior)
+    counts = Counter(number(mechanism, s) for s in symbols)
+    return estimate(mechanism, [counts[y] for y in range(mechanism.reports)], design_prior=prior)
 
 
 def _week(day: str) -> str:
@@ -80,36 +80,46 @@ LABELS = {
 @pytest.mark.parametrize("by", LABELS)
 def test_periods_are_estimated_from_their_own_reports(sqlite: Database, by: str) -> None:
     document, drawn, sent = _collect(sqlite)
-    found = Analysis(sqlite).estimates(SURVEY, by=by)
+    result = Analysis(sqlite).estimates(SURVEY, by=by)
     groups: dict[tuple[tuple[str, str], ...], list[tuple[Any, ...]]] = {}
-    for day, region, one in sent:
-        groups.setdefault(tuple(LABELS[by](day, region).items()), []).append(one)
-    told = {(q["id"], tuple(sorted(q["by"].items()))): q for q in found["questions"]}
-    assert len(told) == 3 * len(groups)
-    assert found["n"] == len(sent)
-    some = 0
+    for day, region, symbols_of_report in sent:
+        groups.setdefault(tuple(LABELS[by](day, region).items()), []).append(symbols_of_report)
+    by_group = {(q["id"], tuple(sorted(q["by"].items()))): q for q in result["questions"]}
+    assert len(by_group) == 3 * len(groups)
+    assert result["n"] == len(sent)
+    estimated_count = 0
     for label, symbols in groups.items():
         for b, mechanism in enumerate(drawn):
-            asked = told[document.blocks[b].questions[0].id, tuple(sorted(label))]
-            assert asked["n"] == len(symbols)
+            question_result = by_group[document.blocks[b].questions[0].id, tuple(sorted(label))]
+            assert question_result["n"] == len(symbols)
             if len(symbols) < document.min_reports:
-                assert (asked["status"], asked["rows"], asked["needed"]) == (
+                assert (
+                    question_result["status"],
+                    question_result["rows"],
+                    question_result["needed"],
+                ) == (
                     "insufficient",
                     [],
                     document.min_reports,
                 )
                 continue
-            some += 1
+            estimated_count += 1
             expected = _alone(
-                mechanism, document.blocks[b].design_prior, [each[b] for each in symbols]
+                mechanism,
+                document.blocks[b].design_prior,
+                [symbol_list[b] for symbol_list in symbols],
             )
-            assert [r["estimate"] for r in asked["rows"]] == pytest.approx(
+            assert [r["estimate"] for r in question_result["rows"]] == pytest.approx(
                 expected.unbiased, abs=1e-12
             )
-            assert [r["se"] for r in asked["rows"]] == pytest.approx(expected.se, abs=1e-12)
-            assert {r["by"] for r in asked["rows"]} == {" ".join(f"{k}={v}" for k, v in label)}
-            assert {r["n"] for r in asked["rows"]} == {len(symbols)}
-    assert some >= 3 or by == "day"  # thirty a day are too few for a number
+            assert [r["se"] for r in question_result["rows"]] == pytest.approx(
+                expected.se, abs=1e-12
+            )
+            assert {r["by"] for r in question_result["rows"]} == {
+                " ".join(f"{k}={v}" for k, v in label)
+            }
+            assert {r["n"] for r in question_result["rows"]} == {len(symbols)}
+    assert estimated_count >= 3 or by == "day"  # thirty a day are too few for a number
 
 
 def test_periods_come_in_order(sqlite: Database) -> None:
@@ -118,8 +128,10 @@ def test_periods_come_in_order(sqlite: Database) -> None:
         ("week", ["2026-W52", "2026-W53", "2027-W01"]),
         ("month", ["2026-12", "2027-01"]),
     ):
-        asked = Analysis(sqlite).estimates(SURVEY, by=by)["questions"]
-        assert [q["by"][by] for q in asked if q["id"] == asked[0]["id"]][: len(first)] == first
+        question_result = Analysis(sqlite).estimates(SURVEY, by=by)["questions"]
+        assert [q["by"][by] for q in question_result if q["id"] == question_result[0]["id"]][
+            : len(first)
+        ] == first
 
 
 @pytest.mark.parametrize(("since", "until", "label"), [
@@ -133,29 +145,35 @@ def test_some_days_are_estimated_from_their_own_reports(
 ) -> None:
     document, drawn, sent = _collect(sqlite)
     inside = [s for day, _, s in sent if (since or "") <= day <= (until or "9")]
-    found = Analysis(sqlite).estimates(SURVEY, since=since, until=until)
-    assert [q["by"] for q in found["questions"]] == [{"days": label}] * 3
-    assert {q["n"] for q in found["questions"]} == {len(inside)}
-    for b, (mechanism, asked) in enumerate(zip(drawn, found["questions"], strict=True)):
+    result = Analysis(sqlite).estimates(SURVEY, since=since, until=until)
+    assert [q["by"] for q in result["questions"]] == [{"days": label}] * 3
+    assert {q["n"] for q in result["questions"]} == {len(inside)}
+    for b, (mechanism, question_result) in enumerate(zip(drawn, result["questions"], strict=True)):
         if len(inside) < document.min_reports:
-            assert (asked["status"], asked["rows"]) == ("insufficient", [])
+            assert (question_result["status"], question_result["rows"]) == ("insufficient", [])
             continue
-        expected = _alone(mechanism, document.blocks[b].design_prior, [each[b] for each in inside])
-        assert [r["estimate"] for r in asked["rows"]] == pytest.approx(expected.unbiased, abs=1e-12)
+        expected = _alone(
+            mechanism,
+            document.blocks[b].design_prior,
+            [symbols_of_report[b] for symbols_of_report in inside],
+        )
+        assert [r["estimate"] for r in question_result["rows"]] == pytest.approx(
+            expected.unbiased, abs=1e-12
+        )
     weeks = {_week(day) for day, _, _ in sent if (since or "") <= day <= (until or "9")}
     apart = Analysis(sqlite).estimates(SURVEY, by="week", since=since, until=until)["questions"]
     assert {q["by"]["week"] for q in apart} == weeks
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "options",
     [{"by": "week"}, {"by": "month,region", "until": "2027-01-03"}, {"since": "2026-12-30"}],
 )
-def test_periods_replay_byte_for_byte(sqlite: Database, asked: dict[str, Any]) -> None:
+def test_periods_replay_byte_for_byte(sqlite: Database, options: dict[str, Any]) -> None:
     _collect(sqlite)
-    found = Analysis(sqlite).estimates(SURVEY, **asked)
-    assert Analysis(sqlite).replay(found) == encode(found)
-    assert len(lines(found)) == sum(max(1, len(q["rows"])) for q in found["questions"])
+    result = Analysis(sqlite).estimates(SURVEY, **options)
+    assert Analysis(sqlite).replay(result) == encode(result)
+    assert len(lines(result)) == sum(max(1, len(q["rows"])) for q in result["questions"])
 
 
 def test_versions_are_pooled_within_a_period(sqlite: Database) -> None:
@@ -166,15 +184,15 @@ def test_versions_are_pooled_within_a_period(sqlite: Database) -> None:
     ):  # fmt: skip
         fresh = [row(y, document=document.digest) for y, n in enumerate(counts) for _ in range(n)]
         released(sqlite, document, fresh, day)
-    one, two = (q for q in Analysis(sqlite).estimates(SURVEY, by="day")["questions"])
-    assert (one["n"], two["n"]) == (200, 100)
-    assert one["documents"] == [first.digest, second.digest]
-    assert "pooled" in one["rows"][0]["flags"]
-    assert two["documents"] == [second.digest]
+    day_one, day_two = (q for q in Analysis(sqlite).estimates(SURVEY, by="day")["questions"])
+    assert (day_one["n"], day_two["n"]) == (200, 100)
+    assert day_one["documents"] == [first.digest, second.digest]
+    assert "pooled" in day_one["rows"][0]["flags"]
+    assert day_two["documents"] == [second.digest]
     expected = estimate(
         second.blocks[0].mechanism, [50, 50], design_prior=second.blocks[0].design_prior
     )
-    assert two["rows"][0]["estimate"] == pytest.approx(expected.unbiased[0])
+    assert day_two["rows"][0]["estimate"] == pytest.approx(expected.unbiased[0])
 
 
 BAD: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -207,9 +225,9 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_periods_that_cannot_be(sqlite: Database, name: str) -> None:
     _collect(sqlite, days=2, a_day=2)
-    asked, code, field = BAD[name]
+    question_result, code, field = BAD[name]
     with pytest.raises(InvalidInput) as refused:
-        Analysis(sqlite).estimates(SURVEY, **asked)
+        Analysis(sqlite).estimates(SURVEY, **question_result)
     assert (refused.value.code, refused.value.field) == (code, field)
 
 

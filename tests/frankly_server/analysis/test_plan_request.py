@@ -24,7 +24,9 @@ def test_every_field_of_a_design_input_is_one_of_a_plan() -> None:
 
 def test_the_schema_offers_defaults_that_it_allows() -> None:
     defaults = {
-        name: found["default"] for name, found in SCHEMA["properties"].items() if "default" in found
+        name: field_schema["default"]
+        for name, field_schema in SCHEMA["properties"].items()
+        if "default" in field_schema
     }
     jsonschema.validate({"solve_for": "n", **defaults}, SCHEMA)
     assert set(defaults) == {"level", "method", "subgroup", "response_rate", "targets"}
@@ -82,9 +84,9 @@ def test_a_population_of_one_is_no_population() -> None:
 
 
 def test_null_stands_for_a_field_that_is_left_out() -> None:
-    given = {"n": None, "margin": None, "population": None, "frontier": None}
-    request = PlanRequest.from_json({"solve_for": "n", **given})
-    assert [getattr(request, name) for name in given] == [None] * 4
+    null_fields = {"n": None, "margin": None, "population": None, "frontier": None}
+    request = PlanRequest.from_json({"solve_for": "n", **null_fields})
+    assert [getattr(request, name) for name in null_fields] == [None] * 4
 
 
 @pytest.mark.parametrize("body", [[], None, 1, "n"])

@@ -26,22 +26,22 @@ WARNER = {"weights": [[12, 4], [4, 12]], "bits": 4}
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     home: Path = tmp_path_factory.mktemp("plans")
-    found = make_site(home, f"sqlite:///{home / 'frankly.db'}")
-    yield found
-    found.services.close()
+    served_site = make_site(home, f"sqlite:///{home / 'frankly.db'}")
+    yield served_site
+    served_site.services.close()
 
 
 def asked_of(name: str) -> dict[str, Any]:
     """The design input of a case of every mechanism, without what belongs to a survey file."""
-    given = {
+    request = {
         key: value
         for key, value in CASES[name].items()
         if key not in ("choices", "accept_unidentifiable")
     }
-    if "robust" in given:  # survey files write numbers as texts
-        given["robust"] = {**given["robust"], "order": int(given["robust"]["order"])}
-    joint = given.pop("joint", [list(range(1, prod(CASES[name]["choices"]) + 1))])
-    return {**given, "mechanism": name.partition(" ")[0], "prior": {"joint": joint}}
+    if "robust" in request:  # survey files write numbers as texts
+        request["robust"] = {**request["robust"], "order": int(request["robust"]["order"])}
+    joint = request.pop("joint", [list(range(1, prod(CASES[name]["choices"]) + 1))])
+    return {**request, "mechanism": name.partition(" ")[0], "prior": {"joint": joint}}
 
 
 def ask(site: Site, body: Any, key: str | None = None, kind: str = "application/json") -> Any:
@@ -65,7 +65,7 @@ def test_the_answer_is_the_commands_and_of_the_declared_shape(
 
 
 def margin_of_shares(found: dict[str, Any], prior: list[list[int]], n: int) -> float | None:
-    """The widest margin at 95% of the shares, at the worst truth; None if some share is not to be told.
+    """The widest margin at 95% of the shares, at the worst truth; None if some share is not identifiable.
 
     V = (QᵀD₀⁻¹Q)⁺QᵀD₀⁻¹ (spec 8.8). The variance of share t is Σ_x p_x·Σ_y Q(y|x)V_ty² − p_t²: on the line p_t = s it
     is largest with the rest of the mass on one other answer.
@@ -169,9 +169,9 @@ def test_searches_end_in_time() -> None:
         "n": 900,
     }
     try:
-        found = plan_within(body, lambda: float(next(now)), 20)
+        plan = plan_within(body, lambda: float(next(now)), 20)
     except InvalidInput as error:
         assert error.code == "mechanism_not_certified"  # nothing was found before the time was over
     else:
-        assert found["margin"] > 0
+        assert plan["margin"] > 0
     assert next(now) < 30 * 1000, "it was asked for the time, and stopped asking"

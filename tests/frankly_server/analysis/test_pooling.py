@@ -109,7 +109,7 @@ DIFFERENT: dict[
 
 
 def both(name: str, **asked: Any) -> tuple[Pooled, list[Part]]:
-    parts = [expected(*each) for each in DIFFERENT[name]]
+    parts = [expected(*sample) for sample in DIFFERENT[name]]
     return pool(parts, Request(**asked)), parts
 
 
@@ -124,8 +124,8 @@ def test_versions_that_differ_are_flagged_and_a_pooled_share_lies_between_its_pa
     assert pooled.versions_p < 1e-6
     values = np.array(
         [
-            estimate(each.mechanism, each.counts, design_prior=each.design_prior).unbiased
-            for each in parts
+            estimate(part.mechanism, part.counts, design_prior=part.design_prior).unbiased
+            for part in parts
         ]
     )
     assert np.all(values.min(axis=0) - 1e-12 <= np.array(pooled.mean.unbiased))
@@ -135,18 +135,18 @@ def test_versions_that_differ_are_flagged_and_a_pooled_share_lies_between_its_pa
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_what_is_shown_is_the_mean_of_all_respondents(name: str) -> None:
     pooled, parts = both(name)
-    truth = sum(n * np.array(p) for _, p, n in DIFFERENT[name]) / sum(each.n for each in parts)
+    truth = sum(n * np.array(p) for _, p, n in DIFFERENT[name]) / sum(part.n for part in parts)
     np.testing.assert_allclose(np.array(pooled.mean.unbiased, dtype=float), truth, atol=1e-3)
     assert sum(v or 0 for v in pooled.mean.unbiased) == pytest.approx(1)
     errors = [
-        estimate(each.mechanism, each.counts, design_prior=each.design_prior) for each in parts
+        estimate(part.mechanism, part.counts, design_prior=part.design_prior) for part in parts
     ]
     for t, se in enumerate(pooled.mean.se):
-        own = [
-            each.n / pooled.mean.n * (error.se[t] or 0)
-            for each, error in zip(parts, errors, strict=True)
+        part_errors = [
+            part.n / pooled.mean.n * (error.se[t] or 0)
+            for part, error in zip(parts, errors, strict=True)
         ]
-        assert se == pytest.approx(math.hypot(*own))
+        assert se == pytest.approx(math.hypot(*part_errors))
     assert pooled.mean.covariance is not None
     np.testing.assert_allclose(
         np.sqrt(np.diagonal(np.array(pooled.mean.covariance, dtype=float))),
@@ -177,21 +177,25 @@ def test_the_statistic_is_that_of_all_differences(answers: int, versions: int) -
     ]
     k = answers - 1
     differences = np.concatenate([(x - values[0])[:k] for x in values[1:]])
-    whole = np.kron(np.ones((versions - 1, versions - 1)), covariances[0][:k, :k])
+    covariance_of_differences = np.kron(
+        np.ones((versions - 1, versions - 1)), covariances[0][:k, :k]
+    )
     for i, covariance in enumerate(covariances[1:]):
-        whole[i * k : (i + 1) * k, i * k : (i + 1) * k] += covariance[:k, :k]
-    found = homogeneity(values, covariances)
-    assert found is not None
-    assert found.freedom == (versions - 1) * k
-    assert found.statistic == pytest.approx(differences @ np.linalg.solve(whole, differences))
-    assert found.p == pytest.approx(stats.chi2.sf(found.statistic, found.freedom))
+        covariance_of_differences[i * k : (i + 1) * k, i * k : (i + 1) * k] += covariance[:k, :k]
+    test_result = homogeneity(values, covariances)
+    assert test_result is not None
+    assert test_result.freedom == (versions - 1) * k
+    assert test_result.statistic == pytest.approx(
+        differences @ np.linalg.solve(covariance_of_differences, differences)
+    )
+    assert test_result.p == pytest.approx(stats.chi2.sf(test_result.statistic, test_result.freedom))
 
 
 def test_what_no_version_can_tell_is_not_compared() -> None:
     nothing = np.zeros((2, 2))
     assert homogeneity([np.zeros(2), np.ones(2)], [nothing, nothing]) is None
-    one = np.array([[1.0, -1.0], [-1.0, 1.0]])
-    assert homogeneity([np.array([0.2, 0.8]), np.array([0.9, 0.1])], [one, nothing]) is None
+    contrast = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    assert homogeneity([np.array([0.2, 0.8]), np.array([0.9, 0.1])], [contrast, nothing]) is None
 
 
 # mechanisms, reports of each, true shares; the least expected count of a symbol is 5 or more
@@ -218,14 +222,15 @@ def test_of_versions_that_are_alike_five_in_a_hundred_are_flagged(name: str, ful
     draws = [rng.multinomial(n, rate, size=runs) for n, rate in zip(sizes, rates, strict=True)]
     for counts in zip(*draws, strict=True):
         parts = [
-            part(m, [int(c) for c in each]) for m, each in zip(mechanisms, counts, strict=True)
+            part(m, [int(c) for c in sample_counts])
+            for m, sample_counts in zip(mechanisms, counts, strict=True)
         ]
-        seen = [each.evidence(each.targets) for each in parts]
-        told: list[Any] = [
-            SimpleNamespace(unbiased=each.exact, worst_case_se=error)
-            for each, error in zip(seen, worst, strict=True)
+        evidence = [sample_counts.evidence(sample_counts.targets) for sample_counts in parts]
+        estimates: list[Any] = [
+            SimpleNamespace(unbiased=sample_counts.exact, worst_case_se=error)
+            for sample_counts, error in zip(evidence, worst, strict=True)
         ]
-        test = homogeneity_of(parts, seen, told)
+        test = homogeneity_of(parts, evidence, estimates)
         assert test is not None
         flagged += test.p < 0.05
     assert abs(flagged / runs - 0.05) <= 0.01 + 3.5 * (0.05 * 0.95 / runs) ** 0.5
@@ -240,19 +245,19 @@ def test_weights_by_inverse_variance_do_not_look_at_answers_and_have_the_least_v
         a = rng.randint(2, 4)
         prior = tuple(rng.randint(1, 9) for _ in range(a))
         p = np.array(prior) / sum(prior)
-        parts, other, variances = [], [], []
+        parts, reordered, variances = [], [], []
         for _ in range(2):
             mechanism, n = random_mechanism(rng, a, a + rng.randint(0, 2)), rng.randint(100, 10_000)
-            rest = [0] * (mechanism.reports - 1)
+            zeros = [0] * (mechanism.reports - 1)
             V = np.array(
                 [[float(v) for v in row or ()] for row in decoder(mechanism, shares(a), prior).rows]
             )
             rates = p @ law(mechanism)
-            parts.append(part(mechanism, [n, *rest], prior))
-            other.append(part(mechanism, [*rest, n], prior))
+            parts.append(part(mechanism, [n, *zeros], prior))
+            reordered.append(part(mechanism, [*zeros, n], prior))
             variances.append(((V**2) @ rates - (V @ rates) ** 2) / n)
         weights = np.array(inverse_variance_weights(parts), dtype=float)
-        assert inverse_variance_weights(other) == inverse_variance_weights(parts)
+        assert inverse_variance_weights(reordered) == inverse_variance_weights(parts)
         np.testing.assert_allclose(weights, np.array(variances[::-1]) / sum(variances))
         assert np.all((weights**2 * variances).sum(axis=0) <= np.minimum(*variances) * (1 + 1e-9))
 
@@ -264,7 +269,7 @@ def test_a_target_that_does_not_vary_weighs_by_respondents() -> None:
         for n in (1_000, 3_000)
     ]
     weights = inverse_variance_weights(parts)
-    assert [each[0] for each in weights] == [0.25, 0.75]
+    assert [part[0] for part in weights] == [0.25, 0.75]
     pooled = pool(parts, Request(weights=INVERSE_VARIANCE))
     assert pooled.mean.unbiased[0] == pytest.approx(1)
 
@@ -283,14 +288,16 @@ def test_versions_cannot_differ_in_what_does_not_vary(name: str, weights: str) -
     """Alone it has no test; beside a share it leaves that one's."""
     parts = [expected(grr(4, 1), FIRST, 1_000), expected(grr(4, 2), SECOND, 2_000)]
     alone = pool(
-        [replace(each, targets=CONSTANT[name]) for each in parts], Request(weights=weights)
+        [replace(part, targets=CONSTANT[name]) for part in parts], Request(weights=weights)
     )
     assert alone.mean.unbiased == pytest.approx((float(CONSTANT[name][0][0]),))
     assert (alone.versions_p, "versions_differ" in alone.mean.flags) == (None, False)
     share = ((ONE, *CONSTANT[name][0][1:]),) if name == "nobody" else ((ONE, *(Fraction(0),) * 3),)
     beside, only = (
-        pool([replace(each, targets=wanted) for each in parts], Request(weights=weights)).versions_p
-        for wanted in ((*CONSTANT[name], *share), share)
+        pool(
+            [replace(part, targets=targets) for part in parts], Request(weights=weights)
+        ).versions_p
+        for targets in ((*CONSTANT[name], *share), share)
     )
     assert beside == pytest.approx(only)
 

@@ -55,47 +55,51 @@ def _inverse(on: float) -> np.ndarray:
 
 
 def test_a_cross_tab_is_the_pair_table_decoded_on_both_sides(two: Database) -> None:
-    (told,) = Analysis(two).estimates(SURVEY, targets=["affair", "marriage"])["questions"]
+    (question_result,) = Analysis(two).estimates(SURVEY, targets=["affair", "marriage"])[
+        "questions"
+    ]
     on = [float(np.exp(e) / (1 + np.exp(e))) for e in (1, 2)]
     pairs = np.array([[90, 40], [30, 60]]) / 220
     expected = _inverse(on[0]) @ pairs @ _inverse(on[1]).T
-    found = np.array([r["estimate"] for r in told["rows"]]).reshape(2, 2)
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
-    assert [r["choice"] for r in told["rows"]][:2] == ["no × no", "no × yes"]
+    shares = np.array([r["estimate"] for r in question_result["rows"]]).reshape(2, 2)
+    np.testing.assert_allclose(shares, expected, rtol=1e-9)
+    assert [r["choice"] for r in question_result["rows"]][:2] == ["no × no", "no × yes"]
     # Its variance from the sample of 220 decoded reports, computed report by report.
     decoded = np.array([
         np.outer(_inverse(on[0])[:, y], _inverse(on[1])[:, z]).ravel() for (y, z), n in PAIRS.items() for _ in range(n)
     ])  # fmt: skip
     np.testing.assert_allclose(
-        [r["se"] for r in told["rows"]], decoded.std(axis=0, ddof=1) / np.sqrt(220), rtol=1e-9
+        [r["se"] for r in question_result["rows"]],
+        decoded.std(axis=0, ddof=1) / np.sqrt(220),
+        rtol=1e-9,
     )
     one_way = Analysis(two).estimates(SURVEY)["questions"]
     np.testing.assert_allclose(
-        found.sum(axis=1), [r["estimate"] for r in one_way[0]["rows"]], atol=1e-12
+        shares.sum(axis=1), [r["estimate"] for r in one_way[0]["rows"]], atol=1e-12
     )
     np.testing.assert_allclose(
-        found.sum(axis=0), [r["estimate"] for r in one_way[1]["rows"]], atol=1e-12
+        shares.sum(axis=0), [r["estimate"] for r in one_way[1]["rows"]], atol=1e-12
     )
 
 
 def test_combinations_and_ratios(two: Database) -> None:
-    wanted = {
+    targets = {
         "affair": {
             "yes minus no": {"yes": 1, "no": -1},
             "odds": {"of": {"yes": 1}, "over": {"no": 1}},
         }
     }
-    plain = Analysis(two).estimates(SURVEY)["questions"][0]
-    (told,) = Analysis(two).estimates(SURVEY, targets=wanted)["questions"]
-    no, yes = (r["estimate"] for r in plain["rows"])
-    difference, odds = told["rows"]
+    shares_result = Analysis(two).estimates(SURVEY)["questions"][0]
+    (question_result,) = Analysis(two).estimates(SURVEY, targets=targets)["questions"]
+    no, yes = (r["estimate"] for r in shares_result["rows"])
+    difference, odds = question_result["rows"]
     assert difference["estimate"] == pytest.approx(yes - no)
     assert difference["se"] == pytest.approx(
-        2 * plain["rows"][0]["se"]
+        2 * shares_result["rows"][0]["se"]
     )  # the shares mirror each other
     assert odds["estimate"] == pytest.approx(yes / no)
     # d(p/(1−p)) = dp/(1−p)²
-    assert odds["se"] == pytest.approx(plain["rows"][0]["se"] / no**2)
+    assert odds["se"] == pytest.approx(shares_result["rows"][0]["se"] / no**2)
     assert odds["low"] < odds["estimate"] < odds["high"]
 
 
@@ -105,30 +109,30 @@ def test_percentages_of_a_cross_tab_are_cells_over_their_rows_or_columns(
 ) -> None:
     (cells,) = Analysis(two).estimates(SURVEY, targets=["affair", "marriage"])["questions"]
     answer = Analysis(two).estimates(SURVEY, targets=["affair", "marriage"], percent=percent)
-    (told,) = answer["questions"]
+    (question_result,) = answer["questions"]
     table = np.array([r["estimate"] for r in cells["rows"]]).reshape(2, 2)
-    found = np.array([r["estimate"] for r in told["rows"]]).reshape(2, 2)
-    np.testing.assert_allclose(found, table / table.sum(axis=axis, keepdims=True), rtol=1e-9)
+    percentages = np.array([r["estimate"] for r in question_result["rows"]]).reshape(2, 2)
+    np.testing.assert_allclose(percentages, table / table.sum(axis=axis, keepdims=True), rtol=1e-9)
     names = {"row": ("marriage | affair", ["no | no", "yes | no", "no | yes", "yes | yes"]),
              "column": ("affair | marriage", ["no | no", "no | yes", "yes | no", "yes | yes"])}  # fmt: skip
-    assert (told["id"], [r["choice"] for r in told["rows"]]) == names[percent]
+    assert (question_result["id"], [r["choice"] for r in question_result["rows"]]) == names[percent]
     assert (answer["percent"], answer["notes"]) == (percent, list(NOTES))
     # Fieller's interval by its definition, with the variance of the sample of decoded reports.
     covariance = np.array(cells["covariance"])
     flat = [(i, j) for i in (0, 1) for j in (0, 1)]
-    (plain,) = Analysis(two).estimates(
+    (clt_result,) = Analysis(two).estimates(
         SURVEY, targets=["affair", "marriage"], percent=percent, method="clt"
     )["questions"]
-    for place, each in zip(flat, plain["rows"], strict=True):
-        of = np.array([float(other == place) for other in flat])
-        over = np.array([float(other[1 - axis] == place[1 - axis]) for other in flat])
-        for end in (each["low"], each["high"]):
+    for place, percentage_row in zip(flat, clt_result["rows"], strict=True):
+        of = np.array([float(cell == place) for cell in flat])
+        over = np.array([float(cell[1 - axis] == place[1 - axis]) for cell in flat])
+        for end in (percentage_row["low"], percentage_row["high"]):
             w = of - end * over
             assert (w @ table.ravel()) ** 2 == pytest.approx(
                 1.959963984540054**2 * (w @ covariance @ w)
             )
-        assert each["low"] < each["estimate"] < each["high"]
-    for wide, narrow in zip(told["rows"], plain["rows"], strict=True):
+        assert percentage_row["low"] < percentage_row["estimate"] < percentage_row["high"]
+    for wide, narrow in zip(question_result["rows"], clt_result["rows"], strict=True):
         assert wide["low"] <= narrow["low"]
         assert wide["high"] >= narrow["high"]
     assert Analysis(two).replay(json.loads(encode(answer))) == encode(answer)
@@ -144,75 +148,77 @@ def test_a_pooled_percentage_lies_between_its_versions_where_every_denominator_i
     second = put(sqlite, survey(*blocks, version=2, prev=first.digest))
     _receive(sqlite, first, {(0, 0): 60, (0, 1): 20, (1, 0): 30, (1, 1): 40})
     _receive(sqlite, second, {(0, 0): 100, (0, 1): 70, (1, 0): 20, (1, 1): 90})
-    asked: dict[str, Any] = {"targets": ["affair", "marriage"], "percent": "row"}
-    (pooled,) = Analysis(sqlite).estimates(SURVEY, **asked)["questions"]
+    options: dict[str, Any] = {"targets": ["affair", "marriage"], "percent": "row"}
+    (pooled,) = Analysis(sqlite).estimates(SURVEY, **options)["questions"]
     apart = [
-        q["rows"] for q in Analysis(sqlite).estimates(SURVEY, by="version", **asked)["questions"]
+        q["rows"] for q in Analysis(sqlite).estimates(SURVEY, by="version", **options)["questions"]
     ]
     assert len(apart) == 2
-    for mean, one, other in zip(pooled["rows"], *apart, strict=True):
-        low, high = sorted((one["estimate"], other["estimate"]))
+    for mean, first_row, second_row in zip(pooled["rows"], *apart, strict=True):
+        low, high = sorted((first_row["estimate"], second_row["estimate"]))
         assert low < mean["estimate"] < high
 
 
 def test_a_ratio_without_ends_is_empty_in_every_format(sqlite: Database) -> None:
     document = put(sqlite, survey(ldp_block("affair", "1"), ldp_block("marriage", "2")))
     _receive(sqlite, document, {(0, 0): 50, (0, 1): 6, (1, 0): 15, (1, 1): 2})
-    found = Analysis(sqlite).estimates(SURVEY, targets=["affair", "marriage"], percent="row")
-    (bounded, *_, unsure) = found["questions"][0]["rows"]
+    result = Analysis(sqlite).estimates(SURVEY, targets=["affair", "marriage"], percent="row")
+    (bounded, *_, unsure) = result["questions"][0]["rows"]
     assert bounded["low"] is not None
     assert (unsure["low"], unsure["high"], unsure["margin"]) == (None, None, None)
     assert "unbounded" in unsure["flags"]
     assert "unbounded" not in bounded["flags"]
-    assert Analysis(sqlite).replay(json.loads(encode(found))) == encode(found)
-    line = list(csv.DictReader(io.StringIO(to_csv(found).decode())))[-1]
+    assert Analysis(sqlite).replay(json.loads(encode(result))) == encode(result)
+    line = list(csv.DictReader(io.StringIO(to_csv(result).decode())))[-1]
     assert (line["low"], line["high"], line["margin"]) == ("", "", "")
-    table = parquet.read_table(io.BytesIO(to_parquet(found)))
+    table = parquet.read_table(io.BytesIO(to_parquet(result)))
     assert table.column("low").to_pylist()[-1] is None
 
 
 def test_strata_stand_apart_and_small_ones_show_no_number(sqlite: Database) -> None:
-    asked = survey(ldp_block("affair", "1"))
+    document_of_one_block = survey(ldp_block("affair", "1"))
     from dataclasses import replace
 
-    document = put(sqlite, replace(asked, strata=(question("region", "north", "south"),)))
+    document = put(
+        sqlite, replace(document_of_one_block, strata=(question("region", "north", "south"),))
+    )
     _receive(sqlite, document, {(0,): 60, (1,): 40}, '{"region":"north"}')
     _receive(sqlite, document, {(0,): 7, (1,): 4}, '{"region":"south"}')
-    found = Analysis(sqlite).estimates(SURVEY, by="region")
-    assert [(q["by"], q["status"], q["n"]) for q in found["questions"]] == [
+    result = Analysis(sqlite).estimates(SURVEY, by="region")
+    assert [(q["by"], q["status"], q["n"]) for q in result["questions"]] == [
         ({"region": "north"}, "ok", 100),
         ({"region": "south"}, "insufficient", 11),
     ]
-    assert found["questions"][1]["rows"] == []
-    assert {r["by"] for r in found["questions"][0]["rows"]} == {"region=north"}
-    assert found["inputs"]["documents"] == [{"digest": document.digest, "release": 2}]
-    assert Analysis(sqlite).replay(json.loads(encode(found))) == encode(found)
-    lines = list(csv.DictReader(io.StringIO(to_csv(found).decode())))
+    assert result["questions"][1]["rows"] == []
+    assert {r["by"] for r in result["questions"][0]["rows"]} == {"region=north"}
+    assert result["inputs"]["documents"] == [{"digest": document.digest, "release": 2}]
+    assert Analysis(sqlite).replay(json.loads(encode(result))) == encode(result)
+    lines = list(csv.DictReader(io.StringIO(to_csv(result).decode())))
     assert [line["status"] for line in lines] == ["ok", "ok", "insufficient"]
     assert lines[2]["estimate"] == ""
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_replays_byte_for_byte(two: Database, method: str) -> None:
-    found = Analysis(two).estimates(SURVEY, method=method, level=0.9)
-    saved = encode(found)
+    result = Analysis(two).estimates(SURVEY, method=method, level=0.9)
+    saved = encode(result)
     assert Analysis(two).replay(json.loads(saved)) == saved
-    for r in found["questions"][0]["rows"]:
+    for r in result["questions"][0]["rows"]:
         assert r["method"] == method
         assert r["low"] < r["estimate"] < r["high"]
         assert r["margin"] == max(r["high"] - r["estimate"], r["estimate"] - r["low"])
 
 
 def test_later_releases_change_no_earlier_result(two: Database) -> None:
-    saved = [encode(Analysis(two).estimates(SURVEY, **asked)) for asked in REPLAYED]
+    saved = [encode(Analysis(two).estimates(SURVEY, **options)) for options in REPLAYED]
     with two.reading("look") as tx:
         (row_,) = tx.documents.versions(SURVEY)
     document = survey(ldp_block("affair", "1"), ldp_block("marriage", "2"))
     assert document.digest == row_.digest
     _receive(two, document, PAIRS)
-    for asked, each in zip(REPLAYED, saved, strict=True):
-        assert encode(Analysis(two).estimates(SURVEY, **asked)) != each
-        assert Analysis(two).replay(json.loads(each)) == each
+    for options, result_bytes in zip(REPLAYED, saved, strict=True):
+        assert encode(Analysis(two).estimates(SURVEY, **options)) != result_bytes
+        assert Analysis(two).replay(json.loads(result_bytes)) == result_bytes
 
 
 REPLAYED: list[dict[str, Any]] = [
@@ -243,11 +249,11 @@ def test_what_is_no_result_is_refused(sqlite: Database, name: str) -> None:
 
 
 def test_parquet_holds_the_same_lines(two: Database) -> None:
-    found = Analysis(two).estimates(SURVEY)
-    table = parquet.read_table(io.BytesIO(to_parquet(found)))
+    result = Analysis(two).estimates(SURVEY)
+    table = parquet.read_table(io.BytesIO(to_parquet(result)))
     assert tuple(table.column_names) == COLUMNS
     assert table.column("estimate").to_pylist() == [
-        r["estimate"] for q in found["questions"] for r in q["rows"]
+        r["estimate"] for q in result["questions"] for r in q["rows"]
     ]
 
 

@@ -12,14 +12,14 @@ from tests.frankly_server.samples import SURVEY, put, released, row
 def test_the_view_shows_counts(database: Database) -> None:
     document = put(database, survey(ldp_block("affair", "1")))
     rows = [row(y, document=document.digest) for y in (0, 0, 1)]
-    for each in rows:
-        released(database, document, [each])
+    for counted_row in rows:
+        released(database, document, [counted_row])
     with database.engine.connect() as connection:
-        found = connection.exec_driver_sql(
+        selected = connection.exec_driver_sql(
             "SELECT survey, version, document, block, stratum, symbol, n FROM noisy_counts"
         )
-        told = sorted(tuple(line) for line in found)
-    assert [(*line[:-1], int(line[-1])) for line in told] == [
+        shown_rows = sorted(tuple(line) for line in selected)
+    assert [(*line[:-1], int(line[-1])) for line in shown_rows] == [
         (SURVEY, 1, document.digest, 0, "", 0, 2),
         (SURVEY, 1, document.digest, 0, "", 1, 1),
     ]

@@ -19,32 +19,32 @@ def test_wrong_counts_are_found_and_made_again(
     database = Database(f"sqlite:///{home / 'frankly.db'}")
     with database.transaction("fill") as tx:
         document = tx.documents.versions(survey)[0]
-        kept = [
+        report_rows = [
             replace(row(i % 2, i % 2, document=document.digest), survey=survey) for i in range(6)
         ]
-        tx.reports.add(kept)
+        tx.reports.add(report_rows)
         tx.releases.release(survey, document.digest, 1, "2026-06-02T00:00:00Z", is_over=False)
-    found = ready("counts", "verify", "--json")
-    assert (found.code, found.json) == (0, {"surveys": [{"name": "habits", "wrong": 0}]})
+    verified = ready("counts", "verify", "--json")
+    assert (verified.code, verified.json) == (0, {"surveys": [{"name": "habits", "wrong": 0}]})
     with database.engine.begin() as connection:
         assert connection.execute(pair_counts.update().values(n=99)).rowcount == 2
-    found = ready("counts", "verify", "habits", "--json")
-    assert (found.code, found.json) == (6, {"surveys": [{"name": "habits", "wrong": 2}]})
+    verified = ready("counts", "verify", "habits", "--json")
+    assert (verified.code, verified.json) == (6, {"surveys": [{"name": "habits", "wrong": 2}]})
     assert ready("counts", "verify").code == 6
-    made = ready("counts", "rebuild", "habits", "--json")
-    assert (made.code, made.json) == (0, {"surveys": [{"name": "habits", "reports": 6}]})
+    rebuilt = ready("counts", "rebuild", "habits", "--json")
+    assert (rebuilt.code, rebuilt.json) == (0, {"surveys": [{"name": "habits", "reports": 6}]})
     assert ready("counts", "verify").code == 0
     assert ready("counts", "rebuild").code == 0
     with database.engine.begin() as connection:
         assert connection.execute(counts_by_day.update().values(n=99)).rowcount == 4
-    found = ready("counts", "verify", "--json")
-    assert (found.code, found.json) == (6, {"surveys": [{"name": "habits", "wrong": 4}]})
+    verified = ready("counts", "verify", "--json")
+    assert (verified.code, verified.json) == (6, {"surveys": [{"name": "habits", "wrong": 4}]})
     assert ready("counts", "rebuild").code == 0
     assert ready("counts", "verify").code == 0
     database.close()
 
 
-def test_a_survey_that_is_not_there_is_told(ready: Frankly) -> None:
+def test_an_unknown_survey_is_refused(ready: Frankly) -> None:
     for verb in ("verify", "rebuild"):
         refused = ready("counts", verb, "nobody", "--json")
         assert (refused.code, refused.problem["code"], refused.problem["field"]) == (

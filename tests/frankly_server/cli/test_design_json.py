@@ -26,17 +26,17 @@ WEIGHTS = [[12, 4], [4, 12]]
 def test_design_measure_and_estimate_fit_together(frankly: Frankly) -> None:
     designed = frankly("design", "--json", stdin=json.dumps(WARNER))
     assert (designed.code, designed.err) == (0, "")
-    found = designed.json
-    assert set(found) >= KEYS
-    assert {sum(row) for row in found["weights"]} == {2 ** found["bits"]}
+    design = designed.json
+    assert set(design) >= KEYS
+    assert {sum(row) for row in design["weights"]} == {2 ** design["bits"]}
     measured = frankly(
         "measure",
         "--json",
-        stdin=json.dumps({"prior": WARNER["prior"], "weights": found["weights"]}),
+        stdin=json.dumps({"prior": WARNER["prior"], "weights": design["weights"]}),
     ).json
     assert measured["answer_ldp"] == pytest.approx(1, abs=1e-9)
     assert measured["answer_ldp"] <= 1
-    counts = {"weights": found["weights"], "bits": found["bits"], "counts": [600, 400]}
+    counts = {"weights": design["weights"], "bits": design["bits"], "counts": [600, 400]}
     estimated = frankly("estimate", "--json", stdin=json.dumps(counts)).json
     assert estimated["n"] == 1000
     assert sum(estimated["unbiased"]) == pytest.approx(1)
@@ -44,16 +44,16 @@ def test_design_measure_and_estimate_fit_together(frankly: Frankly) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_mechanism_is_planned_with(name: str, frankly: Frankly) -> None:
-    asked = json.dumps({**asked_of(name), "solve_for": "margin", "n": 1000})
-    told = frankly("plan", "--json", stdin=asked)
-    if told.code:  # of merged answers no number of reports tells the shares
-        assert (told.code, json.loads(told.err)["code"]) == (3, "not_identifiable")
+    request_text = json.dumps({**asked_of(name), "solve_for": "margin", "n": 1000})
+    planned = frankly("plan", "--json", stdin=request_text)
+    if planned.code:  # merged answers: shares are not identifiable from any number of reports
+        assert (planned.code, json.loads(planned.err)["code"]) == (3, "not_identifiable")
         assert not json.loads(frankly("design", "--json", stdin=json.dumps(asked_of(name))).out)[
             "identifiable"
         ]
     else:
-        expected = plan_json(parse_json(asked.encode(), decimals=True), lambda: 0.0)
-        assert told.json == json.loads(json.dumps(expected))
+        expected = plan_json(parse_json(request_text.encode(), decimals=True), lambda: 0.0)
+        assert planned.json == json.loads(json.dumps(expected))
 
 
 def test_decimals_are_read_exactly(frankly: Frankly) -> None:
@@ -62,10 +62,12 @@ def test_decimals_are_read_exactly(frankly: Frankly) -> None:
 
 
 def test_without_json_it_is_a_table_for_people(frankly: Frankly) -> None:
-    done = frankly("measure", stdin=json.dumps({"prior": {"joint": [[1, 1]]}, "weights": WEIGHTS}))
-    assert done.code == 0
-    assert "answer_ldp" in done.out
-    assert not done.out.startswith("{")
+    result = frankly(
+        "measure", stdin=json.dumps({"prior": {"joint": [[1, 1]]}, "weights": WEIGHTS})
+    )
+    assert result.code == 0
+    assert "answer_ldp" in result.out
+    assert not result.out.startswith("{")
 
 
 # each: verb, stdin, exit code, problem, field
@@ -99,55 +101,57 @@ REFUSED: dict[str, tuple[str, Any, int, str, str | None]] = {
 def test_refusals_are_problem_objects(frankly: Frankly, name: str) -> None:
     verb, value, code, problem, field = REFUSED[name]
     text = value if isinstance(value, str) else json.dumps(value)
-    done = frankly(verb, "--json", stdin=text)
-    assert (done.code, done.out) == (code, ""), done.err
-    assert set(done.problem) == {"type", "title", "status", "code", "detail", "field"}
-    assert done.problem["code"] == problem
+    result = frankly(verb, "--json", stdin=text)
+    assert (result.code, result.out) == (code, ""), result.err
+    assert set(result.problem) == {"type", "title", "status", "code", "detail", "field"}
+    assert result.problem["code"] == problem
     if field is not None:
-        assert done.problem["field"] == field
+        assert result.problem["field"] == field
 
 
 def test_the_interface_of_a_real_process() -> None:
     command = [sys.executable, "-m", "frankly_server.cli", "measure", "--json"]
-    asked = json.dumps({"prior": {"joint": [[1, 1]]}, "weights": WEIGHTS})
-    done = subprocess.run(
-        command, input=asked, capture_output=True, text=True, check=False, env=os.environ
+    request_text = json.dumps({"prior": {"joint": [[1, 1]]}, "weights": WEIGHTS})
+    result = subprocess.run(
+        command, input=request_text, capture_output=True, text=True, check=False, env=os.environ
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout)["answer_ldp"] == pytest.approx(1.0986122886681098)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert json.loads(result.stdout)["answer_ldp"] == pytest.approx(1.0986122886681098)
 
 
 def test_design_and_plan_say_what_a_skewed_prior_costs(frankly: Frankly) -> None:
-    asked = {"prior": {"joint": [[900, 20, 20, 20, 20, 20]]}, "notion": "ldp", "epsilon": "2"}
-    planned = asked | {"solve_for": "margin", "n": 500}
-    told = frankly("design", "--json", stdin=json.dumps(asked)).json["regret"]
-    assert (told["at"], told["against"]) == ("equal shares", "subset-selection")
-    assert frankly("plan", "--json", stdin=json.dumps(planned)).json["regret"] == told
-    more = round(100 * (float(told["ratio"]) - 1))
-    for command, body in (("design", asked), ("plan", planned)):
-        shown = " ".join(frankly(command, stdin=json.dumps(body)).out.split())
-        assert f"this needs {more}% more reports than subset-selection." in shown
-    even = asked | {"prior": {"joint": [[1] * 6]}}
+    request = {"prior": {"joint": [[900, 20, 20, 20, 20, 20]]}, "notion": "ldp", "epsilon": "2"}
+    planned = request | {"solve_for": "margin", "n": 500}
+    regret = frankly("design", "--json", stdin=json.dumps(request)).json["regret"]
+    assert (regret["at"], regret["against"]) == ("equal shares", "subset-selection")
+    assert frankly("plan", "--json", stdin=json.dumps(planned)).json["regret"] == regret
+    extra_percent = round(100 * (float(regret["ratio"]) - 1))
+    for command, body in (("design", request), ("plan", planned)):
+        output = " ".join(frankly(command, stdin=json.dumps(body)).out.split())
+        assert f"this needs {extra_percent}% more reports than subset-selection." in output
+    even = request | {"prior": {"joint": [[1] * 6]}}
     assert frankly("design", "--json", stdin=json.dumps(even)).json["regret"] is None
     assert "Note:" not in frankly("design", stdin=json.dumps(even)).out
-    given = {"weights": WEIGHTS, "bits": 4, "solve_for": "margin", "n": 500}
-    assert frankly("plan", "--json", stdin=json.dumps(given)).json["regret"] is None
+    plan_request = {"weights": WEIGHTS, "bits": 4, "solve_for": "margin", "n": 500}
+    assert frankly("plan", "--json", stdin=json.dumps(plan_request)).json["regret"] is None
 
 
 def test_a_plan_for_plausible_truths_uses_the_prior_of_their_decoder(frankly: Frankly) -> None:
     counts = [700, 175, 78, 44, 28, 19, 14, 11]
-    asked = {"prior": {"joint": [counts]}, "notion": "ldp", "epsilon": "2"}
-    asked["truths"] = {"around": "prior", "radius": "0.2"}
-    made = frankly("design", "--json", stdin=json.dumps(asked)).json
+    request = {"prior": {"joint": [counts]}, "notion": "ldp", "epsilon": "2"}
+    request["truths"] = {"around": "prior", "radius": "0.2"}
+    design = frankly("design", "--json", stdin=json.dumps(request)).json
     planned = frankly(
-        "plan", "--json", stdin=json.dumps(asked | {"solve_for": "margin", "n": 500})
+        "plan", "--json", stdin=json.dumps(request | {"solve_for": "margin", "n": 500})
     ).json
-    given = {key: made[key] for key in ("kind", "bits", "weights")} | {
+    plan_request = {key: design[key] for key in ("kind", "bits", "weights")} | {
         "solve_for": "margin",
         "n": 500,
     }
     margins = [
-        frankly("plan", "--json", stdin=json.dumps(given | {"design_prior": prior})).json["margins"]
-        for prior in (made["parameters"]["decoder_prior"], counts)
+        frankly("plan", "--json", stdin=json.dumps(plan_request | {"design_prior": prior})).json[
+            "margins"
+        ]
+        for prior in (design["parameters"]["decoder_prior"], counts)
     ]
     assert margins[0] == planned["margins"] != margins[1]

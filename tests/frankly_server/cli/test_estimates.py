@@ -33,8 +33,8 @@ def test_by_name_and_by_id(counted: Frankly) -> None:
     assert named.code == 0
     assert (named.json["n"], len(named.json["rows"])) == (60, 5)
     assert counted("estimates", named.json["survey"], "--census", "--json").json == named.json
-    shown = counted("estimates", "habits").out
-    assert len(re.findall(r"│ [−\d.]+% +│ [−\d.]+% +│ [−\d.]+% +│", shown)) == 5
+    output = counted("estimates", "habits").out
+    assert len(re.findall(r"│ [−\d.]+% +│ [−\d.]+% +│ [−\d.]+% +│", output)) == 5
 
 
 @pytest.mark.parametrize(
@@ -51,23 +51,25 @@ def test_by_name_and_by_id(counted: Frankly) -> None:
     ],
 )
 def test_refusals(counted: Frankly, arguments: list[str], code: int, problem: str) -> None:
-    done = counted("estimates", *arguments, "--json")
-    assert (done.code, done.problem["code"], done.out) == (code, problem, "")
+    result = counted("estimates", *arguments, "--json")
+    assert (result.code, result.problem["code"], result.out) == (code, problem, "")
 
 
-def test_what_comes_with_the_numbers_is_told(counted: Frankly) -> None:
+def test_notes_of_the_estimates_are_printed(counted: Frankly) -> None:
     """Notes of the answer, and that a span of days is not what the number of reports is about."""
     assert "Shares are those of the people who reported" in counted("estimates", "habits").out
-    done = counted("estimates", "habits", "--since", "2030-01-01")
-    assert "60 reports of all days" in done.out
-    assert "more needed" in done.out
+    result = counted("estimates", "habits", "--since", "2030-01-01")
+    assert "60 reports of all days" in result.out
+    assert "more needed" in result.out
 
 
 def test_simultaneous_margins_by_either_name(counted: Frankly) -> None:
-    asked = [
+    spellings = [
         ("--simultaneous",),
         ("--method", "simultaneous"),
         ("--method", "simultaneous", "--simultaneous"),
     ]
-    one, *others = [counted("estimates", "habits", *each, "--result").out for each in asked]
-    assert others == [one, one]
+    first_output, *other_outputs = [
+        counted("estimates", "habits", *options, "--result").out for options in spellings
+    ]
+    assert other_outputs == [first_output, first_output]

@@ -76,13 +76,13 @@ def test_no_error_shows_a_trace(
     as_json: bool,
 ) -> None:
     monkeypatch.setattr(front.cli, "make_context", raising(error))
-    done = frankly("survey", "list", *(["--json"] if as_json else []))
-    assert (done.code, done.out) == (code, "")
-    assert "Traceback" not in done.err
-    assert "canary" not in done.err
-    assert 1 <= len(done.err.splitlines()) <= 3
+    result = frankly("survey", "list", *(["--json"] if as_json else []))
+    assert (result.code, result.out) == (code, "")
+    assert "Traceback" not in result.err
+    assert "canary" not in result.err
+    assert 1 <= len(result.err.splitlines()) <= 3
     if as_json and code != 130:
-        assert set(json.loads(done.err)) == {"type", "title", "status", "code", "detail", "field"}
+        assert set(json.loads(result.err)) == {"type", "title", "status", "code", "detail", "field"}
 
 
 def test_a_refusal_in_words(frankly: Frankly, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,23 +103,23 @@ def test_a_refusal_in_words(frankly: Frankly, monkeypatch: pytest.MonkeyPatch) -
 )  # fmt: skip
 def test_wrong_command_lines_exit_2(frankly: Frankly, arguments: list[str]) -> None:
     assert frankly(*arguments).code == 2
-    told = frankly(*arguments, "--json")
-    assert told.code == 2
-    assert told.problem["code"] == "usage"
+    as_json = frankly(*arguments, "--json")
+    assert as_json.code == 2
+    assert as_json.problem["code"] == "usage"
 
 
 @pytest.mark.parametrize(
     "verb", [[], *([verb] for verb in front.VERBS), ["keys", "init"], ["survey", "publish"]]
 )
 def test_every_verb_explains_itself(frankly: Frankly, verb: list[str]) -> None:
-    done = frankly(*verb, "--help")
-    assert done.code == 0
-    assert done.out.startswith(f"Usage: frankly {' '.join(verb)}".rstrip())
+    result = frankly(*verb, "--help")
+    assert result.code == 0
+    assert result.out.startswith(f"Usage: frankly {' '.join(verb)}".rstrip())
 
 
 def test_the_version_is_that_of_the_packages(frankly: Frankly) -> None:
-    done = frankly("--version")
-    assert (done.code, done.out, done.err) == (
+    result = frankly("--version")
+    assert (result.code, result.out, result.err) == (
         0,
         f"frankly {metadata.version('frankly-server')}\n",
         "",
@@ -128,27 +128,31 @@ def test_the_version_is_that_of_the_packages(frankly: Frankly) -> None:
 
 def test_an_unknown_setting_is_refused(frankly: Frankly, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRANKLY_DATABSE_URL", "sqlite:///secret-canary.db")
-    done = frankly("migrate", "--json")
-    assert (done.code, done.problem["code"], done.problem["field"]) == (
+    result = frankly("migrate", "--json")
+    assert (result.code, result.problem["code"], result.problem["field"]) == (
         3,
         "unsafe_setting",
         "FRANKLY_DATABSE_URL",
     )
-    assert "canary" not in done.err
+    assert "canary" not in result.err
 
 
 def test_help_is_quick_to_import() -> None:
     """The solver, the database and the web frame are not imported before a verb needs them."""
     code = "import sys; from frankly_server.cli import front; front.run(['--help']); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"numpy", "scipy", "cdd", "sqlalchemy", "flask"} & set(done.stdout.split())
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert not {"numpy", "scipy", "cdd", "sqlalchemy", "flask"} & set(result.stdout.split())
 
 
 def test_commands_that_solve_nothing_import_no_solver() -> None:
     """Each of these costs several tenths of a second of CPU; `frankly survey list` takes less than one in all."""
     code = "import sys, frankly_server.cli.survey, frankly_server.services; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"scipy", "highspy", "alembic", "flask", "requests"} & set(done.stdout.split())
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert not {"scipy", "highspy", "alembic", "flask", "requests"} & set(result.stdout.split())
 
 
 def test_a_failure_is_one_object_on_stderr_and_nothing_else(
@@ -156,15 +160,15 @@ def test_a_failure_is_one_object_on_stderr_and_nothing_else(
 ) -> None:
     monkeypatch.setenv("FRANKLY_DATABASE_URL", "postgresql://nobody:canary@127.0.0.1:1/none")
     command = [sys.executable, "-m", "frankly_server.cli", "survey", "list", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (5, "")
-    assert json.loads(done.stderr)["code"] == "unavailable"
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (5, "")
+    assert json.loads(result.stderr)["code"] == "unavailable"
 
 
 def test_a_reader_that_goes_away_is_no_error(home: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "frankly_server.cli", "--help"]
-    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    result = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writer)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (result.returncode, result.stderr) == (0, "")

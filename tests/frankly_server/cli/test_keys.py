@@ -14,19 +14,19 @@ def modes(folder: Path) -> set[int]:
 
 
 def test_init_makes_private_files_without_a_terminal(frankly: Frankly, home: Path) -> None:
-    made = frankly("keys", "init", "--yes", "--json")
-    assert made.code == 0
-    assert Path(made.json["folder"]) == home / "keys"
-    assert made.json["set_aside"] is None
+    result = frankly("keys", "init", "--yes", "--json")
+    assert result.code == 0
+    assert Path(result.json["folder"]) == home / "keys"
+    assert result.json["set_aside"] is None
     assert (modes(home / "keys"), stat.S_IMODE((home / "keys").stat().st_mode)) == ({0o600}, 0o700)
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 2), ("", 2)])
 def test_init_asks_once(frankly: Frankly, home: Path, answer: str, code: int) -> None:
-    done = frankly("keys", "init", stdin=answer)
-    assert done.code == code
+    result = frankly("keys", "init", stdin=answer)
+    assert result.code == code
     assert (home / "keys").exists() == (code == 0)
-    assert done.err.count("Make new signing keys") == 1
+    assert result.err.count("Make new signing keys") == 1
 
 
 def test_init_never_overwrites(frankly: Frankly, home: Path) -> None:
@@ -39,20 +39,20 @@ def test_init_never_overwrites(frankly: Frankly, home: Path) -> None:
 
 
 def test_api_keys_are_shown_once_and_alone_on_stdout(ready: Frankly, home: Path) -> None:
-    made = ready("keys", "api", "--role", "analyst", "--label", "Ada")
-    assert made.code == 0
-    assert made.out.startswith("frankly_live_")
-    assert made.out.count("\n") == 1
-    assert made.out.strip() not in made.err
-    assert made.out.strip().encode() not in (home / "frankly.db").read_bytes()
+    result = ready("keys", "api", "--role", "analyst", "--label", "Ada")
+    assert result.code == 0
+    assert result.out.startswith("frankly_live_")
+    assert result.out.count("\n") == 1
+    assert result.out.strip() not in result.err
+    assert result.out.strip().encode() not in (home / "frankly.db").read_bytes()
     assert (
         ready("keys", "api", "--role", "admin", "--label", "Ada", "--json").json["role"] == "admin"
     )
 
 
 def test_a_label_that_cannot_be_shown_is_refused(ready: Frankly) -> None:
-    done = ready("keys", "api", "--role", "admin", "--label", "a\u202eb", "--json")
-    assert (done.code, done.problem["code"], done.problem["field"]) == (
+    result = ready("keys", "api", "--role", "admin", "--label", "a\u202eb", "--json")
+    assert (result.code, result.problem["code"], result.problem["field"]) == (
         3,
         "text_characters",
         "label",
@@ -65,9 +65,9 @@ def test_migrate_twice_changes_nothing(frankly: Frankly) -> None:
 
 def test_before_migrating_every_verb_says_what_to_do(frankly: Frankly, home: Path) -> None:
     for _ in range(2):  # without a home, and with an empty one
-        done = frankly("survey", "list")
-        assert done.code == 3
-        assert "frankly migrate" in done.err
+        result = frankly("survey", "list")
+        assert result.code == 3
+        assert "frankly migrate" in result.err
         home.mkdir(exist_ok=True)
 
 
@@ -75,6 +75,6 @@ def test_a_database_that_is_down_is_exit_5(
     frankly: Frankly, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FRANKLY_DATABASE_URL", "postgresql://nobody:canary@127.0.0.1:1/none")
-    done = frankly("survey", "list", "--json")
-    assert (done.code, done.problem["code"]) == (5, "unavailable")
-    assert "canary" not in done.err
+    result = frankly("survey", "list", "--json")
+    assert (result.code, result.problem["code"]) == (5, "unavailable")
+    assert "canary" not in result.err

@@ -23,7 +23,7 @@ def test_a_ceremony_from_the_first_key_to_a_revoked_one(
     secret = tmp_path / "passphrase"
     secret.write_text("correct horse battery\n")
     secret.chmod(0o600)
-    made = frankly(
+    created = frankly(
         "keys",
         "init",
         "--yes",
@@ -35,13 +35,15 @@ def test_a_ceremony_from_the_first_key_to_a_revoked_one(
         secret,
         "--json",
     )
-    assert (made.code, made.json["encrypted"], len(made.json["roots"])) == (0, True, 2)
+    assert (created.code, created.json["encrypted"], len(created.json["roots"])) == (0, True, 2)
     assert frankly("keys", "rotate", "--yes").code == 3  # the roots are encrypted
-    done = frankly("keys", "rotate", "--publisher", "--passphrase-file", secret, "--yes", "--json")
-    assert (done.json["version"], done.json["in_force"]) == (2, True)
+    rotated = frankly(
+        "keys", "rotate", "--publisher", "--passphrase-file", secret, "--yes", "--json"
+    )
+    assert (rotated.json["version"], rotated.json["in_force"]) == (2, True)
     now = frankly("keys", "status", "--json").json
     states = {line["key_id"]: line["state"] for line in now["keys"] if line["role"] == "publisher"}
-    assert states[made.json["publisher"]] == "retired"
+    assert states[created.json["publisher"]] == "retired"
     assert sorted(states.values()) == ["in force", "retired"]
     (current,) = [key for key, state in states.items() if state == "in force"]
     stick = tmp_path / "stick.pem"
@@ -57,31 +59,33 @@ def test_a_ceremony_from_the_first_key_to_a_revoked_one(
     assert "in force" in frankly("keys", "status").out
     assert frankly("keys", "revoke", "zz", "--yes", "--json").problem["code"] == "not_found"
     assert frankly("keys", "rotate", "--witness", "w", "--yes").code == 2
-    assert frankly("keys", "rotate").code == 2  # nobody there to ask
+    assert frankly("keys", "rotate").code == 2  # no terminal to confirm at
 
 
 def test_what_only_retired_keys_have_signed_is_said_until_it_is_signed_again(
     ready: Frankly, survey_file: Path
 ) -> None:
-    def told() -> tuple[str, int | None, bool]:
-        findings = {found["what"]: found for found in ready("doctor", "--json").json["findings"]}
-        plain, as_json = ready("keys", "status"), ready("keys", "status", "--json").json
-        asked = "frankly keys resign" in " ".join(plain.err.split())
-        assert asked == ("frankly keys resign" in findings["signatures"]["words"])
-        return findings["signatures"]["state"], as_json["signed_by_retired"], asked
+    def signature_state() -> tuple[str, int | None, bool]:
+        findings = {
+            finding["what"]: finding for finding in ready("doctor", "--json").json["findings"]
+        }
+        status_text, as_json = ready("keys", "status"), ready("keys", "status", "--json").json
+        asks_for_resigning = "frankly keys resign" in " ".join(status_text.err.split())
+        assert asks_for_resigning == ("frankly keys resign" in findings["signatures"]["words"])
+        return findings["signatures"]["state"], as_json["signed_by_retired"], asks_for_resigning
 
-    assert told() == ("ok", 0, False)
+    assert signature_state() == ("ok", 0, False)
     assert ready("survey", "apply", survey_file).code == 0
     first = ready("survey", "publish", "habits", "--json").json
-    assert told() == ("ok", 0, False)
+    assert signature_state() == ("ok", 0, False)
     assert ready("keys", "rotate", "--publisher", "--yes").code == 0
-    assert told() == ("broken", 1, True)
+    assert signature_state() == ("broken", 1, True)
     assert ready("doctor").code == 6
     again = ready("survey", "publish", "habits", "--json").json
     assert (again["status"], again["warnings"][:-1]) == ("unchanged", first["warnings"])
     assert "frankly keys resign" in again["warnings"][-1]
     assert ready("keys", "resign", "--yes").code == 0
-    assert told() == ("ok", 0, False)
+    assert signature_state() == ("ok", 0, False)
 
 
 def test_keys_without_a_database_can_be_looked_at(frankly: Frankly, home: Path) -> None:
@@ -90,9 +94,9 @@ def test_keys_without_a_database_can_be_looked_at(frankly: Frankly, home: Path) 
     assert sorted(path.name for path in home.iterdir()) == ["keys"]  # looking makes nothing
 
 
-def last(done: Done) -> Any:
+def last(rotated: Done) -> Any:
     """The object a command wrote; the server in this process logs to the same place."""
-    return json.loads(done.out.strip().splitlines()[-1])
+    return json.loads(rotated.out.strip().splitlines()[-1])
 
 
 @pytest.fixture
@@ -112,9 +116,9 @@ def url(ready: Frankly, home: Path) -> Iterator[str]:
 def test_a_witness_and_an_audit_from_outside(
     ready: Frankly, survey_file: Path, url: str, tmp_path: Path
 ) -> None:
-    shown = ready("witness", "--name", "w.example", "--show")
-    assert (shown.code, shown.out.startswith("w.example=")) == (0, True)
-    assert ready("keys", "rotate", "--witness", shown.out.strip(), "--yes").code == 0
+    witness_line = ready("witness", "--name", "w.example", "--show")
+    assert (witness_line.code, witness_line.out.startswith("w.example=")) == (0, True)
+    assert ready("keys", "rotate", "--witness", witness_line.out.strip(), "--yes").code == 0
     assert ready("survey", "apply", survey_file).code == 0
     digest = ready("survey", "publish", "habits", "--json").json["digest"]
     unwatched = last(ready("audit", url, "--json"))

@@ -24,10 +24,10 @@ def test_release_says_when_and_releases_now(ready: Frankly, survey_file: Path, h
         tx.reports.add(
             [replace(row(i % 2, i % 3, document=document.digest), survey=survey) for i in range(30)]
         )
-    told = ready("release", "--json")
-    assert (told.code, told.json["released"]) == (0, None)
-    assert told.json["next"]["day"].endswith("T00:00:00Z")
-    assert told.json["next"]["hour"].endswith(":00:00Z")
+    result = ready("release", "--json")
+    assert (result.code, result.json["released"]) == (0, None)
+    assert result.json["next"]["day"].endswith("T00:00:00Z")
+    assert result.json["next"]["hour"].endswith(":00:00Z")
     with database.reading("look") as tx:
         assert tx.batches.number(survey) == 0
     assert ready("release", "nobody", "--now", "--json").problem["code"] == "survey_unknown"

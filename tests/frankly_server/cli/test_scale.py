@@ -20,26 +20,26 @@ def test_reports_are_exported_counted_and_compared(
     database = Database(f"sqlite:///{home / 'frankly.db'}")
     with database.transaction("fill") as tx:
         document = tx.documents.versions(survey)[0]
-        kept = [
+        report_rows = [
             replace(row(i % 2, i % 3, document=document.digest), survey=survey) for i in range(60)
         ]
-        tx.reports.add(kept)
+        tx.reports.add(report_rows)
         tx.releases.release(survey, document.digest, 1, "2026-06-02T00:00:00Z", is_over=False)
     folder = str(tmp_path / "out")
-    made = ready("scale", "export", "habits", folder, "--rows", "50", "--json")
-    assert (made.code, made.json) == (0, {"survey": survey, "reports": 60, "segments": 2})
+    exported = ready("scale", "export", "habits", folder, "--rows", "50", "--json")
+    assert (exported.code, exported.json) == (0, {"survey": survey, "reports": 60, "segments": 2})
     assert "60 reports are in 2 segments." in ready("scale", "export", "habits", folder).err
     counted = ready("scale", "count", folder, folder, "--against-database", "--json")
     assert (counted.code, counted.json["reports"], counted.json["duplicates"]) == (0, 60, 60)
-    [found] = counted.json["documents"]
-    assert found["counts"] == [
+    [document_counts] = counted.json["documents"]
+    assert document_counts["counts"] == [
         [0, "", 0, 30],
         [0, "", 1, 30],
         [1, "", 0, 20],
         [1, "", 1, 20],
         [1, "", 2, 20],
     ]
-    assert found["pairs"] == [[0, 1, "", i, j, 10] for i in range(2) for j in range(3)]
+    assert document_counts["pairs"] == [[0, 1, "", i, j, 10] for i in range(2) for j in range(3)]
     estimates = ready("scale", "count", folder, "--estimates").out
     named, unnamed = '"release": 1', '"release": 0'  # exports name no release
     assert estimates == ready("estimates", "habits", "--result").out.replace(named, unnamed)
@@ -60,7 +60,7 @@ def test_reports_are_exported_counted_and_compared(
     database.close()
 
 
-def test_bad_requests_are_told(ready: Frankly, tmp_path: Path) -> None:
+def test_bad_requests_are_refused(ready: Frankly, tmp_path: Path) -> None:
     unknown = ready("scale", "export", "nobody", str(tmp_path / "x"), "--json")
     assert (unknown.code, unknown.problem["code"], unknown.problem["field"]) == (
         3,

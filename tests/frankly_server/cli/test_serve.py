@@ -48,22 +48,22 @@ def test_it_serves_and_stops_gracefully(
 
 def test_it_refuses_to_start_without_tables(frankly: Frankly, home: Path) -> None:
     frankly("keys", "init", "--yes")
-    done = frankly("serve", "--port", "0", "--json")
-    assert (done.code, done.problem["code"]) == (3, "unsafe_setting")
-    assert "frankly migrate" in done.problem["detail"]
+    result = frankly("serve", "--port", "0", "--json")
+    assert (result.code, result.problem["code"]) == (3, "unsafe_setting")
+    assert "frankly migrate" in result.problem["detail"]
 
 
 def test_it_refuses_to_start_without_keys(frankly: Frankly) -> None:
     frankly("migrate")
-    done = frankly("serve", "--port", "0", "--json")
-    assert (done.code, done.problem["code"]) == (3, "key_file")
+    result = frankly("serve", "--port", "0", "--json")
+    assert (result.code, result.problem["code"]) == (3, "key_file")
 
 
 def test_it_refuses_a_key_that_others_can_read(ready: Frankly, home: Path) -> None:
     (home / "keys" / "publisher.pem").chmod(0o640)
-    done = ready("serve", "--port", "0")
-    assert done.code == 3
-    assert "chmod 600" in done.err
+    result = ready("serve", "--port", "0")
+    assert result.code == 3
+    assert "chmod 600" in result.err
 
 
 @pytest.mark.parametrize(("name", "value"), [("FRANKLY_DEBUG", "true"), ("FLASK_DEBUG", "1")])
@@ -71,23 +71,23 @@ def test_it_refuses_debug(
     ready: Frankly, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
     monkeypatch.setenv(name, value)
-    done = ready("serve", "--port", "0", "--json")
-    assert (done.code, done.problem["code"]) == (3, "unsafe_setting")
+    result = ready("serve", "--port", "0", "--json")
+    assert (result.code, result.problem["code"]) == (3, "unsafe_setting")
 
 
 def test_a_port_in_use_is_said_in_words(ready: Frankly) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        done = ready("serve", "--port", str(taken.getsockname()[1]), "--json")
-    assert (done.code, done.problem["code"]) == (5, "network")
-    assert "in use" in done.problem["detail"]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        result = ready("serve", "--port", str(listener.getsockname()[1]), "--json")
+    assert (result.code, result.problem["code"]) == (5, "network")
+    assert "in use" in result.problem["detail"]
 
 
 def test_gunicorn_finds_the_application(ready: Frankly, home: Path) -> None:
     """The production factory, loaded as gunicorn loads it."""
     command = [sys.executable, "-m", "gunicorn", "--check-config", "frankly_server.app:wsgi()"]
-    done = subprocess.run(
+    result = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=home, env=os.environ
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr

@@ -24,67 +24,73 @@ def test_apply_is_idempotent_and_dry_run_touches_nothing(ready: Frankly, survey_
     tried = ready("survey", "apply", survey_file, "--dry-run", "--json").json
     assert (tried["status"], tried["dry_run"]) == ("created", True)
     assert ready("survey", "list", "--json").json == {"surveys": []}
-    made = ready("survey", "apply", survey_file, "--json").json
-    assert made["status"] == "created"
+    created = ready("survey", "apply", survey_file, "--json").json
+    assert created["status"] == "created"
     assert ready("survey", "apply", survey_file, "--json").json["status"] == "unchanged"
     survey_file.write_text(survey_file.read_text().replace("Do you smoke?", "Do you smoke now?"))
     changed = ready("survey", "apply", survey_file, "--dry-run")
     assert changed.out == "~ blocks[0].questions[0].text.en: Do you smoke? → Do you smoke now?\n"
     assert "would be updated" in changed.err
     updated = ready("survey", "apply", survey_file, "--json").json
-    assert (updated["status"], updated["survey"]) == ("updated", made["survey"])
+    assert (updated["status"], updated["survey"]) == ("updated", created["survey"])
 
 
 def test_publish_signs_once_and_pins(ready: Frankly, survey_file: Path) -> None:
     survey = ready("survey", "apply", survey_file, "--json").json["survey"]
     first = ready("survey", "publish", "habits", "--json")
     assert first.code == 0
-    found = first.json
-    assert (found["status"], found["survey"], found["version"]) == ("published", survey, 1)
-    assert found["link"].endswith(f"/s/{survey}#{found['digest'].replace(':', '=')}")
-    assert [block["id"] for block in found["blocks"]] == ["smokes", "drinks"]
+    published = first.json
+    assert (published["status"], published["survey"], published["version"]) == (
+        "published",
+        survey,
+        1,
+    )
+    assert published["link"].endswith(f"/s/{survey}#{published['digest'].replace(':', '=')}")
+    assert [block["id"] for block in published["blocks"]] == ["smokes", "drinks"]
     assert ready("survey", "publish", "habits", "--json").json["status"] == "unchanged"
     database = Database(Settings.load().store_url())
     with database.reading("test") as tx:
         (row,) = tx.documents.versions(survey)
     database.close()
     payload = Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload
-    assert digest(payload) == found["digest"]
+    assert digest(payload) == published["digest"]
     SurveyDocument.parse(payload).require_private()
     listed = ready("survey", "list", "--json").json["surveys"]
     assert [(line["name"], line["state"], line["link"]) for line in listed] == [
-        ("habits", "open", found["link"])
+        ("habits", "open", published["link"])
     ]
 
 
 def test_publish_shows_a_table_and_ends_with_the_link(ready: Frankly, survey_file: Path) -> None:
     ready("survey", "apply", survey_file)
-    done = ready("survey", "publish", "habits")
-    lines = done.out.splitlines()
+    result = ready("survey", "publish", "habits")
+    lines = result.out.splitlines()
     assert lines[-1].startswith("http://127.0.0.1:8000/s/")
     assert any("smokes" in line and "ldp" in line and "warner" in line for line in lines)
     assert any("within the budget of 2 nats" in line for line in lines)
-    assert "\x1b" not in done.out
+    assert "\x1b" not in result.out
 
 
 def test_a_notion_without_an_epsilon_shows_none(ready: Frankly, tmp_path: Path) -> None:
     prior = {"secret": "affair", "secrets": ["no", "yes"], "source": "a pilot",
              "joint": [["100", "200", "300"], ["150", "120", "60"]]}  # fmt: skip
-    block = {key: given for key, given in value()["blocks"][1].items() if key != "epsilon"}
+    block = {
+        key: field_value for key, field_value in value()["blocks"][1].items() if key != "epsilon"
+    }
     dpv = {"notion": "dpv", "dpv": "0.6", "sensitive": "yes", "ceiling_cap": "3", "prior": prior}
     anytime = {("opens",): None, ("closes",): None, ("expires",): None}
     (tmp_path / "dpv.yaml").write_text(json.dumps(value({("blocks", 1): block | dpv, **anytime})))
     assert ready("survey", "apply", tmp_path / "dpv.yaml").code == 0
-    done = ready("survey", "publish", "habits")
-    assert done.code == 0
-    lines = (line.replace("│", " ").split() for line in done.out.splitlines())
+    result = ready("survey", "publish", "habits")
+    assert result.code == 0
+    lines = (line.replace("│", " ").split() for line in result.out.splitlines())
     cells = {
-        words[0]: words
-        for words in lines
-        if words and words[0] in ("affair", "happy") and len(words) == 7
+        cells_of_line[0]: cells_of_line
+        for cells_of_line in lines
+        if cells_of_line and cells_of_line[0] in ("affair", "happy") and len(cells_of_line) == 7
     }
     assert cells["affair"][2] == "1.0000"
-    assert (cells["happy"][2], "inf" in done.out) == ("–", False)
+    assert (cells["happy"][2], "inf" in result.out) == ("–", False)
     blocks = {
         block["id"]: block["epsilon"]
         for block in ready("survey", "publish", "habits", "--json").json["blocks"]
@@ -109,8 +115,12 @@ def test_a_bad_file_is_refused_by_field(ready: Frankly, survey_file: Path, name:
     text = survey_file.read_text()
     assert old in text
     survey_file.write_text(text.replace(old, new, 1))
-    done = ready("survey", "apply", survey_file, "--json")
-    assert (done.code, done.problem["code"], done.problem["field"] or "") == (code, problem, field)
+    result = ready("survey", "apply", survey_file, "--json")
+    assert (result.code, result.problem["code"], result.problem["field"] or "") == (
+        code,
+        problem,
+        field,
+    )
     assert ready("survey", "list", "--json").json == {"surveys": []}
 
 
@@ -119,14 +129,14 @@ def test_over_budget_is_a_privacy_refusal_and_publishes_nothing(
 ) -> None:
     survey_file.write_text(survey_file.read_text().replace('budget: "2"', 'budget: "1.9"'))
     ready("survey", "apply", survey_file)
-    done = ready("survey", "publish", "habits", "--json")
-    assert (done.code, done.problem["code"], done.out) == (4, "budget_exceeded", "")
+    result = ready("survey", "publish", "habits", "--json")
+    assert (result.code, result.problem["code"], result.out) == (4, "budget_exceeded", "")
     assert ready("survey", "list", "--json").json["surveys"][0]["state"] == "draft"
 
 
 def test_an_unknown_survey(ready: Frankly) -> None:
-    done = ready("survey", "publish", "nothing", "--json")
-    assert (done.code, done.problem["code"]) == (3, "survey_unknown")
+    result = ready("survey", "publish", "nothing", "--json")
+    assert (result.code, result.problem["code"]) == (3, "survey_unknown")
 
 
 def test_publishing_with_a_key_that_others_can_read(
@@ -134,9 +144,9 @@ def test_publishing_with_a_key_that_others_can_read(
 ) -> None:
     ready("survey", "apply", survey_file)
     (home / "keys" / "publisher.pem").chmod(0o644)
-    done = ready("survey", "publish", "habits")
-    assert done.code == 3
-    assert "chmod 600" in done.err
+    result = ready("survey", "publish", "habits")
+    assert result.code == 3
+    assert "chmod 600" in result.err
 
 
 def state(ready: Frankly) -> str:
@@ -145,7 +155,9 @@ def state(ready: Frankly) -> str:
 
 def trail(ready: Frankly) -> list[tuple[str, str, str]]:
     with open_services() as services:
-        return [(one.actor, one.action, one.subject) for one in services.accounts.trail("main")]
+        return [
+            (entry.actor, entry.action, entry.subject) for entry in services.accounts.trail("main")
+        ]
 
 
 def test_a_survey_is_moved_as_on_the_pages_and_the_trail_says_so(
@@ -159,8 +171,8 @@ def test_a_survey_is_moved_as_on_the_pages_and_the_trail_says_so(
         ("close", "closed"),
         ("archive", "archived"),
     ):
-        done = ready("survey", move, "habits", *(["--yes"] if move == "close" else []), "--json")
-        assert (done.code, done.json) == (
+        result = ready("survey", move, "habits", *(["--yes"] if move == "close" else []), "--json")
+        assert (result.code, result.json) == (
             0,
             {"status": becomes, "survey": survey, "name": "habits"},
         )
@@ -172,8 +184,8 @@ def test_closing_asks_first_and_words_are_for_people(ready: Frankly, survey_file
     ready("survey", "apply", survey_file)
     ready("survey", "publish", "habits")
     assert ready("survey", "pause", "habits").err == "Survey habits is paused.\n"
-    asked = ready("survey", "close", "habits", stdin="n\n")
-    assert asked.code != 0
+    declined = ready("survey", "close", "habits", stdin="n\n")
+    assert declined.code != 0
     assert state(ready) == "paused"
     assert ready("survey", "close", "habits", stdin="y\n").code == 0
     assert state(ready) == "closed"
@@ -204,10 +216,10 @@ def test_a_move_that_cannot_be_changes_nothing(
     ready("survey", "apply", survey_file)
     for move in before:
         assert ready("survey", move, "habits", *(["--yes"] if move == "close" else [])).code == 0
-    known, told = state(ready), trail(ready)
+    state_before, trail_before = state(ready), trail(ready)
     answer = ready("survey", *refused, "--json")
     assert (answer.code, json.loads(answer.err)["code"]) == (exit_code, code)
-    assert (state(ready), trail(ready)) == (known, told)
+    assert (state(ready), trail(ready)) == (state_before, trail_before)
 
 
 def test_a_form_that_no_usual_device_answers_is_warned_of(
@@ -216,22 +228,26 @@ def test_a_form_that_no_usual_device_answers_is_warned_of(
     survey_file.write_text(
         survey_file.read_text().replace('epsilon: "1"', 'epsilon: "3"').replace('"2"', '"6"')
     )
-    words = "The whole report reveals up to 6.0000 nats, more than 5 nats"
+    warning_text = "The whole report reveals up to 6.0000 nats, more than 5 nats"
     for command in (
         ("apply", survey_file, "--dry-run"),
         ("apply", survey_file),
         ("publish", "habits"),
     ):
-        told = ready("survey", *command)
-        assert (told.code, told.err.count("Warning: "), told.err.count(words)) == (0, 1, 1)
-        assert words not in told.out
+        result = ready("survey", *command)
+        assert (result.code, result.err.count("Warning: "), result.err.count(warning_text)) == (
+            0,
+            1,
+            1,
+        )
+        assert warning_text not in result.out
         (warning,) = ready("survey", *command, "--json").json["warnings"]
-        assert warning.startswith(words)
+        assert warning.startswith(warning_text)
     with open_services() as services:
         page = create_app(services.settings, services=services).test_client()
         services.accounts.create("main", "o@example.org", "owner", PASSWORD)
         send(page, "/admin/sign-in", email="o@example.org", password=PASSWORD)
         survey_id = services.surveys.summary("habits").survey_id
         assert (
-            page.get(f"/admin/surveys/{survey_id}").text.count(words) == 2
+            page.get(f"/admin/surveys/{survey_id}").text.count(warning_text) == 2
         )  # of the draft, and of what is published

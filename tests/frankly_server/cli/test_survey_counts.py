@@ -67,11 +67,11 @@ def test_tables_of_any_editor_become_the_prior(ready: Frankly, files: tuple[Path
     survey, table = files
     for name, data in FINE.items():
         table.write_bytes(data)
-        done = ready("survey", "apply", str(survey), "--counts", f"grades={table}", "--json")
-        assert (done.code, done.json["status"]) == (
+        result = ready("survey", "apply", str(survey), "--counts", f"grades={table}", "--json")
+        assert (result.code, result.json["status"]) == (
             0,
             "created" if name == "plain" else "unchanged",
-        ), done.err
+        ), result.err
     prior = ready("survey", "export", "pilot", "--json").json["blocks"][0]["prior"]
     assert [[str(cell) for cell in row] for row in prior["joint"]] == WANTED
     assert prior["secrets"] == ["no", "yes"]
@@ -82,11 +82,11 @@ def test_a_bad_table_ends_with_code_3_and_its_line(
     ready: Frankly, files: tuple[Path, Path], command: str
 ) -> None:
     survey, table = files
-    for name, (data, words) in BAD.items():
+    for name, (data, detail) in BAD.items():
         table.write_bytes(data)
-        done = ready("survey", command, str(survey), "--counts", f"grades={table}", "--json")
-        assert (done.code, done.problem["field"]) == (3, "counts"), name
-        assert words in done.problem["detail"], name
+        result = ready("survey", command, str(survey), "--counts", f"grades={table}", "--json")
+        assert (result.code, result.problem["field"]) == (3, "counts"), name
+        assert detail in result.problem["detail"], name
     assert ready("survey", "list", "--json").json["surveys"] == []
 
 
@@ -106,7 +106,7 @@ def test_what_the_option_names_must_be_there(
     survey, table = files
     table.write_bytes(TABLE)
     value, code = ASKED[name]
-    done = ready(
+    result = ready(
         "survey", "apply", str(survey), "--counts", value.replace("FILE", str(table)), "--json"
     )
-    assert (done.code, done.problem["field"]) == (code, "counts")
+    assert (result.code, result.problem["field"]) == (code, "counts")

@@ -59,28 +59,30 @@ def claim_of(asked: dict[str, Any]) -> Claim:
     "asked", ASKED, ids=lambda asked: f"{asked.get('kind', 'dense')} {asked['notion']}"
 )
 def test_the_answer_is_the_definition(asked: dict[str, Any]) -> None:
-    found, claim = verify_json(asked), claim_of(asked)
+    verified, claim = verify_json(asked), claim_of(asked)
     mechanism = KINDS[asked.get("kind", "dense")].from_params(
         asked.get("params") or {"weights": ROWS, "bits": 4}
     )
     by_definition = needed(mechanism, claim)
-    told = {
+    needed_by_name = {
         name.removesuffix("_needed"): value
-        for name, value in found.items()
+        for name, value in verified.items()
         if name.endswith("_needed")
     }
-    assert {name: None if v == "inf" else Fraction(*v) for name, v in told.items()} == by_definition
+    assert {
+        name: None if v == "inf" else Fraction(*v) for name, v in needed_by_name.items()
+    } == by_definition
     promised = {
         name: getattr(claim, name) for name in by_definition if getattr(claim, name) is not None
     }
     ratios = {name: by_definition[name] for name in promised}
-    assert found["holds"] is all(
+    assert verified["holds"] is all(
         v is not None and v <= Fraction(*promised[name]) for name, v in ratios.items()
     )
-    assert set(found["worst"]) - {"condition"} == {"report", "pair"}
+    assert set(verified["worst"]) - {"condition"} == {"report", "pair"}
 
 
-def test_extreme_points_of_ldp_and_their_loose_entries_are_told() -> None:
+def test_extreme_points_of_ldp_and_their_loose_entries_are_listed() -> None:
     """Randomised response at its own level is one; with four in a column of 8 and 2 at E = 4, it is loose."""
     grr = {
         "weights": [[8, 4, 4], [4, 8, 4], [4, 4, 8]],
@@ -89,24 +91,26 @@ def test_extreme_points_of_ldp_and_their_loose_entries_are_told() -> None:
         "level": [2, 1],
     }
     assert (verify_json(grr)["extreme"], verify_json(grr)["loose"]) == (True, [])
-    found = verify_json(ASKED[0])
-    assert (found["extreme"], found["loose"]) == (False, [[0, 1], [1, 0], [2, 3], [3, 2]])
+    verified = verify_json(ASKED[0])
+    assert (verified["extreme"], verified["loose"]) == (False, [[0, 1], [1, 0], [2, 3], [3, 2]])
     assert "extreme" not in verify_json(ASKED[2])
 
 
 def test_a_document_is_verified_block_by_block_whether_sealed_or_not() -> None:
     document = survey(ldp_block(), lip_block())
     for data in (document.payload(), sealed(document.payload())):
-        found = verify_json(json.loads(data))
-        assert (found["holds"], found["digest"], found["signatures"]) == (
+        verified = verify_json(json.loads(data))
+        assert (verified["holds"], verified["digest"], verified["signatures"]) == (
             True,
             document.digest,
             "not checked",
         )
-        assert [block["id"] for block in found["blocks"]] == [block.id for block in document.blocks]
-        for block, own in zip(found["blocks"], document.blocks, strict=True):
+        assert [block["id"] for block in verified["blocks"]] == [
+            block.id for block in document.blocks
+        ]
+        for block, document_block in zip(verified["blocks"], document.blocks, strict=True):
             assert [claim["notion"] for claim in block["claims"]] == [
-                p.claim.notion for p in own.promises
+                p.claim.notion for p in document_block.promises
             ]
 
 
@@ -115,8 +119,8 @@ def test_a_document_tells_the_level_of_its_whole_report() -> None:
     document = survey()
     report = verify_json(json.loads(document.payload()))["report"]
     assert set(report) == {"secrets", "answers", "cost"}
-    (name, told), *others = report["secrets"].items()
-    assert (others, set(told), set(report["answers"])) == (
+    (name, secret_levels), *other_secrets = report["secrets"].items()
+    assert (other_secrets, set(secret_levels), set(report["answers"])) == (
         [],
         {"level", "odds", "strata_odds"},
         {"level", "odds"},
@@ -127,43 +131,43 @@ def test_a_document_tells_the_level_of_its_whole_report() -> None:
     assert free.ceiling is not None
     assert claim.level is not None
     least, lift = log(free.ceiling), log(claim.level[0] / claim.level[1])
-    for shown, nats in (
-        (told["level"], least + lift),
-        (told["odds"], least + 2 * lift),
-        (told["strata_odds"], 0.0),
+    for level_text, nats in (
+        (secret_levels["level"], least + lift),
+        (secret_levels["odds"], least + 2 * lift),
+        (secret_levels["strata_odds"], 0.0),
     ):
-        assert nats <= float(shown) < nats + 1.1e-4
-    whole = least + log(based.ceiling) if based.ceiling else None
+        assert nats <= float(level_text) < nats + 1.1e-4
+    report_nats = least + log(based.ceiling) if based.ceiling else None
     assert report["cost"] == report["answers"]["odds"] == report["answers"]["level"]
     assert (
         report["cost"] == "inf"
-        if whole is None
-        else whole <= float(report["cost"]) < whole + 1.1e-4
+        if report_nats is None
+        else report_nats <= float(report["cost"]) < report_nats + 1.1e-4
     )
 
 
 def test_a_prior_by_stratum_is_verified_within_every_stratum() -> None:
-    same, other = ((40, 10), (10, 40)), ((10, 40), (40, 10))
-    document = in_strata(same, other)
-    found = verify_json(json.loads(document.payload()))
+    same, differing = ((40, 10), (10, 40)), ((10, 40), (40, 10))
+    document = in_strata(same, differing)
+    verified = verify_json(json.loads(document.payload()))
     (block,) = document.blocks
-    claims = found["blocks"][0]["claims"]
+    claims = verified["blocks"][0]["claims"]
     assert [claim.get("stratum") for claim in claims] == [
         z for p in block.promises for z, _ in p.numbered_claims
     ]
-    for claim, table in zip(claims, (same, other), strict=True):
+    for claim, table in zip(claims, (same, differing), strict=True):
         assert claim["secrets"] == ["no", "yes"]
         assert (
             Fraction(*claim["level_needed"])
             == needed(block.mechanism, replace(block.promises[0].claim, joint=table))["level"]
         )
-    assert found["holds"] is all(claim["holds"] for claim in claims)
-    assert (found["report"] is None) is not found["holds"]
+    assert verified["holds"] is all(claim["holds"] for claim in claims)
+    assert (verified["report"] is None) is not verified["holds"]
 
 
 def test_the_command_answers_and_refuses(frankly: Frankly) -> None:
-    done = frankly("verify", "--json", stdin=json.dumps(ASKED[1]))
-    assert (done.code, done.json["holds"], done.json["level_needed"]) == (0, False, [4, 1])
+    result = frankly("verify", "--json", stdin=json.dumps(ASKED[1]))
+    assert (result.code, result.json["holds"], result.json["level_needed"]) == (0, False, [4, 1])
     refused = frankly("verify", "--json", stdin=json.dumps({**ASKED[0], "notion": "magic"}))
     assert refused.code == 3
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draining: a request in flight is answered although the server is told to stop, and nothing new gets in."""
+"""Draining: on a stop signal, requests in flight are answered and new ones are refused."""
 
 import threading
 from collections.abc import Callable, Iterable

@@ -162,10 +162,12 @@ def test_an_unknown_survey_keeps_nothing(
 def test_a_document_of_another_survey_is_a_mismatch(
     database: Database, document: SurveyDocument, intake: Intake
 ) -> None:
-    other = published(database, survey_id="cd" * 16)
-    intake.accept(other.survey, body(other))  # now known, and still another survey's
+    other_document = published(database, survey_id="cd" * 16)
+    intake.accept(
+        other_document.survey, body(other_document)
+    )  # now known, and still another survey's
     with pytest.raises(InvalidInput) as refused:
-        intake.accept(SURVEY, body(other))
+        intake.accept(SURVEY, body(other_document))
     assert refused.value.code == "doc_mismatch"
     assert _stored(database) == 0
 
@@ -189,7 +191,7 @@ def test_a_superseded_document_counts_until_its_own_closing(
     assert (refused.value.code, refused.value.problem.status) == ("closed", 410)
 
 
-def test_an_early_report_is_told_when_to_come_back(
+def test_an_early_report_gets_the_time_to_retry(
     database: Database, document: SurveyDocument
 ) -> None:
     early = Intake(database, FixedClock(document.opens - timedelta(seconds=89, milliseconds=500)))
@@ -207,19 +209,24 @@ def test_an_early_report_is_told_when_to_come_back(
 
 
 def test_public_strata_are_checked_and_counted_apart(database: Database, intake: Intake) -> None:
-    asked = replace(survey(ldp_block()), strata=(question("region", "north", "south"),))
-    put(database, asked)
+    document_with_strata = replace(
+        survey(ldp_block()), strata=(question("region", "north", "south"),)
+    )
+    put(database, document_with_strata)
     for region in ("north", "south", "south"):
-        sent = report(asked, 1, strata={"region": region}).to_bytes(asked.report_length)
+        sent = report(document_with_strata, 1, strata={"region": region}).to_bytes(
+            document_with_strata.report_length
+        )
         assert intake.accept(SURVEY, sent).status == "accepted"
     for strata in ({}, {"region": "east"}, {"region": "north", "town": "x"}):
         with pytest.raises(InvalidInput) as refused:
-            intake.accept(SURVEY, report(asked, 1, strata=strata).to_bytes(0))
+            intake.accept(SURVEY, report(document_with_strata, 1, strata=strata).to_bytes(0))
         assert refused.value.code == "strata_invalid"
-    release(database, asked)
+    release(database, document_with_strata)
     with database.reading("look") as tx:
         found = {
-            (key.stratum, key.symbol): n for key, n in tx.counts.of_document(asked.digest).items()
+            (key.stratum, key.symbol): n
+            for key, n in tx.counts.of_document(document_with_strata.digest).items()
         }
         assert tx.counts.recount(SURVEY) == []
     assert found == {('{"region":"north"}', 1): 1, ('{"region":"south"}', 1): 2}
@@ -240,11 +247,11 @@ def test_one_bad_report_never_fails_its_neighbours(
         body(document, 0, 1, report_id="11" * 16),
     ]
     outcomes = intake.accept_batch(SURVEY, reports)
-    told = [
+    codes = [
         outcome.status if isinstance(outcome, Outcome) else outcome.code for outcome in outcomes
     ]
-    kept = ["accepted", "json_invalid", "accepted", "duplicate"]
-    assert told == [*kept, "id_conflict", "symbol_unknown", "duplicate", "id_conflict"]
+    first_codes = ["accepted", "json_invalid", "accepted", "duplicate"]
+    assert codes == [*first_codes, "id_conflict", "symbol_unknown", "duplicate", "id_conflict"]
     assert _counted(database, document) == {(0, 0): 1, (0, 1): 2, (1, 0): 1, (1, 1): 2}
     assert intake.refusals(SURVEY) == {
         ("2026-06-01", "json_invalid"): 1,
@@ -266,11 +273,11 @@ def test_many_copies_racing_leave_one_row(
     copies = [body(document, i % 2, 1, report_id=f"{i:032x}") for i in range(20)] * 8
 
     with ThreadPoolExecutor(8) as threads:
-        told = Counter(
+        status_counts = Counter(
             outcome.status
             for outcome in threads.map(lambda sent: intake.accept(SURVEY, sent), copies)
         )
-    assert told == {"accepted": 20, "duplicate": 140}
+    assert status_counts == {"accepted": 20, "duplicate": 140}
     assert _counted(database, document) == {(0, 0): 10, (0, 1): 10, (1, 1): 20}
 
 
@@ -284,8 +291,8 @@ def test_different_reports_racing_for_one_id_leave_one(
             return refusal.code
 
     with ThreadPoolExecutor(8) as threads:
-        told = Counter(threads.map(send, [(0, 0), (0, 1), (1, 0), (1, 1)] * 4))
-    assert told == {"accepted": 1, "duplicate": 3, "id_conflict": 12}
+        code_counts = Counter(threads.map(send, [(0, 0), (0, 1), (1, 0), (1, 1)] * 4))
+    assert code_counts == {"accepted": 1, "duplicate": 3, "id_conflict": 12}
     assert sum(_counted(database, document).values()) == 2
 
 
@@ -297,8 +304,10 @@ def test_overlapping_batches_racing_keep_every_report_once(
     with ThreadPoolExecutor(4) as threads:
         outcomes = [
             each
-            for told in threads.map(lambda batch: intake.accept_batch(SURVEY, batch), batches)
-            for each in told
+            for batch_outcomes in threads.map(
+                lambda batch: intake.accept_batch(SURVEY, batch), batches
+            )
+            for each in batch_outcomes
         ]
     assert Counter(outcome.status for outcome in outcomes if isinstance(outcome, Outcome)) == {
         "accepted": 60,
@@ -321,7 +330,7 @@ def test_nothing_is_acknowledged_when_storing_fails(fresh_database: Database) ->
     assert intake.accept(SURVEY, body(document, report_id=ID)).status == "accepted"
 
 
-def test_a_refusal_is_told_even_when_it_cannot_be_counted(fresh_database: Database) -> None:
+def test_a_refusal_is_returned_even_when_it_cannot_be_counted(fresh_database: Database) -> None:
     published(fresh_database)
     with fresh_database.engine.begin() as connection:
         connection.exec_driver_sql("DROP TABLE day_counts")

@@ -41,16 +41,16 @@ def test_counts_equal_a_recount_after_any_mix(database: Database, traffic: list[
             assert isinstance(outcome, InvalidInput)
             assert outcome.code == "symbol_unknown"
             return 1
-        known = first.setdefault(number, (symbols[0], symbols[1]))
-        told = outcome.code if isinstance(outcome, InvalidInput) else outcome.status
-        if number in seen:
-            assert told == ("duplicate" if known == tuple(symbols) else "id_conflict")
+        first_symbols = first.setdefault(number, (symbols[0], symbols[1]))
+        code = outcome.code if isinstance(outcome, InvalidInput) else outcome.status
+        if number in sent_numbers:
+            assert code == ("duplicate" if first_symbols == tuple(symbols) else "id_conflict")
         else:
-            assert told == "accepted"
-        seen.add(number)
+            assert code == "accepted"
+        sent_numbers.add(number)
         return int(isinstance(outcome, InvalidInput))
 
-    seen: set[int] = set()
+    sent_numbers: set[int] = set()
     for step in traffic:
         if isinstance(step, list):
             sent = [body(document, y0, y1, report_id=f"{number:032x}") for number, y0, y1 in step]
@@ -68,14 +68,14 @@ def test_counts_equal_a_recount_after_any_mix(database: Database, traffic: list[
     with database.reading("check") as tx:
         assert tx.counts.recount(SURVEY) == []
         assert {int(row.id, 16): row.symbols for row in stored(tx, SURVEY)} == first
-        told = Counter(
+        code = Counter(
             {
                 key.symbol: n
                 for key, n in tx.counts.of_document(document.digest).items()
                 if key.block == 0
             }
         )
-    assert told == Counter(symbols[0] for symbols in first.values())
+    assert code == Counter(symbols[0] for symbols in first.values())
     assert sum(intake.refusals(SURVEY).values()) == refused
 
 
@@ -100,7 +100,7 @@ def test_nothing_about_the_sender_is_kept(database: Database, tmp_path: Path) ->
     ]
     outcomes = intake.accept_batch(SURVEY, bent)
     assert all(isinstance(outcome, InvalidInput) for outcome in outcomes)
-    kept = _everything(database, tmp_path)
-    assert bytes.fromhex(SURVEY) in kept or SURVEY.encode() in kept
+    stored_bytes = _everything(database, tmp_path)
+    assert bytes.fromhex(SURVEY) in stored_bytes or SURVEY.encode() in stored_bytes
     for canary in (*CANARIES, NOW.strftime("%H:%M")):
-        assert canary.encode() not in kept
+        assert canary.encode() not in stored_bytes

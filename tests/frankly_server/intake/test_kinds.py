@@ -29,13 +29,15 @@ def document(database: Database) -> SurveyDocument:
 
 
 def _reports(document: SurveyDocument) -> list[Report]:
-    """One report for every truth, all blocks telling the same."""
+    """One report for each truth, the same in every block."""
     rng = Random(3)
-    found = []
+    reports = []
     for number, truth in enumerate(TRUTHS):
-        symbols = tuple(_symbol(each.mechanism, truth, rng) for each in document.blocks)
-        found.append(Report(document.digest, f"{number:032x}", symbols))
-    return found
+        symbols = tuple(
+            _symbol(document_block.mechanism, truth, rng) for document_block in document.blocks
+        )
+        reports.append(Report(document.digest, f"{number:032x}", symbols))
+    return reports
 
 
 def _symbol(mechanism: Any, truth: int, rng: Random) -> Any:
@@ -55,12 +57,12 @@ def test_reports_of_every_kind_are_kept_as_they_came_and_counted(
     assert Counter(outcomes) == {"accepted": len(sent), "duplicate": len(sent)}
     release(database, document)
     with database.reading("check") as tx:
-        kept = {row.id: row.symbols for row in stored(tx, SURVEY)}
-        assert kept == {report.id: report.symbols for report in sent}
+        stored_symbols = {row.id: row.symbols for row in stored(tx, SURVEY)}
+        assert stored_symbols == {report.id: report.symbols for report in sent}
         assert tx.counts.recount(SURVEY) == []
         counted = tx.counts.of_document(document.digest)
-    found = Counter({(key.block, key.symbol): n for key, n in counted.items()})
-    assert found == Counter(
+    symbol_counts = Counter({(key.block, key.symbol): n for key, n in counted.items()})
+    assert symbol_counts == Counter(
         (i, _number(symbol)) for report in sent for i, symbol in enumerate(report.symbols)
     )
 
@@ -78,9 +80,9 @@ def test_shares_are_estimated_from_every_kind(database: Database, document: Surv
     for report in sent:
         intake.accept(SURVEY, report.to_bytes(document.report_length))
     release(database, document)
-    asked = {q["id"]: q for q in Analysis(database).estimates(SURVEY)["questions"]}
-    assert set(asked) == {f"{kind}-{part}" for kind in KINDS for part in "ab"}
-    assert {question["status"] for question in asked.values()} == {"ok"}
+    question_results = {q["id"]: q for q in Analysis(database).estimates(SURVEY)["questions"]}
+    assert set(question_results) == {f"{kind}-{part}" for kind in KINDS for part in "ab"}
+    assert {question["status"] for question in question_results.values()} == {"ok"}
     # Unary, by hand: an answer's share is (how often its bit was 1 − flip) / (keep − flip), and a part of what these
     # leave of 1; yes to a is answer 2 or 3.
     unary = list(KINDS).index("unary")
@@ -90,7 +92,7 @@ def test_shares_are_estimated_from_every_kind(database: Database, document: Surv
         for x in range(4)
     ]
     shares = [share + (1 - sum(shares)) / 4 for share in shares]
-    rows = [row["estimate"] for row in asked["unary-a"]["rows"]]
+    rows = [row["estimate"] for row in question_results["unary-a"]["rows"]]
     assert rows == pytest.approx([shares[0] + shares[1], shares[2] + shares[3]])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases happen at published times alone, whatever comes in, and end what a closed document leaves."""
+"""Releases happen at published times alone, whatever arrives, and release the rest once a document is closed."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -49,8 +49,10 @@ def test_published_times(every: str, now: datetime, expected: datetime) -> None:
 
 
 def filled(database: Database, clock: Clock, every: str, n: int = 25) -> SurveyDocument:
-    asked = replace(survey(), release_every=every, strata=(question("region", "north", "south"),))
-    document = put(database, asked)
+    survey_document = replace(
+        survey(), release_every=every, strata=(question("region", "north", "south"),)
+    )
+    document = put(database, survey_document)
     send(database, clock, document, n, "north")
     return document
 

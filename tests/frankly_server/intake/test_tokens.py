@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One token, one report: whatever races, whatever is sent again, on both databases; nothing ties the two together."""
+"""One token, one report, under races and resends, on both databases; nothing stored links the two."""
 
 import hashlib
 import secrets
@@ -152,10 +152,10 @@ def test_one_token_and_many_racing_reports_make_one(
     doors = [Intake(database, FixedClock(NOW)) for _ in range(4)]
     racing = 64 if full else 24
     with ThreadPoolExecutor(8) as pool:
-        found = Counter(
+        code_counts = Counter(
             pool.map(lambda i: send(doors[i % 4], document, token, f"{i:032x}"), range(racing))
         )
-    assert found == {"accepted": 1, "token_spent": racing - 1}
+    assert code_counts == {"accepted": 1, "token_spent": racing - 1}
     assert kept(database) == (1, 1)
 
 
@@ -167,10 +167,10 @@ def test_the_same_report_racing_with_itself_spends_one_token(
     for round_ in range(10 if full else 3):
         (token,) = Invites(database).make(SURVEY, 1)
         with ThreadPoolExecutor(8) as pool:
-            found = Counter(
+            code_counts = Counter(
                 pool.map(lambda i: send(doors[i % 4], document, token, f"{round_:032x}"), range(16))  # noqa: B023
             )  # noqa: B023, RUF100
-        assert found == {"accepted": 1, "duplicate": 15}
+        assert code_counts == {"accepted": 1, "duplicate": 15}
         assert kept(database) == (round_ + 1,) * 2
 
 
@@ -186,11 +186,11 @@ def test_a_batch_spends_exactly_the_tokens_of_what_it_keeps(
 
     batch = [one("1", tokens[0]), one("1", tokens[0]), one("2", tokens[0]), one("3", tokens[1]), one("4", tokens[3]),
              one("5", None), one("f", tokens[3]), one("f", tokens[2], symbol=1), one("6", tokens[2])]  # fmt: skip
-    found = [
+    codes = [
         getattr(o, "status", None) or getattr(o, "code", None)
         for o in intake.accept_batch(SURVEY, batch)
     ]
-    assert found == ["accepted", "duplicate", "token_spent", "accepted", "token_spent", "token_invalid", "duplicate",
+    assert codes == ["accepted", "duplicate", "token_spent", "accepted", "token_spent", "token_invalid", "duplicate",
                      "id_conflict", "accepted"]  # fmt: skip
     assert kept(database) == (4, 4)
 
@@ -202,11 +202,11 @@ def test_nothing_stored_ties_a_token_to_a_report(database: Database, intake: Int
         assert send(intake, document, token, f"{i:032x}") == "accepted"
     with database.engine.connect() as connection:
         for table in ("reports", "batches", "batch_counts", "day_counts", "tokens"):
-            kept = repr(connection.exec_driver_sql(f"SELECT * FROM {table}").all())
-            assert not any(token in kept for token in tokens)
+            table_text = repr(connection.exec_driver_sql(f"SELECT * FROM {table}").all())
+            assert not any(token in table_text for token in tokens)
             if table != "tokens":
                 assert not any(
-                    hashlib.sha256(_raw(token)).hexdigest()[:16] in kept for token in tokens
+                    hashlib.sha256(_raw(token)).hexdigest()[:16] in table_text for token in tokens
                 )
         columns = set(connection.exec_driver_sql("SELECT * FROM tokens").keys())
     assert columns == {"survey", "hash", "spent", "settled"}

@@ -27,19 +27,19 @@ def test_only_the_hash_is_kept(database: Database) -> None:
     access = Access(database, FixedClock(NOW))
     token = access.create("admin", "x")
     with database.engine.connect() as connection:
-        kept = repr(connection.exec_driver_sql("SELECT * FROM api_keys").all())
-    assert token[21:] not in kept
+        stored_text = repr(connection.exec_driver_sql("SELECT * FROM api_keys").all())
+    assert token[21:] not in stored_text
     assert token[21:] not in repr(access.list())
 
 
 def test_a_revoked_key_opens_nothing(database: Database) -> None:
     access = Access(database, FixedClock(NOW))
-    token, other = access.create("admin", "x"), access.create("admin", "y")
+    token, other_token = access.create("admin", "x"), access.create("admin", "y")
     access.revoke(token[13:21])
     with pytest.raises(InvalidInput) as refused:
         access.authenticate(token)
     assert refused.value.code == "unauthenticated"
-    assert access.authenticate(other).role == "admin"
+    assert access.authenticate(other_token).role == "admin"
     with pytest.raises(InvalidInput) as again:
         access.revoke(token[13:21])
     assert again.value.code == "not_found"

@@ -40,16 +40,16 @@ def publishers(keyring: Keyring) -> list[str]:
 
 def test_init_makes_a_pair_that_works(tmp_path: Path) -> None:
     keyring = _keyring(tmp_path / "home" / "keys")
-    made = keyring.init()
+    created = keyring.init()
     document = accept_keys(keyring.document(), NOW)
     assert (
         [key.key_id for key in document.publisher.keys]
-        == list(made.publisher_ids)
+        == list(created.publisher_ids)
         == publishers(keyring)
     )
-    assert [key.key_id for key in document.root.keys] == list(made.root_ids)
+    assert [key.key_id for key in document.root.keys] == list(created.root_ids)
     assert (document.version, document.expires) == (1, NOW + VALIDITY)
-    assert made.set_aside is None
+    assert created.set_aside is None
 
 
 def test_every_file_is_its_owners_alone(tmp_path: Path) -> None:
@@ -149,9 +149,9 @@ BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
 def test_unusable_key_files_are_refused_with_the_way_out(tmp_path: Path, name: str) -> None:
     keyring = _keyring(tmp_path / "keys")
     keyring.init()
-    spoil, words = BAD_FILES[name]
+    spoil, message = BAD_FILES[name]
     spoil(tmp_path / "keys" / "publisher.pem")
-    with pytest.raises(InvalidInput, match=words) as refused:
+    with pytest.raises(InvalidInput, match=message) as refused:
         keyring.check()
     assert refused.value.code == "key_file"
     assert str(tmp_path / "keys") in (refused.value.field or "")

@@ -60,14 +60,14 @@ def test_any_two_changes_are_followed_and_the_server_goes_on(
     tmp_path: Path, first: str, second: str
 ) -> None:
     keyring = made(tmp_path)
-    known = keyring.document()
+    document_before = keyring.document()
     for version, name in ((2, first), (3, second)):
-        done = Rotation(keyring, CLOCK).propose(CHANGES[name](keyring))
-        assert (done.in_force, done.document.version) == (True, version)
-        assert newest(keyring, known) == done.document == keyring.trusted()
+        result = Rotation(keyring, CLOCK).propose(CHANGES[name](keyring))
+        assert (result.in_force, result.document.version) == (True, version)
+        assert newest(keyring, document_before) == result.document == keyring.trusted()
         keyring.check()
     assert len(keyring.chain()) == 3
-    assert keyring.document(1) == known
+    assert keyring.document(1) == document_before
     assert all(path.stat().st_mode & 0o777 == 0o600 for path in (tmp_path / "keys").iterdir())
 
 
@@ -94,9 +94,9 @@ def test_roots_on_two_sticks_sign_one_after_the_other(tmp_path: Path) -> None:
     ]
     again = Rotation(keyring, CLOCK, sticks[:1], PASSPHRASE).sign()
     assert (again.in_force, again.old_missing) == (False, 1)
-    done = Rotation(keyring, CLOCK, sticks[2:], PASSPHRASE).sign()
-    assert done.in_force
-    assert newest(keyring, first) == done.document
+    result = Rotation(keyring, CLOCK, sticks[2:], PASSPHRASE).sign()
+    assert result.in_force
+    assert newest(keyring, first) == result.document
     assert status(keyring, CLOCK).pending is None
     with pytest.raises(InvalidInput, match="no new version waits"):
         Rotation(keyring, CLOCK, sticks[2:], PASSPHRASE).sign()
@@ -107,10 +107,10 @@ def test_new_roots_sign_beside_the_old_ones(tmp_path: Path) -> None:
     first = keyring.document()
     (old,) = keyring.key_files("root.pem")
     old.rename(tmp_path / "stick.pem")
-    done = Rotation(keyring, CLOCK, [tmp_path / "stick.pem"]).propose(
+    result = Rotation(keyring, CLOCK, [tmp_path / "stick.pem"]).propose(
         RotationChange(drop=frozenset(ids(keyring, "root")))
     )
-    assert done.in_force
+    assert result.in_force
     assert len(keyring.key_files("root.pem")) == 1
     assert Rotation(keyring, CLOCK).propose(RotationChange()).in_force
     assert newest(keyring, first).version == 3
@@ -254,7 +254,7 @@ def test_the_longest_chain_is_served_whole_and_nothing_follows_it(tmp_path: Path
 
 
 @pytest.mark.parametrize(("versions", "warns"), [(895, False), (896, True)])
-def test_of_a_chain_that_is_nearly_full_an_operator_is_told(
+def test_an_operator_is_warned_of_a_chain_that_is_nearly_full(
     tmp_path: Path, versions: int, warns: bool
 ) -> None:
     keyring = grown(tmp_path, versions)

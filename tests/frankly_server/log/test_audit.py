@@ -31,23 +31,23 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 @pytest.fixture(scope="module")
 def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A server that nobody changes."""
+    """An unmodified server."""
     yield from honest(tmp_path_factory.mktemp("still"))
 
 
 def honest(tmp_path: Path) -> Iterator[Place]:
     """Three surveys, one of them in two versions, some reports, one witness."""
-    found = Place.make(tmp_path)
-    (key,) = found.name("w.example")
-    found.surveys(2)
+    place = Place.make(tmp_path)
+    (key,) = place.name("w.example")
+    place.surveys(2)
     first = survey(ldp_block(), survey_id=LOGGED)
-    found.second(LOGGED, found.publish(first))
+    place.second(LOGGED, place.publish(first))
     for _ in range(3):
-        found.services.intake.accept(LOGGED, body(first))
-    release(found.services.database, first)
-    watcher("w.example", key, tmp_path).visit(found)
-    yield found
-    found.services.close()
+        place.services.intake.accept(LOGGED, body(first))
+    release(place.services.database, first)
+    watcher("w.example", key, tmp_path).visit(place)
+    yield place
+    place.services.close()
 
 
 def named(report: Audit) -> set[str]:
@@ -114,11 +114,13 @@ LIES: dict[str, tuple[str, Callable[[bytes], bytes], set[str]]] = {
 @pytest.mark.parametrize("name", LIES)
 def test_every_lie_is_named(still: Place, name: str) -> None:
     target, lie, kinds = LIES[name]
-    wanted = target.split("?")
+    path_and_query = target.split("?")
 
     def bend(path: str, data: bytes) -> bytes:
         end, _, query = path.partition("?")
-        hit = wanted[0] in end and bool(query) == (len(wanted) > 1 or wanted[0] == "entries")
+        hit = path_and_query[0] in end and bool(query) == (
+            len(path_and_query) > 1 or path_and_query[0] == "entries"
+        )
         return lie(data) if hit else data
 
     assert kinds <= named(audit(replace(still, bend=bend), CLOCK))

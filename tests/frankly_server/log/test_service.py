@@ -25,16 +25,16 @@ from tests.frankly_server.samples import body, release
 
 @pytest.fixture
 def place(database_url: str, tmp_path: Path) -> Iterator[Place]:
-    found = Place.make(tmp_path, database_url)
-    yield found
-    found.services.close()
+    place = Place.make(tmp_path, database_url)
+    yield place
+    place.services.close()
 
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Place]:
-    found = Place.make(tmp_path)
-    yield found
-    found.services.close()
+    place = Place.make(tmp_path)
+    yield place
+    place.services.close()
 
 
 def test_every_entry_is_proved_in_a_watched_head(place: Place, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_only_named_witnesses_true_signatures_on_our_heads_are_kept(small: Place
     (key,) = small.name("w.example")
     small.surveys(2)
     head = SignedCheckpoint.from_bytes(small.services.log.checkpoint()).checkpoint
-    good = cosign(head, "w.example", key, NOW)
+    valid_note = cosign(head, "w.example", key, NOW)
 
     def note(*lines: object, checkpoint: object = head) -> bytes:
         return SignedCheckpoint(checkpoint, lines).to_bytes()  # type: ignore[arg-type]
@@ -121,12 +121,12 @@ def test_only_named_witnesses_true_signatures_on_our_heads_are_kept(small: Place
     bigger = replace(head, size=3)
     refused = [
         b"", b"nonsense", note(cosign(head, "w.example", STRANGER, NOW)), note(cosign(head, "x.example", key, NOW)),
-        note(replace(good, value=good.value[:-1] + bytes([good.value[-1] ^ 1]))),
+        note(replace(valid_note, value=valid_note.value[:-1] + bytes([valid_note.value[-1] ^ 1]))),
         note(cosign(other, "w.example", key, NOW), checkpoint=other),
         note(cosign(bigger, "w.example", key, NOW), checkpoint=bigger),
         note(cosign(replace(head, origin="other"), "w.example", key, NOW), checkpoint=replace(head, origin="other")),
         note(cosign(head, "w.example", key, NOW + timedelta(minutes=11))),
-        note(replace(good, value=good.value[:7])),
+        note(replace(valid_note, value=valid_note.value[:7])),
     ]  # fmt: skip
     for data in refused:
         with pytest.raises(InvalidInput) as caught:
@@ -136,12 +136,12 @@ def test_only_named_witnesses_true_signatures_on_our_heads_are_kept(small: Place
         assert tx.log.cosignatures(2) == {}
     assert (
         small.services.log.add_cosignature(
-            note(good, cosign(head, "w.example", key, NOW - timedelta(days=1)))
+            note(valid_note, cosign(head, "w.example", key, NOW - timedelta(days=1)))
         )
         == 1
     )
     with small.services.database.reading("test") as tx:
-        assert tx.log.cosignatures(2) == {key.public.key_id: good.line()}
+        assert tx.log.cosignatures(2) == {key.public.key_id: valid_note.line()}
 
 
 def test_the_audit_counts_every_released_report_once_per_document(place: Place) -> None:
@@ -154,8 +154,8 @@ def test_the_audit_counts_every_released_report_once_per_document(place: Place) 
             place.services.intake.accept(document.survey, body(document))
     assert [d.n for d in place.services.log.audit("ab" * 16)] == [0, 0]
     release(place.services.database, first, second)
-    found = place.services.log.audit("ab" * 16)
-    assert [(d.digest, d.version, d.position, d.n) for d in found] == [
+    audit = place.services.log.audit("ab" * 16)
+    assert [(d.digest, d.version, d.position, d.n) for d in audit] == [
         (first.digest, 1, 0, 3),
         (second.digest, 2, 1, 5),
     ]

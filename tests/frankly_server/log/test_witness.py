@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A witness co-signs what continues what it saw, and nothing else, whatever happens in between."""
+"""A witness co-signs only consistent extensions of the log it has seen, whatever happens in between."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -29,15 +29,15 @@ from tests.frankly_server.log.sites import Place, watcher
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    found = Place.make(tmp_path)
-    yield found
-    found.services.close()
+    place = Place.make(tmp_path)
+    yield place
+    place.services.close()
 
 
 @pytest.fixture
 def key(place: Place) -> SigningKey:
-    (found,) = place.name("w.example")
-    return found
+    (note_path,) = place.name("w.example")
+    return note_path
 
 
 def head(place: Place) -> SignedCheckpoint:
@@ -49,8 +49,8 @@ def test_a_growing_log_is_co_signed_again_and_again(
 ) -> None:
     witness = watcher("w.example", key, tmp_path)
     sizes = []
-    for more in (0, 1, 1, 3, 0, 8):
-        place.surveys(more)
+    for new_surveys in (0, 1, 1, 3, 0, 8):
+        place.surveys(new_surveys)
         visit = witness.visit(place)
         sizes.append((visit.size_before, visit.size, visit.named))
         assert len(head(place).signatures) == 2
@@ -88,8 +88,8 @@ def test_a_fork_is_refused_and_both_heads_are_kept(
     for _ in range(2):
         with pytest.raises(Equivocation):
             witness.visit(fork)
-    kept = {path.read_bytes() for path in (tmp_path / "w.example").glob("fork-*.note")}
-    assert {SignedCheckpoint.from_bytes(note).checkpoint for note in kept} == {
+    fork_notes = {path.read_bytes() for path in (tmp_path / "w.example").glob("fork-*.note")}
+    assert {SignedCheckpoint.from_bytes(note).checkpoint for note in fork_notes} == {
         head(place).checkpoint,
         head(fork).checkpoint,
     }

@@ -65,7 +65,7 @@ class Cluster:
             )
 
     def _wait(self, workers: int) -> None:
-        """Wait until so many workers have told the master that they are there."""
+        """Wait until this many workers have registered with the master."""
         deadline = time.monotonic() + 600
         while True:
             try:

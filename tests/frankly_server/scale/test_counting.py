@@ -43,42 +43,48 @@ def test_counts_and_estimates_are_the_databases(
     export(database, SURVEY, tmp_path / "a", rows=90)
     copies = with_duplicates(tmp_path / "a", tmp_path / "b", every=10)
     assert copies >= 16
-    found = count([tmp_path / "a", tmp_path / "b"], DuckDB(slice_rows=slice_rows))
-    assert (found.rows, found.reports) == (160 + copies, 160)
+    export_counts = count([tmp_path / "a", tmp_path / "b"], DuckDB(slice_rows=slice_rows))
+    assert (export_counts.rows, export_counts.reports) == (160 + copies, 160)
     for document in documents:
-        assert (found.singles(document.digest), found.pairs(document.digest)) == counted(
-            database, document
-        )
-    plain, tables = Analysis(database), [q.id for q in documents[1].blocks[0].questions]
+        assert (
+            export_counts.singles(document.digest),
+            export_counts.pairs(document.digest),
+        ) == counted(database, document)
+    analysis, tables = Analysis(database), [q.id for q in documents[1].blocks[0].questions]
     for targets in (None, tables) if len(tables) > 1 else (None,):
-        answer = from_export(plain.estimates(SURVEY, targets=targets))
-        assert encode(found.analysis().estimates(SURVEY, targets=targets)) == answer
+        answer = from_export(analysis.estimates(SURVEY, targets=targets))
+        assert encode(export_counts.analysis().estimates(SURVEY, targets=targets)) == answer
 
 
 @pytest.mark.parametrize("seed", [1, 7])  # small sets and tables; a large set as well
 def test_tables_that_counts_cannot_tell_are_the_databases(
     sqlite: Database, tmp_path: Path, seed: int
 ) -> None:
-    """Pairs with sets and all three questions together: from whole reports, each id once, whatever their kind."""
+    """Pairs with sets and all three questions together: counted from whole reports of any kind, each id once."""
     documents = filled(sqlite, 400, seed)
     export(sqlite, SURVEY, tmp_path / "a")
     with_duplicates(tmp_path / "a", tmp_path / "b", every=10)
-    found = count([tmp_path / "a", tmp_path / "b"], DuckDB(slice_rows=150))
+    export_counts = count([tmp_path / "a", tmp_path / "b"], DuckDB(slice_rows=150))
     names = [block.questions[0].id for block in documents[1].blocks]
     read = 0
-    for wanted in (names, names[:2], names[1:]):
-        answer = Analysis(sqlite).estimates(SURVEY, targets=wanted)
+    for questions in (names, names[:2], names[1:]):
+        answer = Analysis(sqlite).estimates(SURVEY, targets=questions)
         assert answer["questions"][0]["status"] == "ok"
         read += READ in answer["notes"]
-        assert encode(found.analysis().estimates(SURVEY, targets=wanted)) == from_export(answer)
+        assert encode(export_counts.analysis().estimates(SURVEY, targets=questions)) == from_export(
+            answer
+        )
     assert read >= 1
-    assert sorted_whole(found, documents[0].digest) == stored_whole(sqlite, documents[0].digest)
+    assert sorted_whole(export_counts, documents[0].digest) == stored_whole(
+        sqlite, documents[0].digest
+    )
 
 
-def sorted_whole(found: ExportCounts, digest: str) -> list[tuple[str, int]]:
+def sorted_whole(export_counts: ExportCounts, digest: str) -> list[tuple[str, int]]:
     """Of every kind of mechanism: what whole reports hold, as JSON, and how many do."""
     total: Counter[str] = Counter()
-    database: Any = found.analysis()._database  # the one of an export, which reads like a database
+    # The source of an export; it has the reading interface of a database.
+    database: Any = export_counts.analysis()._database
     for _, symbols, stratum, n in database.released_reports.of_document(SURVEY, digest):
         total[json.dumps([symbols, stratum])] += n
     return sorted(total.items())
@@ -93,9 +99,9 @@ def stored_whole(database: Database, digest: str) -> list[tuple[str, int]]:
 def test_a_survey_without_reports_is_counted(sqlite: Database, tmp_path: Path) -> None:
     filled(sqlite, 0)
     export(sqlite, SURVEY, tmp_path)
-    found = count([tmp_path], DuckDB())
-    assert found.reports == 0
-    assert encode(found.analysis().estimates(SURVEY)) == from_export(
+    counted = count([tmp_path], DuckDB())
+    assert counted.reports == 0
+    assert encode(counted.analysis().estimates(SURVEY)) == from_export(
         Analysis(sqlite).estimates(SURVEY)
     )
 
@@ -139,11 +145,11 @@ def test_exports_that_are_not_whole_are_refused(sqlite: Database, tmp_path: Path
     with pytest.raises(ExportBroken, match="no export"):
         count([folder], DuckDB())
     replace(manifest, survey="cd" * 16).write(folder)
-    other = tmp_path / "other"
-    other.mkdir()
-    manifest.write(other)
+    other_folder = tmp_path / "other"
+    other_folder.mkdir()
+    manifest.write(other_folder)
     with pytest.raises(ExportBroken, match="different surveys"):
-        count([folder, other], DuckDB())
+        count([folder, other_folder], DuckDB())
 
 
 def test_a_document_that_is_another_is_refused(sqlite: Database, tmp_path: Path) -> None:
@@ -162,8 +168,8 @@ def conflicting(database: Database, home: Path) -> list[Path]:
     manifest = Manifest.read(folder)
     assert manifest is not None
     first = manifest.documents[0]
-    own = parquet.read_table(folder / first.segments[0].file).slice(0, 1)
-    changed = own.set_column(1, "stratum", arrow.array(["elsewhere"]))
+    first_row = parquet.read_table(folder / first.segments[0].file).slice(0, 1)
+    changed = first_row.set_column(1, "stratum", arrow.array(["elsewhere"]))
     bad = home / "b"
     bad.mkdir()
     replace(
@@ -173,7 +179,7 @@ def conflicting(database: Database, home: Path) -> list[Path]:
 
 
 def test_one_id_with_two_contents_is_refused(sqlite: Database, tmp_path: Path) -> None:
-    """A database would have kept the first, which nobody can tell any more."""
+    """A database would have stored the first; an export no longer shows which that was."""
     with pytest.raises(ExportBroken, match="more than one report"):
         count(conflicting(sqlite, tmp_path), DuckDB())
 
@@ -183,11 +189,11 @@ def test_one_id_under_two_documents_is_refused(sqlite: Database, tmp_path: Path)
     manifest = Manifest.read(folder)
     assert manifest is not None
     first, second = manifest.documents
-    own = parquet.read_table(folder / first.segments[0].file).slice(0, 1)
+    first_row = parquet.read_table(folder / first.segments[0].file).slice(0, 1)
     foreign = (
         parquet.read_table(folder / second.segments[0].file)
         .slice(0, 1)
-        .set_column(0, "id", own.column("id"))
+        .set_column(0, "id", first_row.column("id"))
     )
     bad = tmp_path / "b"
     bad.mkdir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exports hold every report exactly once, wherever a run was stopped, and whatever came in meanwhile."""
+"""Exports hold every report exactly once, wherever a run was stopped and whatever arrived meanwhile."""
 
 import fcntl
 import hashlib
@@ -37,7 +37,7 @@ def test_every_report_is_exported_once_and_as_it_is(database: Database, tmp_path
     assert manifest.complete
     assert (manifest.rows, sorted(ids_in(tmp_path))) == (120, stored_ids(database))
     with database.reading("check") as tx:
-        kept = {row.id: row for row in stored(tx, SURVEY)}
+        stored_rows = {row.id: row for row in stored(tx, SURVEY)}
     for each, document in zip(manifest.documents, documents, strict=True):
         assert each.digest == document.digest
         assert max(segment.rows for segment in each.segments) <= 25
@@ -49,9 +49,11 @@ def test_every_report_is_exported_once_and_as_it_is(database: Database, tmp_path
             found = parquet.read_table(tmp_path / segment.file).to_pylist()
             assert [row["id"] for row in found] == sorted(row["id"] for row in found)
             for row in found:
-                own = kept[row["id"].hex()]
-                assert (own.document, own.strata) == (document.digest, row["stratum"])
-                for i, (b, symbol) in enumerate(zip(document.blocks, own.symbols, strict=True)):
+                stored_row = stored_rows[row["id"].hex()]
+                assert (stored_row.document, stored_row.strata) == (document.digest, row["stratum"])
+                for i, (b, symbol) in enumerate(
+                    zip(document.blocks, stored_row.symbols, strict=True)
+                ):
                     assert row[f"b{i}"] == column(b.mechanism, symbol)
 
 
@@ -146,7 +148,7 @@ def test_two_exports_do_not_write_to_one_folder(sqlite: Database, tmp_path: Path
             export(sqlite, SURVEY, tmp_path)
 
 
-def test_what_cannot_be_exported_is_told(sqlite: Database, tmp_path: Path) -> None:
+def test_what_cannot_be_exported_is_refused(sqlite: Database, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="no survey"):
         export(sqlite, SURVEY, tmp_path)
     document = filled(sqlite, 4)[0]

@@ -37,8 +37,8 @@ pytestmark = [
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     home = tmp_path / "cluster"
     home.mkdir()
-    with Cluster(home) as found:
-        yield found
+    with Cluster(home) as cluster:
+        yield cluster
 
 
 def test_every_kind_of_mechanism(cluster: Cluster, sqlite: Database, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_every_kind_of_mechanism(cluster: Cluster, sqlite: Database, tmp_path: P
 def test_many_reports_and_a_worker_that_dies(
     cluster: Cluster, postgres_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def told(words: str) -> None:
+    def log(words: str) -> None:
         with capsys.disabled():
             sys.stderr.write(f"{REPORTS} reports: {words}, {time.monotonic() - start:.0f} s\n")
 
@@ -68,9 +68,9 @@ def test_many_reports_and_a_worker_that_dies(
     database = Database(postgres_url)
     upgrade(database)
     fill(database, published(database), REPORTS)
-    told("in PostgreSQL")
+    log("in PostgreSQL")
     export(database, SURVEY, tmp_path / "a")
-    told("exported")
+    log("exported")
     copies = with_duplicates(tmp_path / "a", tmp_path / "b", every=100)
     assert copies >= REPORTS // 100
     folders = [tmp_path / "a", tmp_path / "b"]
@@ -88,9 +88,9 @@ def test_many_reports_and_a_worker_that_dies(
         assert encode(found.analysis().estimates(SURVEY)) == answer
 
     check(count(folders, DuckDB()))
-    told(f"and {copies} copies counted by DuckDB as the database counts them")
+    log(f"and {copies} copies counted by DuckDB as the database counts them")
     check(count(folders, Spark(cluster.url, OPTIONS)))
-    told("by Spark")
+    log("by Spark")
     # Killed while the job is at work: the log of the executor that dies with it has begun by then.
     killed: list[float] = []
     killer = threading.Thread(target=_kill_at_work, args=(cluster, tmp_path / "cluster", killed))
@@ -101,7 +101,7 @@ def test_many_reports_and_a_worker_that_dies(
     assert len(killed) == 1, "no task ran on the worker that was to be killed"
     assert killed[0] < done
     check(found)
-    told("by Spark, one of its two workers killed")
+    log("by Spark, one of its two workers killed")
     database.close()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A backup holds everything, is the same for both databases, tells every damage, and is restored whole or not."""
+"""Backups hold everything, are the same for both databases, detect every damage, and restore fully or not at all."""
 
 import hashlib
 import io
@@ -74,10 +74,10 @@ def every_row(database: Database) -> dict[str, list[tuple[object, ...]]]:
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Iterator[Database]:
-    found = Database(f"sqlite:///{tmp_path / 'restored.db'}")
-    upgrade(found)
-    yield found
-    found.close()
+    restored = Database(f"sqlite:///{tmp_path / 'restored.db'}")
+    upgrade(restored)
+    yield restored
+    restored.close()
 
 
 def test_everything_comes_back_even_on_the_other_kind_of_database(
@@ -88,9 +88,9 @@ def test_everything_comes_back_even_on_the_other_kind_of_database(
     assert contents.tables["reports"][0] == N
     assert set(contents.tables) == set(metadata.tables)
     assert read_back(io.BytesIO(data)) == contents == restore_backup(empty, io.BytesIO(data))
-    told, kept = every_row(database), every_row(empty)
-    for name in told:
-        assert told[name] == kept[name], name
+    rows_before, rows_after = every_row(database), every_row(empty)
+    for name in rows_before:
+        assert rows_before[name] == rows_after[name], name
     assert saved(empty)[0] == data
 
 
@@ -112,17 +112,17 @@ def test_rows_are_in_the_order_of_their_keys_whatever_the_order_of_arrival(
     rows = [row(0, report_id=f"{i:032x}") for i in range(50)]
     for database, order in ((sqlite, rows), (empty, rows[::-1])):
         with database.transaction("fill") as tx:
-            for one in order:
-                tx.reports.add([one])
+            for report_row in order:
+                tx.reports.add([report_row])
     assert saved(sqlite)[0] == saved(empty)[0]
 
 
 def without(data: bytes, *names: str) -> bytes:
     """Return the backup without some of its tables, in its manifest too."""
-    kept = {k: v for k, v in tables_of(data).items() if k not in names}
+    remaining_tables = {k: v for k, v in tables_of(data).items() if k not in names}
     for name in names:
         data = changed(data, f"tables/{name}.jsonl", lambda content: None)
-    return changed(data, "manifest.json", manifest(tables=kept))
+    return changed(data, "manifest.json", manifest(tables=remaining_tables))
 
 
 def tables_of(data: bytes) -> dict[str, object]:
@@ -180,7 +180,7 @@ def manifest(**changes: object) -> Callable[[bytes], bytes]:
 
 
 def flipped(data: bytes, name: str) -> bytes:
-    """One bit of what a table holds; nobody reads every bit of the zip around it."""
+    """One bit of a table's content; the bits of the zip around it are not all read."""
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         entry = packed.getinfo(name)
     sizes = data[
@@ -228,7 +228,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damage_is_told_and_nothing_is_restored(
+def test_damage_is_reported_and_nothing_is_restored(
     damage: str, sqlite: Database, empty: Database
 ) -> None:
     fill(sqlite, 300)

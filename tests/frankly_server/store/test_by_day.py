@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts by day of release equal brute force, are made again from the reports, and are told apart by the view."""
+"""Counts by day of release equal brute force, are rebuilt from the reports, and are shown by day in the view."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -78,16 +78,16 @@ def _rows(database: Database) -> list[ReportRow]:
 def test_days_equal_brute_force_and_add_up(database: Database, seed: int) -> None:
     document, drawn, days = _collected(database, Random(seed))
     rows = _rows(database)
-    told = by_day(drawn, rows, days)
-    assert len({key.day for key in told}) == DAYS
+    expected_by_day = by_day(drawn, rows, days)
+    assert len({key.day for key in expected_by_day}) == DAYS
     with database.reading("look") as tx:
-        assert tx.counts.by_day(document.digest) == told
+        assert tx.counts.by_day(document.digest) == expected_by_day
         assert tx.counts.recount(SURVEY) == []
         first, last = sorted(set(days.values()))[1:3]
-        between = {key: n for key, n in told.items() if first <= key.day <= last}
+        between = {key: n for key, n in expected_by_day.items() if first <= key.day <= last}
         assert tx.counts.by_day(document.digest, first, last) == between
         assert tx.counts.by_day(document.digest, until=first) == {
-            k: n for k, n in told.items() if k.day <= first
+            k: n for k, n in expected_by_day.items() if k.day <= first
         }
 
 
@@ -102,8 +102,8 @@ def test_days_that_do_not_add_up_are_found_and_made_again(database: Database) ->
         connection.execute(delete(counts_by_day).where(counts_by_day.c.block == 1))
     with database.reading("check") as tx:
         wrong = tx.counts.recount(SURVEY)
-    assert {type(each.key) for each in wrong} == {DayKey}
-    assert {each.key.block for each in wrong} == {0, 1}
+    assert {type(difference.key) for difference in wrong} == {DayKey}
+    assert {difference.key.block for difference in wrong} == {0, 1}
     with database.transaction("rebuild") as tx:
         tx.counts.rebuild(SURVEY)
     with database.reading("look") as tx:
@@ -113,17 +113,19 @@ def test_days_that_do_not_add_up_are_found_and_made_again(database: Database) ->
 
 def test_the_view_shows_days(database: Database) -> None:
     document, drawn, days = _collected(database, Random(7))
-    told = {
+    expected_by_day = {
         (key.block, key.stratum, key.day, key.symbol): n
         for key, n in by_day(drawn, _rows(database), days).items()
         if key.other_symbol == -1
     }
     with database.engine.connect() as connection:
-        found = connection.exec_driver_sql("SELECT * FROM noisy_counts_by_day").mappings().all()
-    assert {(row["survey"], row["document"], row["version"]) for row in found} == {
+        view_rows = connection.exec_driver_sql("SELECT * FROM noisy_counts_by_day").mappings().all()
+    assert {(row["survey"], row["document"], row["version"]) for row in view_rows} == {
         (SURVEY, document.digest, 1)
     }
-    assert {(r["block"], r["stratum"], r["day"], r["symbol"]): int(r["n"]) for r in found} == told
+    assert {
+        (r["block"], r["stratum"], r["day"], r["symbol"]): int(r["n"]) for r in view_rows
+    } == expected_by_day
 
 
 def test_erased_days_are_gone(sqlite: Database) -> None:

@@ -77,11 +77,11 @@ def test_writers_at_once_repetitions_and_conflicts_count_once(database: Database
     rng = Random(9)
     document, drawn = _survey(database, rng)
     sent = _reports(document, drawn, rng, 80)
-    # The same id with other symbols: whoever comes first is kept, the others are refused.
-    others = [replace(report, symbols=symbols(drawn, rng)) for report in sent[:40]]
+    # The same id with other symbols: the first is stored, the others are refused.
+    conflicting_reports = [replace(report, symbols=symbols(drawn, rng)) for report in sent[:40]]
 
     def write(number: int) -> None:
-        intake, mine = Intake(database, FixedClock(NOW)), [*sent, *others]
+        intake, mine = Intake(database, FixedClock(NOW)), [*sent, *conflicting_reports]
         Random(number).shuffle(mine)
         for report in mine[:10]:
             try:
@@ -112,12 +112,16 @@ def test_counts_that_went_wrong_are_found_and_made_again(database: Database) -> 
     with database.reading("check") as tx:
         wrong = tx.counts.recount(SURVEY)
     lost = {key: n for key, n in pairs(drawn, rows).items() if key.symbol == 0}
-    told = {difference.key: (difference.counted, difference.reports) for difference in wrong}
-    assert not any(isinstance(key, DayKey) for key in told)
+    wrong_by_key = {
+        difference.key: (difference.counted, difference.reports) for difference in wrong
+    }
+    assert not any(isinstance(key, DayKey) for key in wrong_by_key)
     assert lost
-    assert {key: (0, n) for key, n in lost.items()} == {k: v for k, v in told.items() if k in lost}
+    assert {key: (0, n) for key, n in lost.items()} == {
+        k: v for k, v in wrong_by_key.items() if k in lost
+    }
     added = {key: n for key, n in singles(drawn, rows).items() if key.block == 0}
-    assert {key: n for key, (_, n) in told.items() if key not in lost} == added
+    assert {key: n for key, (_, n) in wrong_by_key.items() if key not in lost} == added
     with database.transaction("rebuild") as tx:
         assert tx.counts.rebuild(SURVEY) == len(rows)
     with database.reading("look") as tx:
@@ -145,10 +149,10 @@ def test_counting_again_beside_writers_loses_nothing(database: Database) -> None
             release(database, document)
 
     with ThreadPoolExecutor(5) as threads:
-        done = [threads.submit(write, number) for number in range(3)]
-        done += [threads.submit(count, 0), threads.submit(release_often, 0)]
-        for each in done:
-            each.result()
+        futures = [threads.submit(write, number) for number in range(3)]
+        futures += [threads.submit(count, 0), threads.submit(release_often, 0)]
+        for future in futures:
+            future.result()
     assert len(_rows(database, document)) == len(sent)
     with database.reading("look") as tx:
         assert tx.counts.recount(SURVEY) == []
@@ -172,7 +176,7 @@ def _of(*given: Mechanism) -> Layout:
 
 def test_what_is_counted_has_a_bound_that_the_document_tells() -> None:
     rng = Random(0)
-    table, other = dense(2, 2, rng), dense(64, 64, rng)
+    table, large_table = dense(2, 2, rng), dense(64, 64, rng)
     large = UnaryMechanism(48, 64, D // 2, D // 8)
     assert _of(large).covers((0,))
     assert not _of(UnaryMechanism(48, 66, D // 2, D // 8)).covers((0,))
@@ -180,8 +184,8 @@ def test_what_is_counted_has_a_bound_that_the_document_tells() -> None:
     assert not _of(SubsetMechanism(48, 200, 65, D // 2)).covers((0,))
     assert [_of(large, large).covers((i,)) for i in range(2)] == [True, False]
     assert [_of(UnaryMechanism(48, 10, D, 1), large).covers((i,)) for i in range(2)] == [True, True]
-    assert _of(other, other).covers((0, 1))
-    assert not _of(other, dense(2, 65, rng)).covers((0, 1))
+    assert _of(large_table, large_table).covers((0, 1))
+    assert not _of(large_table, dense(2, 65, rng)).covers((0, 1))
     many = _of(*[table] * 18)
     assert len(many.pairs) == 120
     assert many.covers((14, 15))

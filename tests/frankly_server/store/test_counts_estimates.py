@@ -45,14 +45,14 @@ def _collected(
 @contextmanager
 def _reports_read(database: Database) -> Iterator[list[str]]:
     """The statements that read the table of reports."""
-    seen: list[str] = []
+    read_statements: list[str] = []
 
     def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        seen.extend([statement] if "FROM reports" in statement else [])
+        read_statements.extend([statement] if "FROM reports" in statement else [])
 
     event.listen(database.engine, "before_cursor_execute", note)
     try:
-        yield seen
+        yield read_statements
     finally:
         event.remove(database.engine, "before_cursor_execute", note)
 
@@ -84,15 +84,15 @@ def test_they_are_the_same_whichever_way_they_are_made(database: Database) -> No
     drawn = mechanisms(rng)
     _collected(database, drawn, rng)
     analysis = Analysis(database)
-    for asked in _asked(drawn):
-        with _reports_read(database) as seen:
-            body = analysis.estimates(SURVEY, **asked)
-        assert seen == []
+    for options in _asked(drawn):
+        with _reports_read(database) as read_statements:
+            body = analysis.estimates(SURVEY, **options)
+        assert read_statements == []
         assert {q["status"] for q in body["questions"]} <= {"ok", "insufficient"}
         assert body["n"] == N
-        with _reports_read(database) as seen:
-            assert encode(_from_reports(analysis, **asked)) == encode(body)
-        assert len(seen) > 0
+        with _reports_read(database) as read_statements:
+            assert encode(_from_reports(analysis, **options)) == encode(body)
+        assert len(read_statements) > 0
     assert analysis.replay(body) == encode(body)
 
 
@@ -105,9 +105,13 @@ def test_a_large_sets_figures_are_those_of_its_reports(database: Database) -> No
     keep, flip = mechanism.keep / D, mechanism.flip / D
     decoded = (bits - flip) / (keep - flip)
     decoded += (1 - decoded.sum(axis=1, keepdims=True)) / 12
-    (asked,) = Analysis(database).estimates(SURVEY)["questions"]
-    assert [row["estimate"] for row in asked["rows"]] == pytest.approx(list(decoded.mean(axis=0)))
-    np.testing.assert_allclose(asked["covariance"], np.cov(decoded.T) / N, rtol=1e-9, atol=1e-15)
+    (question_result,) = Analysis(database).estimates(SURVEY)["questions"]
+    assert [row["estimate"] for row in question_result["rows"]] == pytest.approx(
+        list(decoded.mean(axis=0))
+    )
+    np.testing.assert_allclose(
+        question_result["covariance"], np.cov(decoded.T) / N, rtol=1e-9, atol=1e-15
+    )
 
 
 def test_what_is_not_counted_is_read_and_the_answer_says_so(sqlite: Database) -> None:
@@ -116,12 +120,12 @@ def test_what_is_not_counted_is_read_and_the_answer_says_so(sqlite: Database) ->
     drawn.append(UnaryMechanism(48, 66, D // 2, D // 5))
     _collected(sqlite, drawn, rng)
     analysis = Analysis(sqlite)
-    with _reports_read(sqlite) as seen:
+    with _reports_read(sqlite) as read_statements:
         two = analysis.estimates(SURVEY, targets=["b0-0", "b2-0"])
         assert "every report was read" not in " ".join(two["notes"])
         three = analysis.estimates(SURVEY, targets=["b0-0", "b1-0", "b2-0"])
         assert "every report was read" in " ".join(three["notes"])
         single = analysis.estimates(SURVEY)
         assert "every report was read" in " ".join(single["notes"])
-    assert len(seen) > 0
+    assert len(read_statements) > 0
     assert {q["n"] for q in single["questions"]} == {N}

@@ -18,26 +18,26 @@ from tests.postgres import PostgresServer
 
 
 def test_a_crash_inside_a_transaction_leaves_nothing(database: Database) -> None:
-    kept = row(0, 1)
+    stored_row = row(0, 1)
     with pytest.raises(ZeroDivisionError), database.transaction("doomed") as tx:
         tx.surveys.add(SurveyRow(SURVEY, "s", "{}"))
-        assert tx.reports.add([kept])
-        tx.releases.release(SURVEY, kept.document, 1, "2026-06-02T00:00:00Z", is_over=False)
-        assert tx.counts.of_document(kept.document)
+        assert tx.reports.add([stored_row])
+        tx.releases.release(SURVEY, stored_row.document, 1, "2026-06-02T00:00:00Z", is_over=False)
+        assert tx.counts.of_document(stored_row.document)
         raise ZeroDivisionError
     with database.reading("look") as tx:
         assert tx.surveys.all() == []
         assert stored(tx, SURVEY) == []
-        assert not tx.counts.of_document(kept.document)
+        assert not tx.counts.of_document(stored_row.document)
 
 
 def test_what_is_committed_is_seen_by_another_process_door(database: Database) -> None:
     with database.transaction("write") as tx:
         tx.surveys.add(SurveyRow(SURVEY, "s", "{}"))
-    other = Database(database.engine.url.render_as_string(hide_password=False))
-    with other.reading("look") as tx:
+    second_database = Database(database.engine.url.render_as_string(hide_password=False))
+    with second_database.reading("look") as tx:
         assert tx.surveys.by_name("s") == tx.surveys.get(SURVEY) == SurveyRow(SURVEY, "s", "{}")
-    other.close()
+    second_database.close()
 
 
 def test_a_migrated_database_passes_the_start_check(database: Database) -> None:
@@ -165,14 +165,14 @@ def test_a_file_locked_by_another_program_is_unavailable(sqlite: Database, sqlit
         sqlite.engine, "connect", lambda connection, _: connection.execute("PRAGMA busy_timeout=10")
     )
     sqlite.close()
-    other = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
+    raw_connection = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)
+    raw_connection.execute("BEGIN IMMEDIATE")
     with sqlite.reading("reads go on") as tx:
         assert tx.surveys.all() == []
     with pytest.raises(StoreUnavailable), sqlite.transaction("write") as tx:
         tx.surveys.add(SurveyRow(SURVEY, "s", "{}"))
-    other.execute("ROLLBACK")
-    other.close()
+    raw_connection.execute("ROLLBACK")
+    raw_connection.close()
     with sqlite.transaction("write") as tx:
         tx.surveys.add(SurveyRow(SURVEY, "s", "{}"))
 
@@ -191,8 +191,8 @@ def test_writers_do_not_wait_for_each_other_to_time_out(database: Database) -> N
 def test_a_reader_sees_one_moment(database: Database) -> None:
     with database.reading("look") as tx:
         before = tx.surveys.all()
-        with database.transaction("write") as other:
-            other.surveys.add(SurveyRow(SURVEY, "s", "{}"))
+        with database.transaction("write") as inner_transaction:
+            inner_transaction.surveys.add(SurveyRow(SURVEY, "s", "{}"))
         assert tx.surveys.all() == before == []
 
 

@@ -43,23 +43,27 @@ def test_autogenerate_finds_nothing(database: Database) -> None:
 
 
 def test_constraints_carry_the_names_of_the_convention(database: Database) -> None:
-    found = inspect(database.engine)
-    assert found.get_pk_constraint("reports")["name"] == "pk_reports"
-    assert [c["name"] for c in found.get_unique_constraints("documents")] == [
+    inspector = inspect(database.engine)
+    assert inspector.get_pk_constraint("reports")["name"] == "pk_reports"
+    assert [c["name"] for c in inspector.get_unique_constraints("documents")] == [
         "uq_documents_survey_version"
     ]
-    assert [c["name"] for c in found.get_foreign_keys("documents")] == [
+    assert [c["name"] for c in inspector.get_foreign_keys("documents")] == [
         "fk_documents_survey_surveys"
     ]
-    assert [c["name"] for c in found.get_check_constraints("batch_counts")] == ["ck_batch_counts_n"]
+    assert [c["name"] for c in inspector.get_check_constraints("batch_counts")] == [
+        "ck_batch_counts_n"
+    ]
 
 
 def test_every_column_is_commented_on_postgresql(postgres_url: str) -> None:
     database = Database(postgres_url)
     upgrade(database)
-    found = inspect(database.engine)
+    inspector = inspect(database.engine)
     described = {
-        (name, c["name"]): c["comment"] for name in metadata.tables for c in found.get_columns(name)
+        (name, c["name"]): c["comment"]
+        for name in metadata.tables
+        for c in inspector.get_columns(name)
     }
     assert described
     assert all(described.values())

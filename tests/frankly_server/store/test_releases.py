@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases: whole cells of at least a step, at once, for good; what is pending is told by nothing."""
+"""Releases: whole cells of at least a step, at once, for good; no answer depends on what is pending."""
 
 import threading
 from collections import Counter
@@ -191,9 +191,9 @@ def test_several_releases_at_once_count_every_report_once(database: Database, rn
         start.wait()
         for i in range(200, 300, 10):
             send(database, rows[i : i + 10])
-        found = sum(each.result() for each in running)
-    found += release(database, document, at=AT, step=STEP)
-    assert found == 300
+        results = sum(future.result() for future in running)
+    results += release(database, document, at=AT, step=STEP)
+    assert results == 300
     with database.reading("look") as tx:
         assert tx.batches.number(SURVEY) == 300
         assert tx.counts.recount(SURVEY) == []
@@ -246,9 +246,9 @@ def test_after_a_release_no_row_tells_its_order_or_its_token(
         tx.tokens.add(document.survey, hashes)
     ids = [f"{rng.getrandbits(128):032x}" for _ in range(n)]
     rng.shuffle(hashes)
-    for report_id, found in zip(ids, hashes, strict=True):
+    for report_id, results in zip(ids, hashes, strict=True):
         row = ReportRow(document.survey, report_id, document.digest, (0, 1), "")
-        store(database, document.survey, [Admitted(row, Spend(found, invited=True))])
+        store(database, document.survey, [Admitted(row, Spend(results, invited=True))])
     # Before a release, rows are linkable: docs/privacy.md says so.
     assert _links(database, document.survey) == set(zip(ids, hashes, strict=True))
     assert _in_order_of_arrival(database, document.survey) == ids
@@ -298,12 +298,12 @@ def test_within_batches_no_order_of_rows_tells_who_came_first(
 
 def _orders(database: Database, arrived: dict[str, int], column: str) -> list[list[int]]:
     """The arrivals of each cell of each release, in the order of a system column."""
-    found: dict[tuple[object, str], list[int]] = {}
+    results: dict[tuple[object, str], list[int]] = {}
     statement = f"SELECT release, strata, encode(id, 'hex') FROM reports WHERE strata <> '' ORDER BY {column}"
     with database.engine.connect() as connection:
         for number, stratum, report_id in connection.exec_driver_sql(statement):
-            found.setdefault((number, stratum), []).append(arrived[report_id])
-    return list(found.values())
+            results.setdefault((number, stratum), []).append(arrived[report_id])
+    return list(results.values())
 
 
 def _kendall(order: Sequence[int]) -> float:
@@ -323,7 +323,7 @@ def _links(database: Database, survey_id: str) -> set[tuple[str, str]]:
 def _in_order_of_arrival(database: Database, survey_id: str) -> list[str]:
     statement = f"SELECT encode(id, 'hex') FROM reports WHERE survey = '\\x{survey_id}' ORDER BY xmin::text::bigint"
     with database.engine.connect() as connection:
-        return [found for (found,) in connection.exec_driver_sql(statement)]
+        return [results for (results,) in connection.exec_driver_sql(statement)]
 
 
 def _pages(database: Database, table: str, survey_id: str) -> list[list[str]]:
@@ -335,8 +335,8 @@ def _pages(database: Database, table: str, survey_id: str) -> list[list[str]]:
     )
     pages: dict[float, list[str]] = {}
     with database.engine.connect() as connection:
-        for page, found in connection.exec_driver_sql(statement):
-            pages.setdefault(page, []).append(found)
+        for page, results in connection.exec_driver_sql(statement):
+            pages.setdefault(page, []).append(results)
     return list(pages.values())
 
 

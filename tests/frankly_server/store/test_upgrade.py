@@ -40,8 +40,8 @@ def old_server_keeps(connection: Connection, row: ReportRow) -> int:
     return len(new)
 
 
-def add_token(connection: Connection, found: str, *, spent: bool) -> None:
-    values = {"survey": bytes.fromhex(SURVEY), "hash": bytes.fromhex(found), "spent": spent}
+def add_token(connection: Connection, token_hash: str, *, spent: bool) -> None:
+    values = {"survey": bytes.fromhex(SURVEY), "hash": bytes.fromhex(token_hash), "spent": spent}
     connection.execute(
         text("INSERT INTO tokens (survey, hash, spent) VALUES (:survey, :hash, :spent)"), values
     )
@@ -115,15 +115,17 @@ def test_going_back_keeps_reports_and_released_counts(fresh_database: Database) 
     with database.transaction("fill") as tx:
         tx.reports.add(rows)
     release(database, document)
-    told = singles(drawn, rows)
+    expected_singles = singles(drawn, rows)
     downgrade(database, BEFORE)
     with database.engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM reports").scalar_one() == 12
-        found = connection.exec_driver_sql("SELECT block, stratum, symbol, n FROM counts").all()
-    assert {(block_, stratum, symbol): n for block_, stratum, symbol, n in found} == {
-        (key.block, key.stratum, key.symbol): n for key, n in told.items()
+        count_rows = connection.exec_driver_sql(
+            "SELECT block, stratum, symbol, n FROM counts"
+        ).all()
+    assert {(block_, stratum, symbol): n for block_, stratum, symbol, n in count_rows} == {
+        (key.block, key.stratum, key.symbol): n for key, n in expected_singles.items()
     }
     upgrade(database)
     release(database, document)
     with database.reading("look") as tx:
-        assert kept(tx, document.digest, len(drawn)) == (told, pairs(drawn, rows))
+        assert kept(tx, document.digest, len(drawn)) == (expected_singles, pairs(drawn, rows))

@@ -17,9 +17,9 @@ FINE = {
 
 @pytest.mark.parametrize("name", FINE)
 def test_it_is_read(name: str) -> None:
-    found = read_counts(FINE[name])
-    assert found == WANTED
-    assert found.small_cells == 1
+    table = read_counts(FINE[name])
+    assert table == WANTED
+    assert table.small_cells == 1
 
 
 # name: (bytes, code, what the detail says)
@@ -60,11 +60,11 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_it_is_refused_with_its_line(name: str) -> None:
-    data, code, words = BAD[name]
+    data, code, detail = BAD[name]
     with pytest.raises(InvalidInput) as refused:
         read_counts(data)
     assert (refused.value.code, refused.value.field) == (code, "counts")
-    assert words in refused.value.detail
+    assert detail in refused.value.detail
 
 
 def _question(name: str, text: str, **choices: str) -> dict[str, object]:
@@ -95,10 +95,10 @@ STRATA = tuple(
 
 @pytest.mark.parametrize("header", ["region,age,hiv,no,yes", "Where?,How OLD?,,no,yes"])
 def test_counts_for_each_stratum_have_a_column_for_each_public_question(header: str) -> None:
-    found = read_counts("\n".join([header, *LINES]).encode(), PUBLIC)
-    assert (found.joint, found.answers, found.secrets) == ((), ("no", "yes"), ("low", "high"))
-    assert found.strata == STRATA
-    assert found.small_cells == 0
+    table = read_counts("\n".join([header, *LINES]).encode(), PUBLIC)
+    assert (table.joint, table.answers, table.secrets) == ((), ("no", "yes"), ("low", "high"))
+    assert table.strata == STRATA
+    assert table.small_cells == 0
 
 
 def test_names_decide_within_a_stratum_too() -> None:
@@ -106,15 +106,15 @@ def test_names_decide_within_a_stratum_too() -> None:
     mixed = "\n".join(
         ["age,region,hiv,no,yes", *(_swap(line) for line in [*LINES[:2], *swapped[2:]])]
     ).encode()
-    found = read_counts(mixed, PUBLIC)
-    assert [({**when}, rows) for when, rows in found.strata] == [
+    table = read_counts(mixed, PUBLIC)
+    assert [({**when}, rows) for when, rows in table.strata] == [
         ({**when}, rows) for when, rows in STRATA
     ]
 
 
 def _swap(line: str) -> str:
-    region, age, rest = line.split(",", 2)
-    return f"{age.upper()},{'North' if region == 'n' else 'southen'},{rest}"
+    region, age, cells = line.split(",", 2)
+    return f"{age.upper()},{'North' if region == 'n' else 'southen'},{cells}"
 
 
 def test_without_these_columns_counts_are_of_everybody() -> None:
@@ -151,14 +151,14 @@ BAD_STRATA = {
 
 @pytest.mark.parametrize("name", BAD_STRATA)
 def test_counts_for_each_stratum_are_refused_with_their_line(name: str) -> None:
-    lines, words = BAD_STRATA[name]
+    lines, detail = BAD_STRATA[name]
     with pytest.raises(InvalidInput) as refused:
         read_counts("\n".join(lines).encode(), PUBLIC)
     assert (refused.value.code in ("prior_shape", "prior_value"), refused.value.field) == (
         True,
         "counts",
     )
-    assert words in refused.value.detail
+    assert detail in refused.value.detail
 
 
 @pytest.mark.parametrize(

@@ -18,21 +18,21 @@ CHOICES, TEXT = "blocks[0].questions[0].choices", "blocks[0].questions[0].text.e
 
 
 def test_a_sound_file_is_read() -> None:
-    found = parse_definition(FILE.encode())
-    assert (found.name, found.min_reports, found.budget) == ("habits", 50, "4")
-    assert [choice.id for choice in found.blocks[0].questions[0].choices] == [
+    definition = parse_definition(FILE.encode())
+    assert (definition.name, definition.min_reports, definition.budget) == ("habits", 50, "4")
+    assert [choice.id for choice in definition.blocks[0].questions[0].choices] == [
         "no",
         "yes",
     ]  # never booleans
-    assert found.blocks[1].prior is not None
-    assert found.blocks[1].prior.secrets == ("no", "yes")
+    assert definition.blocks[1].prior is not None
+    assert definition.blocks[1].prior.secrets == ("no", "yes")
 
 
 def test_the_stored_form_comes_back_the_same() -> None:
-    found = parse_definition(FILE.encode())
-    again = SurveyDefinition.from_json(found.to_json())
-    assert again == found
-    assert again.digest == found.digest
+    definition = parse_definition(FILE.encode())
+    again = SurveyDefinition.from_json(definition.to_json())
+    assert again == definition
+    assert again.digest == definition.digest
 
 
 @pytest.mark.parametrize(
@@ -133,11 +133,11 @@ def test_faults_name_their_field(name: str) -> None:
     assert len(refused.value.detail) > 8
 
 
-def test_several_faults_are_all_told() -> None:
+def test_several_faults_are_all_reported() -> None:
     with pytest.raises(InvalidInput) as refused:
         parse_value(value({("blocks", 0, "epsilon"): "x", ("collour",): "y", ("budget",): "0"}))
-    told = str(refused.value)
-    assert all(field in told for field in ("blocks[0].epsilon", "collour", "budget"))
+    message = str(refused.value)
+    assert all(field in message for field in ("blocks[0].epsilon", "collour", "budget"))
 
 
 def test_colliding_choices_are_both_named() -> None:
@@ -149,8 +149,8 @@ def test_colliding_choices_are_both_named() -> None:
     "label", ["👩‍👩‍👧", "نعم", "כן", "是", "naïve – ½ {x}", "50 % {0}", "می‌خواهم"]
 )
 def test_every_script_and_emoji_are_accepted(label: str) -> None:
-    found = parse_value(value({(*AFFAIR, "choices", 1, "label"): {"en": label}}))
-    assert found.blocks[0].questions[0].choices[1].label["en"] == label
+    definition = parse_value(value({(*AFFAIR, "choices", 1, "label"): {"en": label}}))
+    assert definition.blocks[0].questions[0].choices[1].label["en"] == label
 
 
 BAD_FILES: dict[str, tuple[bytes, str]] = {

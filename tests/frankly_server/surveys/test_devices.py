@@ -61,7 +61,7 @@ FORMS: dict[str, tuple[list[dict[str, Any]], bool, bool, tuple[str, ...], tuple[
 
 def file_of(blocks: list[dict[str, Any]]) -> bytes:
     choices = [{"id": name, "label": {"en": name}} for name in ("no", "yes")]
-    asked = [
+    block_values = [
         {
             "id": f"b{i}",
             "questions": [{"id": f"q{i}", "text": {"en": f"Question {i}?"}, "choices": choices}],
@@ -76,7 +76,7 @@ def file_of(blocks: list[dict[str, Any]]) -> bytes:
             "languages": ["en"],
             "min_reports": 2,
             "budget": "20",
-            "blocks": asked,
+            "blocks": block_values,
         }
     ).encode()
 
@@ -86,10 +86,10 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     settings = Settings(home=tmp_path_factory.mktemp("devices"))
     database = Database(settings.store_url())
     upgrade(database)
-    found = Services(settings, database, FixedClock(NOW))
-    found.keys.init()
-    yield found
-    found.close()
+    opened = Services(settings, database, FixedClock(NOW))
+    opened.keys.init()
+    yield opened
+    opened.close()
 
 
 def answers(
@@ -123,10 +123,10 @@ def test_the_warnings_say_what_devices_do(name: str, services: Services) -> None
         assert answers(document, []) == published.level.cost
     assert published.warnings == warnings_of(document)
     assert bool(published.warnings) is not usual
-    for told, words in ((applied.warnings, before), (published.warnings, after)):
-        assert len(told) == bool(words)
-        assert all(part in line for line in told for part in words)
-        assert all("\n" not in line for line in told)
+    for warnings, phrases in ((applied.warnings, before), (published.warnings, after)):
+        assert len(warnings) == bool(phrases)
+        assert all(part in line for line in warnings for part in phrases)
+        assert all("\n" not in line for line in warnings)
 
 
 def test_the_limit_has_one_home(root: Path) -> None:

@@ -25,27 +25,33 @@ def draft() -> editing.Draft:
 
 
 def test_a_survey_of_one_question_is_whole_at_once() -> None:
-    found = parse_value(draft())
-    assert (found.blocks[0].id, found.blocks[0].notion, found.blocks[0].epsilon) == (
+    definition = parse_value(draft())
+    assert (definition.blocks[0].id, definition.blocks[0].notion, definition.blocks[0].epsilon) == (
         "did-you-ever-cheat",
         "ldp",
         "1",
     )
-    assert draft_document(found, draft_blocks(found), PLACE).version == 1
+    assert draft_document(definition, draft_blocks(definition), PLACE).version == 1
 
 
 def test_questions_come_and_go_and_the_budget_follows() -> None:
-    more = editing.add_question(draft(), "Did you ever cheat?", ["Never", "Once", "Often"])
-    public = editing.add_question(more, "Where?", ["North", "South"], public=True)
-    found = parse_value(public)
-    assert [q.id for q in found.questions] == [
+    with_two_questions = editing.add_question(
+        draft(), "Did you ever cheat?", ["Never", "Once", "Often"]
+    )
+    with_public_question = editing.add_question(
+        with_two_questions, "Where?", ["North", "South"], public=True
+    )
+    definition = parse_value(with_public_question)
+    assert [q.id for q in definition.questions] == [
         "did-you-ever-cheat",
         "did-you-ever-cheat-2",
         "where",
     ]
-    assert Fraction(found.budget) == 2
+    assert Fraction(definition.budget) == 2
     less = parse_value(
-        editing.remove_question(editing.remove_question(public, "where"), "did-you-ever-cheat")
+        editing.remove_question(
+            editing.remove_question(with_public_question, "where"), "did-you-ever-cheat"
+        )
     )
     assert ([q.id for q in less.questions], Fraction(less.budget)) == (["did-you-ever-cheat-2"], 1)
     for question in ("where", "did-you-ever-cheat"):
@@ -55,19 +61,19 @@ def test_questions_come_and_go_and_the_budget_follows() -> None:
 
 def test_a_secret_beside_the_answer_comes_with_a_backstop() -> None:
     counts = read_counts(b",no,yes\nlow,100,30\nhigh,30,100\n")
-    wanted = Protection("0.3", secret="Income", counts=counts, source="a pilot")
-    found = parse_value(protect(draft(), "did-you-ever-cheat", wanted))
-    block = found.blocks[0]
+    protection = Protection("0.3", secret="Income", counts=counts, source="a pilot")
+    definition = parse_value(protect(draft(), "did-you-ever-cheat", protection))
+    block = definition.blocks[0]
     assert (block.notion, block.ceiling_cap, block.prior and block.prior.secrets) == (
         "lip",
         "2.9957",
         ("low", "high"),
     )
     assert Fraction("2.9957") < Fraction(math.log(20)) < Fraction("2.9958")
-    document = draft_document(found, draft_blocks(found), PLACE)
+    document = draft_document(definition, draft_blocks(definition), PLACE)
     assert document.blocks[0].ceiling is not None
     assert document.blocks[0].ceiling <= 20
-    back = parse_value(protect(protect(draft(), "did-you-ever-cheat", wanted), "did-you-ever-cheat",
+    back = parse_value(protect(protect(draft(), "did-you-ever-cheat", protection), "did-you-ever-cheat",
                                        Protection("1")))  # fmt: skip
     assert back == parse_value(protect(draft(), "did-you-ever-cheat", Protection("1")))
 
@@ -76,8 +82,8 @@ def test_a_secret_beside_the_answer_comes_with_a_backstop() -> None:
     ("factor", "nats"), [("3", math.log(3)), ("2.5", math.log(2.5)), ("1.02", math.log(1.02))]
 )
 def test_so_many_times_as_likely_in_nats_never_promises_less(factor: str, nats: float) -> None:
-    told = float(editing.nats_of_factor(factor))
-    assert nats - 1.01e-4 < told <= nats
+    nats_at_most = float(editing.nats_of_factor(factor))
+    assert nats - 1.01e-4 < nats_at_most <= nats
 
 
 @pytest.mark.parametrize(
@@ -112,25 +118,25 @@ def test_there_are_six_templates() -> None:
     "name", ["attributes", "census", "customer", "health", "student", "workplace"]
 )
 def test_a_template_publishes_and_survives_being_written_out(name: str) -> None:
-    found = parse_definition(files.template(name))
-    assert parse_definition(files.to_yaml(found)) == found
-    document = draft_document(found, draft_blocks(found), PLACE)
+    template_definition = parse_definition(files.template(name))
+    assert parse_definition(files.to_yaml(template_definition)) == template_definition
+    document = draft_document(template_definition, draft_blocks(template_definition), PLACE)
     assert all(drafted.certificate is not None for drafted in document.blocks)
     number = required_reports(document, 0.05)
     assert number is not None
     assert number > 100
 
 
-def test_margins_told_beforehand_are_those_of_the_formula() -> None:
+def test_planned_margins_are_those_of_the_formula() -> None:
     """Two answers at ε = 1: truth with chance p = e/(1 + e), worst standard error 1/(2(2p − 1)√n) at a share of ½."""
-    found = alternatives(parse_value(draft()).blocks[0])
-    assert [one.mechanism for one in found] == ["optimal", "grr", "oue", "subset-selection"]
+    options = alternatives(parse_value(draft()).blocks[0])
+    assert [option.mechanism for option in options] == ["optimal", "grr", "oue", "subset-selection"]
     p = math.e / (1 + math.e)
-    for one in found[:2]:
-        assert one.margins == pytest.approx(
+    for option in options[:2]:
+        assert option.margins == pytest.approx(
             [1.959964 / (2 * (2 * p - 1) * math.sqrt(n)) for n in REPORTS], rel=1e-5
         )
-    assert found[0].certified
+    assert options[0].certified
 
 
 @pytest.mark.parametrize("people", [2, 300, 1200, 20_000, 10**9])
@@ -138,14 +144,16 @@ def test_margins_of_few_people_are_those_of_the_formula(people: int) -> None:
     """Warner at p: p(1 − p)/((2p − 1)²n) by privacy, and ¼/n·(N − n)/(N − 1) by whom of N people was asked."""
     block = parse_value(draft()).blocks[0]
     p = math.e / (1 + math.e)
-    told = {n: 1.959964 * math.sqrt((p * (1 - p) / (2 * p - 1) ** 2 + 0.25 * (people - n) / (people - 1)) / n)
+    margin_by_n = {n: 1.959964 * math.sqrt((p * (1 - p) / (2 * p - 1) ** 2 + 0.25 * (people - n) / (people - 1)) / n)
             for n in sorted({min(n, people) for n in (500, 5000, 50_000)})}  # fmt: skip
-    found = alternatives(block, people=people)[0]
-    assert margin_points(people) == tuple(told)
-    assert found.margins == pytest.approx(list(told.values()), rel=1e-5)
+    first_option = alternatives(block, people=people)[0]
+    assert margin_points(people) == tuple(margin_by_n)
+    assert first_option.margins == pytest.approx(list(margin_by_n.values()), rel=1e-5)
     [row] = frontier(block, people=people)
-    own = [row for row in by_level(block, people=people) if row.is_current]
-    assert [row.margin, own[0].margin] == pytest.approx([told[min(people, 5000)]] * 2, rel=1e-5)
+    current_levels = [row for row in by_level(block, people=people) if row.is_current]
+    assert [row.margin, current_levels[0].margin] == pytest.approx(
+        [margin_by_n[min(people, 5000)]] * 2, rel=1e-5
+    )
 
 
 def test_other_levels_give_the_margins_of_the_formula() -> None:
@@ -158,8 +166,10 @@ def test_other_levels_give_the_margins_of_the_formula() -> None:
             1.959964 / (2 * (2 * p - 1) * math.sqrt(REPORTS[1])), rel=1e-5
         )
     assert [row.margin for row in rows] == sorted((row.margin for row in rows), reverse=True)
-    asked = iter([0.0] + [9.0] * 1000)  # time is over at once: nothing beyond what has begun
-    assert by_level(parse_value(draft()).blocks[0], lambda: next(asked)) == []
+    clock_readings = iter(
+        [0.0] + [9.0] * 1000
+    )  # time is over at once: nothing beyond what has begun
+    assert by_level(parse_value(draft()).blocks[0], lambda: next(clock_readings)) == []
     several = parse_value(draft() | {"blocks": [
         {key: value for key, value in draft()["blocks"][0].items() if key in ("id", "questions")}
         | {"notions": [{"notion": "ldp", "epsilon": "1"}]}]})  # fmt: skip
@@ -167,25 +177,27 @@ def test_other_levels_give_the_margins_of_the_formula() -> None:
 
 
 def test_a_mechanism_that_does_not_exist_is_said_and_not_shown() -> None:
-    wanted = Protection("1", mechanism="mangat")
-    found = alternatives(parse_value(protect(draft(), "did-you-ever-cheat", wanted)).blocks[0])
-    assert found[0].refusal
-    assert found[1].margins
+    protection = Protection("1", mechanism="mangat")
+    options = alternatives(
+        parse_value(protect(draft(), "did-you-ever-cheat", protection)).blocks[0]
+    )
+    assert options[0].refusal
+    assert options[1].margins
 
 
 def test_the_frontier_goes_from_narrow_margins_to_more_information() -> None:
-    wanted = parse_value(editing.new_draft("x", "x", "en", "x", [str(i) for i in range(8)]))
-    wanted = parse_value(protect(wanted.model_dump(mode="json", exclude_defaults=True), "x",
+    definition = parse_value(editing.new_draft("x", "x", "en", "x", [str(i) for i in range(8)]))
+    definition = parse_value(protect(definition.model_dump(mode="json", exclude_defaults=True), "x",
                                          Protection("2")))  # fmt: skip
-    told = [row.information for row in frontier(wanted.blocks[0], 4)]
-    assert len(told) == 4
-    assert told == sorted(told)
+    information = [row.information for row in frontier(definition.blocks[0], 4)]
+    assert len(information) == 4
+    assert information == sorted(information)
 
 
-def test_live_numbers_are_told_in_bands() -> None:
-    told = {0: "none", 1: "fewer than 10", 9: "fewer than 10", 10: "10 to 19", 19: "10 to 19", 20: "20 to 49",
+def test_live_numbers_are_shown_in_bands() -> None:
+    band_by_count = {0: "none", 1: "fewer than 10", 9: "fewer than 10", 10: "10 to 19", 19: "10 to 19", 20: "20 to 49",
             99: "50 to 99", 100: "100 to 199", 4999: "2,000 to 4,999", 10_000: "10,000 to 19,999"}  # fmt: skip
-    assert {n: band(n) for n in told} == told
+    assert {n: band(n) for n in band_by_count} == band_by_count
 
 
 def test_reports_expected_to_wait_are_half_a_step_in_each_cell() -> None:
@@ -197,28 +209,28 @@ def test_reports_expected_to_wait_are_half_a_step_in_each_cell() -> None:
     ] == [5, 10, 175, 7]
 
 
-def test_released_reports_are_told_exactly_and_what_waits_in_bands() -> None:
-    found = parse_value(draft())
-    document = draft_document(found, draft_blocks(found), PLACE)
+def test_released_reports_are_counted_exactly_and_pending_ones_in_bands() -> None:
+    definition = parse_value(draft())
+    document = draft_document(definition, draft_blocks(definition), PLACE)
     now = datetime(2026, 6, 3, 7, 30, tzinfo=UTC)
     refused = {
         ("2026-06-01", "closed"): 6,
         ("2026-06-02", "closed"): 6,
         ("2026-06-02", "y_type"): 3,
     }
-    told = live([(document, 0)], 9, refused, 0.03, now)
-    assert (told.n, told.accepted, told.pending, told.versions[0].n) == (
+    summary = live([(document, 0)], 9, refused, 0.03, now)
+    assert (summary.n, summary.accepted, summary.pending, summary.versions[0].n) == (
         0,
         "fewer than 10",
         "fewer than 10",
         0,
     )
-    assert told.refusals == {"closed": "10 to 19", "y_type": "fewer than 10"}
-    assert told.versions[0].next_release == datetime(2026, 6, 4, tzinfo=UTC)
-    assert told.outlook[0].margin is None
+    assert summary.refusals == {"closed": "10 to 19", "y_type": "fewer than 10"}
+    assert summary.versions[0].next_release == datetime(2026, 6, 4, tzinfo=UTC)
+    assert summary.outlook[0].margin is None
     p = math.e / (1 + math.e)
-    wanted = (1.959964 / (2 * (2 * p - 1) * 0.03)) ** 2
-    assert required_reports(document, 0.03) == math.ceil(wanted)
-    told = live([(document, 1000)], 1000, {}, 0.03, now)
-    assert told.outlook[0].more == math.ceil(wanted) - 1000
+    required = (1.959964 / (2 * (2 * p - 1) * 0.03)) ** 2
+    assert required_reports(document, 0.03) == math.ceil(required)
+    summary = live([(document, 1000)], 1000, {}, 0.03, now)
+    assert summary.outlook[0].more == math.ceil(required) - 1000
     assert live([(document, 5000)], 5000, {}, 0.03, now).outlook[0].more == 0

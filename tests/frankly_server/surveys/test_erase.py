@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Erasing while reports come in: each goes with its counts or stays with them, and nobody waits for ever."""
+"""Erasing while reports arrive: a report and its counts are erased or stay together; no request waits without end."""
 
 import threading
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def surveys_of(database: Database, home: Path) -> Surveys:
     return Surveys(Settings(home=home), database, Keyring(home / "keys", clock), clock)
 
 
-def told(database: Database) -> tuple[int, int, list[Any]]:
+def stored_state(database: Database) -> tuple[int, int, list[Any]]:
     """How many reports there are, how many are counted once they are released, and where the two differ."""
     with database.reading("check") as tx:
         digests = [row.digest for row in tx.documents.versions(SURVEY)]
@@ -55,10 +55,10 @@ def test_reports_that_come_between_its_steps_stay_whole(
 
     def beside(step: Callable[..., Any]) -> Callable[..., Any]:
         def run(*arguments: Any) -> Any:
-            one = threading.Thread(target=intake.accept, args=(SURVEY, body(document, 1, 0)))
-            one.start()
-            one.join(PATIENCE_S)
-            sent.append(one)
+            sender = threading.Thread(target=intake.accept, args=(SURVEY, body(document, 1, 0)))
+            sender.start()
+            sender.join(PATIENCE_S)
+            sent.append(sender)
             return step(*arguments)
 
         return run
@@ -66,12 +66,12 @@ def test_reports_that_come_between_its_steps_stay_whole(
     monkeypatch.setattr(ReportsTable, "erase", beside(ReportsTable.erase))
     monkeypatch.setattr(CountsTables, "erase", beside(CountsTables.erase))
     erased = surveys_of(database, tmp_path).erase(SURVEY)
-    for one in sent:
-        one.join(30)
+    for sender in sent:
+        sender.join(30)
     assert len(sent) == 2
-    assert not any(one.is_alive() for one in sent)
+    assert not any(sender.is_alive() for sender in sent)
     assert erased.reports >= 1
-    number, counted, wrong = told(database)
+    number, counted, wrong = stored_state(database)
     assert wrong == []
     assert number == counted == 1 + len(sent) - erased.reports
 
@@ -96,7 +96,7 @@ def test_a_report_on_its_way_is_waited_for(database: Database, tmp_path: Path) -
         eraser.join(PATIENCE_S)
         assert eraser.is_alive()
     eraser.join(30)
-    assert (done, told(database)) == ([2], (0, 0, []))
+    assert (done, stored_state(database)) == ([2], (0, 0, []))
 
 
 def test_erasing_in_the_midst_of_many_reporters(
@@ -104,25 +104,25 @@ def test_erasing_in_the_midst_of_many_reporters(
 ) -> None:
     document, surveys = published(database), surveys_of(database, tmp_path)
     intake, failed = Intake(database, FixedClock(NOW)), []
-    each, rounds = (200, 20) if full else (15, 3)
+    reports_per_thread, rounds = (200, 20) if full else (15, 3)
 
     def report() -> None:
         try:
-            for i in range(each):
+            for i in range(reports_per_thread):
                 intake.accept(SURVEY, body(document, i % 2, 0))
         except BaseException as error:  # noqa: BLE001 - shown by the test's own thread
             failed.append(error)
 
     threads = [threading.Thread(target=report) for _ in range(6)]
-    for one in threads:
-        one.start()
+    for reporter in threads:
+        reporter.start()
     gone = 0
     for _ in range(rounds):
         gone += surveys.erase(SURVEY).reports
         release(database, document)
-    for one in threads:
-        one.join()
+    for reporter in threads:
+        reporter.join()
     assert not failed
-    number, counted, wrong = told(database)
+    number, counted, wrong = stored_state(database)
     assert wrong == []
-    assert number == counted == each * len(threads) - gone
+    assert number == counted == reports_per_thread * len(threads) - gone

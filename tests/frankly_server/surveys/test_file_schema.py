@@ -29,8 +29,10 @@ FILE = habits(
 
 
 def test_the_copy_under_docs_is_current() -> None:
-    told = CliRunner().invoke(survey, ["schema"])
-    assert json.loads(told.stdout) == SCHEMA, "write what `frankly survey schema` says under docs/"
+    result = CliRunner().invoke(survey, ["schema"])
+    assert json.loads(result.stdout) == SCHEMA, (
+        "write what `frankly survey schema` says under docs/"
+    )
 
 
 FILES = {"habits": FILE} | {name: files.template(name) for name in files.templates()}

@@ -74,40 +74,40 @@ def test_a_paused_survey_is_published_and_said_to_be_paused(site: Site) -> None:
     assert site.services.surveys.hindrances("habits") == ()
     _move(site, "pause")
     again = site.services.surveys.publish("habits")
-    assert [words for words in again.warnings if "paused" in words] == list(
+    assert [warning for warning in again.warnings if "paused" in warning] == list(
         again.warnings[len(before.warnings) :]
     )
     assert again == replace(before, warnings=again.warnings)
     _change(site)
-    assert any("paused" in words for words in site.services.surveys.publish("habits").warnings)
+    assert any("paused" in warning for warning in site.services.surveys.publish("habits").warnings)
     _move(site, "resume")
     assert site.services.surveys.publish("habits").warnings == before.warnings
 
 
-def test_documents_of_retired_keys_are_told_until_they_are_signed_again(site: Site) -> None:
+def test_documents_of_retired_keys_are_listed_until_they_are_signed_again(site: Site) -> None:
     services, clock = site.services, FixedClock(NOW)
     before = services.surveys.publish("habits")
     old = services.keys.trusted().publisher.keys[0].key_id
-    made = Rotation(services.keys, clock).propose(RotationChange(drop=frozenset({old})))
-    assert made.in_force
+    proposal = Rotation(services.keys, clock).propose(RotationChange(drop=frozenset({old})))
+    assert proposal.in_force
     again = services.surveys.publish("habits")
     assert again.status == "unchanged"
-    (words,) = again.warnings[len(before.warnings) :]
-    assert "frankly keys resign" in words
-    assert services.surveys.hindrances(site.survey) == (words,)
+    (warning,) = again.warnings[len(before.warnings) :]
+    assert "frankly keys resign" in warning
+    assert services.surveys.hindrances(site.survey) == (warning,)
     services.surveys.sign_again(services.surveys.signed_by_others())
     assert services.surveys.publish("habits").warnings == before.warnings
     assert services.surveys.hindrances(site.survey) == ()
 
 
-def test_a_version_whose_time_is_over_is_told(site: Site) -> None:
+def test_a_closed_or_expired_version_is_reported(site: Site) -> None:
     (document,) = site.services.surveys.versions(site.survey)
     last = min(document.closes, document.expires)
     assert site.at(last).services.surveys.hindrances("habits") == ()
     later = site.at(last + timedelta(seconds=1)).services.surveys
-    (words,) = later.hindrances("habits")
-    assert last.strftime("%Y-%m-%dT%H:%M:%SZ") in words
-    assert later.publish("habits").warnings[-1] == words
+    (warning,) = later.hindrances("habits")
+    assert last.strftime("%Y-%m-%dT%H:%M:%SZ") in warning
+    assert later.publish("habits").warnings[-1] == warning
 
 
 def test_a_draft_has_nothing_in_its_way_and_lost_keys_are_said(site: Site) -> None:
@@ -115,5 +115,5 @@ def test_a_draft_has_nothing_in_its_way_and_lost_keys_are_said(site: Site) -> No
     site.services.surveys.apply(draft.model_copy(update={"name": "another"}))
     assert site.services.surveys.hindrances("another") == ()
     (site.services.keys.folder / "keys.json").unlink()
-    (words,) = site.services.surveys.hindrances("habits")
-    assert "frankly doctor" in words
+    (warning,) = site.services.surveys.hindrances("habits")
+    assert "frankly doctor" in warning

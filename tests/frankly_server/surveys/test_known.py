@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts for each stratum: read strictly, designed within every stratum, and what a report then tells is true."""
+"""Counts for each stratum: read strictly, designed within every stratum, and the stated level of a report holds."""
 
 import copy
 from collections.abc import Iterator
@@ -61,10 +61,10 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     settings = Settings(home=tmp_path_factory.mktemp("known"))
     database = Database(settings.store_url())
     upgrade(database)
-    found = Services(settings, database, FixedClock(NOW))
-    found.keys.init()
-    yield found
-    found.close()
+    opened = Services(settings, database, FixedClock(NOW))
+    opened.keys.init()
+    yield opened
+    opened.close()
 
 
 def publish(services: Services, value: dict[str, Any]) -> SurveyDocument:
@@ -74,8 +74,8 @@ def publish(services: Services, value: dict[str, Any]) -> SurveyDocument:
 
 
 STRATA = "blocks[0].prior.strata"
-NOBODY = [["0", "40"], ["0", "10"]]
-"""Nobody gives answer 0."""
+NO_ANSWER_0 = [["0", "40"], ["0", "10"]]
+"""Counts in which answer 0 never occurs."""
 
 # name -> (prior, public questions, field, part of the detail)
 BAD: dict[str, tuple[dict[str, Any], list[Any], str, str]] = {
@@ -104,10 +104,10 @@ BAD: dict[str, tuple[dict[str, Any], list[Any], str, str]] = {
     ),
     "nobody": (by((NORTH, SAME), (SOUTH, [["0", "0"], ["0", "0"]])), [REGION], STRATA + "[1].joint", "sums to 0"),
     "an answer nobody gives there": (
-        by((NORTH, SAME), (SOUTH, NOBODY)), [REGION], STRATA + "[1].joint", "answer 0",
+        by((NORTH, SAME), (SOUTH, NO_ANSWER_0)), [REGION], STRATA + "[1].joint", "answer 0",
     ),
     "an answer nobody gives": (
-        by((NORTH, NOBODY), (SOUTH, NOBODY)), [REGION], STRATA,
+        by((NORTH, NO_ANSWER_0), (SOUTH, NO_ANSWER_0)), [REGION], STRATA,
         "answer 0",
     ),
 }  # fmt: skip
@@ -115,11 +115,11 @@ BAD: dict[str, tuple[dict[str, Any], list[Any], str, str]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_what_is_wrong_is_named_with_its_stratum(name: str) -> None:
-    prior, strata, field, words = BAD[name]
+    prior, strata, field, detail = BAD[name]
     with pytest.raises(InvalidInput) as refused:
         expected_form(parse_value(survey(prior, *strata)))
     assert refused.value.field == field
-    assert words in refused.value.detail
+    assert detail in refused.value.detail
 
 
 def test_strata_stand_in_the_documents_order_however_they_are_written() -> None:
@@ -130,10 +130,10 @@ def test_strata_stand_in_the_documents_order_however_they_are_written() -> None:
     mixed = [
         ({"age": when["age"], "region": when["region"]}, joint) for when, joint in reversed(tables)
     ]
-    found = parse_value(survey(by(*mixed), REGION, AGE))
-    assert found == parse_value(survey(by(*tables), REGION, AGE))
-    assert found.blocks[0].prior is not None
-    assert [table[0][0] for table in found.blocks[0].prior.tables] == [
+    definition = parse_value(survey(by(*mixed), REGION, AGE))
+    assert definition == parse_value(survey(by(*tables), REGION, AGE))
+    assert definition.blocks[0].prior is not None
+    assert [table[0][0] for table in definition.blocks[0].prior.tables] == [
         "10",
         "11",
         "12",
@@ -141,8 +141,8 @@ def test_strata_stand_in_the_documents_order_however_they_are_written() -> None:
         "14",
         "15",
     ]
-    assert SurveyDefinition.from_json(found.to_json()) == found
-    assert parse_value(read_yaml(to_yaml(found))) == found
+    assert SurveyDefinition.from_json(definition.to_json()) == definition
+    assert parse_value(read_yaml(to_yaml(definition))) == definition
 
 
 def told_within(document: SurveyDocument, z: int) -> Fraction:
@@ -189,7 +189,7 @@ def test_the_level_is_kept_within_every_stratum(services: Services, cap: str | N
 
 
 def test_counts_of_everybody_would_keep_nothing() -> None:
-    """The same survey under the sum of its tables: answers could be sent unchanged, and tell the secret 4 to 1."""
+    """The same survey under the sum of its tables: answers could go unchanged and reveal the secret 4 to 1."""
     value = survey({"joint": [["50", "50"], ["50", "50"]]}, accept_identity=True)
     (drafted,) = draft_blocks(parse_value(value))
     assert drafted.block.mechanism.sends_unchanged
@@ -204,13 +204,13 @@ VOID = {
 
 @pytest.mark.parametrize("name", VOID)
 def test_a_promise_that_public_answers_void_is_refused(services: Services, name: str) -> None:
-    more, words = VOID[name]
-    definition = parse_value(survey({"joint": EQUAL}, REGION, **more))
+    void_fields, detail = VOID[name]
+    definition = parse_value(survey({"joint": EQUAL}, REGION, **void_fields))
     for dry_run in (True, False):
         with pytest.raises(InvalidInput) as refused:
             services.surveys.apply(definition, dry_run=dry_run)
         assert (refused.value.code, refused.value.field) == ("unsupported", "blocks[0].prior")
-        assert words in refused.value.detail
+        assert detail in refused.value.detail
 
 
 def test_with_a_ceiling_it_is_taken_and_only_the_ceiling_is_stated(services: Services) -> None:
@@ -220,10 +220,10 @@ def test_with_a_ceiling_it_is_taken_and_only_the_ceiling_is_stated(services: Ser
     assert secret.level == secret.odds == ceiling is not None
     assert (secret.counted, secret.strata_odds) == (None, None)
     assert promised(document)[0].epsilon == "inf"  # shown as no level
-    for told in (warnings_of(document), warnings_of(expected_form(parse_value(value)))):
-        assert [("only the ceiling" in line, "prior.strata" in line) for line in told] == [
-            (True, True)
-        ]
+    for warnings_of_form in (warnings_of(document), warnings_of(expected_form(parse_value(value)))):
+        assert [
+            ("only the ceiling" in line, "prior.strata" in line) for line in warnings_of_form
+        ] == [(True, True)]
     assert Policy().check(document, Policy().level(document), pinned=True, spent=[]).odds == ceiling
     tight = copy.deepcopy(value) | {"budget": "1.9"}
     services.surveys.apply(parse_value(tight))
@@ -243,9 +243,9 @@ def test_robust_ldp_has_no_counts_by_stratum() -> None:
     pooled["blocks"][0]["prior"] = {
         k: v for k, v in pairs["blocks"][0]["prior"].items() if k != "strata"
     } | {"joint": EQUAL}
-    (told,) = warnings_of(expected_form(parse_value(pooled)))
-    assert "only the ceiling of 3.0000 nats is stated" in told
-    assert "prior.strata" not in told
+    (warning,) = warnings_of(expected_form(parse_value(pooled)))
+    assert "only the ceiling of 3.0000 nats is stated" in warning
+    assert "prior.strata" not in warning
 
 
 def test_a_secret_that_does_not_occur_in_a_stratum_sets_no_condition_there(
@@ -295,6 +295,8 @@ def test_levels_that_a_family_settles_hold_in_the_worst_stratum(services: Servic
     assert claim.level is not None
     assert claim.low_level is not None
     worst = max(Fraction(*claim.level), Fraction(*claim.low_level))
-    told = told_within(document, 0)
-    assert told_within(document, 1) < told <= worst <= told * (1 + Fraction(1, 2**40))
+    stated_level = told_within(document, 0)
+    assert (
+        told_within(document, 1) < stated_level <= worst <= stated_level * (1 + Fraction(1, 2**40))
+    )
     assert document.report_level.secrets["hiv"].level == worst

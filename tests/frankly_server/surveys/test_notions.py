@@ -108,16 +108,16 @@ ASKED: dict[str, tuple[dict[str, Any], list[str]]] = {
 }
 
 
-def definition(asked: dict[str, Any]) -> SurveyDefinition:
-    block = {"id": "both", "questions": PAIR, "accept_unidentifiable": "true", **asked}
+def definition(block_fields: dict[str, Any]) -> SurveyDefinition:
+    block = {"id": "both", "questions": PAIR, "accept_unidentifiable": "true", **block_fields}
     joint = block.pop("joint", None)
     if joint is not None:
         block["prior"] = {**PRIOR, "joint": joint}
     return parse_value(value({("blocks",): [block], ("budget",): "20"}))
 
 
-def published(asked: dict[str, Any]) -> SurveyDocument:
-    read = definition(asked)
+def published(block_fields: dict[str, Any]) -> SurveyDocument:
+    read = definition(block_fields)
     assert SurveyDefinition.from_json(read.to_json()) == read
     place = Place("ab" * 16, 1, None, NOW, "https://ask.example/v1/surveys/x/reports")
     return draft_document(read, draft_blocks(read), place)
@@ -125,8 +125,8 @@ def published(asked: dict[str, Any]) -> SurveyDocument:
 
 @pytest.mark.parametrize("name", ASKED)
 def test_what_is_asked_for_is_published_and_holds(name: str) -> None:
-    asked, notions = ASKED[name]
-    document = published(asked)
+    block_fields, notions = ASKED[name]
+    document = published(block_fields)
     Draft202012Validator(SCHEMA).validate(json.loads(document.payload()))
     (block,) = document.blocks
     assert [promise.claim.notion for promise in block.promises] == notions
@@ -136,7 +136,7 @@ def test_what_is_asked_for_is_published_and_holds(name: str) -> None:
             assert level is None or (ratio is not None and ratio <= Fraction(*level))
         if promise.secret is not None:
             assert (promise.secret, promise.source) == ("affair", "a pilot")
-    epsilon = asked.get("epsilon")
+    epsilon = block_fields.get("epsilon")
     if epsilon is not None:
         first = block.promises[0].claim.level
         assert first is not None
@@ -199,8 +199,10 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("asked", "code", "field"), BAD, ids=range(len(BAD)))
-def test_levels_that_do_not_fit_are_named(asked: dict[str, Any], code: str, field: str) -> None:
+@pytest.mark.parametrize(("block_fields", "code", "field"), BAD, ids=range(len(BAD)))
+def test_levels_that_do_not_fit_are_named(
+    block_fields: dict[str, Any], code: str, field: str
+) -> None:
     with pytest.raises(InvalidInput) as refused:
-        published(asked)
+        published(block_fields)
     assert (refused.value.code, refused.value.field) == (code, field)

@@ -49,7 +49,7 @@ URLS = [
 
 
 @pytest.mark.parametrize("url", URLS)
-def test_what_may_not_be_told_is_refused_before_anything_is_resolved(url: str) -> None:
+def test_forbidden_addresses_are_refused_before_any_name_is_resolved(url: str) -> None:
     def never(*_arguments: object) -> list[str]:
         raise AssertionError
 
@@ -79,7 +79,7 @@ def test_a_name_that_points_inside_is_never_dialled(found: list[str]) -> None:
 
 
 class Receiver:
-    """One TLS server in a thread, which writes down what it got and answers as it was told."""
+    """TLS server in a thread; records each request and sends the configured answer."""
 
     def __init__(self, folder: Path, host: str) -> None:
         key = ec.generate_private_key(ec.SECP256R1())
@@ -120,11 +120,11 @@ class Receiver:
     def _serve(self) -> None:
         while True:
             try:
-                plain, _ = self._listener.accept()
+                connection, _ = self._listener.accept()
             except OSError:
                 return
             try:
-                with self._context.wrap_socket(plain, server_side=True) as secure:
+                with self._context.wrap_socket(connection, server_side=True) as secure:
                     data = b""
                     while b"\r\n\r\n" not in data or not data.endswith(b"}"):
                         part = secure.recv(2**16)
@@ -142,9 +142,9 @@ class Receiver:
 
 @pytest.fixture
 def receiver(tmp_path: Path) -> Iterator[Receiver]:
-    made = Receiver(tmp_path, HOST)
-    yield made
-    made.close()
+    receiver = Receiver(tmp_path, HOST)
+    yield receiver
+    receiver.close()
 
 
 def send(receiver: Receiver, context: ssl.SSLContext | None, host: str = HOST) -> int:
@@ -189,13 +189,13 @@ def test_what_is_no_answer_is_no_delivery(receiver: Receiver, answer: bytes) -> 
         send(receiver, receiver.trusting())
 
 
-def test_nothing_is_told_to_a_server_whose_certificate_is_not_trusted(
+def test_nothing_is_sent_to_a_server_whose_certificate_is_not_trusted(
     receiver: Receiver, tmp_path: Path
 ) -> None:
     with pytest.raises(FranklyError, match="SSLCertVerificationError"):
         send(receiver, None)
-    other = Receiver(tmp_path, "other.example.org")
+    other_receiver = Receiver(tmp_path, "other.example.org")
     with pytest.raises(FranklyError, match="SSLCertVerificationError"):
-        send(other, other.trusting())  # a good certificate, of another host
-    other.close()
-    assert receiver.got == other.got == b""
+        send(other_receiver, other_receiver.trusting())  # a good certificate, of another host
+    other_receiver.close()
+    assert receiver.got == other_receiver.got == b""

@@ -30,13 +30,13 @@ JOINT = read_counts(b",no-own,no-rent,yes-own,yes-rent\nlow,300,180,200,120\nhig
 
 
 def draft() -> editing.Draft:
-    made = editing.new_draft("Life", "life", "en", "Ill?", ["No", "Yes"])
-    made = editing.add_question(made, "Home?", ["Own", "Rent"])
-    return editing.add_question(made, "Pay?", ["Low", "High"])
+    draft_value = editing.new_draft("Life", "life", "en", "Ill?", ["No", "Yes"])
+    draft_value = editing.add_question(draft_value, "Home?", ["Own", "Rent"])
+    return editing.add_question(draft_value, "Pay?", ["Low", "High"])
 
 
-def published(found: editing.Draft) -> tuple[SurveyDefinition, Any]:
-    read = parse_value(found)
+def published(draft_value: editing.Draft) -> tuple[SurveyDefinition, Any]:
+    read = parse_value(draft_value)
     return read, draft_document(read, draft_blocks(read), PLACE)
 
 
@@ -60,8 +60,8 @@ ASKED: dict[str, tuple[Protection, list[str], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", ASKED)
 def test_what_is_asked_is_published_and_verified(name: str) -> None:
-    wanted, questions, fields = ASKED[name]
-    read, document = published(protect(draft(), "ill", wanted))
+    protection, questions, fields = ASKED[name]
+    read, document = published(protect(draft(), "ill", protection))
     block = next(block for block in read.blocks if block.id == "ill")
     assert [question.id for question in block.questions] == questions
     assert {field: getattr(block, field) for field in fields} == fields
@@ -71,15 +71,15 @@ def test_what_is_asked_is_published_and_verified(name: str) -> None:
     signed = next(block for block in document.blocks if block.id == "ill")
     assert signed.notion.partition("+")[0] == fields["notion"]
     if block.prior is not None:
-        assert block.prior.secret == ("pay" if wanted.other else "income")
+        assert block.prior.secret == ("pay" if protection.other else "income")
 
 
 @pytest.mark.parametrize("name", ASKED)
 def test_the_plain_form_undoes_every_other(name: str) -> None:
-    plain = protect(draft(), "ill", Protection("1"))
+    undone = protect(draft(), "ill", Protection("1"))
     back = parse_value(protect(protect(draft(), "ill", ASKED[name][0]), "ill", Protection("1")))
     assert {block.id: block for block in back.blocks} == {
-        block.id: block for block in parse_value(plain).blocks
+        block.id: block for block in parse_value(undone).blocks
     }
 
 
@@ -92,8 +92,8 @@ def test_the_plain_form_undoes_every_other(name: str) -> None:
     ],
 )
 def test_names_decide_where_a_count_belongs_not_places(counts: bytes) -> None:
-    wanted = Protection("0.4", other="pay", counts=read_counts(counts), source="x")
-    prior = parse_value(protect(draft(), "ill", wanted)).blocks[0].prior
+    protection = Protection("0.4", other="pay", counts=read_counts(counts), source="x")
+    prior = parse_value(protect(draft(), "ill", protection)).blocks[0].prior
     assert prior is not None
     assert (prior.secrets, prior.joint) == (("low", "high"), (("300", "100"), ("150", "250")))
 
@@ -118,30 +118,34 @@ REFUSED: dict[str, tuple[Protection, str, str]] = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_is_said(name: str) -> None:
-    wanted, field, words = REFUSED[name]
-    with pytest.raises(InvalidInput, match=words) as refused:
-        protect(draft(), "ill", wanted)
+    protection, field, message = REFUSED[name]
+    with pytest.raises(InvalidInput, match=message) as refused:
+        protect(draft(), "ill", protection)
     assert refused.value.field == field
 
 
 def test_a_question_that_goes_with_another_is_not_torn_away() -> None:
-    made = protect(draft(), "ill", Protection("1", together=("home",)))
+    draft_value = protect(draft(), "ill", Protection("1", together=("home",)))
     with pytest.raises(InvalidInput, match="change that one first"):
-        protect(made, "pay", Protection("1", together=("home",)))
+        protect(draft_value, "pay", Protection("1", together=("home",)))
 
 
 def test_small_counts_are_named() -> None:
-    wanted = replace(PLAIN, counts=read_counts(b",yes,no\nlow,3,90\nhigh,40,1\n"), public=True)
-    block = parse_value(protect(draft(), "ill", wanted)).blocks[0]
+    protection = replace(PLAIN, counts=read_counts(b",yes,no\nlow,3,90\nhigh,40,1\n"), public=True)
+    block = parse_value(protect(draft(), "ill", protection)).blocks[0]
     assert small_cells(block) == [("low", "yes", "3"), ("high", "no", "1")]
-    robust = replace(wanted, secret=None, other="pay", notion="rldp", sample="800")
+    robust = replace(protection, secret=None, other="pay", notion="rldp", sample="800")
     assert small_cells(parse_value(protect(draft(), "ill", robust)).blocks[0]) == small_cells(block)
-    more = read_counts(b",no-own,no-rent,yes-own,yes-rent\nlow,30,18,20,2\nhigh,60,90,80,17\n")
-    made = protect(draft(), "ill", replace(robust, counts=more, together=("home",)))
-    made["blocks"][0]["questions"][0]["choices"][0]["id"] = "very-low"  # ids may hold hyphens
-    made["blocks"][0]["prior"]["secrets"][0] = "very-low"
-    assert small_cells(parse_value(made).blocks[0]) == [("very-low", "yes-rent", "2")]
-    shares = replace(wanted, counts=read_counts(b",yes,no\nlow,0.25,0.25\nhigh,0.25,0.25\n"))
+    joint_counts = read_counts(
+        b",no-own,no-rent,yes-own,yes-rent\nlow,30,18,20,2\nhigh,60,90,80,17\n"
+    )
+    draft_value = protect(draft(), "ill", replace(robust, counts=joint_counts, together=("home",)))
+    draft_value["blocks"][0]["questions"][0]["choices"][0]["id"] = (
+        "very-low"  # ids may hold hyphens
+    )
+    draft_value["blocks"][0]["prior"]["secrets"][0] = "very-low"
+    assert small_cells(parse_value(draft_value).blocks[0]) == [("very-low", "yes-rent", "2")]
+    shares = replace(protection, counts=read_counts(b",yes,no\nlow,0.25,0.25\nhigh,0.25,0.25\n"))
     assert small_cells(parse_value(protect(draft(), "ill", shares)).blocks[0]) == []
 
 
@@ -151,21 +155,21 @@ def test_the_form_says_what_it_cannot_say() -> None:
         "criterion": "worst",
         "accept_unidentifiable": "true",
     }
-    made = draft()
-    made["blocks"][0] = {
-        key: value for key, value in made["blocks"][0].items() if key in ("id", "questions")
+    draft_value = draft()
+    draft_value["blocks"][0] = {
+        key: value for key, value in draft_value["blocks"][0].items() if key in ("id", "questions")
     } | bent
-    block = parse_value(made).blocks[0]
+    block = parse_value(draft_value).blocks[0]
     assert len(unsupported_features(block)) == 3
     assert set(NOTIONS) == {"lip", "secret-ldp", "alip", "srlip", "rldp"}
 
 
 def test_the_guide_s_table_is_one_that_is_read(root: Path) -> None:
-    found = re.search(
+    csv_block = re.search(
         r"```csv\n(.*?)```", (root / "docs" / "admin.md").read_text("utf-8"), re.DOTALL
     )
-    assert found
-    counts = read_counts(found.group(1).encode())
+    assert csv_block
+    counts = read_counts(csv_block.group(1).encode())
     prior = (
         parse_value(
             protect(draft(), "ill", Protection("0.4", other="pay", counts=counts, source="x"))

@@ -38,13 +38,15 @@ def test_a_paused_survey_asks_devices_to_come_back(
     database: Database, document: SurveyDocument
 ) -> None:
     intake, states = Intake(database, FixedClock(NOW)), Lifecycle(database)
-    kept, waiting = body(document), body(document)
-    assert intake.accept(SURVEY, kept).status == "accepted"
+    accepted_report, waiting = body(document), body(document)
+    assert intake.accept(SURVEY, accepted_report).status == "accepted"
     assert states.move(SURVEY, "pause") == "paused"
     with pytest.raises(Paused) as refused:
         intake.accept(SURVEY, waiting)
     assert (refused.value.code, refused.value.retry_after_s) == ("too_early", PAUSE_S)
-    assert intake.accept(SURVEY, kept).status == "duplicate"  # its device only had not heard
+    assert (
+        intake.accept(SURVEY, accepted_report).status == "duplicate"
+    )  # its device only had not heard
     states.move(SURVEY, "resume")
     assert intake.accept(SURVEY, waiting).status == "accepted"
     with database.reading("check") as tx:
@@ -56,7 +58,7 @@ def test_a_closed_survey_stays_closed(database: Database, document: SurveyDocume
     states.move(SURVEY, "close")
     assert _code(intake.accept, SURVEY, body(document)) == "closed"
     batch = intake.accept_batch(SURVEY, [body(document), body(document)])
-    assert [getattr(one, "code", None) for one in batch] == ["closed", "closed"]
+    assert [getattr(outcome, "code", None) for outcome in batch] == ["closed", "closed"]
     for move in ("pause", "resume", "close"):
         assert _code(states.move, SURVEY, move) == "immutable"
     assert states.move(SURVEY, "archive") == "archived"
@@ -110,12 +112,17 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize(("version", "told", "said"), STATES)
-def test_one_word_says_where_it_is(sqlite: Database, version: int, told: str, said: str) -> None:
+@pytest.mark.parametrize(("version", "stored_state", "admin_state"), STATES)
+def test_one_word_says_where_it_is(
+    sqlite: Database, version: int, stored_state: str, admin_state: str
+) -> None:
     from frankly_server.store.survey_states import SurveyStateRow
 
-    summary = Summary("ab" * 16, "x", told, version, None)
-    assert shown_state(summary, SurveyStateRow(state=said)) == STATES[version, told, said]
+    summary = Summary("ab" * 16, "x", stored_state, version, None)
+    assert (
+        shown_state(summary, SurveyStateRow(state=admin_state))
+        == STATES[version, stored_state, admin_state]
+    )
 
 
 class _Slow:
@@ -137,14 +144,14 @@ class _Slow:
 
 def test_a_job_is_watched_stopped_and_may_begin_again(sqlite: Database) -> None:
     published(sqlite)
-    told: list[Any] = []
+    completed: list[Any] = []
     slow = _Slow()
     jobs = Jobs(sqlite, slow, FixedClock(NOW))  # type: ignore[arg-type]
-    job = jobs.start(SURVEY, told.append)
+    job = jobs.start(SURVEY, completed.append)
     assert slow.begun.wait(5)
     row = jobs.get(SURVEY, job)
     assert (row.state, row.done, row.total, row.detail) == ("running", 0, 2, "first")
-    assert _code(jobs.start, SURVEY, told.append) == "immutable"
+    assert _code(jobs.start, SURVEY, completed.append) == "immutable"
     assert _code(jobs.get, "0" * 32, job) == "not_found"
     assert [jobs.cancel(SURVEY, job), jobs.cancel(SURVEY, job)] == [True, False]
     for _ in range(500):
@@ -155,10 +162,10 @@ def test_a_job_is_watched_stopped_and_may_begin_again(sqlite: Database) -> None:
     assert row.state == "cancelled"
     assert not jobs.cancel(SURVEY, job)
     assert jobs.get(SURVEY, job) == row
-    assert told == []
+    assert completed == []
 
 
-def test_a_job_whose_process_died_is_told_so(sqlite: Database) -> None:
+def test_a_job_whose_process_died_is_reported_as_failed(sqlite: Database) -> None:
     from frankly_server.store.jobs import JobRow
 
     published(sqlite)
@@ -182,11 +189,11 @@ def test_a_job_that_ends_while_it_is_to_be_stopped_has_ended(
         tx.jobs.add(stored.JobRow(job, SURVEY, "running", 0, 1, "", "2026-06-01T12:00:00Z"))
 
     def get_and_let_it_end(self: stored.JobsTable, job_id: str) -> stored.JobRow | None:
-        found, looks[0] = get(self, job_id), looks[0] + 1
+        job_row, looks[0] = get(self, job_id), looks[0] + 1
         if looks[0] == 2:
             with postgres_database.transaction("elsewhere") as tx:
                 tx.jobs.change(job_id, state="done", detail="sha256:1")
-        return found
+        return job_row
 
     monkeypatch.setattr(stored.JobsTable, "get", get_and_let_it_end)
     jobs = Jobs(postgres_database, _Slow(), FixedClock(NOW))  # type: ignore[arg-type]
@@ -205,18 +212,18 @@ def test_a_survey_that_cannot_be_published_says_why(tmp_path: object, sqlite_url
     settings = Settings(home=tmp_path, database_url=SecretStr(sqlite_url))  # type: ignore[arg-type]
     services = Services(settings, database, FixedClock(NOW))
     services.keys.init()
-    made = services.surveys.apply(
+    created = services.surveys.apply(
         services.surveys.parse_definition(FILE.replace(b'budget: "2"', b'budget: "1"'))
     )
-    assert made.survey_id is not None
-    job = services.jobs.start(made.survey_id, lambda done: None)
+    assert created.survey_id is not None
+    job = services.jobs.start(created.survey_id, lambda done: None)
     for thread in threading.enumerate():
         if thread.name == "frankly-design":
             thread.join()
-    row = services.jobs.get(made.survey_id, job)
+    row = services.jobs.get(created.survey_id, job)
     assert row.state == "failed"
     assert row.detail.startswith("budget: the whole report reveals more than the budget of 1 nats")
-    assert services.surveys.versions(made.survey_id) == []
+    assert services.surveys.versions(created.survey_id) == []
     services.close()
 
 

@@ -49,8 +49,8 @@ def _maker(database: Database, home: Path) -> Make:
 
     def at(moment: Any = NOW, **settings: Any) -> Surveys:
         clock = FixedClock(moment)
-        found = Settings(home=home, public_url="https://ask.example", **settings)
-        return Surveys(found, database, Keyring(home / "keys", clock), clock)
+        settings_at_moment = Settings(home=home, public_url="https://ask.example", **settings)
+        return Surveys(settings_at_moment, database, Keyring(home / "keys", clock), clock)
 
     return at
 
@@ -65,26 +65,26 @@ def test_apply_is_idempotent(make: Make) -> None:
     definition = parse_definition(FILE.encode())
     tried = surveys.apply(definition, dry_run=True)
     assert (tried.status, tried.survey_id, surveys.list()) == ("created", None, [])
-    made = surveys.apply(definition)
-    assert made.status == "created"
-    assert re.fullmatch("[0-9a-f]{32}", made.survey_id or "")
-    assert "+ blocks[0].epsilon: 1" in made.diff
+    created = surveys.apply(definition)
+    assert created.status == "created"
+    assert re.fullmatch("[0-9a-f]{32}", created.survey_id or "")
+    assert "+ blocks[0].epsilon: 1" in created.diff
     again = surveys.apply(definition)
-    assert (again.status, again.survey_id, again.diff) == ("unchanged", made.survey_id, [])
+    assert (again.status, again.survey_id, again.diff) == ("unchanged", created.survey_id, [])
 
 
-def test_a_changed_definition_is_told_line_by_line(make: Make) -> None:
+def test_a_changed_definition_is_shown_as_a_diff(make: Make) -> None:
     surveys = make()
-    made = surveys.apply(parse_definition(FILE.encode()))
+    created = surveys.apply(parse_definition(FILE.encode()))
     changed = parse_value(
         value(
             {("blocks", 0, "epsilon"): "0.5", ("consent",): {"en": "Ok?"}, ("min_reports",): None}
         )
     )
     for dry_run in (True, False):
-        told = surveys.apply(changed, dry_run=dry_run)
-        assert (told.status, told.survey_id) == ("updated", made.survey_id)
-        assert sorted(told.diff) == [
+        result = surveys.apply(changed, dry_run=dry_run)
+        assert (result.status, result.survey_id) == ("updated", created.survey_id)
+        assert sorted(result.diff) == [
             "+ consent.en: Ok?",
             "- min_reports: 50",
             "~ blocks[0].epsilon: 1 → 0.5",
@@ -146,8 +146,8 @@ def test_times_left_out_are_settled_when_published(
     document = SurveyDocument.parse(
         Envelope.from_bytes(surveys.envelope(present(survey_id)), SURVEY_TYPE).payload
     )
-    found = (document.opens, document.closes, document.expires)
-    assert tuple(round((time - NOW) / timedelta(days=1)) for time in found) == days
+    times = (document.opens, document.closes, document.expires)
+    assert tuple(round((time - NOW) / timedelta(days=1)) for time in times) == days
 
 
 def test_publishing_the_same_again_gives_the_same(make: Make) -> None:
@@ -217,7 +217,7 @@ def test_what_cannot_be_promised_is_not_published(surveys: Surveys, name: str) -
     assert _documents(surveys) == 0
 
 
-def test_a_sum_over_the_budget_is_told_with_its_parts(surveys: Surveys) -> None:
+def test_a_sum_over_the_budget_is_listed_by_block(surveys: Surveys) -> None:
     surveys.apply(parse_value(value({("budget",): "1.2"})))
     with pytest.raises(
         InvalidInput,
@@ -238,8 +238,8 @@ def test_unchanged_answers_need_an_explicit_yes(surveys: Surveys) -> None:
         ("budget",): "11",
     }
     surveys.apply(parse_value(value(changes)))
-    told = surveys.publish("habits").blocks[1]
-    assert (told.answers_unchanged, told.ceiling) == (True, "inf")
+    block_summary = surveys.publish("habits").blocks[1]
+    assert (block_summary.answers_unchanged, block_summary.ceiling) == (True, "inf")
 
 
 TOLD: dict[str, tuple[str, bool, list[tuple[int, ...]], str]] = {
@@ -257,17 +257,17 @@ TOLD: dict[str, tuple[str, bool, list[tuple[int, ...]], str]] = {
 def test_what_a_mechanism_cannot_tell_apart_is_said_in_the_names_of_the_choices(
     mechanism: str,
 ) -> None:
-    notion, asks_secret, moves, words = TOLD[mechanism]
-    asked = value()["blocks"][1]["questions"]
+    notion, asks_secret, moves, named_pair = TOLD[mechanism]
+    questions = value()["blocks"][1]["questions"]
     if asks_secret:
-        asked = [value()["blocks"][0]["questions"][0], *asked]
-    changes = {("blocks", 0): None, ("blocks", 1, "questions"): asked, ("blocks", 1, "notion"): notion,
+        questions = [value()["blocks"][0]["questions"][0], *questions]
+    changes = {("blocks", 0): None, ("blocks", 1, "questions"): questions, ("blocks", 1, "notion"): notion,
                ("blocks", 1, "mechanism"): mechanism}  # fmt: skip
     bent = value(dict(reversed(changes.items())))
     with pytest.raises(InvalidInput) as refused:
         drafting.draft_blocks(parse_value(bent))
     assert (refused.value.code, refused.value.field) == ("not_identifiable", "blocks[0].mechanism")
-    assert words in refused.value.detail
+    assert named_pair in refused.value.detail
     assert "accept_unidentifiable: true" in refused.value.detail
     assert "answer 0" not in refused.value.detail
     bent["blocks"][0]["accept_unidentifiable"] = "true"
@@ -277,14 +277,14 @@ def test_what_a_mechanism_cannot_tell_apart_is_said_in_the_names_of_the_choices(
             assert sum(step * chance for step, chance in zip(move, chances, strict=True)) == 0
 
 
-def test_a_long_list_of_what_cannot_be_told_is_cut() -> None:
+def test_a_long_list_of_unidentifiable_contrasts_is_cut() -> None:
     choices = [{"id": f"c{i}", "label": {"en": f"Choice {i}"}} for i in range(12)]
     prior = value()["blocks"][1]["prior"] | {
         "joint": [["20"] * 6 + ["10"] * 6, ["10"] * 6 + ["20"] * 6]
     }
-    asked = [{"id": "happy", "text": {"en": "How?"}, "choices": choices}]
+    questions = [{"id": "happy", "text": {"en": "How?"}, "choices": choices}]
     changes = {
-        ("blocks", 1, "questions"): asked,
+        ("blocks", 1, "questions"): questions,
         ("blocks", 1, "prior"): prior,
         ("blocks", 1, "mechanism"): "watchdog",
     }
@@ -295,13 +295,17 @@ def test_a_long_list_of_what_cannot_be_told_is_cut() -> None:
 
 def test_tables_too_large_to_be_sent_are_refused_with_what_to_use(surveys: Surveys) -> None:
     choices = [{"id": f"c{i}", "label": {"en": f"Choice {i}"}} for i in range(16)]
-    asked = [
+    questions = [
         {"id": name, "text": {"en": "Which?"}, "choices": choices} for name in ("first", "second")
     ]
-    made = value(
-        {("blocks", 1): None, ("blocks", 0, "questions"): asked, ("blocks", 0, "mechanism"): "grr"}
+    definition_value = value(
+        {
+            ("blocks", 1): None,
+            ("blocks", 0, "questions"): questions,
+            ("blocks", 0, "mechanism"): "grr",
+        }
     )
-    definition = parse_value(made | {"budget": "16"})
+    definition = parse_value(definition_value | {"budget": "16"})
     (drafted,) = drafting.draft_blocks(definition)
     large = 4 * 2**20 // len(canonical.dumps(drafted.block.mechanism.params_json())) + 1
     first = drafted.block
@@ -323,10 +327,10 @@ def test_a_mechanism_that_breaks_its_promise_is_never_signed(
     surveys: Surveys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def careless(request: DesignRequest) -> Design:
-        found = design(request)
-        (a, b), *rest = (list(row) for row in dense_of(found.mechanism).weights)
-        bent = DenseMechanism(48, ((a + 2**20, b - 2**20), *(tuple(row) for row in rest)))
-        return replace(found, mechanism=bent, ceiling=ceiling(bent))
+        careful_design = design(request)
+        (a, b), *other_rows = (list(row) for row in dense_of(careful_design.mechanism).weights)
+        bent = DenseMechanism(48, ((a + 2**20, b - 2**20), *(tuple(row) for row in other_rows)))
+        return replace(careful_design, mechanism=bent, ceiling=ceiling(bent))
 
     surveys.apply(parse_value(value({("blocks", 1): None})))
     monkeypatch.setattr(drafting, "design", careless)
@@ -346,12 +350,12 @@ def test_nothing_is_published_without_a_trusted_key(surveys: Surveys, tmp_path: 
 
 
 def test_of_two_publishers_one_wins(make: Make) -> None:
-    surveys, other = make(), make(NOW + timedelta(hours=1))
+    surveys, later_surveys = make(), make(NOW + timedelta(hours=1))
     surveys.apply(parse_definition(FILE.encode()))
 
     def meanwhile(done: int, _total: int, _block: str) -> None:
         if done == 0:
-            other.publish("habits")
+            later_surveys.publish("habits")
 
     with pytest.raises(InvalidInput) as refused:
         surveys.publish("habits", meanwhile)

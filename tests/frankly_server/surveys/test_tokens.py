@@ -50,7 +50,7 @@ BAD: dict[str, tuple[Any, str, str]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_rules_that_nobody_could_redeem_are_refused_by_name(name: str) -> None:
+def test_rules_without_redeemable_tokens_are_refused_by_name(name: str) -> None:
     tokens, code, field = BAD[name]
     with pytest.raises(InvalidInput) as caught:
         parse_definition(data({("tokens",): tokens}))

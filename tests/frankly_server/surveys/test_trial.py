@@ -23,19 +23,19 @@ HERE = "https://example.org"
 
 
 def draft(mechanism: str = "optimal") -> editing.Draft:
-    made = editing.new_draft("Life", "life", "en", "Ill?", ["No", "Yes"])
-    made = protect(made, "ill", Protection("1.5", mechanism=mechanism))
-    return editing.add_question(made, "Where?", ["North", "South"], public=True)
+    draft_value = editing.new_draft("Life", "life", "en", "Ill?", ["No", "Yes"])
+    draft_value = protect(draft_value, "ill", Protection("1.5", mechanism=mechanism))
+    return editing.add_question(draft_value, "Where?", ["North", "South"], public=True)
 
 
 @pytest.mark.parametrize("mechanism", ["optimal", "grr", "oue", "subset-selection"])
 def test_what_would_leave_is_a_report_of_the_survey(mechanism: str) -> None:
     document = drafted(parse_value(draft(mechanism)), NOW, HERE)
-    found = rehearse(document, {"ill": "yes", "where": "south"})
-    report = Report.from_bytes(found.report.encode().ljust(found.length))
+    rehearsal = rehearse(document, {"ill": "yes", "where": "south"})
+    report = Report.from_bytes(rehearsal.report.encode().ljust(rehearsal.length))
     assert (report.doc, report.strata, report.token) == (document.digest, {"where": "south"}, None)
-    assert found.length == document.report_length
-    for block, sent, symbol in zip(document.blocks, found.sent, report.symbols, strict=True):
+    assert rehearsal.length == document.report_length
+    for block, sent, symbol in zip(document.blocks, rehearsal.sent, report.symbols, strict=True):
         inside = block.mechanism.check_symbol(symbol)
         assert sent.chance == block.mechanism.probability(inside, 1)  # type: ignore[arg-type]
         assert sent.min_chance <= sent.chance <= sent.max_chance
@@ -44,7 +44,7 @@ def test_what_would_leave_is_a_report_of_the_survey(mechanism: str) -> None:
 
 @dataclass
 class Watch:
-    """A clock that goes on by a quarter of a second whenever somebody looks at it."""
+    """A clock that goes on by a quarter of a second on every reading."""
 
     now: float = 100.0
 
@@ -59,11 +59,11 @@ class Watch:
 def test_a_draft_of_many_blocks_has_one_limit(
     monkeypatch: pytest.MonkeyPatch, greedy: set[int]
 ) -> None:
-    """Blocks that search for as long as they may keep nobody waiting longer, and leave each other a fair part."""
-    made = editing.new_draft("Many", "many", "en", "Q0?", ["No", "Yes"])
+    """Blocks that use their whole time slice neither exceed the common limit nor starve each other."""
+    draft_value = editing.new_draft("Many", "many", "en", "Q0?", ["No", "Yes"])
     for i in range(1, 40):
-        made = editing.add_question(made, f"Q{i}?", ["No", "Yes"])
-    made["budget"] = "60"
+        draft_value = editing.add_question(draft_value, f"Q{i}?", ["No", "Yes"])
+    draft_value["budget"] = "60"
     took: dict[Any, Any] = {}
     watch = Watch()
 
@@ -76,7 +76,7 @@ def test_a_draft_of_many_blocks_has_one_limit(
 
     monkeypatch.setattr(trial, "draft_block", searching)
     began = watch.now
-    assert len(drafted(parse_value(made), NOW, HERE, watch).blocks) == 40
+    assert len(drafted(parse_value(draft_value), NOW, HERE, watch).blocks) == 40
     # A look at the clock costs a quarter of a second here: two for each block's limits, and one too many at its end.
     looks = 0.25 * (2 * 40 + 1 + len(greedy))
     assert watch.now - began <= trial.SEARCH_S + looks
@@ -104,14 +104,14 @@ def test_the_draw_is_the_mechanism_s_own() -> None:
     """Enumerated: of 64 evenly spread draws as many give each symbol as its weight says."""
     document = drafted(parse_value(draft()), NOW, HERE)
     mechanism = document.blocks[0].mechanism
-    told: Counter[int] = Counter()
+    symbol_counts: Counter[int] = Counter()
     for i in range(64):
-        found = rehearse(
+        rehearsal = rehearse(
             document, {"ill": "no", "where": "north"}, lambda bits, i=i: (i << bits) // 64
         )
-        told[json.loads(found.report)["y"][0]] += 1
+        symbol_counts[json.loads(rehearsal.report)["y"][0]] += 1
     for y in range(2):
-        assert abs(told[y] - 64 * mechanism.probability(y, 0)) <= 1  # type: ignore[arg-type]
+        assert abs(symbol_counts[y] - 64 * mechanism.probability(y, 0)) <= 1  # type: ignore[arg-type]
 
 
 def test_a_rehearsal_keeps_nothing(site: Site) -> None:
@@ -139,12 +139,12 @@ def test_a_question_without_an_answer_is_named_and_the_answer_not_repeated(
 
 
 @pytest.mark.parametrize("mechanism", ["optimal", "grr", "oue", "subset-selection"])
-def test_a_thousand_equal_answers_are_told_within_their_worst_case(mechanism: str) -> None:
+def test_a_thousand_equal_answers_are_estimated_within_their_worst_case(mechanism: str) -> None:
     block = drafted(parse_value(draft(mechanism)), NOW, HERE).blocks[0]
-    found = simulate(block, 1)
-    assert found.n == 1000
-    for x, share in enumerate(found.unbiased):
-        error = found.worst_case_se[x]
+    simulation = simulate(block, 1)
+    assert simulation.n == 1000
+    for x, share in enumerate(simulation.unbiased):
+        error = simulation.worst_case_se[x]
         assert share is not None
         assert error is not None
         assert abs(share - (x == 1)) <= 6 * error  # false once in 10^8

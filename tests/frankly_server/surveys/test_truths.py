@@ -31,22 +31,22 @@ def drafted(truths: Any) -> DraftedBlock:
 
 @pytest.mark.parametrize("truths", [["prior", "even", ["1", "1", "98"]], BALL])
 def test_the_document_publishes_the_prior_of_the_decoder(truths: Any) -> None:
-    found = drafted(truths)
-    block = found.block
+    block_draft = drafted(truths)
+    block = block_draft.block
     assert isinstance(block.mechanism, DenseMechanism)
-    assert block.design_prior == found.design.decoder_prior != (250, 320, 360)
+    assert block.design_prior == block_draft.design.decoder_prior != (250, 320, 360)
     assert block.certificate is not None
-    value_told = float(block.certificate.value)
+    certified_value = float(block.certificate.value)
     counts = [(250, 320, 360), (1, 1, 1), (1, 1, 98)] if truths is not BALL else [
         tuple(int(8 * 930 * n / 930) + (2 * 930 if x == y else 0) for y, n in enumerate((250, 320, 360)))
         for x in range(3)
     ]  # fmt: skip
-    each = [exact_variance(block.mechanism, block.design_prior, tuple(row)) for row in counts]
+    variances = [exact_variance(block.mechanism, block.design_prior, tuple(row)) for row in counts]
     if truths is BALL:  # the largest is between the corners
-        assert max(each) <= value_told * (1 + 1e-9)
+        assert max(variances) <= certified_value * (1 + 1e-9)
     else:
-        assert max(each) == pytest.approx(value_told, rel=1e-9)
-    assert found.design.certified
+        assert max(variances) == pytest.approx(certified_value, rel=1e-9)
+    assert block_draft.design.certified
 
 
 def test_a_file_is_kept_as_it_was_written() -> None:

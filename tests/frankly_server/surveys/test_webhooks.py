@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each event is told once, signed, and tried a bounded number of times; whoever has the secret can check it."""
+"""Webhook events: sent once, signed, with a bounded number of tries; the secret verifies the signature."""
 
 import hashlib
 import hmac
@@ -56,15 +56,15 @@ def hooks(site: Site, ear: Ear, now: datetime = NOW) -> Webhooks:
 
 def check(secret: str, header: str, body: bytes) -> int:
     """What a receiver does: return when it was signed, if it was."""
-    parts = dict(part.split("=") for part in header.split(","))
-    wanted = hmac.new(
-        bytes.fromhex(secret), f"{parts['t']}.".encode() + body, hashlib.sha256
+    signature_fields = dict(part.split("=") for part in header.split(","))
+    expected_mac = hmac.new(
+        bytes.fromhex(secret), f"{signature_fields['t']}.".encode() + body, hashlib.sha256
     ).hexdigest()
-    assert hmac.compare_digest(wanted, parts["v1"])
-    return int(parts["t"])
+    assert hmac.compare_digest(expected_mac, signature_fields["v1"])
+    return int(signature_fields["t"])
 
 
-def test_a_survey_that_closes_is_told_once_and_signed(site: Site) -> None:
+def test_a_closed_survey_sends_one_signed_event(site: Site) -> None:
     ear = Ear()
     service = hooks(site, ear)
     secret = service.set(site.survey, URL)
@@ -72,9 +72,9 @@ def test_a_survey_that_closes_is_told_once_and_signed(site: Site) -> None:
     site.services.lifecycle.move(site.survey, "close")
     assert [service.run_round() for _ in range(3)] == [1, 0, 0]
     url, body, headers = ear.heard[0]
-    told = json.loads(body)
+    event = json.loads(body)
     assert url == URL
-    assert told == {"event": "survey.closed", "survey": site.survey, "name": "habits", "version": 1, "reports": 0,
+    assert event == {"event": "survey.closed", "survey": site.survey, "name": "habits", "version": 1, "reports": 0,
                     "target": None, "delivery": headers[DELIVERY]}  # fmt: skip
     assert check(secret, headers[SIGNATURE], body) == int(NOW.timestamp())
     with pytest.raises(AssertionError):
@@ -83,7 +83,7 @@ def test_a_survey_that_closes_is_told_once_and_signed(site: Site) -> None:
     assert secret not in repr(service.of(site.survey))
 
 
-def test_a_target_that_is_met_and_a_last_day_that_passes_are_told(site: Site) -> None:
+def test_a_target_that_is_met_and_a_last_day_that_passes_send_events(site: Site) -> None:
     ear = Ear()
     service = hooks(site, ear)
     service.set(site.survey, URL)
@@ -118,8 +118,8 @@ def test_tries_are_bounded_and_repeat_the_same_body(site: Site) -> None:
     assert len(ear.heard) == len(WAITS_S) + 1 == 7
     assert len({body for _, body, _ in ear.heard}) == 1
     assert len({check(secret, headers[SIGNATURE], body) for _, body, headers in ear.heard}) == 7
-    told = hooks(site, ear).of(site.survey).deliveries[0]
-    assert (told.state, told.tries, told.detail) == ("failed", 7, "answered 404")
+    delivery = hooks(site, ear).of(site.survey).deliveries[0]
+    assert (delivery.state, delivery.tries, delivery.detail) == ("failed", 7, "answered 404")
 
 
 def test_processes_at_the_same_time_try_each_event_once(fresh_site: Site) -> None:
@@ -129,10 +129,10 @@ def test_processes_at_the_same_time_try_each_event_once(fresh_site: Site) -> Non
     start = threading.Barrier(4)
 
     def run() -> None:
-        own = Database(site.settings.store_url())
+        own_database = Database(site.settings.store_url())
         start.wait()
-        Webhooks(own, FixedClock(NOW), ear).run_round()
-        own.close()
+        Webhooks(own_database, FixedClock(NOW), ear).run_round()
+        own_database.close()
 
     threads = [threading.Thread(target=run) for _ in range(4)]
     for thread in threads:
@@ -142,7 +142,7 @@ def test_processes_at_the_same_time_try_each_event_once(fresh_site: Site) -> Non
     assert len(ear.heard) == 1
 
 
-def test_what_happened_before_is_not_told_and_who_is_removed_hears_nothing(site: Site) -> None:
+def test_earlier_events_are_not_sent_and_a_deleted_webhook_gets_none(site: Site) -> None:
     ear = Ear()
     service = hooks(site, ear)
     site.services.lifecycle.move(site.survey, "close")
@@ -175,7 +175,7 @@ def test_reports_that_are_pending_are_not_counted(site: Site) -> None:
 
 
 def test_the_herald_runs_in_the_background_and_outlives_a_broken_round(site: Site) -> None:
-    told = threading.Event()
+    delivered = threading.Event()
 
     class Once(Webhooks):
         rounds = 0
@@ -184,14 +184,14 @@ def test_the_herald_runs_in_the_background_and_outlives_a_broken_round(site: Sit
             self.rounds += 1
             if self.rounds == 1:
                 raise RuntimeError
-            told.set()
+            delivered.set()
             return 0
 
     service = Once(site.services.database, FixedClock(NOW), Ear())
     herald = WebhookThread(service, every_s=0.01)
     herald.wake()
     herald.wake()
-    assert told.wait(10)
+    assert delivered.wait(10)
     herald.stop()
     assert sum(thread.name == "frankly-herald" for thread in threading.enumerate()) <= 1
     # Without an allowed host there is no thread at all.

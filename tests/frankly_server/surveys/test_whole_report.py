@@ -35,7 +35,7 @@ def test_machines_get_nats_and_people_factors() -> None:
         (Fraction(20), "costs 2.9958 nats of a device's budget, 5 nats unless"),
     ],
 )
-def test_the_cost_is_told_in_words(cost: Fraction | None, words: str) -> None:
+def test_the_cost_is_shown_in_words(cost: Fraction | None, words: str) -> None:
     assert words in cost_words(level(THIRD, cost))
 
 

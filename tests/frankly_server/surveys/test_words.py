@@ -9,7 +9,7 @@ from frankly_server.cli import survey as command
 
 from tests.frankly_server.web.site import SURVEY, make_site
 
-# Under this prior the most informative mechanism tells daily from the rest, and nothing more.
+# Under this prior the most informative mechanism separates "daily" from the other choices only.
 PRIOR = b"""    prior: {joint: [[10, 30, 60]], source: made up}
 """
 
@@ -22,16 +22,16 @@ def test_publishing_says_what_can_be_estimated_and_what_cannot(
         b"grr", b"optimal\n    objective: information\n    accept_unidentifiable: true"
     )
     site = make_site(tmp_path, sqlite_url, SURVEY.replace(block, merged + PRIOR))
-    told = site.services.surveys.publish("habits")
-    smokes, drinks = told.blocks
+    publication = site.services.surveys.publish("habits")
+    smokes, drinks = publication.blocks
     assert (smokes.estimable, smokes.untold) == (("the share of no", "the share of yes"), ())
     assert drinks.estimable == ("the share of never + weekly", "the share of daily")
     assert drinks.untold == ("weekly against never",)
-    command._show(told)
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "In drinks, no number of reports distinguishes: weekly against never." in shown
-    assert "In smokes" not in shown
-    assert json.loads(json.dumps(command._published(told)))["blocks"][1]["untold"] == [
+    command._show(publication)
+    output = " ".join(capsys.readouterr().out.split())
+    assert "In drinks, no number of reports distinguishes: weekly against never." in output
+    assert "In smokes" not in output
+    assert json.loads(json.dumps(command._published(publication)))["blocks"][1]["untold"] == [
         "weekly against never"
     ]
     site.services.close()
@@ -46,18 +46,18 @@ def test_publishing_says_what_the_prior_costs_if_choices_are_equally_common(
         + b"    prior: {joint: [[980, 10, 10]], source: made up}\n"
     )
     site = make_site(tmp_path, sqlite_url, SURVEY.replace(block, skewed))
-    told = site.services.surveys.publish("habits")
-    smokes, drinks = told.blocks
+    publication = site.services.surveys.publish("habits")
+    smokes, drinks = publication.blocks
     assert smokes.regret is None
     assert drinks.regret is not None
-    words = f"this needs {round(100 * (drinks.regret.ratio - 1))}% more reports than {drinks.regret.against}"
-    command._show(told)
-    shown = " ".join(capsys.readouterr().out.split())
-    assert f"drinks: if all choices are equally common, {words}." in shown
-    assert "smokes: if all" not in shown
-    found = json.loads(json.dumps(command._published(told)))["blocks"]
-    assert found[0]["regret"] is None
-    assert found[1]["regret"] == {
+    note = f"this needs {round(100 * (drinks.regret.ratio - 1))}% more reports than {drinks.regret.against}"
+    command._show(publication)
+    output = " ".join(capsys.readouterr().out.split())
+    assert f"drinks: if all choices are equally common, {note}." in output
+    assert "smokes: if all" not in output
+    blocks = json.loads(json.dumps(command._published(publication)))["blocks"]
+    assert blocks[0]["regret"] is None
+    assert blocks[1]["regret"] == {
         "at": "equal shares", "ratio": f"{drinks.regret.ratio:.2f}", "against": drinks.regret.against,
     }  # fmt: skip
     site.services.close()

@@ -13,14 +13,14 @@ from tests.frankly_server.web.site import Site, make_site
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """One survey on SQLite for all tests of a module; reports differ by their numbers."""
     home = tmp_path_factory.mktemp("site")
-    made = make_site(home, f"sqlite:///{home / 'frankly.db'}")
-    yield made
-    made.services.close()
+    created_site = make_site(home, f"sqlite:///{home / 'frankly.db'}")
+    yield created_site
+    created_site.services.close()
 
 
 @pytest.fixture
 def fresh_site(tmp_path: Path, database_url: str) -> Iterator[Site]:
     """A survey of this test's own, on SQLite and on PostgreSQL."""
-    made = make_site(tmp_path, database_url)
-    yield made
-    made.services.close()
+    created_site = make_site(tmp_path, database_url)
+    yield created_site
+    created_site.services.close()

@@ -42,32 +42,34 @@ def test_another_mechanism_is_another_version_and_the_old_one_goes_on(fresh_site
     site, before = fresh_site, published(fresh_site)
     changed = SURVEY.replace(b'epsilon: "1"', b'epsilon: "0.5"')
     site.services.surveys.apply(site.services.surveys.parse_definition(changed))
-    assert site.client.get(site.document_path).data == before  # a draft is nobody's business yet
-    made = site.services.surveys.publish("habits")
-    assert (made.version, made.digest == site.digest) == (2, False)
+    assert site.client.get(site.document_path).data == before  # drafts are not published
+    published_survey = site.services.surveys.publish("habits")
+    assert (published_survey.version, published_survey.digest == site.digest) == (2, False)
     assert published(site) == before
     newest = SurveyDocument.parse(
         Envelope.from_bytes(site.client.get(site.document_path).data, SURVEY_TYPE).payload
     )
-    assert (newest.digest, newest.version, newest.prev) == (made.digest, 2, site.digest)
+    assert (newest.digest, newest.version, newest.prev) == (published_survey.digest, 2, site.digest)
     assert (
         site.send(site.report(1)).json["status"] == "accepted"
     )  # under the version that was answered
 
 
 def test_two_who_publish_at_once_make_one_version(fresh_site: Site) -> None:
-    """Both designed what follows version 1; the later is told 409 to publish again, and no version is replaced."""
+    """Both designed what follows version 1; the later gets 409 and publishes again, and no version is replaced."""
     site, together = fresh_site, threading.Barrier(2, timeout=60)
-    told: list[str] = []
+    outcomes: list[str] = []
 
     def publish(epsilon: bytes) -> None:
         changed = SURVEY.replace(b'epsilon: "1"', b'epsilon: "%s"' % epsilon)
         services = site.at(site.services.surveys._clock.now()).services  # a process of its own
         services.surveys.apply(services.surveys.parse_definition(changed))
         try:
-            told.append(f"version {services.surveys.publish('habits', lambda *_: wait()).version}")
+            outcomes.append(
+                f"version {services.surveys.publish('habits', lambda *_: wait()).version}"
+            )
         except InvalidInput as refused:
-            told.append(f"{refused.problem.status} {refused.code}")
+            outcomes.append(f"{refused.problem.status} {refused.code}")
         services.close()
 
     waited = threading.local()
@@ -82,7 +84,7 @@ def test_two_who_publish_at_once_make_one_version(fresh_site: Site) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(told) == ["409 immutable", "version 2"]
+    assert sorted(outcomes) == ["409 immutable", "version 2"]
     assert [document.version for document in site.services.surveys.versions(site.survey)] == [1, 2]
     assert site.services.surveys.versions(site.survey)[0].digest == site.digest
 
@@ -125,12 +127,12 @@ def test_the_three_closed_doors_of_the_api(site: Site) -> None:
 def test_an_analyst_opens_no_form_of_an_admin(own_office: Office) -> None:
     office = own_office
     client, drafts = office.client("analyst"), office.services.surveys.draft(office.survey)
-    here = f"/admin/surveys/{office.survey}"
+    survey_path = f"/admin/surveys/{office.survey}"
     for path in (
-        f"{here}/text",
-        f"{here}/protection",
-        f"{here}/publish",
-        f"{here}/move",
+        f"{survey_path}/text",
+        f"{survey_path}/protection",
+        f"{survey_path}/publish",
+        f"{survey_path}/move",
         "/admin/keys",
         "/admin/people",
     ):
@@ -144,7 +146,7 @@ def test_an_analyst_opens_no_form_of_an_admin(own_office: Office) -> None:
     analyst = next(
         row for row in office.services.accounts.list("main") if row.email == "analyst@example.org"
     )
-    assert client.get(here).status_code == 200
+    assert client.get(survey_path).status_code == 200
     office.services.accounts.disable(owner, analyst.id)
-    assert client.get(here).status_code == 303  # at once, to the door
+    assert client.get(survey_path).status_code == 303  # at once, to the door
     office.services.close()

@@ -59,12 +59,12 @@ def invited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A survey of every kind of mechanism that asks for an invitation, beside another survey."""
     home = tmp_path_factory.mktemp("invited")
     file = habits(*BLOCKS, budget="4", window=WINDOW, strata="tokens: {kind: invite}\n")
-    made = make_site(home, f"sqlite:///{home / 'frankly.db'}", file)
-    made.services.surveys.apply(
-        made.services.surveys.parse_definition(SURVEY.replace(b"habits", b"other"))
+    created_site = make_site(home, f"sqlite:///{home / 'frankly.db'}", file)
+    created_site.services.surveys.apply(
+        created_site.services.surveys.parse_definition(SURVEY.replace(b"habits", b"other"))
     )
-    yield made
-    made.services.close()
+    yield created_site
+    created_site.services.close()
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,10 @@ def drawn(site: Site, seed: int) -> list[Any]:
     ]
     assert {mechanism.kind for mechanism in mechanisms} == set(KINDS)
     source = Random(seed)
-    return [one.symbol_json(source.choice(list(one.symbols()))) for one in mechanisms]
+    return [
+        drawn_mechanism.symbol_json(source.choice(list(drawn_mechanism.symbols())))
+        for drawn_mechanism in mechanisms
+    ]
 
 
 def sent(site: Site, spec: dict[str, Any], report: Any) -> Any:
@@ -146,7 +149,7 @@ def test_no_report_with_an_invitation_finds_a_fault(
     invites = invited.services.invites
     (spent,) = invites.make("habits", 1)
     sent(invited, spec, invited.report(2000, y=drawn(invited, 2000), strata={}, token=spent))
-    told: Counter[str] = Counter()
+    answer_counts: Counter[str] = Counter()
     near = st.lists(
         st.integers(-1, 6)
         | st.sampled_from(["0", "3", "3f", "F", ""])
@@ -177,7 +180,7 @@ def test_no_report_with_an_invitation_finds_a_fault(
             base = invited.report(number, y=symbols, strata={}, token=token)
             body = base | body["base"] if "base" in body else body
         answer = sent(invited, spec, body)
-        told[answer.json.get("code") or answer.get_json()["status"]] += 1
+        answer_counts[answer.json.get("code") or answer.get_json()["status"]] += 1
 
     run()
     assert {
@@ -187,4 +190,4 @@ def test_no_report_with_an_invitation_finds_a_fault(
         "token_invalid",
         "y_type",
         "symbol_unknown",
-    } <= set(told)
+    } <= set(answer_counts)

@@ -45,9 +45,9 @@ def test_the_same_estimates_are_sent_once_until_a_release(fresh_site: Site) -> N
     "value", ["*", '"x"', "Mon, 01 Jan 2001 00:00:00 GMT", "bytes=0-1", "\xe9"]
 )
 def test_no_other_condition_means_anything(site: Site, header: str, value: str) -> None:
-    plain = ask(site, site.analyst_key)
+    without_tag = ask(site, site.analyst_key)
     conditional = ask(site, site.analyst_key, **{header: value})
-    assert (conditional.status_code, conditional.data) == (200, plain.data)
+    assert (conditional.status_code, conditional.data) == (200, without_tag.data)
 
 
 def test_who_has_no_key_learns_nothing_from_a_tag(site: Site) -> None:
@@ -60,7 +60,7 @@ def test_who_has_no_key_learns_nothing_from_a_tag(site: Site) -> None:
 def test_no_address_that_needs_no_key_has_a_tag(site: Site) -> None:
     """Made from the application's own map, so that a new address is in it."""
     client: FlaskClient = site.client
-    asked = 0
+    checked_routes = 0
     for rule in client.application.url_map.iter_rules():
         if "GET" not in (rule.methods or ()) or rule.endpoint == "analyst.estimates":
             continue
@@ -70,5 +70,5 @@ def test_no_address_that_needs_no_key_has_a_tag(site: Site) -> None:
             answer = client.get(path, headers={"If-None-Match": value})
             assert "ETag" not in answer.headers, path
             assert answer.status_code != 304, path
-        asked += 1
-    assert asked > 20
+        checked_routes += 1
+    assert checked_routes > 20

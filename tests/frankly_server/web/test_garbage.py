@@ -37,9 +37,9 @@ def office(
     """An office on each kind of database; forms that are right by chance may change it."""
     postgres = request.getfixturevalue("postgres") if request.param == "postgresql" else None
     url = postgres.create() if postgres else None
-    made = make_office(tmp_path_factory.mktemp("garbage"), url)
-    yield made
-    made.services.close()
+    created_office = make_office(tmp_path_factory.mktemp("garbage"), url)
+    yield created_office
+    created_office.services.close()
     if postgres:
         postgres.drop(url)
 
@@ -58,13 +58,13 @@ def field_names(root: Path) -> list[str]:
     """Names of every field and parameter in the templates."""
     folder = root / "server" / "frankly_server" / "web" / "admin" / "templates"
     text = "".join(path.read_text() for path in sorted(folder.rglob("*.html")))
-    found = (
+    names = (
         set(re.findall(r'name="(\w+)"', text))
         | set(re.findall(r"[?&](\w+)=", text))
         | {"before", "target", "block"}
     )
-    assert len(found) > 20
-    return sorted(found - {"csrf"})
+    assert len(names) > 20
+    return sorted(names - {"csrf"})
 
 
 def offered(root: Path) -> list[str]:
@@ -83,7 +83,7 @@ def address(rule: Rule, parts: dict[str, str]) -> str:
     """Fill a rule's parts: those that exist, or what was made up."""
     return re.sub(
         r"<(?:\w+:)?(\w+)>",
-        lambda found: quote(parts[found[1]].encode("utf-8", "surrogatepass")),
+        lambda names: quote(parts[names[1]].encode("utf-8", "surrogatepass")),
         rule.rule,
     )
 
@@ -117,11 +117,11 @@ def test_no_page_finds_a_fault(office: Office, root: Path, full: bool) -> None:
         "/admin/people",
         "/admin/keys",
     }
-    known = {"survey_id": office.survey, "job_id": office.job, "prefix": office.key, "account_id": office.account,
+    path_values = {"survey_id": office.survey, "job_id": office.job, "prefix": office.key, "account_id": office.account,
              "version": "1", "question_id": "smokes", "digest": "0" * 16, "name": "index.js"}  # fmt: skip
     names = field_names(root)
     client, csrf = signed_in(office), ""
-    asked: Counter[tuple[str, str]] = Counter()
+    request_counts: Counter[tuple[str, str]] = Counter()
     codes: Counter[int] = Counter()
 
     @settings(
@@ -157,11 +157,11 @@ def test_no_page_finds_a_fault(office: Office, root: Path, full: bool) -> None:
         if not csrf or client.get("/admin/account").status_code == 303:
             client = signed_in(office)
             csrf = token(client)
-        where = address(rule, known if exists else dict.fromkeys(known, part))
-        told = [(name, value.encode("utf-8", "surrogatepass")) for name, value in query]
+        where = address(rule, path_values if exists else dict.fromkeys(path_values, part))
+        query_bytes = [(name, value.encode("utf-8", "surrogatepass")) for name, value in query]
         options = body(fields, upload, kind, csrf) if method == "POST" else {}
-        answer = client.open(where, method=method, query_string=told, **options)
-        asked[method, rule.rule] += 1
+        answer = client.open(where, method=method, query_string=query_bytes, **options)
+        request_counts[method, rule.rule] += 1
         codes[answer.status_code] += 1
         assert answer.status_code < 500, (method, where[:80], fields, answer.status_code)
         assert MARK not in answer.text
@@ -169,15 +169,16 @@ def test_no_page_finds_a_fault(office: Office, root: Path, full: bool) -> None:
         assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
 
     run()
-    print(sum(codes.values()), "requests to", len(asked), "of", len(every), "routes:", dict(codes))  # noqa: T201 - with -s
+    total = sum(codes.values())
+    print(total, "requests to", len(request_counts), "of", len(every), "routes:", dict(codes))  # noqa: T201 - with -s
     assert codes[200] > 0
-    assert set(asked) == {(method, rule.rule) for method, rule in every} or not full
+    assert set(request_counts) == {(method, rule.rule) for method, rule in every} or not full
 
 
 def token(client: FlaskClient) -> str:
-    found = re.search(r'name="csrf" value="([0-9a-f]{64})"', client.get("/admin/account").text)
-    assert found
-    return found[1]
+    csrf_field = re.search(r'name="csrf" value="([0-9a-f]{64})"', client.get("/admin/account").text)
+    assert csrf_field
+    return csrf_field[1]
 
 
 @pytest.mark.parametrize("value", ["", "0" * 64, None])
@@ -200,19 +201,19 @@ def test_no_form_of_any_page_is_taken_without_its_token(office: Office, value: s
 def test_fields_that_a_form_does_not_have_are_not_taken(office: Office) -> None:
     """An owner cannot put a colleague into another organisation, give a password, an id or a scope by naming it."""
     client = signed_in(office)
-    more = {
+    extra_fields = {
         "organisation": "other",
         "password": PASSWORD,
         "id": "0" * 32,
         "disabled": "",
         "failures": "0",
     }
-    answer = send(client, "/admin/people", email="mass@example.org", role="viewer", **more)
+    answer = send(client, "/admin/people", email="mass@example.org", role="viewer", **extra_fields)
     assert answer.status_code == 201
-    made = {row.email: row for row in office.services.accounts.list("main")}
-    assert "mass@example.org" in made
+    accounts_by_email = {row.email: row for row in office.services.accounts.list("main")}
+    assert "mass@example.org" in accounts_by_email
     assert "mass@example.org" not in {row.email for row in office.services.accounts.list("other")}
-    assert made["mass@example.org"].id != "0" * 32
+    assert accounts_by_email["mass@example.org"].id != "0" * 32
     refused = send(
         office.app.test_client(), "/admin/sign-in", email="mass@example.org", password=PASSWORD
     )

@@ -23,10 +23,10 @@ class Hand:
 
 @pytest.fixture
 def hand(monkeypatch: pytest.MonkeyPatch) -> Hand:
-    found = Hand()
-    made = limits.RateLimits
-    monkeypatch.setattr(limits, "RateLimits", lambda settings: made(settings, now=found))
-    return found
+    clock = Hand()
+    original_limits = limits.RateLimits
+    monkeypatch.setattr(limits, "RateLimits", lambda settings: original_limits(settings, now=clock))
+    return clock
 
 
 def limited(site: Site, **rates: float) -> Any:
@@ -46,8 +46,8 @@ def test_a_survey_takes_so_much_and_then_waits(site: Site, hand: Hand) -> None:
     assert client.post(site.reports_path, json=site.report(105)).status_code == 201
 
 
-def test_what_is_left_of_a_survey_is_told_to_nobody(site: Site, hand: Hand) -> None:
-    """Else anyone could watch when somebody answers: only the policy is shown, until nothing is left."""
+def test_the_remaining_limit_of_a_survey_is_not_disclosed(site: Site, hand: Hand) -> None:
+    """Exact remainders would reveal when a report arrives: only the policy is shown until the limit is used up."""
     client = limited(site, survey_rate_per_s=0.3)
     for number in (200, 201):
         answer = client.post(site.reports_path, json=site.report(number))
@@ -84,15 +84,15 @@ def test_the_sender_s_address_makes_no_difference(site: Site, hand: Hand) -> Non
     assert statuses == [201, 201, 429, 429]
 
 
-def test_each_key_has_its_own_limit_and_is_told_what_is_left(site: Site, hand: Hand) -> None:
+def test_each_key_has_its_own_limit_and_gets_its_remainder(site: Site, hand: Hand) -> None:
     client = limited(site, key_rate_per_s=0.2)
 
     def ask(key: str) -> Any:
         return client.get(site.estimates_path, headers={"Authorization": f"Bearer {key}"})
 
-    told = [ask(site.analyst_key) for _ in range(3)]
-    assert [answer.status_code for answer in told] == [200, 200, 429]
-    assert [answer.headers["RateLimit"] for answer in told] == [
+    answers = [ask(site.analyst_key) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert [answer.headers["RateLimit"] for answer in answers] == [
         '"key";r=1;t=0',
         '"key";r=0;t=5',
         '"key";r=0;t=5',

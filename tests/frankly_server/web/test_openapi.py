@@ -13,7 +13,7 @@ from frankly_protocol.problems import Problem
 
 from tests.frankly_server.web.site import SURVEY, Site, make_site
 
-# Under this prior the most informative mechanism tells daily from the rest, and nothing more.
+# Under this prior the most informative mechanism separates "daily" from the other choices only.
 PRIOR = b"""    prior: {joint: [[10, 30, 60]], source: made up}
 """
 
@@ -25,16 +25,16 @@ def spec(site: Site) -> dict[str, Any]:
 
 def operations(spec: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
     return {
-        (path, method.upper()): found
+        (path, method.upper()): operation
         for path, item in spec["paths"].items()
-        for method, found in item.items()
+        for method, operation in item.items()
     }
 
 
 def references(value: Any) -> list[str]:
     if isinstance(value, dict):
-        own = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
-        return own + [ref for item in value.values() for ref in references(item)]
+        direct_refs = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
+        return direct_refs + [ref for item in value.values() for ref in references(item)]
     return [ref for item in value for ref in references(item)] if isinstance(value, list) else []
 
 
@@ -64,9 +64,11 @@ def test_the_document_is_sound(spec: dict[str, Any]) -> None:
     for schema in schemas.values():
         jsonschema.Draft202012Validator.check_schema(schema)
     assert {ref.removeprefix("#/components/schemas/") for ref in references(spec)} == set(schemas)
-    found = operations(spec)
-    assert len({operation["operationId"] for operation in found.values()}) == len(found)
-    for (path, _), operation in found.items():
+    operations_by_route = operations(spec)
+    assert len({operation["operationId"] for operation in operations_by_route.values()}) == len(
+        operations_by_route
+    )
+    for (path, _), operation in operations_by_route.items():
         named = [item["name"] for item in operation["parameters"] if item["in"] == "path"]
         assert named == re.findall(r"{(\w+)}", path)
         assert operation["summary"]
@@ -81,9 +83,9 @@ def test_every_error_is_a_problem_and_names_codes_of_its_status(spec: dict[str, 
                 assert list(answer["content"]) == ["application/problem+json"]
                 codes = re.findall(r"`(\w+)`:", answer["description"])
                 assert codes
-                assert {found.status for code in codes if (found := Problem.from_code(code))} == {
-                    int(status)
-                }
+                assert {
+                    problem.status for code in codes if (problem := Problem.from_code(code))
+                } == {int(status)}
 
 
 def test_what_analysts_ask_needs_a_key(spec: dict[str, Any]) -> None:
@@ -112,7 +114,7 @@ def test_real_answers_have_the_declared_shape(site: Site, spec: dict[str, Any]) 
         check_declared(spec, path, method, answer)
 
 
-def test_a_choice_that_cannot_be_told_has_no_row(tmp_path: Path, sqlite_url: str) -> None:
+def test_a_choice_that_is_not_identifiable_has_no_row(tmp_path: Path, sqlite_url: str) -> None:
     """Accepted in writing by the admin; the answer is still of the declared shape, and no number stands for it."""
     block = SURVEY[SURVEY.index(b"  - id: drinks") : SURVEY.index(b"strata:")]
     merged = block.replace(

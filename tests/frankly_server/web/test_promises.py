@@ -14,7 +14,7 @@ from tests.frankly_server.web.admin.office import Office, make_office
 from tests.frankly_server.web.site import SURVEY, Site
 from tests.frankly_server.web.test_reports import check_problem
 
-# What stays where it is whatever the version: what operators and links point at.
+# Unversioned addresses that operators and links depend on.
 UNVERSIONED = {
     "/health",
     "/health/live",
@@ -30,9 +30,9 @@ OPEN = {"OpenApi", "ProblemDetails"}
 @pytest.fixture
 def office(tmp_path: Path) -> Iterator[Office]:
     """An office with people of every role."""
-    made = make_office(tmp_path)
-    yield made
-    made.services.close()
+    created_office = make_office(tmp_path)
+    yield created_office
+    created_office.services.close()
 
 
 @pytest.fixture(scope="module")
@@ -58,17 +58,17 @@ def test_every_object_that_leaves_has_listed_fields_only(spec: dict[str, Any]) -
 
 def test_every_object_that_comes_in_has_listed_fields_only(site: Site) -> None:
     batch = "application/vnd.frankly.batch+json"
-    more = site.report(1) | {"survey": site.survey}
-    check_problem(site.send(more), 422, "field_unknown")
+    report_with_extra = site.report(1) | {"survey": site.survey}
+    check_problem(site.send(report_with_extra), 422, "field_unknown")
     data = json.dumps({"reports": [site.report(1)], "role": "admin"})
     check_problem(
         site.client.post(site.reports_path, data=data, content_type=batch), 422, "field_unknown"
     )
-    data = json.dumps({"reports": [more]})
-    [told] = site.client.post(site.reports_path, data=data, content_type=batch).get_json()[
+    data = json.dumps({"reports": [report_with_extra]})
+    [result] = site.client.post(site.reports_path, data=data, content_type=batch).get_json()[
         "results"
     ]
-    assert told["problem"]["code"] == "field_unknown"
+    assert result["problem"]["code"] == "field_unknown"
     plan = {"solve_for": "margin", "n": 100, "weights": [[12, 4], [4, 12]], "bits": 4}
     key = {"Authorization": f"Bearer {site.analyst_key}"}
     assert site.client.post("/v1/plan", json=plan, headers=key).status_code == 200
@@ -84,15 +84,15 @@ def test_the_log_is_read_page_by_page(site: Site, monkeypatch: pytest.MonkeyPatc
         site.services.surveys.apply(site.services.surveys.parse_definition(named))
         site.services.surveys.publish(f"habits{number}")
     monkeypatch.setattr(log_service, "ENTRIES_LIMIT", 2)
-    seen: list[int] = []
+    positions: list[int] = []
     while True:
-        page = site.client.get(f"/v1/log/entries?start={len(seen)}").get_json()
+        page = site.client.get(f"/v1/log/entries?start={len(positions)}").get_json()
         assert page["size"] == 5
         assert len(page["entries"]) <= 2
         if not page["entries"]:
             break
-        seen += [entry["position"] for entry in page["entries"]]
-    assert seen == [0, 1, 2, 3, 4]
+        positions += [entry["position"] for entry in page["entries"]]
+    assert positions == [0, 1, 2, 3, 4]
     assert site.client.get(f"/v1/log/entries?start={10**15}").get_json() == {
         "size": 5,
         "entries": [],
@@ -108,17 +108,17 @@ def test_the_trail_is_read_page_by_page(office: Office) -> None:
     owner = office.services.accounts.sign_in("owner@example.org", "correct horse battery").person
     for number in range(120):
         office.services.accounts.record(owner, "survey created", f"event-{number:03d}.")
-    client, where, seen = office.client("owner"), "/admin/audit", list[str]()
+    client, where, event_numbers = office.client("owner"), "/admin/audit", list[str]()
     for _ in range(10):
         text = client.get(where).text
-        seen += [part[:3] for part in text.split("event-")[1:]]
+        event_numbers += [part[:3] for part in text.split("event-")[1:]]
         if "?before=" not in text:
             break
         where = "/admin/audit?before=" + text.split("?before=")[1].split('"')[0]
-    assert seen == [f"{number:03d}" for number in reversed(range(120))]
+    assert event_numbers == [f"{number:03d}" for number in reversed(range(120))]
 
 
-def test_every_wrong_key_is_compared_once_at_full_length_and_told_the_same(
+def test_every_wrong_key_is_compared_once_at_full_length_and_answered_the_same(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Unknown prefix, known prefix with another secret, revoked, malformed: one comparison of 64 with 64 signs each."""
@@ -133,7 +133,7 @@ def test_every_wrong_key_is_compared_once_at_full_length_and_told_the_same(
         return real(a, b)
 
     monkeypatch.setattr(hmac, "compare_digest", watched)
-    told = set()
+    answer_texts = set()
     for key in (
         "frankly_live_" + "A" * 43,
         neighbour,
@@ -146,12 +146,12 @@ def test_every_wrong_key_is_compared_once_at_full_length_and_told_the_same(
         answer = site.estimates(key=key)
         assert answer.status_code == 401
         assert compared == [(64, 64)]
-        told.add(answer.data)
-    assert len(told) == 1
+        answer_texts.add(answer.data)
+    assert len(answer_texts) == 1
 
 
 def test_forms_alone_need_a_form_token(site: Site) -> None:
-    """The API knows no cookie, so nobody's browser can be made to send a report or a plan in their name."""
+    """The API knows no cookie, so a cross-site request cannot send a report or a plan in a user's name."""
     client = site.client.application.test_client()
     client.set_cookie("frankly_admin", "A" * 43, path="/")
     sent = client.post(

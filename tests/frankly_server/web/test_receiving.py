@@ -31,11 +31,13 @@ class Way:
     @classmethod
     def make(cls, home: Path, *, plain: bool, **settings: Any) -> "Way":
         home.mkdir()
-        made = make_site(home, f"sqlite:///{home / 'frankly.db'}")
-        app = create_app(made.settings.model_copy(update=settings), services=made.services)
+        served_site = make_site(home, f"sqlite:///{home / 'frankly.db'}")
+        app = create_app(
+            served_site.settings.model_copy(update=settings), services=served_site.services
+        )
         reception = app.wsgi_app
         assert isinstance(reception, Receiving)
-        way = cls(replace(made, client=app.test_client()))
+        way = cls(replace(served_site, client=app.test_client()))
         flask = reception._flask
 
         def counting(environ: Any, start_response: Any) -> Any:
@@ -49,7 +51,7 @@ class Way:
 
     def ask(self, request: "Request") -> dict[str, Any]:
         """Return all that can be seen of the answer, and of what it left behind."""
-        found = metrics.of(self.site.client.application)
+        counters = metrics.of(self.site.client.application)
         with captured_logs() as lines:
             answer = request(self.site)
         logged = [json.loads(line) for line in lines.getvalue().splitlines()]
@@ -59,9 +61,9 @@ class Way:
             "headers": list(answer.headers),
             "body": answer.data.replace(self.site.survey.encode(), b"S"),
             "log": logged,
-            "answers": dict(found._answers),
-            "limited": dict(found._limited),
-            "in flight": found._in_flight,
+            "answers": dict(counters._answers),
+            "limited": dict(counters._limited),
+            "in flight": counters._in_flight,
             "refused": self.site.services.intake.refusals(self.site.survey),
         }
 
@@ -117,8 +119,8 @@ def compact(number: int, token: str | None = None) -> Request:
 
 def raw(body: bytes, length: str, **environ: Any) -> Request:
     def send(site: Site) -> Any:
-        given = {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": length}
-        return site.send(b"", environ_overrides={**given, **environ})
+        environ_fields = {"wsgi.input": io.BytesIO(body), "CONTENT_LENGTH": length}
+        return site.send(b"", environ_overrides={**environ_fields, **environ})
 
     return send
 
@@ -187,9 +189,9 @@ OTHERS: dict[str, Request] = {
 def ways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Way, Way]]:
     """In front of Flask, and by Flask alone; with the same requests so far."""
     home = tmp_path_factory.mktemp("ways")
-    found = Way.make(home / "plain", plain=True), Way.make(home / "flask", plain=False)
-    yield found
-    for way in found:
+    both_ways = Way.make(home / "plain", plain=True), Way.make(home / "flask", plain=False)
+    yield both_ways
+    for way in both_ways:
         way.site.services.close()
 
 
@@ -198,10 +200,10 @@ def test_both_ways_answer_the_same(ways: tuple[Way, Way], name: str) -> None:
     request = PLAIN.get(name) or OTHERS[name]
     first, flask = ways
     before = first.by_flask
-    told = first.ask(request)
-    assert told == flask.ask(request)
+    first_answer = first.ask(request)
+    assert first_answer == flask.ask(request)
     assert first.by_flask - before == (name not in PLAIN)
-    assert told["status"][0] == "2" or name not in PLAIN
+    assert first_answer["status"][0] == "2" or name not in PLAIN
 
 
 def fails(error: BaseException) -> Request:
@@ -211,12 +213,12 @@ def fails(error: BaseException) -> Request:
         def broken(*_: Any) -> Any:
             raise error
 
-        kept = site.services.intake.accept
+        accept = site.services.intake.accept
         site.services.intake.accept = broken  # type: ignore[assignment, method-assign]
         try:
             return site.send(site.report(20))
         finally:
-            site.services.intake.accept = kept  # type: ignore[method-assign]
+            site.services.intake.accept = accept  # type: ignore[method-assign]
 
     return send
 
@@ -248,22 +250,23 @@ def test_what_fails_is_answered_the_same(
 def test_the_limit_is_the_same_and_drawn_on_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hand, made = Hand(), limits.RateLimits
-    monkeypatch.setattr(limits, "RateLimits", lambda settings: made(settings, now=hand))
-    found = [
-        Way.make(tmp_path / str(plain), plain=plain, survey_rate_per_s=0.3)
-        for plain in (True, False)
+    hand, original_limits = Hand(), limits.RateLimits
+    monkeypatch.setattr(limits, "RateLimits", lambda settings: original_limits(settings, now=hand))
+    ways_of_request = [
+        Way.make(tmp_path / str(is_plain), plain=is_plain, survey_rate_per_s=0.3)
+        for is_plain in (True, False)
     ]
     statuses = []
     for number, seconds in ((0, 0), (1, 0), (1, 0), (2, 0), (2, 3), (2, 4), (2, 0), (2, 0)):
         hand.now += seconds
         first, flask = (
-            way.ask(lambda site, number=number: site.send(site.report(number))) for way in found
+            way.ask(lambda site, number=number: site.send(site.report(number)))
+            for way in ways_of_request
         )
         assert first == flask
         statuses.append(int(first["status"][:3]))
     assert statuses == [201, 201, 200, 429, 429, 201, 200, 429]
-    for way in found:
+    for way in ways_of_request:
         way.site.services.close()
 
 

@@ -33,12 +33,14 @@ def test_no_operation_answers_what_it_does_not_declare(
     site: Site, mode: GenerationMode, full: bool
 ) -> None:
     schema = schemathesis.openapi.from_wsgi("/openapi.json", site.client.application)
-    asked: Counter[str] = Counter()
-    wanted = set()
-    for operation in (found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)):
+    request_counts: Counter[str] = Counter()
+    expected_operations = set()
+    for operation in (
+        result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)
+    ):
         if mode is GenerationMode.NEGATIVE and not (operation.query or operation.body):
             continue  # nothing can be wrong about asking it
-        wanted.add(operation.label)
+        expected_operations.add(operation.label)
 
         @settings(
             max_examples=1000 if full else 6,
@@ -48,16 +50,16 @@ def test_no_operation_answers_what_it_does_not_declare(
         )
         @given(case=operation.as_strategy(generation_mode=mode))
         def run(case: schemathesis.Case[Any]) -> None:
-            if "survey_id" in case.path_parameters and asked[case.operation.label] % 2:
+            if "survey_id" in case.path_parameters and request_counts[case.operation.label] % 2:
                 case.path_parameters["survey_id"] = site.survey
             headers = (
                 {"Authorization": f"Bearer {site.analyst_key}"}
-                if asked[case.operation.label] % 3
+                if request_counts[case.operation.label] % 3
                 else {}
             )
-            asked[case.operation.label] += 1
+            request_counts[case.operation.label] += 1
             case.call_and_validate(headers=headers, checks=CHECKS)
 
         run()
-    assert set(asked) == wanted
-    assert len(wanted) >= (18 if mode is GenerationMode.POSITIVE else 8)
+    assert set(request_counts) == expected_operations
+    assert len(expected_operations) >= (18 if mode is GenerationMode.POSITIVE else 8)

@@ -69,7 +69,7 @@ def send(client: FlaskClient, path: str, **fields: Any) -> Any:
 
 
 def make_office(home: Path, database_url: str | None = None) -> Office:
-    """Return an office with its survey published and a job that has ended; on SQLite unless told otherwise."""
+    """Return an office with its survey published and a job that has ended; on SQLite by default."""
     settings = Settings(
         home=home, database_url=None if database_url is None else SecretStr(database_url)
     )

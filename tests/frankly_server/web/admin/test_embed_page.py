@@ -38,16 +38,16 @@ def services(tmp_path: Path) -> Iterator[Services]:
     database = Database(settings.store_url())
     upgrade(database)
     cheap = Passwords(PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
-    found = Services(settings, database, SystemClock(), cheap)
-    found.keys.init()
-    server.app = create_app(settings, services=found)
+    services = Services(settings, database, SystemClock(), cheap)
+    services.keys.init()
+    server.app = create_app(settings, services=services)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
-    yield found
+    yield services
     server.shutdown()
     server.server_close()
     thread.join()
-    found.close()
+    services.close()
 
 
 @pytest.mark.parametrize("asked", FILES)
@@ -65,7 +65,8 @@ def test_the_python_of_the_page_runs(
     send(client, "/admin/sign-in", email="viewer@example.org", password=PASSWORD)
     page = client.get(f"/admin/surveys/{published.survey_id}/embed").text
     blocks = [
-        html.unescape(found) for found in re.findall(r"<pre data-copy>(.*?)</pre>", page, re.DOTALL)
+        html.unescape(snippet)
+        for snippet in re.findall(r"<pre data-copy>(.*?)</pre>", page, re.DOTALL)
     ]
     (program,) = [block for block in blocks if block.startswith("from frankly_sdk")]
     names: dict[str, Any] = (

@@ -47,7 +47,7 @@ def page(office: Office, client: FlaskClient, query: str = "") -> Any:
 
 def cells(text: str) -> list[list[str]]:
     """Return the body rows of all tables of estimates, as text."""
-    found = []
+    table_rows = []
     for row in re.findall(r"<tr>(.*?)</tr>", text, re.DOTALL):
         if 'data-th="Share"' not in row:
             continue
@@ -55,8 +55,8 @@ def cells(text: str) -> list[list[str]]:
             re.sub(r"<[^>]*>", "", cell).strip()
             for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
         ]
-        found.append(values)
-    return found
+        table_rows.append(values)
+    return table_rows
 
 
 def shown(share: float | None) -> str:
@@ -66,11 +66,13 @@ def shown(share: float | None) -> str:
 def test_the_page_shows_the_analysis_own_numbers(answered: Office, analyst: FlaskClient) -> None:
     answer = answered.services.analysis.estimates(answered.survey)
     rows = [row for question in answer["questions"] for row in question["rows"]]
-    found = cells(page(answered, analyst).text)
-    assert [row[:2] for row in found] == [
+    table_rows = cells(page(answered, analyst).text)
+    assert [row[:2] for row in table_rows] == [
         [row["label"]["en"], shown(row["estimate"])] for row in rows
     ]
-    assert [row[2:4] for row in found] == [[shown(row["low"]), shown(row["high"])] for row in rows]
+    assert [row[2:4] for row in table_rows] == [
+        [shown(row["low"]), shown(row["high"])] for row in rows
+    ]
     assert "±" not in page(answered, analyst).text  # the ends are not equally far from the estimate
 
 
@@ -99,14 +101,14 @@ def test_switches_ask_for_what_they_say(
     answered: Office, analyst: FlaskClient, query: str, changed: dict[str, Any]
 ) -> None:
     answer = answered.services.analysis.estimates(answered.survey, **changed)
-    wanted = sorted(
+    expected = sorted(
         (shown(row["low"]), shown(row["high"]))
         for question in answer["questions"]
         for row in question["rows"]
     )
     text = page(answered, analyst, f"?{query}").text
     ends = [re.findall(rf'data-th="{name}">([^<]*)<', text) for name in ("From", "To")]
-    assert sorted(zip(*ends, strict=True)) == wanted
+    assert sorted(zip(*ends, strict=True)) == expected
 
 
 def test_a_cross_table_has_each_cell_where_its_choices_meet(
@@ -122,8 +124,8 @@ def test_a_cross_table_has_each_cell_where_its_choices_meet(
     assert table
     rows = {}
     for line in re.findall(r"<tr>(.*?)</tr>", table.group(0), re.DOTALL):
-        name, *told = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line, re.DOTALL)
-        rows[name] = [re.sub(r"<[^>]*>", "", text) for text in told]
+        name, *cells_html = re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", line, re.DOTALL)
+        rows[name] = [re.sub(r"<[^>]*>", "", text) for text in cells_html]
     for smokes, label in (("no", "No"), ("yes", "Yes")):
         for place, drinks in enumerate(("never", "weekly", "daily")):
             assert rows[label][place] == cell[f"{smokes} × {drinks}"]
@@ -142,9 +144,11 @@ def test_row_percentages_are_in_the_table_and_in_words(
     )
     assert table
     rows = answer["questions"][0]["rows"]
-    found = re.findall(r'<td class="n">([^ ]*) <small class="ends">([^<]*)</small>', table.group(0))
-    assert [share for share, _ in found] == [shown(row["estimate"]) for row in rows]
-    assert [ends for _, ends in found] == [
+    percentages = re.findall(
+        r'<td class="n">([^ ]*) <small class="ends">([^<]*)</small>', table.group(0)
+    )
+    assert [share for share, _ in percentages] == [shown(row["estimate"]) for row in rows]
+    assert [ends for _, ends in percentages] == [
         "unbounded" if row["low"] is None else f"{shown(row['low'])} to {shown(row['high'])}"
         for row in rows
     ]
@@ -170,10 +174,10 @@ def test_a_cell_without_a_number_keeps_its_place(
     words: str,
     end: str,
 ) -> None:
-    plain = Analysis.estimates
+    unpatched = Analysis.estimates
 
-    def estimates(*asked: Any, **options: Any) -> dict[str, Any]:
-        answer = plain(*asked, **options)
+    def estimates(*arguments: Any, **options: Any) -> dict[str, Any]:
+        answer = unpatched(*arguments, **options)
         lost: dict[str, Any] = dict.fromkeys(("estimate", "se", "margin", "low", "high"))
         answer["questions"][0]["rows"][0] |= lost | {"flags": [flag]}
         return answer
@@ -181,7 +185,9 @@ def test_a_cell_without_a_number_keeps_its_place(
     monkeypatch.setattr(Analysis, "estimates", estimates)
     text = page(answered, analyst, "?row=smokes&column=drinks&percent=row").text
     assert f'<td class="n">unknown <small class="ends">{words}</small></td>' in text
-    first = next(each for each in cells(text) if each[0].lower().startswith("never | no"))
+    first = next(
+        table_row for table_row in cells(text) if table_row[0].lower().startswith("never | no")
+    )
     assert first[1:5] == ["unknown", end, end, "unknown"]
 
 
@@ -190,18 +196,18 @@ def test_another_product_stands_beside_its_own_interval(
     answered: Office, analyst: FlaskClient, product: str
 ) -> None:
     answer = answered.services.analysis.estimates(answered.survey, by="region")
-    told = [
+    expected = [
         f"{shown(q[product][row['choice']])} {' to '.join(map(shown, q[f'{product}_interval'][row['choice']]))}"
         for q in answer["questions"]
         for row in q["rows"]
     ]
     text = page(answered, analyst, f"?product={product}&by=region").text
-    assert sorted(row[2] for row in cells(text)) == sorted(told)
+    assert sorted(row[2] for row in cells(text)) == sorted(expected)
     plots = [ElementTree.fromstring(svg) for svg in re.findall(r"<svg .*?</svg>", text, re.DOTALL)]
     kinds = [element.get("class") for plot in plots for element in plot.iter()]
     assert (kinds.count("bar"), kinds.count("whisker")) == (
-        len(told),
-        3 * len(told),
+        len(expected),
+        3 * len(expected),
     )  # a line and its two ends
     assert "widened where need be to the share shown" in text
 
@@ -267,12 +273,12 @@ def test_a_population_gives_numbers_of_people_and_narrower_margins(
         answered.survey, level=0.9, method="kl", population=1200
     )
     rows = [row for question in kl["questions"] for row in question["rows"]]
-    told = re.findall(
+    people_cells = re.findall(
         r'data-th="Of 1,200 people">([−\d,]+) <small class="ends">\(([−\d,]+) to ([−\d,]+)\)<', text
     )
-    assert len(told) == len(rows)
-    for texts, row in zip(told, rows, strict=True):
-        people, low, high = (float(each.replace("−", "-").replace(",", "")) for each in texts)
+    assert len(people_cells) == len(rows)
+    for texts, row in zip(people_cells, rows, strict=True):
+        people, low, high = (float(number.replace("−", "-").replace(",", "")) for number in texts)
         assert abs(people - 1200 * row["estimate"]) <= 0.5
         assert 0 <= 1200 * row["low"] - low < 1
         assert 0 <= high - 1200 * row["high"] < 1
@@ -300,23 +306,25 @@ def test_too_few_answers_give_no_number_but_say_how_many_are_missing(
     services.surveys.apply(
         services.surveys.parse_definition(SURVEY.replace(b"name: habits", b"name: few"))
     )
-    few = services.surveys.publish("few")
-    where = f"/admin/surveys/{few.survey_id}/estimates"
+    published = services.surveys.publish("few")
+    where = f"/admin/surveys/{published.survey_id}/estimates"
     text = analyst.get(where).text
     assert "0 are released, 10 are needed" in text
     assert "10 more, and estimates appear here" in text
     assert "<svg" not in text
-    one = {
+    report = {
         "v": 1,
-        "doc": few.digest,
+        "doc": published.digest,
         "id": "0" * 32,
         "y": [1, 2],
         "strata": {"region": "north"},
         "token": None,
     }
-    services.intake.accept_batch(few.survey_id, [one | {"id": f"{i:032x}"} for i in range(3)])
+    services.intake.accept_batch(
+        published.survey_id, [report | {"id": f"{i:032x}"} for i in range(3)]
+    )
     text = analyst.get(where).text
-    assert "0 are released" in text  # watched closely, the number would tell who has just answered
+    assert "0 are released" in text  # an exact count would reveal who has just answered
     assert cells(text) == []
 
 
@@ -371,9 +379,9 @@ def test_the_page_says_how_many_wait_in_bands_and_until_when(
 ) -> None:
     assert "wait for a release" not in page(answered, analyst).text
     digest = answered.services.surveys.versions(answered.survey)[-1].digest
-    one = {"v": 1, "doc": digest, "y": [1, 2], "strata": {"region": "north"}, "token": None}
+    report = {"v": 1, "doc": digest, "y": [1, 2], "strata": {"region": "north"}, "token": None}
     answered.services.intake.accept_batch(
-        answered.survey, [one | {"id": f"{N + i:032x}"} for i in range(12)]
+        answered.survey, [report | {"id": f"{N + i:032x}"} for i in range(12)]
     )
     text = page(answered, analyst).text
     assert (

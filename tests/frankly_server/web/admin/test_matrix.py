@@ -9,7 +9,7 @@ from werkzeug.routing import Rule
 from tests.frankly_server.web.admin.office import CALLERS, Office, send
 
 LADDER = ("viewer", "analyst", "admin", "owner")
-# Written down here, apart from the code: (method, path) -> who is the least that may. None: anybody.
+# Written down here, apart from the code: (method, path) -> least role allowed. None: no sign-in needed.
 NEEDED: dict[tuple[str, str], str | None] = {
     ("GET", "/admin/assets/<digest>/<name>"): None,
     ("GET", "/admin/sign-in"): None,
@@ -56,7 +56,7 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("POST", "/admin/surveys/<survey_id>/stop-rule"): "admin",
     ("POST", "/admin/surveys/<survey_id>/move"): "admin",
 }
-# What an empty form is told by those who may send it.
+# Status of an empty form sent by an allowed role.
 REFUSALS = {400, 401, 403, 404, 409, 422}
 
 
@@ -80,11 +80,11 @@ def path(office: Office, rule: Rule) -> str:
         "<digest>": "0" * 16,
         "<name>": "admin.css",
     }
-    found = rule.rule
+    path = rule.rule
     for name, value in place.items():
-        found = found.replace(name, value)
-    assert "<" not in found
-    return found
+        path = path.replace(name, value)
+    assert "<" not in path
+    return path
 
 
 def ask(office: Office, client: Any, method: str, rule: Rule) -> Any:
@@ -154,15 +154,20 @@ def test_a_foreign_page_looks_as_one_that_does_not_exist(office: Office) -> None
 
 def test_an_api_key_of_another_organisation_finds_no_survey(office: Office) -> None:
     client = office.app.test_client()
-    here = f"/v1/surveys/{office.survey}/estimates"
+    estimates_path = f"/v1/surveys/{office.survey}/estimates"
     keys = {
         "ours": office.services.access.create("analyst", "x"),
         "this survey's": office.services.access.create("analyst", "x", "main", [office.survey]),
         "another survey's": office.services.access.create("analyst", "x", "main", ["0" * 32]),
         "theirs": office.services.access.create("admin", "x", "other"),
     }
-    told = {
-        name: client.get(here, headers={"Authorization": f"Bearer {key}"}).status_code
+    status_by_key = {
+        name: client.get(estimates_path, headers={"Authorization": f"Bearer {key}"}).status_code
         for name, key in keys.items()
     }
-    assert told == {"ours": 200, "this survey's": 200, "another survey's": 404, "theirs": 404}
+    assert status_by_key == {
+        "ours": 200,
+        "this survey's": 200,
+        "another survey's": 404,
+        "theirs": 404,
+    }

@@ -19,9 +19,9 @@ from tests.frankly_server.web.site import NOW
 @pytest.fixture
 def office(tmp_path: Path) -> Iterator[Office]:
     """An office of this test's own: its survey is closed, paused and changed."""
-    made = make_office(tmp_path)
-    yield made
-    made.services.close()
+    created_office = make_office(tmp_path)
+    yield created_office
+    created_office.services.close()
 
 
 def _trail(office: Office) -> list[str]:
@@ -93,10 +93,10 @@ def test_stopping_a_job_that_has_ended_leaves_no_trace(office: Office) -> None:
 
 
 def _seen(client: FlaskClient, address: str) -> str:
-    (found,) = set(
+    (draft_digest,) = set(
         re.findall(r'name="seen" value="(sha256:[0-9a-f]{64})"', client.get(address).text)
     )
-    return str(found)
+    return str(draft_digest)
 
 
 FORMS = {
@@ -121,20 +121,21 @@ FORMS = {
 def test_an_older_tab_does_not_undo_what_another_kept(office: Office, tab: str) -> None:
     make, typed = FORMS[tab]
     client, survey = office.client("admin"), f"/admin/surveys/{office.survey}"
-    shown = f"{survey}/{'file' if tab == 'file' else 'questions'}"
-    form = make(office) | {"seen": _seen(client, shown)}
+    form_path = f"{survey}/{'file' if tab == 'file' else 'questions'}"
+    form = make(office) | {"seen": _seen(client, form_path)}
     newer = {"title": "Of the second tab", "min_reports": "60", "consent": "", "closes": ""}
     assert send(client, f"{survey}/text", **newer, seen=form["seen"]).status_code == 303
-    kept = office.services.surveys.draft("habits")
+    draft_before = office.services.surveys.draft("habits")
     bad = {"file": "name: ["} if tab == "file" else {"min_reports": "many"}
-    mended = send(client, f"{survey}/{tab}", **(form | bad))
-    assert mended.status_code in (400, 422)
-    assert f'name="seen" value="{form["seen"]}"' in mended.text  # corrected, it is as old as it was
+    corrected = send(client, f"{survey}/{tab}", **(form | bad))
+    assert corrected.status_code in (400, 422)
+    # The form to correct keeps the digest of the draft that it was made from.
+    assert f'name="seen" value="{form["seen"]}"' in corrected.text
     answer = send(client, f"{survey}/{tab}", **form)
     assert answer.status_code == 409
     assert "this draft has changed meanwhile" in answer.text
     assert typed in html.unescape(answer.text)
-    assert office.services.surveys.draft("habits") == kept
-    again = _seen(client, shown)  # sent once more, from the page that told it
+    assert office.services.surveys.draft("habits") == draft_before
+    again = _seen(client, form_path)  # sent again from the page that reported the change
     assert send(client, f"{survey}/{tab}", **(form | {"seen": again})).status_code == 303
-    assert office.services.surveys.draft("habits") != kept
+    assert office.services.surveys.draft("habits") != draft_before

@@ -39,14 +39,14 @@ def question(values: dict[str, float], se: float, **changes: Any) -> dict[str, A
 def test_an_interval_in_words_holds_the_interval(seed: int) -> None:
     draw = random.Random(seed)
     low, high = sorted(draw.uniform(-0.2, 1.2) for _ in range(2))
-    words = interval_words(low, high)
-    numbers = [float(found) / 100 for found in re.findall(r"(-?[\d.]+)%", words)]
-    told_low = numbers[0] if words.startswith(("between", "at least")) else 0.0
-    told_high = numbers[-1] if words.startswith(("between", "at most")) else 1.0
-    assert told_low <= max(low, 0) + 1e-9
-    assert told_high >= min(high, 1) - 1e-9
+    sentence = interval_words(low, high)
+    numbers = [float(number) / 100 for number in re.findall(r"(-?[\d.]+)%", sentence)]
+    stated_low = numbers[0] if sentence.startswith(("between", "at least")) else 0.0
+    stated_high = numbers[-1] if sentence.startswith(("between", "at most")) else 1.0
+    assert stated_low <= max(low, 0) + 1e-9
+    assert stated_high >= min(high, 1) - 1e-9
     # Not wider than to the next whole percent on each side, or a tenth of a narrow interval.
-    assert told_high - told_low <= min(high, 1) - max(low, 0) + 0.02 + 1e-9
+    assert stated_high - stated_low <= min(high, 1) - max(low, 0) + 0.02 + 1e-9
 
 
 def z(level: float, comparisons: int) -> float:
@@ -76,81 +76,91 @@ RANKED: dict[str, tuple[dict[str, float], float, str]] = {
 
 @pytest.mark.parametrize("name", RANKED)
 def test_the_most_common_answer_is_named_only_where_it_is_clear(name: str) -> None:
-    values, se, words = RANKED[name]
-    assert words in " ".join(sentences_of(question(values, se), 0.95, "en").findings)
+    values, se, winner_text = RANKED[name]
+    assert winner_text in " ".join(sentences_of(question(values, se), 0.95, "en").findings)
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_lead_is_told_exactly_where_all_comparisons_hold_together(seed: int) -> None:
+def test_a_lead_is_stated_exactly_where_all_comparisons_hold_together(seed: int) -> None:
     draw = random.Random(seed)
     values = {name: draw.random() for name in "abcd"}
     se = draw.choice([0.01, 0.05, 0.1])
     findings = " ".join(sentences_of(question(values, se), 0.95, "en").findings)
-    first, *rest = sorted(values.values(), reverse=True)
+    first, *other_values = sorted(values.values(), reverse=True)
     reach = z(0.95, 6) * se * 2**0.5
-    assert ("is the most common answer" in findings) == all(first - other > reach for other in rest)
+    assert ("is the most common answer" in findings) == all(
+        first - value > reach for value in other_values
+    )
 
 
 @pytest.mark.parametrize("apart", [0.05, 0.2, 0.4])
-def test_groups_are_told_apart_only_beyond_all_comparisons(apart: float) -> None:
-    here, there = (
+def test_groups_differ_only_beyond_the_error_of_all_comparisons(apart: float) -> None:
+    north, south = (
         question({"no": 0.5 - apart, "yes": 0.5 + apart}, 0.05),
         question({"no": 0.5, "yes": 0.5}, 0.05),
     )
-    said = group_sentences([("North", here), ("South", there)], 0.95, "en")
+    group_findings = group_sentences([("North", north), ("South", south)], 0.95, "en")
     clear = apart > z(0.95, 1) * 0.05 * 2**0.5
-    assert ("“yes” is more common in “North” than in “South”" in said[0]) == clear
-    assert (said[0] == "No difference between them is distinguishable from noise.") == (not clear)
+    assert ("“yes” is more common in “North” than in “South”" in group_findings[0]) == clear
+    assert (group_findings[0] == "No difference between them is distinguishable from noise.") == (
+        not clear
+    )
 
 
 def test_limits_tell_what_privacy_costs_what_fakes_can_do_and_what_is_wrong_once() -> None:
-    found = question({"no": 0.7, "yes": 0.3}, 0.02)
-    for each in found["rows"]:
-        each["flags"] = ["pooled", "imprecise", "a_new_flag"]
-    limits = sentences_of(found, 0.95, "en").limits
+    question_result = question({"no": 0.7, "yes": 0.3}, 0.02)
+    for row_fields in question_result["rows"]:
+        row_fields["flags"] = ["pooled", "imprecise", "a_new_flag"]
+    limits = sentences_of(question_result, 0.95, "en").limits
     assert "losing 50% of the answers" in limits[0]
     assert "up to 2.0 points" in limits[1]
-    assert [words[:12] for words in limits[2:]] == ["The interval"]
+    assert [limit[:12] for limit in limits[2:]] == ["The interval"]
     assert flag_words("a_new_flag") == "A new flag."
 
 
 def test_an_estimate_beyond_what_is_possible_is_read_as_the_end() -> None:
     low = {"rows": [row("yes", -0.3, 0.1), row("no", 1.3, 0.1)], "covariance": None}
-    words = " ".join(sentences_of(low, 0.95, "en").findings)
-    assert "“yes”: the estimate lies beyond what is possible; read it as none." in words
-    assert "read it as all" in words
+    findings = " ".join(sentences_of(low, 0.95, "en").findings)
+    assert "“yes”: the estimate lies beyond what is possible; read it as none." in findings
+    assert "read it as all" in findings
 
 
-@pytest.mark.parametrize(("p", "words"), [(0.0004, "(p < 0.001)"), (0.0321, "(p = 0.032)")])
-def test_versions_that_differ_are_said_to(p: float, words: str) -> None:
-    found = question({"no": 0.7, "yes": 0.3}, 0.02)
-    found["rows"] = [
-        each | {"versions_p": p, "flags": ["pooled", "versions_differ"]} for each in found["rows"]
+@pytest.mark.parametrize(("p", "p_text"), [(0.0004, "(p < 0.001)"), (0.0321, "(p = 0.032)")])
+def test_versions_that_differ_are_said_to(p: float, p_text: str) -> None:
+    question_result = question({"no": 0.7, "yes": 0.3}, 0.02)
+    question_result["rows"] = [
+        row_fields | {"versions_p": p, "flags": ["pooled", "versions_differ"]}
+        for row_fields in question_result["rows"]
     ]
-    said = sentences_of(found, 0.95, "en").findings[-1]
-    assert said.startswith(
-        f"The versions of the survey differ by more than chance usually does {words}"
+    last_finding = sentences_of(question_result, 0.95, "en").findings[-1]
+    assert last_finding.startswith(
+        f"The versions of the survey differ by more than chance usually does {p_text}"
     )
-    assert "look at each version apart" in said
+    assert "look at each version apart" in last_finding
 
 
 def test_versions_that_do_not_differ_are_not_said_to_be_the_same() -> None:
-    found = question({"no": 0.7, "yes": 0.3}, 0.02)
-    found["rows"] = [each | {"versions_p": 0.41, "flags": ["pooled"]} for each in found["rows"]]
-    words = "No difference between the versions of the survey is distinguishable from noise (p = 0.410)."
-    assert sentences_of(found, 0.95, "en").findings[-1] == words
+    question_result = question({"no": 0.7, "yes": 0.3}, 0.02)
+    question_result["rows"] = [
+        row_fields | {"versions_p": 0.41, "flags": ["pooled"]}
+        for row_fields in question_result["rows"]
+    ]
+    expected = "No difference between the versions of the survey is distinguishable from noise (p = 0.410)."
+    assert sentences_of(question_result, 0.95, "en").findings[-1] == expected
 
 
-def test_a_share_of_what_may_be_nobody_has_no_number() -> None:
+def test_a_share_of_a_group_that_may_be_empty_has_no_number() -> None:
     rows = [row("yes | often", 3.2, 9.0, low=None, high=None), row("no | often", -2.2, 9.0)]
-    said = sentences_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings
+    findings = sentences_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings
     assert (
-        said[0]
+        findings[0]
         == "“yes | often”: nothing can be said, for those with the answer after the bar may be none."
     )
     rows = [row("yes | often", 0.5, 0.05)]
-    said = sentences_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings
-    assert said == ("“yes | often”: between 40% and 60% of those with the answer after the bar.",)
+    findings = sentences_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings
+    assert findings == (
+        "“yes | often”: between 40% and 60% of those with the answer after the bar.",
+    )
 
 
 def test_an_estimate_of_zero_people_comes_last_and_one_without_an_error_is_said() -> None:
@@ -167,28 +177,28 @@ def test_an_estimate_of_zero_people_comes_last_and_one_without_an_error_is_said(
         "high": None,
         "flags": ["interval_unknown"],
     }
-    said = sentences_of(
+    sentences = sentences_of(
         {"rows": [nothing, unknown, row("b", 0.5, 0.05)], "covariance": None}, 0.95, "en", "row"
     )
-    assert said.findings[1:] == (
+    assert sentences.findings[1:] == (
         "“a”: there is an estimate, but how far it may be off is unknown.",
         "“yes | often”: nothing can be said, for those with the answer after the bar may be none.",
     )
-    assert any("no interval: its error is unknown" in words for words in said.limits)
+    assert any("no interval: its error is unknown" in limit for limit in sentences.limits)
     groups = [(name, {"rows": [unknown], "covariance": None}) for name in ("north", "south")]
     assert group_sentences(groups, 0.95, "en") == ()
 
 
 def test_versions_that_differ_are_about_those_of_the_row() -> None:
-    found = [row("yes | often", 0.5, 0.05, versions_p=0.001, flags=["pooled", "versions_differ"])]
-    said = sentences_of({"rows": found, "covariance": None}, 0.95, "en", "row").findings[-1]
-    assert "the shares of those with the answer after the bar, whichever version" in said
+    rows = [row("yes | often", 0.5, 0.05, versions_p=0.001, flags=["pooled", "versions_differ"])]
+    last_finding = sentences_of({"rows": rows, "covariance": None}, 0.95, "en", "row").findings[-1]
+    assert "the shares of those with the answer after the bar, whichever version" in last_finding
 
 
-def test_what_cannot_be_told_is_said() -> None:
-    said = sentences_of({"rows": [], "covariance": None}, 0.95, "en")
-    assert said.findings == ()
-    assert "cannot be estimated, however many answers come in" in said.limits[0]
+def test_shares_that_are_not_identifiable_are_reported() -> None:
+    sentences = sentences_of({"rows": [], "covariance": None}, 0.95, "en")
+    assert sentences.findings == ()
+    assert "cannot be estimated, however many answers come in" in sentences.limits[0]
 
 
 def test_a_text_in_another_language_is_shown_rather_than_none() -> None:
@@ -212,13 +222,15 @@ def test_a_score_interval_is_widened_to_the_level_of_all_comparisons(
     wider = z(0.95, comparisons)
     for share in [k / n for k in (0, 1, 2, n // 4, n // 2, n - 1, n)]:
         low, high = wilson(share, n, Z)
-        found = widened(
+        half_widths = widened(
             row("a", share, (share * (1 - share) / n) ** 0.5, low=low, high=high), Z, wider
         )
-        least, most = wilson(share, n, wider)
-        assert found[0] >= share - least - 1e-12
-        assert found[1] >= most - share - 1e-12
-        assert max(found) <= (wider / Z) ** 2 * max(share - low, high - share, Z * 0.5 / n**0.5)
+        expected_low, expected_high = wilson(share, n, wider)
+        assert half_widths[0] >= share - expected_low - 1e-12
+        assert half_widths[1] >= expected_high - share - 1e-12
+        assert max(half_widths) <= (wider / Z) ** 2 * max(
+            share - low, high - share, Z * 0.5 / n**0.5
+        )
 
 
 def test_no_lead_is_certain_because_all_reports_are_equal() -> None:
@@ -227,5 +239,10 @@ def test_no_lead_is_certain_because_all_reports_are_equal() -> None:
         row("yes", 1.0187, 0.0, low=0.9803, high=1.0187),
         row("no", -0.0187, 0.0, low=-0.0187, high=0.0197),
     ]
-    said = sentences_of({"rows": rows, "covariance": [[0.0, 0.0], [0.0, 0.0]]}, 0.95, "en").findings
-    assert said[-1] == "“yes” is the most common answer: 96 to 100 percentage points ahead of “no”."
+    findings = sentences_of(
+        {"rows": rows, "covariance": [[0.0, 0.0], [0.0, 0.0]]}, 0.95, "en"
+    ).findings
+    assert (
+        findings[-1]
+        == "“yes” is the most common answer: 96 to 100 percentage points ahead of “no”."
+    )

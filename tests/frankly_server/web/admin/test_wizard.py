@@ -93,10 +93,12 @@ def test_answers_sent_unchanged_are_said_aloud_and_not_published(
 
 def test_a_name_that_is_taken_is_replaced_in_silence(office: Office) -> None:
     clients = [office.client(caller) for caller in ("admin", "foreign owner")]
-    made = [begin(client, title="The same").headers["Location"].split("/")[3] for client in clients]
-    assert made[0] != made[1]
-    assert clients[1].get(f"/admin/surveys/{made[1]}/questions").status_code == 200
-    assert clients[1].get(f"/admin/surveys/{made[0]}/questions").status_code == 404
+    survey_ids = [
+        begin(client, title="The same").headers["Location"].split("/")[3] for client in clients
+    ]
+    assert survey_ids[0] != survey_ids[1]
+    assert clients[1].get(f"/admin/surveys/{survey_ids[1]}/questions").status_code == 200
+    assert clients[1].get(f"/admin/surveys/{survey_ids[0]}/questions").status_code == 404
 
 
 def test_templates_and_files_begin_a_survey_too(office: Office) -> None:
@@ -189,8 +191,8 @@ def test_every_promise_of_the_form_is_kept_in_the_draft(
         assert block.prior is not None
         rows = (("120", "30"), ("40", "60"))
         assert block.prior.joint == (rows if block.prior.secret == "pay" else rows[::-1])
-    shown = client.get(f"{three}/protection?block=tired").text
-    assert f'value="{notion}" checked' in shown
+    page_text = client.get(f"{three}/protection?block=tired").text
+    assert f'value="{notion}" checked' in page_text
     assert client.get(answer.headers["Location"]).status_code == 200
     assert (
         send(client, f"{three}/protection", block="tired", epsilon="1").status_code == 303
@@ -225,9 +227,9 @@ def test_a_rehearsal_shows_the_very_report(office: Office, desk: tuple[FlaskClie
     page = send(
         client, where, what="form", **{"q-smokes": "yes", "q-drinks": "never", "q-region": "south"}
     ).text
-    found = re.search(r"<pre>(.*?)</pre>", page, re.DOTALL)
-    assert found
-    report = Report.from_bytes(html.unescape(found.group(1)).encode())
+    snippet = re.search(r"<pre>(.*?)</pre>", page, re.DOTALL)
+    assert snippet
+    report = Report.from_bytes(html.unescape(snippet.group(1)).encode())
     assert (len(report.symbols), report.strata) == (2, {"region": "south"})
     page = send(client, where, what="everybody", block="drinks", answer="daily").text
     assert page.count('class="truth"') == 3
@@ -266,8 +268,8 @@ def test_a_webhook_is_set_on_an_allowed_host_only(
     assert (refused.status_code, "(url)" in refused.text) == (422, True)
     services = office.services
     services.webhooks = Webhooks(services.database, FixedClock(NOW), Post(["hooks.example.org"]))
-    made = send(client, where, url="https://hooks.example.org/x")
-    secret = re.search(r"<pre data-copy>([0-9a-f]{64})</pre>", made.text)
+    created = send(client, where, url="https://hooks.example.org/x")
+    secret = re.search(r"<pre data-copy>([0-9a-f]{64})</pre>", created.text)
     assert secret
     assert secret.group(1) not in client.get(where).text  # shown once
     assert "https://hooks.example.org/x" in client.get(where).text
@@ -372,7 +374,9 @@ def test_a_form_that_is_too_large_is_refused_before_it_is_read(office: Office) -
     assert answer.status_code == 413
 
 
-def test_margins_are_told_for_so_many_people(office: Office, desk: tuple[FlaskClient, str]) -> None:
+def test_margins_are_shown_for_the_given_population(
+    office: Office, desk: tuple[FlaskClient, str]
+) -> None:
     client, survey = desk
     text = client.get(f"{survey}/margins?population=1200").text
     assert "one of 1,200 people" in text
