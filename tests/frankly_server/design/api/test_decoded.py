@@ -37,8 +37,8 @@ def exact_variance(
 
 
 def optimum(prior: tuple[int, ...], epsilon: str) -> DenseMechanism:
-    known = Prior.from_rows([prior])
-    return design(DesignRequest(known, (promises.answer_ldp(Fraction(epsilon)),))).table
+    known_prior = Prior.from_rows([prior])
+    return design(DesignRequest(known_prior, (promises.answer_ldp(Fraction(epsilon)),))).table
 
 
 def as_floats(truth: tuple[int, ...]) -> np.ndarray:

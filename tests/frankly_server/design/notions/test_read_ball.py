@@ -56,9 +56,9 @@ def test_a_bad_request_is_refused_by_its_field(change: dict[str, Any], field: st
 
 
 def test_a_decimal_is_read_as_it_is_written() -> None:
-    found = confidence_ball(**{**GOOD, "order": 0.1, "beta": Decimal("0.050")})
-    assert found.order == Fraction(1, 10)
-    assert found.threshold == confidence_ball(**GOOD).threshold
+    ball = confidence_ball(**{**GOOD, "order": 0.1, "beta": Decimal("0.050")})
+    assert ball.order == Fraction(1, 10)
+    assert ball.threshold == confidence_ball(**GOOD).threshold
 
 
 def test_a_radius_that_leaves_nothing_is_told() -> None:
