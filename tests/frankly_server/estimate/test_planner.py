@@ -30,25 +30,23 @@ def ask(**options: Any) -> Any:
 def test_warner_by_hand() -> None:
     z = normal_quantile(0.95)
     assert ask(**WARNER, solve_for="margin", n=400)["margin"] == pytest.approx(z / 20)
-    found = ask(**WARNER, solve_for="n", margin=0.05, response_rate=0.4)
-    assert found["n"] == int(np.ceil((z / 0.05) ** 2))
-    assert found["invited"] == int(np.ceil(found["n"] / 0.4))
-    assert found["epsilon"] is None
-    assert found["margins"][0] <= 0.05
-    assert [point["n"] for point in found["curve"]] == [
-        found["n"] * f // 4 for f in (1, 2, 4, 8, 16)
-    ]
+    plan = ask(**WARNER, solve_for="n", margin=0.05, response_rate=0.4)
+    assert plan["n"] == int(np.ceil((z / 0.05) ** 2))
+    assert plan["invited"] == int(np.ceil(plan["n"] / 0.4))
+    assert plan["epsilon"] is None
+    assert plan["margins"][0] <= 0.05
+    assert [point["n"] for point in plan["curve"]] == [plan["n"] * f // 4 for f in (1, 2, 4, 8, 16)]
 
 
 def test_subgroups_and_populations() -> None:
-    whole = ask(**WARNER, solve_for="n", margin=0.1)["n"]
+    everyone = ask(**WARNER, solve_for="n", margin=0.1)["n"]
     assert ask(**WARNER, solve_for="n", margin=0.1, subgroup=0.25)["n"] == pytest.approx(
-        4 * whole, abs=4
+        4 * everyone, abs=4
     )
     # A census of N: privacy alone, 0.75/N at every truth.
-    found = ask(**WARNER, solve_for="margin", n=500, population=500)
-    assert found["margin"] == pytest.approx(normal_quantile(0.95) * (0.75 / 500) ** 0.5)
-    assert ask(**WARNER, solve_for="n", margin=0.1, population=1000)["n"] < whole
+    plan = ask(**WARNER, solve_for="margin", n=500, population=500)
+    assert plan["margin"] == pytest.approx(normal_quantile(0.95) * (0.75 / 500) ** 0.5)
+    assert ask(**WARNER, solve_for="n", margin=0.1, population=1000)["n"] < everyone
     assert ask(**WARNER, solve_for="margin", n=400, method="chebyshev")["margin"] == pytest.approx(
         20**0.5 / 20
     )
@@ -59,36 +57,36 @@ def test_subgroups_and_populations() -> None:
 )
 def test_n_of_a_population_by_hand(n: int, people: int, subgroup: float) -> None:
     """Warner: ¾ per report for privacy whatever the answers, and ¼·(N − n)/(N − 1) at most for drawing n of N."""
-    inside, whole = n * subgroup, people * subgroup
-    variance = (0.75 + 0.25 * (whole - inside) / (whole - 1)) / inside
-    found = ask(**WARNER, solve_for="margin", n=n, population=people, subgroup=subgroup)
-    assert found["margin"] == pytest.approx(normal_quantile(0.95) * variance**0.5, rel=1e-12)
+    inside, all_people = n * subgroup, people * subgroup
+    variance = (0.75 + 0.25 * (all_people - inside) / (all_people - 1)) / inside
+    plan = ask(**WARNER, solve_for="margin", n=n, population=people, subgroup=subgroup)
+    assert plan["margin"] == pytest.approx(normal_quantile(0.95) * variance**0.5, rel=1e-12)
 
 
 def test_the_margin_is_that_of_the_widest_target_at_its_worst_shares() -> None:
     weights = np.array([[14, 1, 1], [6, 8, 2], [2, 5, 9]])
-    found = ask(weights=weights.tolist(), bits=4, solve_for="margin", n=100)
+    plan = ask(weights=weights.tolist(), bits=4, solve_for="margin", n=100)
     Q = weights / 16
     V = np.linalg.inv(Q)
     shares = grid(3, 60)
     worst = np.max(shares @ Q @ V**2 - shares**2, axis=0)
     assert np.ptp(worst) > 0.5
     np.testing.assert_allclose(
-        np.square(found["margins"]), normal_quantile(0.95) ** 2 * worst / 100, rtol=2e-3
+        np.square(plan["margins"]), normal_quantile(0.95) ** 2 * worst / 100, rtol=2e-3
     )
-    assert found["margin"] == max(found["margins"])
+    assert plan["margin"] == max(plan["margins"])
     assert (
-        ask(weights=weights.tolist(), bits=4, solve_for="n", margin=found["margin"] + 1e-9)["n"]
+        ask(weights=weights.tolist(), bits=4, solve_for="n", margin=plan["margin"] + 1e-9)["n"]
         == 100
     )
 
 
 def test_the_level_that_a_margin_needs_is_the_least() -> None:
-    found = ask(**GRR, solve_for="epsilon", n=2000, margin=0.06)
-    assert found["margin"] <= 0.06
-    less = f"{float(found['epsilon']) - 0.001:.3f}"
+    plan = ask(**GRR, solve_for="epsilon", n=2000, margin=0.06)
+    assert plan["margin"] <= 0.06
+    less = f"{float(plan['epsilon']) - 0.001:.3f}"
     assert ask(**GRR, solve_for="margin", n=2000, epsilon=less)["margin"] > 0.06
-    again = ask(**GRR, solve_for="n", margin=found["margin"], epsilon=found["epsilon"])
+    again = ask(**GRR, solve_for="n", margin=plan["margin"], epsilon=plan["epsilon"])
     assert again["n"] == pytest.approx(2000, abs=1)
 
 
@@ -103,7 +101,7 @@ def test_the_frontier_falls_in_margin_and_rises_in_information() -> None:
 def test_simulated_surveys_keep_the_planned_margin(full: bool) -> None:
     """50 random requests; in each the truth is random, and the estimate is within the margin as often as promised."""
     rng = np.random.default_rng(77)
-    runs, kept = 2000 if full else 100, []
+    runs, within = 2000 if full else 100, []
     for _ in range(50):
         answers = int(rng.integers(2, 6))
         level = str(round(float(rng.uniform(0.5, 3)), 2))
@@ -120,10 +118,10 @@ def test_simulated_surveys_keep_the_planned_margin(full: bool) -> None:
         p = rng.dirichlet(np.ones(answers))
         rates = rng.multinomial(n, off + (on - off) * p, size=runs) / n
         off_by = np.abs((rates - off) / (on - off) - p)
-        kept.append(np.mean(off_by <= margin, axis=0).min())
+        within.append(np.mean(off_by <= margin, axis=0).min())
     # Each of the 50 at the worst of its answers: never below 95% by more than three binomial standard errors.
-    assert min(kept) >= 0.95 - 3 * (0.95 * 0.05 / runs) ** 0.5
-    assert np.mean(kept) >= 0.95
+    assert min(within) >= 0.95 - 3 * (0.95 * 0.05 / runs) ** 0.5
+    assert np.mean(within) >= 0.95
 
 
 BAD: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -151,7 +149,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_refusals(name: str) -> None:
-    asked, code, field = BAD[name]
+    request, code, field = BAD[name]
     with pytest.raises(InvalidInput) as refused:
-        ask(**asked)
+        ask(**request)
     assert (refused.value.code, refused.value.field) == (code, field)

@@ -34,8 +34,8 @@ def holds(mechanism: DenseMechanism, counts: list[int], target: Target, rho: flo
     both = list(zip(target.weights, target.over or (), strict=True))
     weights = [a - Fraction(rho) * b for a, b in both]
     counted = [w for w, (a, b) in zip(weights, both, strict=True) if a or b]
-    found = estimate(mechanism, counts, targets=[weights])
-    value, half, score = found.unbiased[0], found.margins.clt[0], found.margins.uncut[0]
+    result = estimate(mechanism, counts, targets=[weights])
+    value, half, score = result.unbiased[0], result.margins.clt[0], result.margins.uncut[0]
     assert value is not None
     assert half is not None
     assert score is not None
@@ -73,10 +73,10 @@ def test_the_ends_are_where_the_interval_of_the_difference_stops_to_hold_0(seed:
 
 def test_normal_ends_are_the_roots_of_fiellers_equation() -> None:
     mechanism, counts, target = grr(4, 2), [130, 90, 60, 220], odds(4, 0, 3)
-    found = estimate(mechanism, counts)
+    result = estimate(mechanism, counts)
     (a, b), C = (
-        (found.unbiased[0], found.unbiased[3]),
-        np.array(found.covariance)[np.ix_([0, 3], [0, 3])],
+        (result.unbiased[0], result.unbiased[3]),
+        np.array(result.covariance)[np.ix_([0, 3], [0, 3])],
     )
     assert a is not None
     assert b is not None
@@ -92,11 +92,11 @@ def test_normal_ends_are_the_roots_of_fiellers_equation() -> None:
 
 def test_ends_of_score_are_no_nearer_than_normal_ones() -> None:
     for counts in ([130, 90, 60, 220], [30, 90, 60, 90], [60, 40, 30, 90]):
-        plain, wide = (
+        normal, wide = (
             told(grr(4, 2), counts, odds(4, 0, 3), method) for method in ("clt", "score")
         )
-        assert plain is not None
-        assert wide is None or (wide[0] <= plain[0] + 1e-12 and wide[1] >= plain[1] - 1e-12)
+        assert normal is not None
+        assert wide is None or (wide[0] <= normal[0] + 1e-12 and wide[1] >= normal[1] - 1e-12)
 
 
 @pytest.mark.parametrize("counts", [[56, 11, 19, 14], [38, 1, 6, 5], [43, 1, 2, 4], [31, 1, 5, 13]])
@@ -170,8 +170,8 @@ def test_a_ratio_of_several_versions_has_their_distances_in_squares() -> None:
     """Normal ends of two versions of like mechanisms are those of all their reports, but for the division by n − 1."""
     target, halves = odds(4, 0, 3), ([130, 90, 60, 220], [260, 180, 120, 440])
     together = told(grr(4, 2), [a + b for a, b in zip(*halves, strict=True)], target, "clt")
-    parts = [part_of(grr(4, 2), counts, target) for counts in halves]
-    (row,) = table_json(table_with(grr(4, 2), target), parts, Request(method="clt"), ["a", "b"])[
+    versions = [part_of(grr(4, 2), counts, target) for counts in halves]
+    (row,) = table_json(table_with(grr(4, 2), target), versions, Request(method="clt"), ["a", "b"])[
         "rows"
     ]
     assert (row["low"], row["high"]) == pytest.approx(together, rel=2e-3)
@@ -204,9 +204,9 @@ def table_with(mechanism: DenseMechanism, target: Target) -> Table:
 def table_of(
     mechanism: DenseMechanism, counts: list[int], target: Target, method: str
 ) -> list[dict[str, Any]]:
-    parts = [part_of(mechanism, counts, target)]
+    versions = [part_of(mechanism, counts, target)]
     rows: list[dict[str, Any]] = table_json(
-        table_with(mechanism, target), parts, Request(method=method), ["d"]
+        table_with(mechanism, target), versions, Request(method=method), ["d"]
     )["rows"]
     return rows
 
