@@ -81,7 +81,7 @@ def test_the_envelope_is_the_linear_programme() -> None:
 def excluded(
     Q: np.ndarray, v: np.ndarray, w: np.ndarray, mean: float, n: int, level: float, theta: float
 ) -> bool:
-    """Tell whether some λ of a dense grid excludes a value, by the definition."""
+    """True if some λ of a dense grid excludes a value, by the definition."""
     tilts = np.geomspace(1e-3, 1e4, 4000) / np.ptp(v) * (1 if mean > theta else -1)
     moments = np.exp(np.clip(np.outer(tilts, v - mean), -700, 700)) @ Q.T
     return bool(worst_by_pairs(moments, w, theta).min() < ((1 - level) / 2) ** (1 / n))
@@ -297,7 +297,7 @@ def test_each_end_of_a_sequence_is_where_the_mixture_reaches_its_limit(
 def test_the_mixture_is_worth_at_most_one_at_every_truth_by_enumeration(
     mechanism: DenseMechanism,
 ) -> None:
-    """What Ville's inequality needs, for one report and for three."""
+    """Ville's condition E[mixture] ≤ 1, for one report and for three."""
     Q, V = law_by_hand(mechanism, shares(3))
     for eighths, x in product(tallies(4, 3), range(3)):
         p, w, v = np.array(eighths) / 4, np.eye(3)[x], V[x]

@@ -97,7 +97,7 @@ def test_at_the_design_prior_no_other_unbiased_decoder_varies_less() -> None:
 
 
 def test_identifiable_targets_of_a_deficient_mechanism_and_only_these() -> None:
-    # Answers 1 and 2 are reported alike: only their sum can be told, and what follows from it.
+    # Answers 1 and 2 are reported alike: only their sum and its multiples are identifiable.
     mechanism = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))
     targets = tuple(
         tuple(map(Fraction, row)) for row in ((1, 0, 0), (0, 1, 0), (0, 1, 1), (2, 5, 5), (1, 1, 0))

@@ -121,7 +121,7 @@ def test_the_parts_make_up_the_whole() -> None:
         assert privacy is not None
         assert sampling is not None
         assert total**2 == pytest.approx(privacy**2 + sampling**2, rel=1e-12)
-    # By hand at λ = 0.7: per report privacy costs ¾·¼/(½)² = 0.75, whatever the answer, and both λ(1−λ)/(½)².
+    # By hand at λ = 0.7: per report privacy costs ¾·¼/(½)² = 0.75 for either answer, and both λ(1−λ)/(½)².
     assert result.unbiased == pytest.approx((0.1, 0.9))
     assert result.se_privacy[1] == pytest.approx(sqrt(0.75 / 1000), rel=1e-9)
     assert result.se[1] == pytest.approx(sqrt(0.7 * 0.3 / 0.25 / 999), rel=1e-9)

@@ -18,13 +18,13 @@ OUT = {
 }  # fmt: skip
 
 
-def ask(**options: Any) -> Any:
+def estimate_fields(**options: Any) -> Any:
     body = parse_json(json.dumps({**GIVEN, **options}).encode(), decimals=True)
     return json.loads(json.dumps(estimate_json(body)))
 
 
 def test_an_estimate_in_words() -> None:
-    response = ask()
+    response = estimate_fields()
     assert set(response) == OUT
     assert set(response["margins"]) == set(METHODS)
     assert response["n"] == 1000
@@ -39,7 +39,7 @@ def test_an_estimate_in_words() -> None:
 
 
 def test_every_option_is_taken() -> None:
-    response = ask(
+    response = estimate_fields(
         design_prior=[0.25, 0.75],
         targets=[[0.5, 0], [1, -1]],
         population=2000,
@@ -48,7 +48,7 @@ def test_every_option_is_taken() -> None:
     )
     assert response["unbiased"] == pytest.approx([0.05, -0.8])
     assert response["margins"]["clt"][0] == pytest.approx(1.644853627 * response["se"][0])
-    assert ask(design_prior=None, population=None, targets="shares", census=True)[
+    assert estimate_fields(design_prior=None, population=None, targets="shares", census=True)[
         "se_sampling"
     ] == [0, 0]
 
@@ -70,7 +70,7 @@ def test_sets_and_products_are_taken_by_kind() -> None:
 
 
 def test_no_reports() -> None:
-    response = ask(counts=[0, 0])
+    response = estimate_fields(counts=[0, 0])
     assert response["unbiased"] == [None, None]
     assert response["flags"] == ["no_reports"]
 
@@ -109,7 +109,7 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
 )
 def test_refusals(options: dict[str, Any], code: str, field: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        ask(**options)
+        estimate_fields(**options)
     assert (caught.value.code, caught.value.field) == (code, field)
 
 

@@ -63,8 +63,8 @@ def test_whole_numbers_of_any_size_stay_exact() -> None:
     ]
 
 
-def one_table(product: ProductMechanism) -> DenseMechanism:
-    """The same mechanism as one table of the joint symbols."""
+def joint_table(product: ProductMechanism) -> DenseMechanism:
+    """Return a product as one table of its joint symbols."""
     weights = reduce(
         np.kron, [np.array(factor.weights, dtype=object) for factor in product.factors]
     )
@@ -107,7 +107,7 @@ def test_a_product_is_estimated_as_the_table_of_its_joint_symbols(case: str, tar
     shapes, n, options = CASES[case]
     rng = random.Random(case)
     product = ProductMechanism(tuple(random_mechanism(rng, a, b, bits=10) for a, b in shapes))
-    table = one_table(product)
+    table = joint_table(product)
     counts = drawn(table, n, len(case))
     # With a prior that is a product too the best weights are the product's.
     margins = [[rng.randint(1, 9) for _ in range(a)] for a, _ in shapes]
@@ -126,17 +126,19 @@ def test_a_product_is_estimated_as_the_table_of_its_joint_symbols(case: str, tar
         assert (
             by_factors.unbiased == by_table.unbiased
         )  # exact fractions on both sides, rounded once
-    same(by_factors, by_table)
+    check_same(by_factors, by_table)
 
 
-def same(actual: Estimate, expected: Estimate) -> None:
+def check_same(actual: Estimate, expected: Estimate) -> None:
     for field in fields(Estimate):
         actual_value, expected_value = getattr(actual, field.name), getattr(expected, field.name)
         if field.name == "margins":
             for name in (f.name for f in fields(actual_value)):
-                close(getattr(actual_value, name), getattr(expected_value, name), f"margins.{name}")
+                check_close(
+                    getattr(actual_value, name), getattr(expected_value, name), f"margins.{name}"
+                )
         elif field.name == "poisoning":
-            close(
+            check_close(
                 (actual_value.up, actual_value.down),
                 (expected_value.up, expected_value.down),
                 "poisoning",
@@ -144,14 +146,14 @@ def same(actual: Estimate, expected: Estimate) -> None:
         elif (
             field.name in LIKELIEST
         ):  # both within 1e-9 nats per report of the best, not at the same place
-            close(actual_value, expected_value, field.name, atol=2e-3)
+            check_close(actual_value, expected_value, field.name, atol=2e-3)
         elif field.name in ("flags", "row_flags", "rank", "identifiable", "n", "level"):
             assert actual_value == expected_value, field.name
         else:
-            close(actual_value, expected_value, field.name)
+            check_close(actual_value, expected_value, field.name)
 
 
-def close(actual: object, desired: object, name: str, atol: float = 1e-9) -> None:
+def check_close(actual: object, desired: object, name: str, atol: float = 1e-9) -> None:
     values, expected = (np.array(value, dtype=np.float64) for value in (actual, desired))
     np.testing.assert_allclose(values, expected, rtol=1e-7, atol=atol, err_msg=name)
 
@@ -159,7 +161,7 @@ def close(actual: object, desired: object, name: str, atol: float = 1e-9) -> Non
 def test_the_likeliest_shares_of_a_product_are_as_likely_as_the_whole_tables() -> None:
     rng = random.Random(5)
     product = ProductMechanism(tuple(random_mechanism(rng, 4, 5, bits=10) for _ in range(2)))
-    table = one_table(product)
+    table = joint_table(product)
     Q = np.array(table.weights) / table.denominator
     counts = np.array(drawn(table, 400, 3), dtype=np.float64)
     held = Kronecker([np.array(factor.weights) / factor.denominator for factor in product.factors])

@@ -54,7 +54,7 @@ def test_the_ends_are_where_the_interval_of_the_difference_stops_to_hold_0(seed:
     counts = [
         int(c) for c in draw.multinomial(400, draw.dirichlet(np.ones(answers)) @ law(mechanism))
     ]
-    ends = told(mechanism, counts, target, "score")
+    ends = ends_of(mechanism, counts, target, "score")
     if ends is None:
         b = estimate(mechanism, counts, targets=[target.over or ()]).margins.uncut[0]
         assert b is not None
@@ -83,7 +83,7 @@ def test_normal_ends_are_the_roots_of_fiellers_equation() -> None:
     roots = np.roots(
         [b * b - Z * Z * C[1, 1], -2 * (a * b - Z * Z * C[0, 1]), a * a - Z * Z * C[0, 0]]
     )
-    assert told(mechanism, counts, target, "clt") == pytest.approx(sorted(roots), rel=1e-9)
+    assert ends_of(mechanism, counts, target, "clt") == pytest.approx(sorted(roots), rel=1e-9)
     row = row_of(mechanism, counts, target, "clt")
     rho = a / b
     assert row["estimate"] == pytest.approx(rho)
@@ -93,7 +93,7 @@ def test_normal_ends_are_the_roots_of_fiellers_equation() -> None:
 def test_ends_of_score_are_no_nearer_than_normal_ones() -> None:
     for counts in ([130, 90, 60, 220], [30, 90, 60, 90], [60, 40, 30, 90]):
         normal, wide = (
-            told(grr(4, 2), counts, odds(4, 0, 3), method) for method in ("clt", "score")
+            ends_of(grr(4, 2), counts, odds(4, 0, 3), method) for method in ("clt", "score")
         )
         assert normal is not None
         assert wide is None or (wide[0] <= normal[0] + 1e-12 and wide[1] >= normal[1] - 1e-12)
@@ -105,7 +105,7 @@ def test_what_is_possible_is_not_passed_over(counts: list[int]) -> None:
     epsilon = 1 if sum(counts) == 100 else 2
     mechanism, target = grr(4, epsilon), ratio_of(4, {0: 1}, {0: 1, 1: 1})
     assert holds(mechanism, counts, target, 0.99)
-    ends = told(mechanism, counts, target, "score")
+    ends = ends_of(mechanism, counts, target, "score")
     assert ends is not None
     assert ends[0] < 0.99
     assert not holds(mechanism, counts, target, ends[0] - 1e-6)
@@ -127,7 +127,7 @@ def test_a_ratio_is_unbounded_where_the_score_interval_of_its_denominator_holds_
         assert ends is not None
         if value:
             holds_0 = ends[0] <= 0 <= ends[1]
-            assert (told(mechanism, counts, target, "score") is None) is holds_0
+            assert (ends_of(mechanism, counts, target, "score") is None) is holds_0
             score_alone += holds_0 and abs(value) > (half or 0.0)
     assert score_alone > 0
 
@@ -161,7 +161,7 @@ def test_a_ratio_is_covered_where_nobody_sends_the_rarer_answer(n: int) -> None:
     )
     share = truth[0] / (truth[0] + truth[1])
     for counts in np.random.default_rng(n).multinomial(n, truth @ law(open_rows), size=runs):
-        ends = told(open_rows, [int(c) for c in counts], target, "score")
+        ends = ends_of(open_rows, [int(c) for c in counts], target, "score")
         covered += ends is None or ends[0] <= share <= ends[1]
     assert covered / runs >= 0.93 - 3.5 * (0.93 * 0.07 / runs) ** 0.5
 
@@ -169,7 +169,7 @@ def test_a_ratio_is_covered_where_nobody_sends_the_rarer_answer(n: int) -> None:
 def test_a_ratio_of_several_versions_has_their_distances_in_squares() -> None:
     """Normal ends of two versions of like mechanisms are those of all their reports, but for the division by n − 1."""
     target, halves = odds(4, 0, 3), ([130, 90, 60, 220], [260, 180, 120, 440])
-    together = told(grr(4, 2), [a + b for a, b in zip(*halves, strict=True)], target, "clt")
+    together = ends_of(grr(4, 2), [a + b for a, b in zip(*halves, strict=True)], target, "clt")
     versions = [part_of(grr(4, 2), counts, target) for counts in halves]
     (row,) = table_json(table_with(grr(4, 2), target), versions, Request(method="clt"), ["a", "b"])[
         "rows"
@@ -221,7 +221,7 @@ def row_of(
     return row
 
 
-def told(
+def ends_of(
     mechanism: DenseMechanism, counts: list[int], target: Target, method: str
 ) -> tuple[float, float] | None:
     """Return the ends of a ratio as an answer's row holds them, None for unbounded ones."""
@@ -251,7 +251,7 @@ def test_the_ratio_of_two_choices_is_covered_by_enumeration(
     covered = 0.0
     for k, chance in enumerate(stats.binom.pmf(range(n + 1), n, rate)):
         if chance > 1e-9:
-            ends = told(mechanism, [n - k, k], target, "score")
+            ends = ends_of(mechanism, [n - k, k], target, "score")
             covered += chance * (ends is None or ends[0] <= share / (1 - share) <= ends[1])
     assert covered >= 0.93
 
@@ -263,8 +263,8 @@ def test_the_ratio_of_two_rare_shares_is_covered(n: int, plain: str, full: bool)
     mechanism, target, truth = grr(4, 1), odds(4, 0, 1), np.array([0.05, 0.05, 0.3, 0.6])
     runs, covered, unbounded = 4000 if full else 400, 0, 0
     for counts in np.random.default_rng(n).multinomial(n, truth @ law(mechanism), size=runs):
-        ends = told(mechanism, [int(c) for c in counts], target, plain)
+        ends = ends_of(mechanism, [int(c) for c in counts], target, plain)
         unbounded += ends is None
         covered += ends is None or ends[0] <= 1 <= ends[1]
     assert covered / runs >= 0.95 - 3.5 * (0.05 * 0.95 / runs) ** 0.5
-    assert unbounded > runs / 2  # a share of 5% is not told from 0 by so few
+    assert unbounded > runs / 2  # so few reports do not distinguish a share of 5% from 0

@@ -255,7 +255,7 @@ def test_the_same_for_everybody_has_no_flags() -> None:
 
 
 def test_honest_surveys_fit() -> None:
-    """16 choices of which 12 are nobody's: a tenth of the intervals of level ½ lie below 0 for each of them."""
+    """16 choices, 12 with a true share of 0: a tenth of the intervals of level ½ lie below 0 for each of them."""
     off = int((1 << 48) / 17.718281828459045)
     diagonal = (1 << 48) - 15 * off
     mechanism = DenseMechanism(

@@ -28,7 +28,7 @@ KINDS: dict[str, Mechanism] = {
     "unary": UnaryMechanism(8, 5, 200, 31),
     "unary, never together": UnaryMechanism(8, 4, 128, 0),
     "subset": SubsetMechanism(8, 6, 2, 180),
-    "subset that tells nothing": SubsetMechanism(8, 4, 2, 128),
+    "subset without information": SubsetMechanism(8, 4, 2, 128),
     "product": ProductMechanism(
         (random_mechanism(RNG, 2, 3, bits=8), random_mechanism(RNG, 3, 3, bits=8))
     ),

@@ -52,7 +52,7 @@ BAD: dict[str, tuple[Any, str, str | None]] = {
     # 4-7: priors
     "prior sums to 0.999": (prior([[0.5, 0.2], [0.2, 0.099]]), "prior_sum", "prior.joint"),
     "prior sums to 1.3": (prior([[0.5, 0.2], [0.2, 0.4]]), "prior_sum", "prior.joint"),
-    "prior of nobody": (prior([[0, 0], [0, 0]]), "prior_sum", "prior.joint"),
+    "prior of no people": (prior([[0, 0], [0, 0]]), "prior_sum", "prior.joint"),
     "prior negative": (prior([[3, 2], [2, -1]]), "prior_value", "prior.joint[1][1]"),
     "prior a text": (prior([[3, "NaN"], [2, 1]]), "prior_value", "prior.joint[0][1]"),
     "prior true": (prior([[3, 2], [True, 1]]), "prior_value", "prior.joint[1][0]"),

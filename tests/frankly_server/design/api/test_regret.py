@@ -25,7 +25,7 @@ def mostly_one(answers: int, percent: int) -> Prior:
     return Prior.from_rows([[percent * (answers - 1)] + [100 - percent] * (answers - 1)])
 
 
-def of(prior: Prior, epsilon: str, mechanism: str = "optimal") -> Regret | None:
+def regret_of(prior: Prior, epsilon: str, mechanism: str = "optimal") -> Regret | None:
     designed = design(DesignRequest(prior, (promises.answer_ldp(Fraction(epsilon)),), mechanism))
     return regret(designed.mechanism, designed.claims, designed.decoder_prior)
 
@@ -45,7 +45,7 @@ def test_skewed_priors_cost_what_was_found_outside(
     prior: Prior, epsilon: str, ratio: float
 ) -> None:
     """Ratios computed with code of its own, of tables and closed forms, before this module was written."""
-    worth = of(prior, epsilon)
+    worth = regret_of(prior, epsilon)
     assert worth is not None
     assert worth.ratio == pytest.approx(ratio, abs=6e-4)
     assert worth.against == "subset-selection"
@@ -53,13 +53,13 @@ def test_skewed_priors_cost_what_was_found_outside(
 
 @pytest.mark.parametrize("answers", [2, 4, 16])
 def test_equal_shares_cost_nothing(answers: int) -> None:
-    assert of(Prior.from_rows([[1] * answers]), "1") is None
-    assert of(zipf(8), "1") is None  # 1.3% is not worth a line
+    assert regret_of(Prior.from_rows([[1] * answers]), "1") is None
+    assert regret_of(zipf(8), "1") is None  # 1.3% is not worth a line
 
 
 def test_a_family_that_is_not_the_best_costs_something_too() -> None:
     """GRR of 16 answers at ε = 1: pq'/(p − q)² in closed form against the best subset's."""
-    worth = of(Prior.from_rows([[1] * 16]), "1", "grr")
+    worth = regret_of(Prior.from_rows([[1] * 16]), "1", "grr")
     assert worth is not None
 
     def by_size(k: int) -> float:

@@ -18,7 +18,7 @@ UNIT = Fraction(1, 2**48)
 
 
 def truth_holds(ball: Ball, s: int, u: int, L: Fraction) -> bool:
-    """Whether (L, 1−L) is on or outside the conditional ball, by Theorem 1 in 400 digits."""
+    """True if (L, 1−L) is on or outside the conditional ball, by Theorem 1 in 400 digits."""
     with localcontext(prec=400):
         total = sum(map(sum, ball.counts))
         number = lambda v: Decimal(v.numerator) / Decimal(v.denominator)  # noqa: E731

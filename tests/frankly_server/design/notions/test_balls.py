@@ -28,7 +28,7 @@ def test_the_ball_is_where_scipys_power_divergence_stays_below_the_quantile(orde
         ball = confidence_ball(counts, order, n, "0.05")
         P = rng.dirichlet(np.ones(6))
         statistic = power_divergence(np.ravel(counts), n * P, lambda_=order - 1).statistic
-        # (n times) the threshold is scipy's quantile of the statistic, whatever the order.
+        # (n times) the threshold is scipy's quantile of the statistic, for every order.
         inside = renyi(np.array(counts) / n, P.reshape(2, 3), order) <= ball.radius
         assert inside == bool(statistic <= float(ball.threshold) * n)
 
@@ -154,5 +154,5 @@ def test_subset_sums_are_all_of_them() -> None:
     }
     sums = subset_sums(row)
     assert sums is not None
-    # The whole is a set of its own here, for the value nobody gave may be all that gains.
+    # The full set is included: a value with count 0 may be the only one that gains.
     assert sorted(expected - {0}) == [round(v * 17) for v in sums]

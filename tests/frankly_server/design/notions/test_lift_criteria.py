@@ -37,7 +37,7 @@ def test_every_criterion_is_its_definition(full: bool) -> None:
     assert min(agreed.values()) > 50
 
 
-# Two secrets of equal mass; a report that is told (t, u) has the lifts 2t/(t+u), 2u/(t+u).
+# Two secrets of equal mass; a report of masses (t, u) has the lifts 2t/(t+u), 2u/(t+u).
 @pytest.mark.parametrize(
     ("measure", "low", "high", "inside", "outside"),
     [

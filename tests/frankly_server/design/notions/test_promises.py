@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what is asked to exact claims: levels on the safe side, and priors that protect nobody refused."""
+"""Exact claims of requested notions: levels rounded to the safe side, priors of no people refused."""
 
 import math
 import random

@@ -18,7 +18,7 @@ from tests.frankly_server.maths import EVERY_NOTION, random_prior, tamed
 
 
 def value_of(best: Optimum, prior: Prior, objective: str) -> float:
-    """What the whole-number mechanism is worth, from the joint distribution of answer and report."""
+    """Value of the integer mechanism, from the joint distribution of answer and report."""
     rows = np.array([[float(Fraction(w, sum(row))) for w in row] for row in best.rows(prior)])
     joint = rows * prior.probabilities()[:, None]
     if objective == "hamming":

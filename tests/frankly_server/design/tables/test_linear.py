@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear programmes against scipy's, and bounds that hold by weak duality whatever the solver does."""
+"""Linear programmes against scipy's, and bounds that hold by weak duality for any answer of the solver."""
 
 import random
 

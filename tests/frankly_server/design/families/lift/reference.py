@@ -45,7 +45,7 @@ def keeps(
     measure: str,
     order: int,
 ) -> bool:
-    """Whether one report keeps its levels  [Lift Defs 1-3, 5, 6, §6.2]."""
+    """True if one report keeps its levels  [Lift Defs 1-3, 5, 6, §6.2]."""
     column_lifts, p = lifts(column, prior), [Fraction(sum(row), prior.total) for row in prior.joint]
     M, m = (Fraction(*level) if level else None for level in (high, low))
     if measure == "ldp":

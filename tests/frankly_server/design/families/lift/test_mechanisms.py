@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watchdog's three mechanisms: what they promise they keep, and each tells at least as much as the one before."""
+"""The watchdog's three mechanisms: each keeps its levels, and each has at least the information of the one before."""
 
 import random
 from collections.abc import Callable

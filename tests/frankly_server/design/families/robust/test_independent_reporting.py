@@ -109,7 +109,7 @@ def test_over_the_ball_no_rule_leaks_more_than_it_says(order: int) -> None:
 
 
 def test_independence_sends_the_value_unchanged() -> None:
-    # d = 0 (erratum 9.10): nothing can be told of S by U, so all of ε goes to S.
+    # d = 0 (erratum 9.10): U carries no information on S, so all of ε goes to S.
     leak = ValueLeak.of_distance(0.0)
     assert (leak.delta2(0.0), leak.knee) == (math.inf, 0.0)
     split = best_split([[10, 30], [20, 60]], 1.0, leak)

@@ -26,7 +26,7 @@ Gain = type[Information] | type[Guessing]
 
 
 def worth(V: Floats, p: Floats, of: Gain) -> Floats:
-    """What each report is worth, from the definitions: Σ p_x v_x ln v_x, and the largest posterior."""
+    """Gain of each report, from the definitions: Σ p_x v_x ln v_x, and the largest posterior."""
     if of is Guessing:
         return np.asarray(np.max(V * p, axis=1))
     return np.asarray(np.where(V > 0, V * np.log(np.where(V > 0, V, 1.0)), 0.0) @ p)

@@ -176,7 +176,7 @@ def test_one_truth_is_the_ordinary_problem() -> None:
 
 
 def test_the_least_favourable_truth_of_a_ball_needs_as_much_as_the_ball() -> None:
-    """Where mixtures count, the bound is the ordinary one at q̄: nothing is better even at that one truth."""
+    """If mixtures count, the bound is the ordinary one at q̄: no mechanism is better even at that one truth."""
     for base in listed(66, 6):
         W, a = np.eye(base.answers), base.answers
         ball = Truths(0.7 * base.prior + 0.3 * np.eye(a), mixed=True)
