@@ -14,7 +14,7 @@ Table = Sequence[Row]
 
 
 def tries(full: bool, default: int = 50) -> Callable[[Any], Any]:
-    """How many random instances a claim is tried on: 1,000 with --full; always the same ones."""
+    """Number of random instances for a claim: 1,000 with --full; always the same ones."""
     slow = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
     return settings(
         max_examples=1000 if full else default,

@@ -34,7 +34,7 @@ def shares(counts: Matrix) -> tuple[Matrix, Matrix]:
     return counts / counts.sum(axis=1, keepdims=True), counts.sum(axis=0) / counts.sum()
 
 
-def told(Q: Matrix, p: Matrix) -> float:
+def normalised_information(Q: Matrix, p: Matrix) -> float:
     """I(X;Y)/H(X), Q with row = truth."""
     joint = p[:, None] * Q
     positive = joint > 0
@@ -153,9 +153,9 @@ def test_the_points_of_figures_6_7_and_9_are_the_formulas(counts: list[list[int]
             point = fitted(name, Prior.from_rows(counts), Fraction(str(epsilon)))
             alpha = alpha_at(level, P, epsilon)
             assert point.alpha == pytest.approx(alpha, rel=1e-6), name
-            assert point.utility == pytest.approx(told(table(P, alpha), shares(P)[1]), rel=1e-6), (
-                name
-            )
+            assert point.utility == pytest.approx(
+                normalised_information(table(P, alpha), shares(P)[1]), rel=1e-6
+            ), name
 
 
 @paper("Funnel Figure 6")
@@ -165,7 +165,7 @@ def test_grr_does_not_always_lie_above_oue() -> None:
     alpha = alpha_at(grr_lip, counts, 0.5)
     oue = fitted(OUE, Prior.from_rows(counts.astype(int).tolist()), Fraction("0.5"))
     assert oue.alpha < alpha  # every report of one answer is a report of OUE's too
-    assert told(grr_table(counts, alpha), shares(counts)[1]) < 0.5 * oue.utility
+    assert normalised_information(grr_table(counts, alpha), shares(counts)[1]) < 0.5 * oue.utility
 
 
 @paper("Funnel Figure 8")
@@ -179,7 +179,7 @@ def test_the_correlations_of_figure_8() -> None:
             alphas = [alpha_at(level, P, epsilon) for level in (cr_lip, grr_lip)]
             if max(alphas) < math.inf:
                 cr, grr = (
-                    told(table(P, alpha), shares(P)[1])
+                    normalised_information(table(P, alpha), shares(P)[1])
                     for table, alpha in zip((cr_table, grr_table), alphas, strict=True)
                 )
                 points.append((alphas[0] - alphas[1], cr - grr))
@@ -198,7 +198,7 @@ def test_the_more_answers_beside_secrets_the_more_cr_gains(full: bool) -> None:
             for _ in range(100 if full else 25):
                 P = np.maximum(rng.dirichlet(np.full(a * c, 0.5)).reshape(c, a), 1e-9)
                 for epsilon in (0.5, 1.0, 2.0):
-                    cr, grr = (told(table(P, alpha_at(level, P, epsilon)), shares(P)[1])
+                    cr, grr = (normalised_information(table(P, alpha_at(level, P, epsilon)), shares(P)[1])
                                for level, table in ((cr_lip, cr_table), (grr_lip, grr_table)))  # fmt: skip
                     values.append(cr - grr)
             gain.append(float(np.mean(values)))

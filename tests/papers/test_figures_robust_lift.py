@@ -128,7 +128,7 @@ def test_the_information_under_the_estimate_is_near_that_under_the_truth(full: b
 
 @paper("Lift Figure 10", "Lift Def 3", "Lift Algorithm 1", "Lift Algorithm 2")
 def test_both_mechanisms_work_on_many_answers_and_keep_their_levels(full: bool) -> None:
-    """λ = ½: subset random response tells more than subset merging, both within their levels; 200 × 15 with --full."""
+    """λ = ½: subset random response exceeds subset merging, both within their levels; 200 × 15 with --full."""
     answers, secrets = (200, 15) if full else (40, 6)
     (prior,) = [next(drawn(secrets, answers, 10))]
     for epsilon in (2, 8) if full else (2,):

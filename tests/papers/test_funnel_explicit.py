@@ -111,7 +111,7 @@ def test_lemma_1_on_random_instances(full: bool) -> None:
             for u, v in zip(row, average, strict=True)
         )
         assert information <= math.log(lip_level) * (1 + 1e-12) + 1e-15
-        # Remark 1: whatever the prior, the answer's own level bounds it.
+        # Remark 1: for every prior, the answer's level bounds it.
         answer_level = max(max(column) / min(column) for column in zip(*rows, strict=True))
         assert ldp_level <= answer_level
         scale = math.lcm(*(v.denominator for row in rows for v in row))
@@ -239,7 +239,7 @@ def conditional_reporting(counts: Counts, E: Fraction) -> dict[tuple[int, int], 
     return rows
 
 
-def told_by(
+def conditional_reports(
     counts: Counts, rows: dict[tuple[int, int], list[Fraction]]
 ) -> tuple[Rows, list[Fraction]]:
     conditional, total = given_secret(counts), sum(map(sum, counts))
@@ -261,7 +261,7 @@ def test_propositions_1_and_2_on_random_instances(full: bool) -> None:
     @given(priors(), LEVELS)
     def check(counts: Counts, E: Fraction) -> None:
         rows = conditional_reporting(counts, E)
-        by_secret, average = told_by(counts, rows)
+        by_secret, average = conditional_reports(counts, rows)
         conditional, p, c = given_secret(counts), shares(counts), len(counts)
         everyone = [sum(column) for column in zip(*conditional, strict=True)]
         L = largest(
@@ -296,7 +296,7 @@ def test_what_is_missing_in_algorithm_1_and_in_43() -> None:
 
 @paper("Funnel §VI.B information")
 def test_the_information_of_conditional_reporting_needs_the_average_over_secrets() -> None:
-    """erratum 9.18: P(y|x) = Σ_s P(s|x) P(y|s,x); as it sees S, it may tell more of X than the best without."""
+    """erratum 9.18: P(y|x) = Σ_s P(s|x) P(y|s,x); it reads S, so its information may exceed the optimum without S."""
     exceeded = 0
     rng = random.Random(18)
     for _ in range(12):
@@ -339,7 +339,7 @@ def conditional_level(counts: Counts, ratio: Fraction) -> Fraction:
 
 
 def worst_lip(counts: Counts, rows: dict[tuple[int, int], list[Fraction]]) -> Fraction:
-    return lip(*told_by(counts, rows))
+    return lip(*conditional_reports(counts, rows))
 
 
 @paper("Funnel §VI.A OUE at a = 16")

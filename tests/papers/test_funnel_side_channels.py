@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Funnel §V: what several attributes tell together. Theorem 4 is false; what is built in its place is not."""
+"""Funnel §V: privacy of several attributes together. Theorem 4 is false; the product built instead is sound."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -109,14 +109,14 @@ def test_theorem_4_is_false() -> None:
 
 @paper("Funnel Thm 4")
 def test_theorem_4_promises_nothing_and_everything_is_told() -> None:
-    """The same without noise: what is promised is 0, and Y tells S."""
+    """Theorem 4 without noise: the promised level is 0, and Y determines S."""
     cells = [(x1, x2) for x1, x2 in product(range(4), repeat=2) if x1 == x2]
     joint = [[int(s == (x >> 1 ^ x & 1)) for x, _ in cells] for s in range(2)]
     for bit in (lambda x: x >> 1, lambda x: x & 1):
         alone: Table = [[Fraction(bit(x) == y) for y in range(2)] for x, _ in cells]
         assert (
             log_ratio(alone, joint, range(4)) == 0
-        )  # with X^2 known, X^1 is: then nothing is left to tell
+        )  # X^2 determines X^1: given X^2, no information remains
     both = [[s == (x >> 1 ^ x & 1) for s in range(2)] for x, _ in cells]
     assert both == [[row[x] == 1 for row in joint] for x in range(4)]
 

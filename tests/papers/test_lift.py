@@ -373,7 +373,7 @@ def test_what_makes_a_group_feasible_is_its_merged_report_not_its_polytope(full:
 
 @paper("Lift Figure 11", "Lift Figure 12", "Lift Figure 13")
 def test_averages_relax_the_levels_and_large_orders_hardly_do() -> None:
-    """λ = ½: l1, χ² and α-lift tell more than ALIP by subset merging, less so as α grows."""
+    """λ = ½: l1, χ² and α-lift have more information than ALIP by subset merging, less as α grows."""
     level = level_for(Fraction(1, 2))
     names: list[tuple[Measure, int]] = [
         ("lift", 2), ("l1", 2), ("chi2", 2), ("alpha", 2), ("alpha", 10), ("alpha", 100),

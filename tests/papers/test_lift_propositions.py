@@ -149,7 +149,7 @@ def test_proposition_5(full: bool) -> None:
 
 @paper("Lift Prop 4", "Lift Prop 4.1", "Lift Prop 4.2", "Lift Prop 4.3")
 def test_proposition_4(full: bool) -> None:
-    """What an average promises of the largest lift, with the root that 4.2 lacks."""
+    """Bound of the largest lift from an average, with the root that 4.2 lacks."""
 
     @tries(full)
     @given(one_report(), st.integers(2, 6))
@@ -170,7 +170,7 @@ def test_proposition_4(full: bool) -> None:
 
 @paper("Lift Prop 6", "Lift Prop 6.1", "Lift Prop 6.2", "Lift Prop 6.3")
 def test_proposition_6(full: bool) -> None:
-    """What an inverse average promises of the least lift, with the roots that 6.2 lacks."""
+    """Bound of the least lift from an inverse average, with the roots that 6.2 lacks."""
 
     @tries(full)
     @given(one_report(), st.integers(2, 6))

@@ -126,7 +126,7 @@ def test_lemma_3_needs_its_one_half() -> None:
 
 @paper("Robust Thm 5")
 def test_theorem_5_over_the_ball(full: bool) -> None:
-    """Under a truth on the ball's boundary the reports of s at ε₁ and of u at δ₂(ε₂) tell at most ε₁ + ε₂ of s."""
+    """Under a truth on the ball's boundary the reports of s at ε₁ and of u at δ₂(ε₂) leak at most ε₁ + ε₂ of s."""
 
     @tries(full)
     @given(counts(2, 3), counts(2, 3), LEVELS, LEVELS)
@@ -144,7 +144,7 @@ def test_theorem_5_over_the_ball(full: bool) -> None:
 
 @paper("Robust Thm 5")
 def test_theorem_5_fails_with_the_distance_of_one_coordinate() -> None:
-    """What Table 2's printed IR row fits (erratum 9.13): d as the largest |P(u|s) − P(u|t)| instead of the ℓ1 norm."""
+    """Table 2's printed IR row fits (erratum 9.13) with d as the largest |P(u|s) − P(u|t)| instead of the ℓ1 norm."""
     truth = shares([[80, 10, 10], [10, 80, 10]])
     given_s = truth / truth.sum(axis=1, keepdims=True)
     of_one_coordinate, of_all = (

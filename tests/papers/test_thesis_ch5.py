@@ -94,7 +94,7 @@ def listed(m: int) -> set[Matrix]:
 
 
 def without_loose_entries(m: int) -> int:
-    """How many matrices of D̃' ∪ D̃ there are: the m constant ones, and k patterns in any k of the m columns."""
+    """Number of matrices of D̃' ∪ D̃: the m constant ones, and k patterns in any k of the m columns."""
     patterns = [p for p in product((1, E), repeat=m) if len(set(p)) == 2]
     count = m
     for k in range(2, m + 1):

@@ -85,7 +85,7 @@ def test_along_both_tight_lines_the_variance_only_falls_towards_the_optimum(epsi
 @pytest.mark.parametrize("mechanism", ["optimal", "grr", "warner"])
 @pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "4", "10"])
 def test_our_optimum_for_two_answers_is_the_theorem(mechanism: str, epsilon: str) -> None:
-    # Whatever the prior: the optimum of the theorem does not depend on π.
+    # For every prior: the optimum of the theorem does not depend on π.
     for counts in ([1, 1], [97, 3], [1, 4000]):
         designed = design(
             wanted(Prior.from_rows([counts]), "ldp", parse_epsilon(epsilon), mechanism)

@@ -27,7 +27,7 @@ def records(people: Path) -> Records:
 
 @pytest.fixture(scope="session")
 def making(records: Records) -> Making:
-    """Make a figure in a quick run; the clock never tells the same difference twice."""
+    """Make a figure in a quick run; the clock never returns the same difference twice."""
     ticks = count(1)
 
     def made(name: str) -> Made:

@@ -117,15 +117,15 @@ def test_draws_have_the_distributions_they_are_named_after() -> None:
 
 def test_what_a_mechanism_tells() -> None:
     joint, weights = [[30, 10, 5], [5, 20, 30]], [[3, 1], [1, 3], [2, 2]]
-    lifts_told = Told.of(weights, Prior.from_rows(joint))
+    figures = Told.of(weights, Prior.from_rows(joint))
     P, Q = np.array(joint) / 100, np.array(weights) / 4
     lift = (P @ Q) / P.sum(axis=1, keepdims=True) / (P.sum(axis=0) @ Q)
     both = P.sum(axis=0)[:, None] * Q
     p, sent = P.sum(axis=0), both.sum(axis=0)
     information = float((both * np.log(both / np.outer(p, sent))).sum())
-    assert lifts_told.largest == pytest.approx(math.log(lift.max()))
-    assert lifts_told.least == pytest.approx(math.log(lift.min()))
-    assert lifts_told.utility == pytest.approx(information / -float(p @ np.log(p)))
+    assert figures.largest == pytest.approx(math.log(lift.max()))
+    assert figures.least == pytest.approx(math.log(lift.min()))
+    assert figures.utility == pytest.approx(information / -float(p @ np.log(p)))
 
 
 def test_summaries_of_draws() -> None:
