@@ -63,7 +63,7 @@ def test_margins_hold_and_variances_are_true_in_2000_runs(index: int, n: int, tr
     judge(cell(index, n, truth, 2000), _FULL)
 
 
-def test_the_plugin_form_falls_short_where_it_is_said_to() -> None:
+def test_the_plugin_form_undercovers_at_its_documented_cell() -> None:
     """n = 50, ε = 4, true share 0: about 60% instead of 95%."""
     row = cell(1, 50, "corner", 120)
     assert (row.coverage["chebyshev_plugin"] or 0) < 0.8

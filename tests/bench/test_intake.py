@@ -34,7 +34,7 @@ def test_intake_on_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("path")
-def test_what_falls_short_is_told() -> None:
+def test_figures_beyond_their_bounds_are_listed() -> None:
     bench = importlib.import_module("intake")
     ratios: dict[str, tuple[float, bool]] = {
         "ratio_sqlite_4_64_plain": (0.89, False), "ratio_sqlite_4_1_plain": (0.9, True),

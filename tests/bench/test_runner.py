@@ -16,7 +16,7 @@ def bench(root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module
 
 
-def test_a_result_tells_medians_spread_and_what_falls_short(
+def test_a_result_has_medians_spread_and_failed_bounds(
     bench: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runner = bench("_runner")
@@ -106,7 +106,7 @@ def test_the_sdk_is_measured_beside_peers(bench: Any, monkeypatch: pytest.Monkey
     assert result.demands == {"import_sdk_s": "≤ 0.2"}
 
 
-def test_estimates_are_asked_what_each_kind_of_figure_is(bench: Any) -> None:
+def test_bounds_of_estimates_follow_the_kind_of_figure(bench: Any) -> None:
     cases = {
         "ratio_latency": (1.6, "≤ 1.5"), "ratio_stored_shares": (1.4, "≤ 1.5"),
         "coverage_exact_errors_below": (3.1, "≤ 3"),

@@ -103,7 +103,7 @@ def test_support_is_the_optimum_over_the_ball(order: float) -> None:
         assert largest == pytest.approx(-best, rel=1e-5)
 
 
-def test_support_moves_probability_to_a_value_nobody_gave() -> None:
+def test_support_moves_probability_to_a_value_with_count_0() -> None:
     p, w = np.array([0.0, 0.4, 0.6]), np.array([1.0, 0.3, 0.2])
     for order in (0.5, 1, 2, 3):
         largest = support(p, w, 0.2, Fraction(order))

@@ -108,7 +108,7 @@ def test_theorem_4_is_false() -> None:
 
 
 @paper("Funnel Thm 4")
-def test_theorem_4_promises_nothing_and_everything_is_told() -> None:
+def test_theorem_4_promises_level_0_but_leaks_the_secret() -> None:
     """Theorem 4 without noise: the promised level is 0, and Y determines S."""
     cells = [(x1, x2) for x1, x2 in product(range(4), repeat=2) if x1 == x2]
     joint = [[int(s == (x >> 1 ^ x & 1)) for x, _ in cells] for s in range(2)]
@@ -138,7 +138,9 @@ def test_the_information_of_theorem_4s_product(full: bool) -> None:
 
 
 @paper("Funnel Def 3")
-def test_the_sound_product_tells_more_than_theorem_4s_and_keeps_definition_3(full: bool) -> None:
+def test_the_sound_product_has_more_information_than_theorem_4s_and_keeps_definition_3(
+    full: bool,
+) -> None:
     for epsilon in ("0.5", "1", "1.5", "2") if full else ("1",):
         level = float(Fraction(*level_for(Fraction(epsilon))))
         for prior in islice(drawn(2), 10 if full else 2):

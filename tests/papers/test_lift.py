@@ -202,7 +202,7 @@ def test_ldp_finds_fewer_answers_of_high_risk_than_alip() -> None:
 
 
 @paper("Lift Def 4", "Lift eq. 11")
-def test_a_refined_partition_tells_more() -> None:
+def test_a_refined_partition_has_more_information() -> None:
     """(11) and (13) for groups: H(X) − Σ_i Σ_x P(x) ln P(X_i)/P(x), larger for every refinement."""
     (prior,) = islice(drawn(3, 6, 8), 1)
     p = np.array(prior.shares) / prior.total

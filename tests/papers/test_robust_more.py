@@ -91,7 +91,7 @@ def test_the_best_split_is_often_at_an_end_and_the_middle_may_be_worse() -> None
 
 
 @paper("Robust (69), d = 0")
-def test_no_distance_between_the_secrets_means_that_values_may_be_told() -> None:
+def test_with_equal_secrets_values_may_be_reported_unchanged() -> None:
     """erratum 9.10: δ₂ = ln(1 + 2(e^ε₂ − 1)/d) grows without bound as d → 0; at d = 0 the value is sent as it is."""
     leak = ValueLeak.of_distance
     for e in (0.1, 1.0):

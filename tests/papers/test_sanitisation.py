@@ -46,7 +46,7 @@ def test_no_set_breaks_what_no_subset_of_the_sufficient_set_breaks() -> None:
         assert bool(broken) == any(set(T) <= S for T in broken)
 
 
-def test_classes_tell_of_their_subsets_and_for_pure_privacy_of_everything() -> None:
+def test_classes_decide_their_subsets_and_for_pure_privacy_all_sets() -> None:
     """Theorem 4.2 and Corollary 4.1."""
     rng = random.Random(7)
     for _ in range(60):
@@ -66,7 +66,7 @@ def test_classes_tell_of_their_subsets_and_for_pure_privacy_of_everything() -> N
         assert pure == any(theory.breaks(row, second, group, E, Fraction(0)) for group in classes)
 
 
-def test_exact_ratios_that_floats_would_tell_apart_are_one_class() -> None:
+def test_equal_exact_ratios_that_differ_as_floats_are_one_class() -> None:
     """Example 4.2's point: equal ratios, unequal quotients of floats."""
     row, second = (3, 9, 27, 61), (1, 3, 9, 87)
     assert theory.ratio_classes(row, second) == ((0, 1, 2),)

@@ -174,7 +174,7 @@ def test_the_whole_product_can_be_published() -> None:
     )
 
 
-def test_exclusive_or_tells_nothing_more_than_is_promised() -> None:
+def test_exclusive_or_keeps_its_promised_level() -> None:
     """erratum 9.15: two fair bits, S their XOR. Each bit alone is independent of S, both together are not."""
     prior = Prior.from_rows([[1, 0, 0, 1], [0, 1, 1, 0]])
     for spending in SPENDING:

@@ -335,7 +335,7 @@ def test_reports_that_no_truth_gives_have_ends_outside_what_is_possible() -> Non
 @pytest.mark.parametrize(
     "second_table", [ORDINARY, DenseMechanism(4, ((9, 4, 3, 0), (2, 13, 1, 0), (1, 3, 4, 8)))]
 )
-def test_a_sum_of_parts_is_covered_whatever_the_truth_of_each_by_enumeration(
+def test_a_pooled_sum_is_covered_for_all_truths_by_enumeration(
     second_table: DenseMechanism,
 ) -> None:
     """Two versions of 2 and 3 reports with different truths: the mean over all 5 respondents."""
@@ -403,7 +403,7 @@ def test_of_a_group_of_values_the_one_with_the_larger_moment_counts() -> None:
         assert envelope.envelope[0] * np.exp(envelope.shift[0]) == pytest.approx(expected)
 
 
-def test_a_sum_of_negative_scores_has_the_negative_ends_whatever_the_groups_hold() -> None:
+def test_negated_scores_have_negated_ends_for_all_groups() -> None:
     """Reports of the lower group score −0.2 to 0.1, of the upper one 0.8 to 1.3: each end takes its own outer mean."""
     low, high, n, count = (-0.2, 0.1), (0.8, 1.3), 40, 13
     minus_low, minus_high = (-high[1], -high[0]), (-low[1], -low[0])

@@ -178,7 +178,7 @@ def test_no_decoder_is_more_efficient_than_the_bound() -> None:
         assert all(v is None or 0 < v <= 1 + 1e-9 for v in result.efficiency)
 
 
-def test_what_can_and_cannot_be_told_in_words() -> None:
+def test_descriptions_of_identifiable_targets() -> None:
     deficient = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))
     descriptions = in_words(deficient, ["never", "some", "often"])
     assert descriptions.rank == 2

@@ -18,7 +18,7 @@ NAMES = ["never", "some", "often", "always"]
         (SubsetMechanism(4, 4, 2, 8), 1),  # the truth is in the set as often as any other answer
     ],
 )
-def test_sets_tell_each_share_or_nothing(
+def test_sets_identify_all_shares_or_only_their_sum(
     mechanism: UnaryMechanism | SubsetMechanism, rank: int
 ) -> None:
     names = NAMES[: mechanism.answers]

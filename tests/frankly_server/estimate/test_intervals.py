@@ -44,7 +44,7 @@ def test_exact_covers_every_truth_by_enumeration() -> None:
         assert held >= 0.9 - 1e-9
 
 
-def test_outer_values_cover_whatever_the_groups_hold_by_enumeration() -> None:
+def test_outer_values_cover_for_all_groups_by_enumeration() -> None:
     """Reports of the lower group score −0.2 to 0.1, of the upper one 0.8 to 1.3: the mean may be anywhere between."""
     n, low, high = 12, (-0.2, 0.1), (0.8, 1.3)
     ends = [exact(TwoValues(low, high, k), n, 0.9) for k in range(n + 1)]

@@ -227,7 +227,7 @@ def test_counts_that_cannot_be(name: str) -> None:
     assert (refused.value.code, refused.value.field) == (code, field)
 
 
-def test_what_cannot_be_told_apart_or_is_too_large_is_refused() -> None:
+def test_unidentifiable_or_too_large_tables_are_refused() -> None:
     by_chance = SubsetMechanism(4, 4, 2, 8)
     with pytest.raises(InvalidInput) as refused:
         estimate(Joint((UNARY, by_chance)), {})

@@ -156,7 +156,7 @@ def test_a_product_agrees_with_its_factors_one_by_one() -> None:
             )
 
 
-def test_a_product_with_a_deficient_factor_tells_what_it_can() -> None:
+def test_a_deficient_product_estimates_its_identifiable_targets() -> None:
     deficient = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))
     mechanism = ProductMechanism((deficient, DenseMechanism(4, ((12, 4), (4, 12)))))
     targets = [[1, 0, 0, 0, 0, 0], [0, 0, 1, 0, 1, 0], [0, 0, 1, 0, 0, 0]]
@@ -185,7 +185,7 @@ def test_vectors_are_counted_as_their_masks_are() -> None:
     assert (counted.n, counted.pairs) == (expected.n, expected.pairs)
 
 
-def test_a_sum_of_bits_that_cannot_be_is_told() -> None:
+def test_an_impossible_sum_of_bits_is_flagged() -> None:
     mechanism = UnaryMechanism(10, 4, 512, 200)
     honest = SetCounts(
         1000,

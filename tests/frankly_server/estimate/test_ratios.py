@@ -146,7 +146,7 @@ def test_where_all_that_is_estimated_vanishes_the_worst_case_stands_in() -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [50, 100, 500])
-def test_a_ratio_is_covered_where_nobody_sends_the_rarer_answer(n: int) -> None:
+def test_a_ratio_is_covered_if_the_rarer_answer_has_no_reports(n: int) -> None:
     """Answer 1, of 0.2%, has reports of its own: where they are missing, its share varies with the others' alone.
 
     Then a and a + b are perfectly correlated in the sample, and an interval from that correlation has no width: that

@@ -163,7 +163,7 @@ def test_a_set_that_most_reports_hold_has_as_few_informative_ones_as_one_that_fe
         ] == [3]
 
 
-def test_without_counts_of_single_reports_nothing_is_said_of_them() -> None:
+def test_without_counts_of_single_reports_only_the_law_is_left() -> None:
     score = listed_score(0.5, np.array([0.0, 1.0, 1.0]), None, np.array([[0.5, 0.3, 0.2]]))
     assert (score.two, score.informative) == (None, None)
     assert score.law is not None

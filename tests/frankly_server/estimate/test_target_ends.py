@@ -250,7 +250,7 @@ def test_flags_without_a_margin() -> None:
     assert row_flags(0.5, (-3, 3), (float("-inf"), float("inf")), None, None) == ["imprecise"]
 
 
-def test_the_same_for_everybody_has_no_flags() -> None:
+def test_a_constant_answer_has_no_flags() -> None:
     assert row_flags(1.0, (1.0 - 1e-16, 1.0), (1.0, 1.0), 0, 0.0) == []
 
 
@@ -275,7 +275,7 @@ ONE_SIDED = DenseMechanism(4, ((16, 0), (12, 4)))
 
 
 @pytest.mark.slow
-def test_answers_that_nobody_has_shown_are_reckoned_with() -> None:
+def test_rare_answers_without_reports_are_covered() -> None:
     """Two answers whose reports carry large scores are rare: as long as neither came, the variance looks like 0."""
     law, p = np.array(FIRST_RARE.weights) / 1024, np.array([0.002, 0.55, 0.446, 0.002])
     rng, held = np.random.default_rng(3), np.zeros(4)

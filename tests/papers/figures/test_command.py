@@ -26,7 +26,7 @@ def papers(capsys: pytest.CaptureFixture[str]) -> Papers:
     return run
 
 
-def test_a_figure_is_written_and_told(papers: Papers, tmp_path: Path) -> None:
+def test_a_figure_is_written_and_printed(papers: Papers, tmp_path: Path) -> None:
     run = papers("thesis-6.1", "--out", tmp_path / "new" / "folder")
     assert run.code == 0
     assert "g: paper -9.508" in run.out

@@ -115,7 +115,7 @@ def test_draws_have_the_distributions_they_are_named_after() -> None:
     assert np.allclose(counts / 40_000, truth, atol=5 * 0.5 / 200)
 
 
-def test_what_a_mechanism_tells() -> None:
+def test_lift_figures_of_a_mechanism() -> None:
     joint, weights = [[30, 10, 5], [5, 20, 30]], [[3, 1], [1, 3], [2, 2]]
     figures = Told.of(weights, Prior.from_rows(joint))
     P, Q = np.array(joint) / 100, np.array(weights) / 4

@@ -256,7 +256,7 @@ def test_bad_measures(body: Any, code: str, field: str | None) -> None:
     assert (caught.value.code, caught.value.field) == (code, field)
 
 
-def test_what_a_person_should_know_is_told() -> None:
+def test_warnings_are_listed_in_the_response() -> None:
     assert design_json(read(DESIGN))["warnings"] == []
     (unchanged,) = design_json(read(DESIGN | {"epsilon": "5"}))["warnings"]
     assert "unchanged" in unchanged

@@ -72,7 +72,7 @@ def test_a_family_that_is_not_the_best_costs_something_too() -> None:
     assert worth.ratio == pytest.approx(by_size(1) / min(map(by_size, range(1, 16))), rel=1e-6)
 
 
-def test_the_peers_keep_the_claims_and_none_is_better_than_told() -> None:
+def test_peers_keep_the_claims_and_none_beats_the_stated_regret() -> None:
     prior = Prior.from_rows([[40, 110, 210, 140], [90, 80, 60, 20]])
     claims = (promises.promise("lip", prior, Fraction("0.25")), promises.answer_ldp(Fraction(3)))
     designed = design(DesignRequest(prior, claims))

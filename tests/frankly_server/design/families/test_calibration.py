@@ -146,7 +146,7 @@ def test_figures_are_those_of_the_listed_reports(family: str) -> None:
         ("secret-rr", {"alpha": "1"}, np.e**2),
     ],
 )
-def test_with_its_own_parameter_a_family_tells_the_level_it_needs(
+def test_a_family_with_its_own_parameter_returns_the_needed_level(
     family: str, options: Any, ratio: float
 ) -> None:
     response = ask(family, **options)

@@ -97,7 +97,7 @@ def test_independent_reporting_under_a_trusted_prior_meets_its_level() -> None:
     assert response["measures"]["secret_ldp"] <= 0.5
 
 
-def test_independent_reporting_at_its_own_level_tells_what_it_leaks_of_the_answer() -> None:
+def test_independent_reporting_at_its_own_level_returns_the_leak_of_the_answer() -> None:
     response = ask("independent-reporting", alpha="1")
     (claim,) = response["parameters"]["claims"]
     eps1, delta2 = response["parameters"]["eps1"], response["parameters"]["delta2"]

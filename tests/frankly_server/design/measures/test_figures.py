@@ -153,7 +153,7 @@ def test_a_symmetric_bit_has_closed_forms(flip: Fraction) -> None:
     assert measured["target_variances"] == pytest.approx([measured["variance"] / 2] * 2)
 
 
-def test_hardly_anything_told_is_measured_to_the_last_digits() -> None:
+def test_nearly_constant_reports_are_measured_to_the_last_digits() -> None:
     weights, prior = ((2**48, 2**48), (2**48 - 1, 2**48 + 1)), Prior.from_rows([[3, 1], [1, 2]])
     lift, p, q = lifts_and_shares(weights, prior)
     measured = measure(weights, prior, MeasureOptions(orders=(2.0, 1 + 1e-6)))

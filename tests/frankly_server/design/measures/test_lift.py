@@ -132,7 +132,7 @@ def test_answers_sent_as_they_are_and_answers_not_sent_at_all() -> None:
     )
 
 
-def test_a_report_that_never_occurs_and_a_secret_without_mass_tell_nothing() -> None:
+def test_impossible_reports_and_secrets_without_mass_do_not_count() -> None:
     prior = Prior(((1, 2, 0), (3, 1, 0), (0, 0, 0)))
     weights = ((8, 8, 0), (4, 12, 0), (0, 0, 16))
     assert all(row[2] == 1 for row in lift_table(weights, prior))

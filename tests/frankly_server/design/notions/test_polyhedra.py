@@ -81,7 +81,7 @@ def test_the_claims_together_are_rldp_over_the_boxes() -> None:
         assert over is None or over >= needed
 
 
-def test_polyopt_over_boxes_tells_more_and_still_keeps_the_ball() -> None:
+def test_polyopt_over_boxes_has_more_information_and_keeps_the_ball() -> None:
     prior, ball = pairs(Prior.from_rows(JOINT)), confidence_ball(JOINT, 2, 450, "0.05")
     simplices = (robust(ball_bounds(ball), Fraction(1, 2), diagonal=False),)
     boxes = box_claims(ball, Fraction(1, 2))

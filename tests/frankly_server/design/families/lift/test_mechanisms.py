@@ -39,7 +39,7 @@ def mutual(table: Table, prior: Prior) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILY)
-def test_no_report_tells_more_than_is_promised(family: Callable[..., Table], full: bool) -> None:
+def test_no_report_exceeds_its_lift_levels(family: Callable[..., Table], full: bool) -> None:
     """Every report, in fractions, by the definition; a level below that of the raw answers, so that there is work."""
     changed = 0
     for seed in range(200 if full else 12):
@@ -71,7 +71,7 @@ def test_the_exact_verifier_accepts_them(full: bool) -> None:
 
 
 @pytest.mark.slow
-def test_each_tells_at_least_as_much_as_the_one_before(full: bool) -> None:
+def test_information_does_not_fall_from_one_mechanism_to_the_next(full: bool) -> None:
     """Merging refines the one group; a group's response is at least its merged report, to rounding.
 
     Only where no group had to be enlarged: which answers of low risk join is not the same for both.

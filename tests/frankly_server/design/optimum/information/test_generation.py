@@ -142,7 +142,7 @@ def several_rounds() -> tuple[Prior, Cone]:
     return prior, Cone((Claim("secret-ldp", level_for(Fraction(1, 10)), prior.joint),), 10)
 
 
-def test_progress_is_told_of_growing_values_and_falling_bounds() -> None:
+def test_progress_reports_growing_values_and_falling_bounds() -> None:
     events: list[tuple[str, float, float]] = []
     prior, cone = several_rounds()
     base = ConeBase(cone, prior)
@@ -178,7 +178,7 @@ def test_a_search_that_is_cancelled_stops_within_a_step(when: int) -> None:
     assert optimum.bound >= optimum.value
 
 
-def test_a_gap_of_a_half_is_enough_where_that_is_asked() -> None:
+def test_the_search_stops_at_the_requested_gap() -> None:
     prior, cone = tamed("secret-ldp", random.Random(12))
     base = ConeBase(cone, prior)
     best = listed_optimum(cone, prior, Information)
