@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Feasible mechanisms found by a random local search that shares nothing with the engine, to hold its bounds against.
 
-Columns are vertices found by scipy, a programme puts them together, and what rounding broke is mended by mixing in a
+Columns are vertices found by scipy, a programme puts them together, and rounding errors are repaired by mixing in a
 constant mechanism. The values are this module's own.
 """
 
