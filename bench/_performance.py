@@ -57,10 +57,10 @@ def main(results: Sequence[str]) -> None:
 
 def files() -> dict[Path, str]:
     """Return what is written from the figures that are filed: the page, and its picture if there is one."""
-    found = {DOCS / "performance.md": page()}
+    pages = {DOCS / "performance.md": page()}
     if (growth := _filed("growth")) is not None:
-        found[DOCS / "bench" / "growth.svg"] = svg(growth["points"], _where(growth))
-    return found
+        pages[DOCS / "bench" / "growth.svg"] = svg(growth["points"], _where(growth))
+    return pages
 
 
 def _filed(name: str) -> dict[str, Any] | None:
@@ -69,10 +69,10 @@ def _filed(name: str) -> dict[str, Any] | None:
 
 
 def _where(result: dict[str, Any]) -> str:
-    said = (
+    note = (
         f"Measured on 2 cores of a shared machine ({result['machine']}, Python {result['python']})."
     )
-    return said if "load" not in result else f"{said} {_busy(result)}"
+    return note if "load" not in result else f"{note} {_busy(result)}"
 
 
 def _busy(result: dict[str, Any]) -> str:
@@ -86,9 +86,11 @@ def _file(result: dict[str, Any]) -> None:
         before = json.loads(home.read_text()) if home.exists() else {}
         home.write_text(json.dumps(_with_the_rest(before, result), indent=1) + "\n")
         return
-    kept = json.loads(home.read_text()) if home.exists() else {"bench": result["bench"], "rows": []}
+    filed = (
+        json.loads(home.read_text()) if home.exists() else {"bench": result["bench"], "rows": []}
+    )
     fresh = {row["item"] for row in result["rows"]}
-    rows = [row for row in kept["rows"] if row["item"] not in fresh] + result["rows"]
+    rows = [row for row in filed["rows"] if row["item"] not in fresh] + result["rows"]
     rows.sort(key=lambda row: row["item"])
     body = {
         "bench": result["bench"],
@@ -104,12 +106,16 @@ def _with_the_rest(before: dict[str, Any], result: dict[str, Any]) -> dict[str, 
     both = {"load": [*before.get("load", []), *result["load"]]} if "load" in result else {}
     if "points" in result:
         fresh = {point["panel"] for point in result["points"]}
-        kept = [point for point in before.get("points", []) if point["panel"] not in fresh]
-        both = both if kept else {}
+        unchanged = [point for point in before.get("points", []) if point["panel"] not in fresh]
+        both = both if unchanged else {}
         return (
             result
             | both
-            | {"points": sorted([*kept, *result["points"]], key=lambda point: str(point["panel"]))}
+            | {
+                "points": sorted(
+                    [*unchanged, *result["points"]], key=lambda point: str(point["panel"])
+                )
+            }
         )
     if not result.get("part"):
         return result
@@ -147,12 +153,12 @@ def page() -> str:
 
 def _growth() -> list[str]:
     """Return the section of how the work grows, if it was measured: the picture, and its points as a table."""
-    found = _filed("growth")
-    if found is None:
+    filed = _filed("growth")
+    if filed is None:
         return []
-    head = ["", "## Growth (`python3 run.py bench growth`)", "", _where(found), ""]
+    head = ["", "## Growth (`python3 run.py bench growth`)", "", _where(filed), ""]
     head += ["![how the work grows](bench/growth.svg)", ""]
-    rows = [f"| {p['panel']} | {p['curve']} | {p['x']:g} | {p['y']:.4g} |" for p in found["points"]]
+    rows = [f"| {p['panel']} | {p['curve']} | {p['x']:g} | {p['y']:.4g} |" for p in filed["points"]]
     return [
         *head,
         "| panel | curve | x | y (CPU seconds; intake: reports a second) |",
@@ -165,37 +171,37 @@ def _figures() -> list[str]:
     """Return a table for each bench of plain figures that was filed: medians, with least and most where there are."""
     lines: list[str] = []
     for name, title in _PLAIN.items():
-        found = _filed(name)
-        if found is None:
+        filed = _filed(name)
+        if filed is None:
             continue
         lines += [
             "",
             f"## {title} (`python3 run.py bench {name}`)",
             "",
-            *([_where(found), ""] if "load" in found else []),
+            *([_where(filed), ""] if "load" in filed else []),
             "| figure | median | least | most | asked |",
             "|---" * 5 + "|",
         ]
-        spread, asked = found.get("spread", {}), found.get("asked", {})
-        for figure, value in found.items():
+        spread, demands = filed.get("spread", {}), filed.get("asked", {})
+        for figure, value in filed.items():
             if isinstance(value, float):
                 low, high = spread.get(figure, (None, None))
-                told = (number(value), number(low), number(high), asked.get(figure, ""))
-                lines.append(f"| {figure} | {' | '.join(told)} |")
-        lines += ["", f"Falls short: {', '.join(found['short']) or 'nothing'}."]
-        if "coverage" in found:
+                cells = (number(value), number(low), number(high), demands.get(figure, ""))
+                lines.append(f"| {figure} | {' | '.join(cells)} |")
+        lines += ["", f"Falls short: {', '.join(filed['short']) or 'nothing'}."]
+        if "coverage" in filed:
             lines += [
                 "",
                 "How often margins of 95% held the truth, the least over several truths:",
                 "",
             ]
-            lines += markdown(found["coverage"])
+            lines += markdown(filed["coverage"])
         for rows, heading in _COVERED.items():
-            if found.get(rows):
-                lines += ["", heading, "", *markdown(found[rows])]
+            if filed.get(rows):
+                lines += ["", heading, "", *markdown(filed[rows])]
         for rows, heading in _AT_THE_LIMIT.items():
-            if rows in found:
-                lines += ["", heading, "", *markdown(found[rows])]
+            if rows in filed:
+                lines += ["", heading, "", *markdown(filed[rows])]
     return lines
 
 
@@ -203,14 +209,14 @@ def _summary(rows: Sequence[dict[str, Any]]) -> str:
     judged = [row["holds"] for row in rows if row["holds"] is not None]
     seconds = [row["seconds"] for row in rows if row["seconds"] > 0]
     ratios = [row["ratio"] for row in rows if row["ratio"] is not None]
-    parts = [f"{sum(judged)} of {len(judged)} demands met"] if judged else []
+    sentences = [f"{sum(judged)} of {len(judged)} demands met"] if judged else []
     if seconds:
-        parts.append(
+        sentences.append(
             f"median {number(statistics.median(seconds))} s, longest {number(max(seconds))} s"
         )
     if ratios:
-        parts.append(f"ratios {number(min(ratios))} to {number(max(ratios))}")
-    return "; ".join(parts) + "."
+        sentences.append(f"ratios {number(min(ratios))} to {number(max(ratios))}")
+    return "; ".join(sentences) + "."
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from _runner import Result, Seen, main, once, ratios
+from _runner import Result, Samples, main, once, ratios
 from frankly_protocol.audit import Claim, level_for, parse_epsilon
 from frankly_protocol.mechanisms import DenseMechanism
 from playwright.sync_api import sync_playwright
@@ -72,30 +72,30 @@ def measure() -> Result:
             )
             page = browser.new_page()
             page.goto(f"http://127.0.0.1:{server.server_port}/hosted.css")
-            found = page.evaluate(_TRIAL, _given())
+            timings = page.evaluate(_TRIAL, _given())
             browser.close()
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
     first = {
-        name: values.pop(0) for name, values in found.items()
+        name: values.pop(0) for name, values in timings.items()
     }  # with what the engine compiles at first
-    seen: Seen = {
+    samples: Samples = {
         "verify_sample_64x64_first_ms": [first["ours"]],
-        "verify_sample_64x64_ms": found["ours"],
+        "verify_sample_64x64_ms": timings["ours"],
     }
-    seen |= {
-        "plain_64x64_ms": found["plain"],
-        "ratio_verify_sample_plain": ratios(found["ours"], found["plain"]),
+    samples |= {
+        "plain_64x64_ms": timings["plain"],
+        "ratio_verify_sample_plain": ratios(timings["ours"], timings["plain"]),
     }
-    seen |= {"read_64x64_ms": found["read"]} | once(_sizes())
-    most = {
+    samples |= {"read_64x64_ms": timings["read"]} | once(_sizes())
+    at_most = {
         "verify_sample_64x64_ms": LIMIT_MS,
         "core_kb": LIMIT_CORE_KB,
         "core_with_all_kb": LIMIT_ALL_KB,
     }
-    return Result("browser", seen, most)
+    return Result("browser", samples, at_most)
 
 
 def _given() -> dict[str, Any]:
@@ -119,13 +119,13 @@ def _sizes() -> dict[str, float]:
         for place in _PLACES
     }
     bundle, sources = text["bundle"], text["src"]
-    found = {f"{name}_kb": _kb(bundle, _loads(bundle, f"{name}.js")) for name in _ENTRIES}
-    found |= {
-        f"ratio_{name}_sources": found[f"{name}_kb"] / _kb(sources, _loads(sources, f"{name}.js"))
+    sizes = {f"{name}_kb": _kb(bundle, _loads(bundle, f"{name}.js")) for name in _ENTRIES}
+    sizes |= {
+        f"ratio_{name}_sources": sizes[f"{name}_kb"] / _kb(sources, _loads(sources, f"{name}.js"))
         for name in _ENTRIES
     }
-    found["core_with_all_kb"] = _kb(bundle, {*_loads(bundle, "core.js"), *_ASKED_FOR})
-    return found | {
+    sizes["core_with_all_kb"] = _kb(bundle, {*_loads(bundle, "core.js"), *_ASKED_FOR})
+    return sizes | {
         f"later_{name[:-3].replace('.', '_')}_kb": _kb(bundle, [name])
         for name in (*_ASKED_FOR, "words.ar.js")
     }
@@ -133,10 +133,14 @@ def _sizes() -> dict[str, float]:
 
 def _loads(text: dict[str, str], entry: str) -> list[str]:
     """Every file that an entry imports at once, itself included."""
-    found = [entry]
-    for name in found:
-        found += [one for one in dict.fromkeys(_STATIC.findall(text[name])) if one not in found]
-    return found
+    files = [entry]
+    for name in files:
+        files += [
+            name_of
+            for name_of in dict.fromkeys(_STATIC.findall(text[name]))
+            if name_of not in files
+        ]
+    return files
 
 
 def _kb(text: dict[str, str], names: Iterable[str]) -> float:

@@ -80,8 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
     elif broken:
         print("does not hold: " + "; ".join(f"{row.item} {row.case}" for row in broken))
-    for words in missing:
-        print(words, file=sys.stderr)
+    for unknown in missing:
+        print(unknown, file=sys.stderr)
     sys.exit(2 if missing else 1 if broken else 0)
 
 
@@ -95,9 +95,9 @@ def _items(text: str) -> tuple[int, ...]:
 def _measured(item: int, *, quick: bool) -> Iterator[Row]:
     start = time.perf_counter()
 
-    def progress(words: str) -> None:
+    def progress(message: str) -> None:
         print(
-            f"[{time.perf_counter() - start:6.0f} s] item {item}: {words}",
+            f"[{time.perf_counter() - start:6.0f} s] item {item}: {message}",
             file=sys.stderr,
             flush=True,
         )

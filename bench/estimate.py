@@ -27,7 +27,7 @@ from _estimate.designs import SIZES, TRUTHS, cases
 from _estimate.products import errors
 from _estimate.rivals import compare
 from _estimate.stored import latencies
-from _runner import Result, Seen, load, markdown, ratios, tell, timed, turns
+from _runner import Result, Samples, load, markdown, print_result, ratios, timed, turns
 from frankly_server.estimate import estimate
 from numpy.typing import NDArray
 
@@ -62,56 +62,66 @@ def main() -> None:
         "--part", choices=PARTS, action="append", help="only this part; may be repeated"
     )
     chosen = parser.parse_args()
-    parts = chosen.part or PARTS
+    chosen_parts = chosen.part or PARTS
     before = load()
-    cells = _coverage(chosen.runs) if "coverage" in parts else []
-    seen = _latency() if "latency" in parts else Seen()
-    seen |= latencies(chosen.stored) if "stored" in parts else {}
-    seen |= compare(chosen.reports) if "rivals" in parts else {}
-    seen |= errors() if "products" in parts else {}
+    cells = _coverage(chosen.runs) if "coverage" in chosen_parts else []
+    samples = _latency() if "latency" in chosen_parts else Samples()
+    samples |= latencies(chosen.stored) if "stored" in chosen_parts else {}
+    samples |= compare(chosen.reports) if "rivals" in chosen_parts else {}
+    samples |= errors() if "products" in chosen_parts else {}
     if cells:
-        seen |= {
+        samples |= {
             f"coverage_{m}_errors_below": [max(cell.below(m, LEVEL) for cell in cells)]
             for m in GUARANTEED
         }
-    held = _grid(chosen.grid_runs) if "coverage" in parts else []
+    held = _grid(chosen.grid_runs) if "coverage" in chosen_parts else []
     figures = list(demands.figures(held))
-    for name in dict.fromkeys(each.demand for each in figures):
-        seen[f"shipped_{name}"] = [max(each.figure for each in figures if each.demand == name)]
+    for name in dict.fromkeys(figure.demand for figure in figures):
+        samples[f"shipped_{name}"] = [
+            max(figure.figure for figure in figures if figure.demand == name)
+        ]
     if held:
-        seen["shipped_cells"] = [len(held)]
-        wide = [each for each in figures if each.demand == "score_width_anywhere"]
-        seen["shipped_cells_of_wide_scores"] = [
-            sum(each.figure > demands.LIMITS["score_width"] for each in wide)
+        samples["shipped_cells"] = [len(held)]
+        wide = [figure for figure in figures if figure.demand == "score_width_anywhere"]
+        samples["shipped_cells_of_wide_scores"] = [
+            sum(figure.figure > demands.LIMITS["score_width"] for figure in wide)
         ]
     missed = [
-        asdict(each) for each in figures if each.figure > demands.LIMITS.get(each.demand, math.inf)
+        asdict(figure)
+        for figure in figures
+        if figure.figure > demands.LIMITS.get(figure.demand, math.inf)
     ]
-    more: dict[str, Any] = {"part": bool(chosen.part)} | (
+    extra: dict[str, Any] = {"part": bool(chosen.part)} | (
         {"coverage": _rows(cells)} if cells else {}
     )
-    more |= {"shipped": demands.rows(held), "missed": missed} if held else {}
+    extra |= {"shipped": demands.rows(held), "missed": missed} if held else {}
     if cells and not chosen.json:
-        print(*markdown(more["coverage"]), *markdown(more["shipped"]), *markdown(missed), sep="\n")
-    tell(result(seen, more), as_json=chosen.json, before=before)
+        print(
+            *markdown(extra["coverage"]), *markdown(extra["shipped"]), *markdown(missed), sep="\n"
+        )
+    print_result(result(samples, extra), as_json=chosen.json, before=before)
 
 
-def result(seen: Seen, more: dict[str, Any]) -> Result:
-    """Return what was measured, with what is asked of it; other figures are told only."""
-    most = {name: limit for start, limit in MOST.items() for name in seen if name.startswith(start)}
-    most |= {name: LIMIT for name in seen if name.startswith("coverage_")}
-    most |= {
+def result(samples: Samples, extra: dict[str, Any]) -> Result:
+    """Return the samples with their bounds; figures without a bound are printed only."""
+    at_most = {
+        name: limit for start, limit in MOST.items() for name in samples if name.startswith(start)
+    }
+    at_most |= {name: LIMIT for name in samples if name.startswith("coverage_")}
+    at_most |= {
         f"shipped_{name}": limit
         for name, limit in demands.LIMITS.items()
-        if f"shipped_{name}" in seen
+        if f"shipped_{name}" in samples
     }
-    errors_of = [name for name in seen if name.startswith("mse_ratio_")]
-    most |= {
+    errors_of = [name for name in samples if name.startswith("mse_ratio_")]
+    at_most |= {
         name: limit for end, limit in MOST_ERROR.items() for name in errors_of if name.endswith(end)
     }
-    rivals = [name for name in seen if name.startswith("ratio_") and name not in most]
-    least = {name: limit for end, limit in LEAST.items() for name in rivals if name.endswith(end)}
-    return Result("estimate", seen, most, least, more)
+    rivals = [name for name in samples if name.startswith("ratio_") and name not in at_most]
+    at_least = {
+        name: limit for end, limit in LEAST.items() for name in rivals if name.endswith(end)
+    }
+    return Result("estimate", samples, at_most, at_least, extra)
 
 
 def _coverage(runs: int) -> list[Cell]:
@@ -131,9 +141,9 @@ def _grid(runs: int) -> list[grid.Held]:
     every = [*designs, *shipped.surveys(), *twelve]
     held = [
         cell
-        for i, each in enumerate(every)
-        for made in (grid.cells, sums.ratios)
-        for cell in made(each, runs, seed=1000 * i)
+        for i, design in enumerate(every)
+        for make_cells in (grid.cells, sums.ratios)
+        for cell in make_cells(design, runs, seed=1000 * i)
     ]
     return held + list(sums.pooled(designs, runs, seed=5))
 
@@ -142,27 +152,34 @@ def _rows(cells: list[Cell]) -> list[dict[str, Any]]:
     """Return coverages by design and n, the least over the truths; None where a method has none."""
     rows = []
     for name, n in product(dict.fromkeys(cell.case for cell in cells), SIZES):
-        here = [cell for cell in cells if (cell.case, cell.n) == (name, n)]
-        least = {m: _least([cell.coverage[m] for cell in here]) for m in (*POINTWISE, *JOINT)}
+        cells_of_size = [cell for cell in cells if (cell.case, cell.n) == (name, n)]
+        least = {
+            m: _least([cell.coverage[m] for cell in cells_of_size]) for m in (*POINTWISE, *JOINT)
+        }
         rows.append(
-            {"design": name, "n": n, **least, "variance": max(cell.variance_z for cell in here)}
+            {
+                "design": name,
+                "n": n,
+                **least,
+                "variance": max(cell.variance_z for cell in cells_of_size),
+            }
         )
     return rows
 
 
-def _least(found: list[float | None]) -> float | None:
-    known = [v for v in found if v is not None]
-    return min(known) if len(known) == len(found) else None
+def _least(rates: list[float | None]) -> float | None:
+    defined = [v for v in rates if v is not None]
+    return min(defined) if len(defined) == len(rates) else None
 
 
-def _latency() -> Seen:
+def _latency() -> Samples:
     """Time estimates from counts, and from the symbols of 10 million reports themselves, for 5 answers."""
     case = next(case for case in cases() if case.name == "GRR a=5 ε=1")
     rng = np.random.default_rng(3)
     truth = case.truth("skewed")
     counts = {n: [int(c) for c in rng.multinomial(n, truth @ case.law)] for n in (FEW, MANY)}
-    few, many = (timed(partial(estimate, case.mechanism, counts[n])) for n in (FEW, MANY))
-    seconds = turns({"few": few, "many": many}, 101)
+    of_few, of_many = (timed(partial(estimate, case.mechanism, counts[n])) for n in (FEW, MANY))
+    seconds = turns({"few": of_few, "many": of_many}, 101)
     symbols: NDArray[np.int64] = rng.choice(case.law.shape[1], size=MANY, p=truth @ case.law)
 
     def from_symbols() -> None:

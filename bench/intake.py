@@ -24,7 +24,7 @@ from pathlib import Path
 from _intake import load, wrk
 from _intake.copying import Copying
 from _intake.served import Served, bare, ours
-from _runner import Result, Seen, ratios, tell, turns
+from _runner import Result, Samples, print_result, ratios, turns
 from _runner import load as machine_load
 from frankly_protocol.clock import SystemClock
 from frankly_server.intake.releasing import Releasing
@@ -45,7 +45,7 @@ Trials = Mapping[str, Callable[[], load.Loaded]]
 
 
 def main() -> None:
-    """Measure and tell."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -64,28 +64,28 @@ def main() -> None:
         help="only this survey; may be repeated",
     )
     chosen = parser.parse_args()
-    before, seen = machine_load(), Seen()
+    before, samples = machine_load(), Samples()
     for kind in chosen.on or KINDS:
         for blocks in chosen.blocks or BLOCKS:
-            seen |= measure(kind, blocks, chosen.rounds, chosen.seconds, chosen.batches)
-    tell(result(seen), as_json=chosen.json, before=before)
+            samples |= measure(kind, blocks, chosen.rounds, chosen.seconds, chosen.batches)
+    print_result(result(samples), as_json=chosen.json, before=before)
 
 
-def result(seen: Seen) -> Result:
-    """Return what was measured, with what is asked of its ratios; other figures are told only."""
-    of_four = [name for name in seen if f"_{ASKED}_" in name]
-    least = {
+def result(samples: Samples) -> Result:
+    """Return the samples with the bounds of their ratios; other figures are printed only."""
+    of_four = [name for name in samples if f"_{ASKED}_" in name]
+    at_least = {
         name: LEAST[end]
         for name in of_four
         if name.startswith("ratio_") and (end := name.split("_")[-1]) in LEAST
     }
-    most = {
+    at_most = {
         name: MOST_P50 for name in of_four if name.startswith("p50_") and name.endswith("_1_plain")
     }
-    return Result("intake", seen, most, least)
+    return Result("intake", samples, at_most, at_least)
 
 
-def measure(kind: str, blocks: int, rounds: int, seconds: int, batches: int) -> Seen:
+def measure(kind: str, blocks: int, rounds: int, seconds: int, batches: int) -> Samples:
     """Measure one kind of database, which is made and removed, and one survey."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         home = Path(folder)
@@ -99,40 +99,44 @@ def measure(kind: str, blocks: int, rounds: int, seconds: int, batches: int) -> 
         for name in ("ours", "plain", "bare"):
             (home / name).mkdir()
         mine = stack.enter_context(ours(home / "ours", urls[0], BLOCKS[blocks]))
-        plain = stack.enter_context(bare(home / "plain", urls[1], mine.document, validates=True))
+        validating = stack.enter_context(
+            bare(home / "plain", urls[1], mine.document, validates=True)
+        )
         taking = stack.enter_context(bare(home / "bare", urls[2], mine.document))
-        found = _singles(
+        samples = _singles(
             f"{kind}_{blocks}",
-            {"ours": mine, "plain": plain, "bare": taking},
+            {"ours": mine, "plain": validating, "bare": taking},
             blocks,
             rounds,
             seconds,
         )
         if blocks == ASKED:
             copying = Copying(urls[3], mine.document) if kind == "postgresql" else None
-            found |= _batches(f"{kind}_{blocks}", mine, copying, rounds, batches)
-            found |= _with_release(f"{kind}_{blocks}", mine, found)
+            samples |= _batches(f"{kind}_{blocks}", mine, copying, rounds, batches)
+            samples |= _with_release(f"{kind}_{blocks}", mine, samples)
             if copying is not None:
                 copying.close()
-    return found
+    return samples
 
 
 def _singles(
     where: str, servers: Mapping[str, Served], blocks: int, rounds: int, seconds: int
-) -> Seen:
-    seen = Seen()
+) -> Samples:
+    samples = Samples()
     for connections in CONNECTIONS:
         trials: Trials = {
             name: _by_wrk(server, connections, seconds) for name, server in servers.items()
         }
-        seen |= _figures(f"{where}_{connections}", turns(trials, rounds))
+        samples |= _figures(f"{where}_{connections}", turns(trials, rounds))
     for connections in OWN if blocks == ASKED else ():
         # As many as keep it busy as long as wrk.
-        n = max(2 * connections, int(seconds * seen[f"{where}_{connections}_per_s"][0]))
+        n = max(2 * connections, int(seconds * samples[f"{where}_{connections}_per_s"][0]))
         trials = {name: _by_us(server, connections, n) for name, server in servers.items()}
-        found = _figures(f"own_{where}_{connections}", turns(trials, rounds))
-        seen |= {name: values for name, values in found.items() if name.startswith("ratio_")}
-    return seen
+        own_figures = _figures(f"own_{where}_{connections}", turns(trials, rounds))
+        samples |= {
+            name: values for name, values in own_figures.items() if name.startswith("ratio_")
+        }
+    return samples
 
 
 def _by_wrk(server: Served, connections: int, seconds: int) -> Callable[[], load.Loaded]:
@@ -143,55 +147,55 @@ def _by_us(server: Served, connections: int, n: int) -> Callable[[], load.Loaded
     return lambda: load.run(server, load.singles(server.document, n), connections)
 
 
-def _figures(where: str, found: Found) -> Seen:
-    mine = found["ours"]
-    seen = {
-        f"{where}_per_s": [each.per_s for each in mine],
-        f"{where}_p50_s": [each.p50_s for each in mine],
-        f"{where}_p99_s": [each.p99_s for each in mine],
+def _figures(where: str, trials_of: Found) -> Samples:
+    mine = trials_of["ours"]
+    samples = {
+        f"{where}_per_s": [loaded.per_s for loaded in mine],
+        f"{where}_p50_s": [loaded.p50_s for loaded in mine],
+        f"{where}_p99_s": [loaded.p99_s for loaded in mine],
         **{
-            f"cpu_{where}_{name}_s": [each.cpu_s for each in trials]
-            for name, trials in found.items()
+            f"cpu_{where}_{name}_s": [loaded.cpu_s for loaded in trials]
+            for name, trials in trials_of.items()
         },
     }
     for name in ("plain", "bare"):
-        theirs = found[name]
-        seen[f"ratio_{where}_{name}"] = ratios(
-            [each.per_s for each in mine], [each.per_s for each in theirs]
+        theirs = trials_of[name]
+        samples[f"ratio_{where}_{name}"] = ratios(
+            [loaded.per_s for loaded in mine], [loaded.per_s for loaded in theirs]
         )
-        seen[f"p50_{where}_{name}"] = ratios(
-            [each.p50_s for each in mine], [each.p50_s for each in theirs]
+        samples[f"p50_{where}_{name}"] = ratios(
+            [loaded.p50_s for loaded in mine], [loaded.p50_s for loaded in theirs]
         )
-    return seen
+    return samples
 
 
-def _with_release(where: str, mine: Served, found: Seen) -> Seen:
+def _with_release(where: str, mine: Served, measured: Samples) -> Samples:
     """Release all that was stored, and return what that leaves of each ratio."""
     database = Database(mine.url)
     start = time.perf_counter()
     n = Releasing(database, SystemClock()).release()
     each_s = (time.perf_counter() - start) / n
     database.close()
-    seen = Seen({f"{where}_release_per_s": [1 / each_s]})
+    samples = Samples({f"{where}_release_per_s": [1 / each_s]})
     for connections in CONNECTIONS:
         name = f"{where}_{connections}"
-        pairs = zip(found[f"ratio_{name}_plain"], found[f"{name}_per_s"], strict=True)
-        seen[f"ratio_{name}_released"] = [ratio / (1 + per_s * each_s) for ratio, per_s in pairs]
-    return seen
+        pairs = zip(measured[f"ratio_{name}_plain"], measured[f"{name}_per_s"], strict=True)
+        samples[f"ratio_{name}_released"] = [ratio / (1 + per_s * each_s) for ratio, per_s in pairs]
+    return samples
 
 
-def _batches(where: str, mine: Served, copying: Copying | None, rounds: int, n: int) -> Seen:
+def _batches(where: str, mine: Served, copying: Copying | None, rounds: int, n: int) -> Samples:
     def gateway() -> float:
         return SIZE * load.run(mine, load.batches(mine.document, n, SIZE), 1).per_s
 
     trials: dict[str, Callable[[], float]] = {"ours": gateway}
     if copying is not None:
         trials["copy"] = lambda: copying.per_s(n * SIZE, SIZE)
-    found = turns(trials, rounds)
-    figures = {f"{where}_batch_per_s": found["ours"]}
+    rates = turns(trials, rounds)
+    figures = {f"{where}_batch_per_s": rates["ours"]}
     if copying is not None:
-        figures[f"{where}_copy_per_s"] = found["copy"]
-        figures[f"ratio_{where}_batch"] = ratios(found["ours"], found["copy"])
+        figures[f"{where}_copy_per_s"] = rates["copy"]
+        figures[f"ratio_{where}_batch"] = ratios(rates["ours"], rates["copy"])
     return figures
 
 

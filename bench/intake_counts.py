@@ -2,7 +2,7 @@
 """Cost of pair counts per report, and their saving per estimate: ratios within one run.
 
 Before: only a table's symbols were counted, and how many sets or products there were; estimates of sets and two-way
-tables read every report. Both ways run on the same code and database, told apart by the layout alone.
+tables read every report. Both ways run on the same code and database, distinguished by the layout alone.
 """
 
 import secrets
@@ -17,7 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 from _counts.surveys import CASES, layout_before, published, rows_of
-from _runner import Result, Seen, main, ratios, times, turns
+from _runner import Result, Samples, main, ratios, times, turns
 from frankly_protocol.documents import SurveyDocument
 from frankly_server.analysis import Analysis
 from frankly_server.store import Database, Layout, ReportRow, upgrade
@@ -36,40 +36,40 @@ TARGETS: dict[str, Any] = {"unary_16": None, "two_tables": ["b0", "b1"]}
 
 def measure() -> Result:
     """Measure both databases."""
-    seen = Seen()
+    samples = Samples()
     with tempfile.TemporaryDirectory() as folder:
-        seen |= on(f"sqlite:///{folder}/bench.db", "sqlite")
+        samples |= on(f"sqlite:///{folder}/bench.db", "sqlite")
     server = PostgresServer(find_binaries(None))
     server.start()
     try:
-        seen |= on(server.create(), "postgresql")
+        samples |= on(server.create(), "postgresql")
     finally:
         server.stop()
-    most = {
+    at_most = {
         f"ratio_latency_{case}_{kind}": MOST_LATENCY
         for case in TARGETS
         for kind in ("sqlite", "postgresql")
     }
-    return Result("intake_counts", seen, most)
+    return Result("intake_counts", samples, at_most)
 
 
-def on(url: str, kind: str) -> Seen:
+def on(url: str, kind: str) -> Samples:
     """Measure one empty database: surveys 1, 2, … are written to both ways, the others loaded and estimated."""
     database = Database(url)
     upgrade(database)
-    seen = Seen()
+    samples = Samples()
     for number, name in enumerate(CASES, 1):
-        seen |= {
+        samples |= {
             f"{key}_{kind}": value
             for key, value in _writing(database, name, f"{number:032x}").items()
         }
     for name in TARGETS:
-        seen |= {f"{key}_{kind}": value for key, value in _latency(database, name).items()}
+        samples |= {f"{key}_{kind}": value for key, value in _latency(database, name).items()}
     database.close()
-    return seen
+    return samples
 
 
-def _writing(database: Database, name: str, survey: str) -> Seen:
+def _writing(database: Database, name: str, survey: str) -> Samples:
     """Time a single report and a batch, each with its commit and their release, before and after."""
     document = published(database, name, survey)
     rows = rows_of(document, BATCH, Random(1))
@@ -93,7 +93,7 @@ def _writing(database: Database, name: str, survey: str) -> Seen:
 
         return trial
 
-    found = turns(
+    seconds = turns(
         {
             f"{size}_{when}": written(size, before=when == "before")
             for size in (1, BATCH)
@@ -102,14 +102,14 @@ def _writing(database: Database, name: str, survey: str) -> Seen:
         ROUNDS,
     )
     return {
-        f"single_{name}_ms": times(1e3, found["1_after"]),
-        f"ratio_single_{name}": ratios(found["1_after"], found["1_before"]),
-        f"batch_{name}_ms": times(1e3, found[f"{BATCH}_after"]),
-        f"ratio_batch_{name}": ratios(found[f"{BATCH}_after"], found[f"{BATCH}_before"]),
+        f"single_{name}_ms": times(1e3, seconds["1_after"]),
+        f"ratio_single_{name}": ratios(seconds["1_after"], seconds["1_before"]),
+        f"batch_{name}_ms": times(1e3, seconds[f"{BATCH}_after"]),
+        f"ratio_batch_{name}": ratios(seconds[f"{BATCH}_after"], seconds[f"{BATCH}_before"]),
     }
 
 
-def _latency(database: Database, name: str) -> Seen:
+def _latency(database: Database, name: str) -> Samples:
     """Time an answer at two numbers of reports, from counts and from the reports themselves, taking turns."""
     loaded = {n: _loaded(database, name, n) for n in (FEW, MANY)}
     analysis = Analysis(database)
@@ -123,7 +123,7 @@ def _latency(database: Database, name: str) -> Seen:
 
         return trial
 
-    found = turns(
+    seconds = turns(
         {
             f"{n}_{when}": answered(loaded[n], before=when == "before")
             for n in loaded
@@ -132,10 +132,10 @@ def _latency(database: Database, name: str) -> Seen:
         ROUNDS,
     )
     return {
-        f"estimate_{name}_{MANY}_ms": times(1e3, found[f"{MANY}_after"]),
-        f"ratio_latency_{name}": ratios(found[f"{MANY}_after"], found[f"{FEW}_after"]),
-        f"ratio_latency_before_{name}": ratios(found[f"{MANY}_before"], found[f"{FEW}_before"]),
-        f"ratio_estimate_{name}": ratios(found[f"{MANY}_after"], found[f"{MANY}_before"]),
+        f"estimate_{name}_{MANY}_ms": times(1e3, seconds[f"{MANY}_after"]),
+        f"ratio_latency_{name}": ratios(seconds[f"{MANY}_after"], seconds[f"{FEW}_after"]),
+        f"ratio_latency_before_{name}": ratios(seconds[f"{MANY}_before"], seconds[f"{FEW}_before"]),
+        f"ratio_estimate_{name}": ratios(seconds[f"{MANY}_after"], seconds[f"{MANY}_before"]),
     }
 
 
@@ -155,8 +155,8 @@ def _loaded(database: Database, name: str, n: int) -> SurveyDocument:
 @contextmanager
 def _counted_as(document: SurveyDocument, *, before: bool) -> Iterator[None]:
     """Make the store count as it did before."""
-    known = {document.digest: layout_before(document)} if before else {}
-    with patch.dict(counting._layouts, known):  # noqa: SLF001 - the older way is measured, not offered
+    layouts = {document.digest: layout_before(document)} if before else {}
+    with patch.dict(counting._layouts, layouts):  # noqa: SLF001 - the older way is measured, not offered
         yield
 
 

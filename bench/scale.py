@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from _intake.growing import grown, loaded
-from _runner import Result, Seen, load, tell
+from _runner import Result, Samples, load, print_result
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.postgres import PostgresServer, find_binaries
@@ -23,7 +23,7 @@ MOST = {"ratio_memory": 1.2, "ratio_estimate": 1.2, "crosstab_many_s": 2.0}
 
 
 def main() -> None:
-    """Measure and tell."""
+    """Measure and print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -39,13 +39,13 @@ def main() -> None:
     if chosen.loaded and chosen.on != "postgresql":
         parser.error("--loaded is for PostgreSQL")
     before = load()
-    seen = measure(chosen.on, chosen.reports, by_sql=chosen.loaded, asked=not chosen.sent)
-    most = {name: limit for name, limit in MOST.items() if name in seen}
-    more = {"on": chosen.on, "part": chosen.loaded or chosen.sent}
-    tell(Result("scale", seen, most, more=more), as_json=chosen.json, before=before)
+    samples = measure(chosen.on, chosen.reports, by_sql=chosen.loaded, asked=not chosen.sent)
+    at_most = {name: limit for name, limit in MOST.items() if name in samples}
+    extra = {"on": chosen.on, "part": chosen.loaded or chosen.sent}
+    print_result(Result("scale", samples, at_most, extra=extra), as_json=chosen.json, before=before)
 
 
-def measure(kind: str, reports: int, *, by_sql: bool = False, asked: bool = True) -> Seen:
+def measure(kind: str, reports: int, *, by_sql: bool = False, asked: bool = True) -> Samples:
     """Measure on a database that is made for this."""
     if kind == "sqlite":
         with tempfile.TemporaryDirectory() as folder:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from _runner import Result, Seen, main, once, ratios, timed, times, turns
+from _runner import Result, Samples, main, once, ratios, timed, times, turns
 from _sdk.ours import reports, samplers
 from _sdk.peer import PEERS, per_call
 from _sdk.places import IMPORTS, OURS, environment, installed_mb
@@ -28,49 +28,49 @@ LIMIT_IMPORT_S, LIMIT_FASTEST = 0.2, 5.0
 def measure() -> Result:
     """Measure all; a limit on a peer exists only if the peer could be installed."""
     places = {name: environment(name) for name in IMPORTS}
-    seen = _imports(places) | _sizes(places) | _randomising(places) | reports(REPORT_ROUNDS)
-    seen["peers_missing"] = [float(sum(places[name] is None for name in PEERS))]
-    most = {"import_sdk_s": LIMIT_IMPORT_S}
-    most |= {name: LIMIT_FASTEST for name in seen if name.startswith("ratio_fastest_")}
-    most |= {
+    samples = _imports(places) | _sizes(places) | _randomising(places) | reports(REPORT_ROUNDS)
+    samples["peers_missing"] = [float(sum(places[name] is None for name in PEERS))]
+    at_most = {"import_sdk_s": LIMIT_IMPORT_S}
+    at_most |= {name: LIMIT_FASTEST for name in samples if name.startswith("ratio_fastest_")}
+    at_most |= {
         name: 1.0
-        for name in seen
+        for name in samples
         if name.startswith(("ratio_secure_", "ratio_size_", "ratio_import_smallest"))
     }
-    return Result("sdk", seen, most)
+    return Result("sdk", samples, at_most)
 
 
-def _randomising(places: dict[str, Path | None]) -> Seen:
+def _randomising(places: dict[str, Path | None]) -> Samples:
     """Return CPU seconds per answer of everybody, and our ratio to the fastest peer and to the secure one."""
     ours = {
         f"{family}_{k}": per_call(call, CALLS, ROUNDS)
         for k in SIZES
         for family, call in samplers(k)
     }
-    peers: dict[str, Seen] = {}
+    peers: dict[str, Samples] = {}
     script = str(Path(__file__).parent / "_sdk" / "peer.py")
     for name in PEERS:
         if (python := places[name]) is not None:
             command = [str(python), script, name, str(CALLS), str(ROUNDS), *map(str, SIZES)]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-            peers[name] = json.loads(done.stdout)
-    seen = {
+            process = subprocess.run(command, check=True, capture_output=True, text=True)
+            peers[name] = json.loads(process.stdout)
+    samples = {
         f"{_slug(name)}_{case}_us": times(1e6, values)
         for name, cases in {OURS: ours, **peers}.items()
         for case, values in cases.items()
     }
     for case, values in ours.items():
-        others = {name: cases[case] for name, cases in peers.items()}
-        for what, those in (
-            ("fastest", others),
-            ("secure", {name: others[name] for name in SECURE if name in others}),
+        peer_cases = {name: cases[case] for name, cases in peers.items()}
+        for unit, by_case in (
+            ("fastest", peer_cases),
+            ("secure", {name: peer_cases[name] for name in SECURE if name in peer_cases}),
         ):
-            if those:
-                seen[f"ratio_{what}_{case}"] = ratios(values, min(those.values(), key=median))
-    return seen
+            if by_case:
+                samples[f"ratio_{unit}_{case}"] = ratios(values, min(by_case.values(), key=median))
+    return samples
 
 
-def _imports(places: dict[str, Path | None]) -> Seen:
+def _imports(places: dict[str, Path | None]) -> Samples:
     """Time whole processes: what is imported first, and from where, is then the same for all."""
     trials = {
         "python": _process(sys.executable, "pass"),
@@ -84,22 +84,22 @@ def _imports(places: dict[str, Path | None]) -> Seen:
     trials[OURS] = _process(sys.executable, IMPORTS[OURS])
     seconds = turns(trials, IMPORT_ROUNDS)
     bare = seconds.pop("python")
-    taken = {
+    import_seconds = {
         name: [a - b for a, b in zip(values, bare, strict=True)] for name, values in seconds.items()
     }
-    ours = taken.pop(OURS)
-    seen = {f"import_{_slug(name)}_s": values for name, values in taken.items()}
-    seen |= {
+    ours = import_seconds.pop(OURS)
+    samples = {f"import_{_slug(name)}_s": values for name, values in import_seconds.items()}
+    samples |= {
         "import_sdk_s": ours,
         "python_s": bare,
-        "ratio_import_requests": ratios(ours, taken["requests"]),
+        "ratio_import_requests": ratios(ours, import_seconds["requests"]),
     }
-    if peers := [taken[name] for name in PEERS if name in taken]:
-        seen["ratio_import_smallest_peer"] = ratios(ours, min(peers, key=median))
-    return seen
+    if peers := [import_seconds[name] for name in PEERS if name in import_seconds]:
+        samples["ratio_import_smallest_peer"] = ratios(ours, min(peers, key=median))
+    return samples
 
 
-def _sizes(places: dict[str, Path | None]) -> Seen:
+def _sizes(places: dict[str, Path | None]) -> Samples:
     """Return megabytes on disk with all dependencies, and our ratio to the smallest peer."""
     sizes = {name: installed_mb(python) for name, python in places.items() if python is not None}
     figures = {f"installed_{_slug(name)}_mb": size for name, size in sizes.items()}

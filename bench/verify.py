@@ -51,25 +51,25 @@ def measure() -> Result:
         ),
     }
     seconds = turns({name: timed(trial) for name, trial in trials.items()}, ROUNDS)
-    seen = {f"{name}_s": values for name, values in seconds.items()}
+    samples = {f"{name}_s": values for name, values in seconds.items()}
     for name in ("ldp_64x64", "lip_64_secrets"):
-        seen[f"ratio_{name}_plain"] = ratios(seconds[name], seconds[f"plain_{name}"])
+        samples[f"ratio_{name}_plain"] = ratios(seconds[name], seconds[f"plain_{name}"])
     accepted, too_large = limits.judged()
     for language in ("python", "node"):
-        seen[f"worst_accepted_{language}_s"] = [max(row[f"{language}_s"] for row in accepted)]
-        seen[f"worst_accepted_{language}_read_s"] = [
+        samples[f"worst_accepted_{language}_s"] = [max(row[f"{language}_s"] for row in accepted)]
+        samples[f"worst_accepted_{language}_read_s"] = [
             max(row[f"{language}_read_s"] for row in accepted)
         ]
-        seen[f"too_large_{language}_s"] = [max(row[f"{language}_s"] for row in too_large)]
-    seen |= limits.opened()
-    most = {
+        samples[f"too_large_{language}_s"] = [max(row[f"{language}_s"] for row in too_large)]
+    samples |= limits.opened()
+    at_most = {
         "ldp_64x64_s": 0.001,
         "lip_64_secrets_s": 0.05,
         "lip_unary_1000_s": 0.05,
         "gap_srlip_2^8_worker_ms": 50,
     }
-    most |= {name: 2.0 for name in seen if name.startswith(("worst_accepted", "too_large"))}
-    return Result("verify", seen, most, more={"accepted": accepted, "too_large": too_large})
+    at_most |= {name: 2.0 for name in samples if name.startswith(("worst_accepted", "too_large"))}
+    return Result("verify", samples, at_most, extra={"accepted": accepted, "too_large": too_large})
 
 
 def _table(answers: int) -> DenseMechanism:
@@ -100,14 +100,14 @@ def _plain_ldp(mechanism: DenseMechanism) -> Fraction:
 def _plain_lip(mechanism: DenseMechanism, joint: tuple[tuple[int, ...], ...]) -> Fraction:
     total = sum(map(sum, joint))
     average = [Fraction(sum(row[x] for row in joint), total) for x in range(mechanism.answers)]
-    given = [[Fraction(n, sum(row)) for n in row] for row in joint]
-    found = Fraction(1)
+    by_secret = [[Fraction(n, sum(row)) for n in row] for row in joint]
+    level = Fraction(1)
     for column in _columns(mechanism):
         everybody = _mean(average, column)
-        for conditional in given:
-            own = _mean(conditional, column)
-            found = max(found, own / everybody, everybody / own)
-    return found
+        for conditional in by_secret:
+            chance = _mean(conditional, column)
+            level = max(level, chance / everybody, everybody / chance)
+    return level
 
 
 def _mean(weights: list[Fraction], values: list[Fraction]) -> Fraction:

@@ -40,4 +40,7 @@ class Refused(AnalystError):
 
 
 class InvalidRequest(AnalystError):
-    """A request that this client refuses without asking a server; ``code`` is the server's code for it: targets_invalid or unsupported."""
+    """A request that this client refuses without asking a server.
+
+    ``code`` is the server's code for it: targets_invalid or unsupported.
+    """

@@ -20,9 +20,10 @@ Ask = Callable[[Any, str | None], "Estimates"]
 class Estimates:
     """Every row of a survey; iterate over it, print it, write it as CSV.
 
-    insufficient : question id, with its group as "id (group)" -> reports that are missing for any number. covariances : per question
-    (and group), of its rows' estimates in their order, None where it is unknown. body : the server's answer, which
-    `frankly replay` computes again. language : of the labels; None for the survey's first.
+    insufficient : question id, with its group as "id (group)" -> reports that are missing for any
+    number. covariances : per question (and group), of its rows' estimates in their order, None where
+    it is unknown. body : the server's answer, which `frankly replay` computes again. language : of
+    the labels; None for the survey's first.
     """
 
     survey: str

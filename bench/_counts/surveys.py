@@ -20,10 +20,14 @@ DRAWN = 4_000
 
 def _table(answers: int) -> DenseMechanism:
     """Randomised response that keeps an answer about e times as often as it turns into any other."""
-    other = int(D / (answers - 1 + 2.71828))
-    kept = D - (answers - 1) * other
+    off_diagonal = int(D / (answers - 1 + 2.71828))
+    diagonal = D - (answers - 1) * off_diagonal
     return DenseMechanism(
-        48, tuple(tuple(kept if x == y else other for y in range(answers)) for x in range(answers))
+        48,
+        tuple(
+            tuple(diagonal if x == y else off_diagonal for y in range(answers))
+            for x in range(answers)
+        ),
     )
 
 
@@ -96,9 +100,9 @@ def rows_of(document: SurveyDocument, n: int, rng: Random) -> list[ReportRow]:
     if n > DRAWN and len(mechanisms) == 1 and isinstance(mechanisms[0], UnaryMechanism):
         # So many different sets as there would be: rotating the bits is cheap.
         drawn = [
-            (_rotated(each[0], mechanisms[0], k),)
+            (_rotated(symbols[0], mechanisms[0], k),)
             for k in range(mechanisms[0].answers)
-            for each in drawn
+            for symbols in drawn
         ]
     return [
         ReportRow(
@@ -123,14 +127,21 @@ def layout_before(document: SurveyDocument) -> Layout:
 
 def _block(name: str, mechanism: Mechanism) -> Block:
     factors = mechanism.factors if isinstance(mechanism, ProductMechanism) else (mechanism,)
-    asked = [
+    questions = [
         _question(name if j == 0 else f"{name}-{j}", factor.answers)
         for j, factor in enumerate(factors)
     ]
     promise = Promise(Claim("ldp", level_for(Fraction(5))))
     prior = (1,) * mechanism.answers
     return Block(
-        name, tuple(asked), mechanism, (promise,), prior, stated_ceiling(mechanism), "made-up", None
+        name,
+        tuple(questions),
+        mechanism,
+        (promise,),
+        prior,
+        stated_ceiling(mechanism),
+        "made-up",
+        None,
     )
 
 

@@ -19,7 +19,7 @@ QUICK_EPSILONS = (Fraction(1, 2),)
 LARGE = (("native-country", "occupation"), ("occupation", "native-country"))
 LARGE_EPSILONS = (Fraction(1, 2), Fraction(1), Fraction(2))
 LIMIT_S, LARGE_LIMIT_S = 2.0, 20.0
-_PATIENCE = 10  # a case that misses its limit is still worth a line that tells by how much
+_PATIENCE = 10  # a case that misses its limit still gets a row with its measured time
 
 
 def rows(quick: bool, progress: Progress) -> Iterator[Row]:
@@ -40,7 +40,7 @@ def rows(quick: bool, progress: Progress) -> Iterator[Row]:
 def _row(secret: str, answer: str, epsilon: Fraction, limit_s: float, *, beside: bool) -> Row:
     prior = adult.prior(secret, answer)
     run = most_informative(prior, promises.promise("lip", prior, epsilon), _PATIENCE * limit_s)
-    found = enumeration.capped("lip", prior, float(epsilon)) if beside else None
+    listed = enumeration.capped("lip", prior, float(epsilon)) if beside else None
     return Row(
         item=2,
         case=f"Adult {secret}({prior.secrets}) × {answer}({prior.answers}), lip ε={float(epsilon):g}",
@@ -48,19 +48,19 @@ def _row(secret: str, answer: str, epsilon: Fraction, limit_s: float, *, beside:
         bound=run.design.bound,
         gap=run.design.gap,
         seconds=run.seconds,
-        baseline=f"vertices of Δ (Funnel Thm 3): {found.words}" if found else "",
-        baseline_value=found.optimum.information if found and found.optimum else None,
-        baseline_seconds=found.seconds if found else None,
+        baseline=f"vertices of Δ (Funnel Thm 3): {listed.words}" if listed else "",
+        baseline_value=listed.optimum.information if listed and listed.optimum else None,
+        baseline_seconds=listed.seconds if listed else None,
         limit=f"gap ≤ 1e-6, ≤ {limit_s:g} s",
-        holds=run.certified and run.seconds <= limit_s and _not_below(run, found),
-        capped=found is not None and found.capped,
+        holds=run.certified and run.seconds <= limit_s and _not_below(run, listed),
+        capped=listed is not None and listed.capped,
     )
 
 
-def _not_below(run: Measured, found: Timed | None) -> bool:
-    """Whether enumeration found nothing better; it may find less, where floats lose vertices (erratum 9.17)."""
+def _not_below(run: Measured, listed: Timed | None) -> bool:
+    """True if enumeration finds no better optimum; it may find less, where floats lose vertices (erratum 9.17)."""
     return (
-        found is None
-        or found.optimum is None
-        or found.optimum.information <= run.design.information + GAP
+        listed is None
+        or listed.optimum is None
+        or listed.optimum.information <= run.design.information + GAP
     )

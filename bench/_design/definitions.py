@@ -15,9 +15,9 @@ from _design.enumeration import FloatArray
 
 def rows(claims: Sequence[Claim], answers: int) -> FloatArray:
     """Return r, shape (m, answers), with r·q ≥ 0 for every report's column q, straight from the definitions."""
-    found = np.vstack([row for claim in claims for row in _RULES[claim.notion](claim, answers)])
-    size = np.max(np.abs(found), axis=1, keepdims=True)
-    return np.asarray(found / np.where(size > 0, size, 1.0))
+    matrix = np.vstack([row for claim in claims for row in _RULES[claim.notion](claim, answers)])
+    size = np.max(np.abs(matrix), axis=1, keepdims=True)
+    return np.asarray(matrix / np.where(size > 0, size, 1.0))
 
 
 def _ldp(claim: Claim, answers: int) -> Iterator[FloatArray]:
@@ -28,9 +28,12 @@ def _ldp(claim: Claim, answers: int) -> Iterator[FloatArray]:
 
 
 def _secret_ldp(claim: Claim, _: int) -> Iterator[FloatArray]:
-    own = _conditional(_joint(claim))[0]
+    conditional = _conditional(_joint(claim))[0]
     yield np.array(
-        [_ratio(claim.level) * own[s] - own[t] for s, t in permutations(range(len(own)), 2)]
+        [
+            _ratio(claim.level) * conditional[s] - conditional[t]
+            for s, t in permutations(range(len(conditional)), 2)
+        ]
     )
 
 
@@ -46,8 +49,8 @@ def _srlip(claim: Claim, _: int) -> Iterator[FloatArray]:
     """Every attribute is known, by its value, or unknown (None): x_J for all J."""
     joint, sizes = _joint(claim), claim.attributes or ()
     places = np.array(list(product(*(range(size) for size in sizes))))
-    for known in product(*((None, *range(size)) for size in sizes)):
-        fits = np.all([(places[:, i] == v) | (v is None) for i, v in enumerate(known)], axis=0)
+    for fixed in product(*((None, *range(size)) for size in sizes)):
+        fits = np.all([(places[:, i] == v) | (v is None) for i, v in enumerate(fixed)], axis=0)
         present = joint * fits
         present = present[present.sum(axis=1) > 0]
         if len(present) > 1:
@@ -98,8 +101,8 @@ def _conditional(joint: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _near(joint: FloatArray, low: float, high: float) -> Iterator[FloatArray]:
-    own, average = _conditional(joint)
+    conditional, average = _conditional(joint)
     if np.isfinite(high):
-        yield high * average - own
+        yield high * average - conditional
     if np.isfinite(low):
-        yield low * own - average
+        yield low * conditional - average

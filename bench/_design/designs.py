@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine asked for any objective, with a limit and a clock; whatever is optimal is taken."""
+"""Timed designs of the engine for any objective, under a time limit; unidentifiable optima are accepted."""
 
 import time
 from collections.abc import Sequence
@@ -29,11 +29,11 @@ def request(
     )
 
 
-def designed(asked: DesignRequest, limit_s: float, gap: float = GAP) -> Measured:
+def designed(request: DesignRequest, limit_s: float, gap: float = GAP) -> Measured:
     """Design; after `limit_s` seconds take the best so far with its bound."""
     start = time.perf_counter()
     limits = Limits(gap=gap, out_of_time=lambda: time.perf_counter() - start > limit_s)
-    return Measured(design(replace(asked, limits=limits)), time.perf_counter() - start)
+    return Measured(design(replace(request, limits=limits)), time.perf_counter() - start)
 
 
 def table(mechanism: DenseMechanism) -> FloatArray:

@@ -44,11 +44,11 @@ Random = np.random.Generator
 
 @dataclass(frozen=True)
 class Draw:
-    """The request of a number, and in words all that it takes to make it again."""
+    """The request of a number, and a text with all that it takes to make it again."""
 
     kind: str
-    asked: DesignRequest
-    words: str
+    request: DesignRequest
+    description: str
 
 
 def draw(number: int, most_answers: int = MOST_ANSWERS) -> Draw:
@@ -56,16 +56,17 @@ def draw(number: int, most_answers: int = MOST_ANSWERS) -> Draw:
     generator = np.random.default_rng([SEED, number])
     kind = KINDS[number % len(KINDS)]
     objective = OBJECTIVES[number // len(KINDS) % len(OBJECTIVES)]
-    prior, claims, words = _MAKERS[kind](generator, most_answers)
-    said = f"draw({number}, {most_answers}): {kind}, {objective}, {words}, prior {[list(row) for row in prior.joint]}"
-    return Draw(kind, request(prior, claims, objective), said)
+    prior, claims, parameters = _MAKERS[kind](generator, most_answers)
+    rows = [list(row) for row in prior.joint]
+    description = f"draw({number}, {most_answers}): {kind}, {objective}, {parameters}, prior {rows}"
+    return Draw(kind, request(prior, claims, objective), description)
 
 
 _Made = tuple[Prior, list[Claim], str]
 
 
-def _ldp(generator: Random, most: int) -> _Made:
-    answers = int(generator.integers(2, most + 1))
+def _ldp(generator: Random, max_answers: int) -> _Made:
+    answers = int(generator.integers(2, max_answers + 1))
     counts = _counts(generator, 1, answers)[0]
     if generator.random() < 0.2 and np.count_nonzero(counts) > 1:
         counts[int(np.argmin(counts))] = 0  # the only notion that protects an answer without mass
@@ -74,23 +75,23 @@ def _ldp(generator: Random, most: int) -> _Made:
 
 
 def _one_level(notion: str) -> Callable[[Random, int], _Made]:
-    def make(generator: Random, most: int) -> _Made:
-        prior, epsilon = _prior(generator, most), _epsilon(generator)
+    def make(generator: Random, max_answers: int) -> _Made:
+        prior, epsilon = _prior(generator, max_answers), _epsilon(generator)
         return prior, [promises.promise(notion, prior, epsilon)], f"ε {epsilon}"
 
     return make
 
 
-def _alip(generator: Random, most: int) -> _Made:
-    prior = _prior(generator, most)
+def _alip(generator: Random, max_answers: int) -> _Made:
+    prior = _prior(generator, max_answers)
     sides: list[Fraction | None] = [_epsilon(generator), _epsilon(generator)]
     if generator.random() < 0.3:
         sides[int(generator.integers(2))] = None
     return prior, [promises.two_sided(prior, sides[0], sides[1])], f"ε_l {sides[0]}, ε_u {sides[1]}"
 
 
-def _srlip(generator: Random, most: int) -> _Made:
-    fitting = [sizes for sizes in _ATTRIBUTES if math.prod(sizes) <= most]
+def _srlip(generator: Random, max_answers: int) -> _Made:
+    fitting = [sizes for sizes in _ATTRIBUTES if math.prod(sizes) <= max_answers]
     attributes, epsilon = fitting[int(generator.integers(len(fitting)))], _epsilon(generator)
     prior = _joint(generator, int(generator.integers(2, MOST_SECRETS + 1)), math.prod(attributes))
     return (
@@ -100,19 +101,19 @@ def _srlip(generator: Random, most: int) -> _Made:
     )
 
 
-def _rldp(generator: Random, most: int) -> _Made:
-    shapes = [(s, u) for s in range(2, 6) for u in range(2, 9) if s * u <= most]
+def _rldp(generator: Random, max_answers: int) -> _Made:
+    shapes = [(s, u) for s in range(2, 6) for u in range(2, 9) if s * u <= max_answers]
     secrets, values = shapes[int(generator.integers(len(shapes)))]
     joint = _joint(generator, secrets, values)
     order, beta = _ORDERS[int(generator.integers(4))], _BETAS[int(generator.integers(3))]
     bounds = lower_bounds(joint.joint, order, joint.total, beta)
     epsilon, diagonal = _epsilon(generator), bool(generator.random() < 0.3)
-    words = f"ε {epsilon}, order {order}, β {beta}, n {joint.total}, diagonal {diagonal}"
-    return promises.pairs(joint), [promises.robust(bounds, epsilon, diagonal=diagonal)], words
+    parameters = f"ε {epsilon}, order {order}, β {beta}, n {joint.total}, diagonal {diagonal}"
+    return promises.pairs(joint), [promises.robust(bounds, epsilon, diagonal=diagonal)], parameters
 
 
-def _dpv(generator: Random, most: int) -> _Made:
-    prior = _prior(generator, most)
+def _dpv(generator: Random, max_answers: int) -> _Made:
+    prior = _prior(generator, max_answers)
     sensitive = int(generator.integers(prior.secrets))
     share = Fraction(prior.masses[sensitive], prior.total)
     # between the share itself, where nothing may be learned, and certainty
@@ -124,15 +125,15 @@ def _dpv(generator: Random, most: int) -> _Made:
     )
 
 
-def _both(generator: Random, most: int) -> _Made:
+def _both(generator: Random, max_answers: int) -> _Made:
     names = [name for name in KINDS if name not in ("ldp", "intersection")]
     name = names[int(generator.integers(len(names)))]
-    prior, claims, words = _MAKERS[name](generator, most)
+    prior, claims, parameters = _MAKERS[name](generator, max_answers)
     epsilon = _epsilon(generator)
     return (
         prior,
         [*claims, promises.answer_ldp(epsilon)],
-        f"{name} with {words} and ldp with ε {epsilon}",
+        f"{name} with {parameters} and ldp with ε {epsilon}",
     )
 
 
@@ -156,11 +157,11 @@ def _epsilon(generator: Random) -> Fraction:
     )
 
 
-def _prior(generator: Random, most: int) -> Prior:
+def _prior(generator: Random, max_answers: int) -> Prior:
     return _joint(
         generator,
         int(generator.integers(2, MOST_SECRETS + 1)),
-        int(generator.integers(2, most + 1)),
+        int(generator.integers(2, max_answers + 1)),
     )
 
 

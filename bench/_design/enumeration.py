@@ -4,6 +4,7 @@
 As a process of its own (`capped`) it can be stopped after so many seconds. Priors are P(s, x) as floats, shape (c, a).
 """
 
+import itertools
 import json
 import subprocess
 import sys
@@ -38,7 +39,7 @@ class Optimum:
 
 @dataclass(frozen=True)
 class Timed:
-    """What a process of its own came to; no optimum if it was stopped at the cap or went wrong (`trouble`)."""
+    """Outcome of the enumeration's subprocess; no optimum if it was stopped at the cap or failed (`trouble`)."""
 
     optimum: Optimum | None
     seconds: float
@@ -47,7 +48,7 @@ class Timed:
 
     @property
     def words(self) -> str:
-        """How many vertices there were, or what went wrong."""
+        """Number of vertices, or the error."""
         if self.optimum:
             return f"{self.optimum.vertices} vertices"
         return "stopped" if self.capped else self.trouble
@@ -55,9 +56,9 @@ class Timed:
 
 @dataclass(frozen=True)
 class Reports:
-    """Reports by what they tell: `given` is P(x | y), shape (a, k), `chance` is P(y), shape (k,)."""
+    """Reports by their posteriors: `conditional` is P(x | y), shape (a, k), `chance` is P(y), shape (k,)."""
 
-    given: FloatArray
+    conditional: FloatArray
     chance: FloatArray
 
 
@@ -72,18 +73,19 @@ def secret_ldp(joint: FloatArray, epsilon: float) -> Optimum:
     A point of Γ is Q(y|x) for the first a − 1 reports, y by y; the last report takes what is left (eq. 3).
     """
     a = joint.shape[1]
-    given = joint / joint.sum(axis=1, keepdims=True)
+    conditional = joint / joint.sum(axis=1, keepdims=True)
     ratio = np.exp(epsilon)
     alike = [
-        ratio * given[t] - given[s] for s in range(len(given)) for t in range(len(given)) if s != t
+        ratio * conditional[t] - conditional[s]
+        for s, t in itertools.permutations(range(len(conditional)), 2)
     ]
     column = np.vstack([np.eye(a), *alike])  # what a report's column q keeps: column @ q ≥ 0
     first = np.hstack([np.zeros(((a - 1) * len(column), 1)), np.kron(np.eye(a - 1), column)])
     last = np.hstack([column.sum(axis=1, keepdims=True), np.tile(-column, a - 1)])
     points = _vertices(np.vstack([first, last]), equations=0).reshape(-1, a - 1, a)
     shares = joint.sum(axis=0)
-    parts = [points[i : i + _BLOCK] for i in range(0, len(points), _BLOCK)]
-    return Optimum(max(float(np.max(_information(part, shares))) for part in parts), len(points))
+    blocks = [points[i : i + _BLOCK] for i in range(0, len(points), _BLOCK)]
+    return Optimum(max(float(np.max(_information(part, shares))) for part in blocks), len(points))
 
 
 def _information(points: FloatArray, shares: FloatArray) -> FloatArray:
@@ -97,10 +99,11 @@ def _information(points: FloatArray, shares: FloatArray) -> FloatArray:
 
 def lip(joint: FloatArray, low: float, high: float) -> Optimum:
     """Maximise I(X; Y) under −low ≤ ln P(y|s)/P(y) ≤ high: `reports`, then H(X) − H(X|Y)  [Funnel Thm 3, eq. 13-18]."""
-    found, vertices = reports(joint, low, high)
+    listed, vertices = reports(joint, low, high)
     shares = joint.sum(axis=0)
     return Optimum(
-        float(entropies(shares[:, None])[0] - found.chance @ entropies(found.given)), vertices
+        float(entropies(shares[:, None])[0] - listed.chance @ entropies(listed.conditional)),
+        vertices,
     )
 
 
@@ -130,13 +133,13 @@ def delta(joint: FloatArray, masses: FloatArray, low: float, high: float) -> Flo
 
 def mixed(points: FloatArray, shares: FloatArray) -> tuple[Reports, int]:
     """Minimise Σ α_i H(v_i) over α ≥ 0 with Σ α_i v_i = P(X); the points v have shape (M, a)."""
-    found = linprog(
+    solution = linprog(
         entropies(points.T), A_eq=points.T, b_eq=shares, bounds=(0, None), method="highs"
     )
-    if found.status != 0:
-        raise EnumerationError(f"the programme over {len(points)} vertices: {found.message}")
-    used = found.x > 0
-    return Reports(points[used].T, found.x[used]), len(points)
+    if solution.status != 0:
+        raise EnumerationError(f"the programme over {len(points)} vertices: {solution.message}")
+    used = solution.x > 0
+    return Reports(points[used].T, solution.x[used]), len(points)
 
 
 def entropies(columns: FloatArray) -> FloatArray:
@@ -162,15 +165,15 @@ def _vertices(rows: FloatArray, equations: int) -> FloatArray:
 
 def capped(notion: str, prior: Prior, epsilon: float, cap_s: float = CAP_S) -> Timed:
     """Enumerate for `secret-ldp` or `lip` in a process of its own, stopped after `cap_s` seconds (then those count)."""
-    asked = json.dumps({"notion": notion, "joint": prior.joint, "epsilon": epsilon})
+    body = json.dumps({"notion": notion, "joint": prior.joint, "epsilon": epsilon})
     command = [sys.executable, "-m", "_design.enumeration"]
     folder = Path(__file__).resolve().parents[1]
     patience = cap_s + _START_S  # its imports are not counted
     start = time.perf_counter()
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
-            input=asked,
+            input=body,
             capture_output=True,
             text=True,
             cwd=folder,
@@ -179,30 +182,32 @@ def capped(notion: str, prior: Prior, epsilon: float, cap_s: float = CAP_S) -> T
         )
     except subprocess.TimeoutExpired:
         return Timed(None, cap_s, capped=True, trouble="")
-    if done.returncode:
-        words = done.stderr.strip().splitlines()[-1:] or [f"exit {done.returncode}"]
-        return Timed(None, time.perf_counter() - start, capped=False, trouble=words[0])
-    said = json.loads(done.stdout)
-    if said["trouble"]:
-        return Timed(None, said["seconds"], capped=False, trouble=said["trouble"])
-    optimum = Optimum(said["information"], said["vertices"])
-    return Timed(optimum, min(said["seconds"], cap_s), capped=said["seconds"] > cap_s, trouble="")
+    if process.returncode:
+        error_line = process.stderr.strip().splitlines()[-1:] or [f"exit {process.returncode}"]
+        return Timed(None, time.perf_counter() - start, capped=False, trouble=error_line[0])
+    answer = json.loads(process.stdout)
+    if answer["trouble"]:
+        return Timed(None, answer["seconds"], capped=False, trouble=answer["trouble"])
+    optimum = Optimum(answer["information"], answer["vertices"])
+    return Timed(
+        optimum, min(answer["seconds"], cap_s), capped=answer["seconds"] > cap_s, trouble=""
+    )
 
 
 def _answer() -> None:
-    asked = json.load(sys.stdin)
-    joint = np.array(asked["joint"], dtype=float)
+    question = json.load(sys.stdin)
+    joint = np.array(question["joint"], dtype=float)
     joint /= joint.sum()
-    epsilon = asked["epsilon"]
+    epsilon = question["epsilon"]
     start = time.perf_counter()
     body: dict[str, float | str] = {"trouble": ""}
     try:
-        found = (
+        outcome = (
             secret_ldp(joint, epsilon)
-            if asked["notion"] == "secret-ldp"
+            if question["notion"] == "secret-ldp"
             else lip(joint, epsilon, epsilon)
         )
-        body |= {"information": found.information, "vertices": found.vertices}
+        body |= {"information": outcome.information, "vertices": outcome.vertices}
     except EnumerationError as error:
         body["trouble"] = str(error)
     print(json.dumps(body | {"seconds": time.perf_counter() - start}))

@@ -41,8 +41,8 @@ def _designed(prior: Prior, notion: str, epsilon: str) -> Measured:
 
 def _one(epsilon: str, prior: Prior, run: Measured, quick: bool) -> Row:
     """One prior, and the paper's way in a process of its own; no ratio is asked of a Γ with few vertices."""
-    found = enumeration.capped("secret-ldp", prior, float(Fraction(epsilon)))
-    fast = quick or found.seconds >= RATIO * run.seconds
+    listed = enumeration.capped("secret-ldp", prior, float(Fraction(epsilon)))
+    fast = quick or listed.seconds >= RATIO * run.seconds
     return Row(
         item=1,
         case=f"secret-ldp ε={epsilon}, {prior.secrets}×{prior.answers}, one prior",
@@ -50,12 +50,12 @@ def _one(epsilon: str, prior: Prior, run: Measured, quick: bool) -> Row:
         bound=run.design.bound,
         gap=run.design.gap,
         seconds=run.seconds,
-        baseline=f"vertices of Γ (Funnel Thm 2): {found.words}",
-        baseline_value=found.optimum.information if found.optimum else None,
-        baseline_seconds=found.seconds,
+        baseline=f"vertices of Γ (Funnel Thm 2): {listed.words}",
+        baseline_value=listed.optimum.information if listed.optimum else None,
+        baseline_seconds=listed.seconds,
         limit="gap ≤ 1e-6, same optimum" + ("" if quick else f", ratio ≥ {RATIO}"),
-        holds=run.certified and fast and _agree(run, found),
-        capped=found.capped,
+        holds=run.certified and fast and _agree(run, listed),
+        capped=listed.capped,
     )
 
 
@@ -65,11 +65,12 @@ def _all(notion: str, epsilon: str, drawn: list[Prior], runs: list[Measured]) ->
     value, seconds, name, agree = None, None, "", True
     if notion == "lip":
         start, level = time.perf_counter(), float(Fraction(epsilon))
-        found = [_listed(prior, level) for prior in drawn]
-        seconds, value = (time.perf_counter() - start) / len(drawn), fmean(found)
+        listed = [_listed(prior, level) for prior in drawn]
+        seconds, value = (time.perf_counter() - start) / len(drawn), fmean(listed)
         name = "vertices of Δ, programme (Funnel Thm 3)"
         agree = all(
-            abs(one - run.design.information) <= GAP for one, run in zip(found, runs, strict=True)
+            abs(enumerated - run.design.information) <= GAP
+            for enumerated, run in zip(listed, runs, strict=True)
         )
     return Row(
         item=1,
@@ -94,6 +95,6 @@ def _listed(prior: Prior, level: float) -> float:
         return float("nan")
 
 
-def _agree(run: Measured, found: Timed) -> bool:
-    """Whether both found the same optimum, or the other none."""
-    return found.optimum is None or abs(found.optimum.information - run.design.information) <= GAP
+def _agree(run: Measured, listed: Timed) -> bool:
+    """True if both find the same optimum, or enumeration finds none."""
+    return listed.optimum is None or abs(listed.optimum.information - run.design.information) <= GAP

@@ -47,17 +47,17 @@ def _row(prior: Prior, half: Fraction, limit_s: float) -> Row:
         name += f": {error}"
     baseline_seconds = time.perf_counter() - start
     bound = None if run.design.bound is None else run.design.bound / entropy
-    own = run.design.normalised_information
+    information = run.design.normalised_information
     return Row(
         item=4,
         case=f"alip ε={2 * half} λ=0.5, {prior.secrets}×{prior.answers}, shares of H(X)",
-        value=own,
+        value=information,
         bound=bound,
-        gap=None if bound is None else bound - own,
+        gap=None if bound is None else bound - information,
         seconds=run.seconds,
         baseline=name,
         baseline_value=value,
         baseline_seconds=baseline_seconds,
         limit=f"≥ baseline, ≤ {limit_s:g} s",
-        holds=None if value is None else own >= value and run.seconds <= limit_s,
+        holds=None if value is None else information >= value and run.seconds <= limit_s,
     )

@@ -22,7 +22,7 @@ class Measured:
 
     @property
     def certified(self) -> bool:
-        """Whether it is proven to be within GAP nats of the optimum."""
+        """True if the value is proven to be within GAP nats of the optimum."""
         return self.design.gap is not None and self.design.gap <= GAP
 
 

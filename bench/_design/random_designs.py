@@ -41,29 +41,29 @@ def rows(quick: bool, progress: Progress) -> Iterator[Row]:
     tried: list[_Tried] = []
     for number in range(QUICK_DESIGNS if quick else DESIGNS):
         drawn = draw(number, QUICK_ANSWERS if quick else ANSWERS)
-        one = _tried(drawn, number, QUICK_LIMIT_S if quick else LIMIT_S)
-        tried.append(one)
-        if one.faults:
-            yield _failed(one)
+        case = _tried(drawn, number, QUICK_LIMIT_S if quick else LIMIT_S)
+        tried.append(case)
+        if case.faults:
+            yield _failed(case)
         if (number + 1) % len(KINDS) == 0:
             progress(
-                f"{number + 1} designs, {sum(bool(t.faults) for t in tried)} fail, {one.seconds:.1f} s for the last"
+                f"{number + 1} designs, {sum(bool(t.faults) for t in tried)} fail, {case.seconds:.1f} s for the last"
             )
     for kind in KINDS:
-        yield _summary(kind, [one for one in tried if one.drawn.kind == kind])
+        yield _summary(kind, [case for case in tried if case.drawn.kind == kind])
 
 
 def _tried(drawn: Draw, number: int, limit_s: float) -> _Tried:
     try:
-        run = designed(drawn.asked, limit_s)
+        run = designed(drawn.request, limit_s)
     except FranklyError as error:
         return _Tried(
             drawn, (f"refused: {error}",), certified=False, gap=math.nan, seconds=0.0, rival=None
         )
-    design, p = run.design, drawn.asked.prior.probabilities()
+    design, p = run.design, drawn.request.prior.probabilities()
     faults = [*_unsound(drawn, design)]
     try:
-        best = rivals.Search(drawn.asked.claims, p, (9, number)).best(design.objective)
+        best = rivals.Search(drawn.request.claims, p, (9, number)).best(design.objective)
     except rivals.NoRivalError:
         best = None
     if best is not None and not _within(best, design):
@@ -76,21 +76,25 @@ def _tried(drawn: Draw, number: int, limit_s: float) -> _Tried:
 
 def _unsound(drawn: Draw, design: Design) -> Iterator[str]:
     try:
-        require_private(design.mechanism, *drawn.asked.claims)
+        require_private(design.mechanism, *drawn.request.claims)
     except DocumentRejected as error:
         yield f"the verifier refuses it: {error}"
     if design.eta > MOST_ETA:
         yield f"η is {float(design.eta):.3g}"
     if design.bound is None:
         yield "no bound"
-    own = rivals.VALUES[design.objective](table(design.table), drawn.asked.prior.probabilities())
+    value = rivals.VALUES[design.objective](
+        table(design.table), drawn.request.prior.probabilities()
+    )
     # rounding: where the shares are all but inestimable, floats see infinity first
-    if math.isfinite(own) and not math.isclose(own, design.value, rel_tol=_SAME, abs_tol=_SAME**2):
-        yield f"its value is {own!r}, not {design.value!r}"
+    if math.isfinite(value) and not math.isclose(
+        value, design.value, rel_tol=_SAME, abs_tol=_SAME**2
+    ):
+        yield f"its value is {value!r}, not {design.value!r}"
 
 
 def _within(value: float, design: Design) -> bool:
-    """Whether a rival's value is no better than the bound."""
+    """True if a rival's value is no better than the bound."""
     bound = math.nan if design.bound is None else design.bound
     if design.objective == "information":
         return value <= bound + _ROUNDING
@@ -104,14 +108,14 @@ def _compared(best: float | None, design: Design) -> float | None:
     return best / design.value if design.objective == "information" else design.value / best
 
 
-def _failed(one: _Tried) -> Row:
+def _failed(tried: _Tried) -> Row:
     return Row(
         item=8,
-        case=f"{'; '.join(one.faults)}: {one.drawn.words}",
+        case=f"{'; '.join(tried.faults)}: {tried.drawn.description}",
         value=None,
         bound=None,
         gap=None,
-        seconds=one.seconds,
+        seconds=tried.seconds,
         baseline="",
         baseline_value=None,
         baseline_seconds=None,
@@ -121,9 +125,9 @@ def _failed(one: _Tried) -> Row:
 
 
 def _summary(kind: str, tried: list[_Tried]) -> Row:
-    certified, sound = sum(one.certified for one in tried), sum(not one.faults for one in tried)
-    gaps = [one.gap for one in tried if math.isfinite(one.gap)]
-    compared = [one.rival for one in tried if one.rival is not None]
+    certified, sound = sum(case.certified for case in tried), sum(not case.faults for case in tried)
+    gaps = [case.gap for case in tried if math.isfinite(case.gap)]
+    compared = [case.rival for case in tried if case.rival is not None]
     level = sum(share >= 1 - _LEVEL_WITH for share in compared)
     return Row(
         item=8,
@@ -131,7 +135,7 @@ def _summary(kind: str, tried: list[_Tried]) -> Row:
         value=sound / len(tried),
         bound=None,
         gap=max(gaps, default=None),
-        seconds=fmean(one.seconds for one in tried),
+        seconds=fmean(case.seconds for case in tried),
         baseline=f"local search: {level} of {len(compared)} as good to {_LEVEL_WITH:g}; median share",
         baseline_value=median(compared) if compared else None,
         baseline_seconds=None,

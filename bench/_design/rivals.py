@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Feasible mechanisms found by a random local search that shares nothing with the engine, to hold its bounds against.
 
-Columns are vertices found by scipy, a programme puts them together, and what rounding broke is mended by mixing in a
+Columns are vertices found by scipy, a programme puts them together, and rounding errors are repaired by mixing in a
 constant mechanism. The values are this module's own.
 """
 
@@ -26,7 +26,7 @@ class NoRivalError(Exception):
 
 
 def hamming(Q: FloatArray, p: FloatArray) -> float:
-    """How often the best guess from the report is wrong."""
+    """Error probability of the best guess from the report."""
     return float(1 - np.max(p[:, None] * Q, axis=0).sum())
 
 
@@ -48,28 +48,28 @@ class Search:
         """Return the best value of a mechanism that certainly keeps its claims. Raises NoRivalError."""
         self._explore(np.eye(len(self._p)))
         self._explore(self._directions(_FIRST))
-        found = [self._value(theta, objective) for theta in self._random_mixtures(3)]
+        values = [self._value(theta, objective) for theta in self._random_mixtures(3)]
         for _ in range(_ROUNDS):
             theta = self._mixed(objective)
-            found.append(self._value(theta, objective))
+            values.append(self._value(theta, objective))
             if not self._improve(theta, objective):
                 break
-        known = [value for value in found if value is not None]
-        if not known:
+        finite = [value for value in values if value is not None]
+        if not finite:
             raise NoRivalError(objective)
-        return max(known) if objective == "information" else min(known)
+        return max(finite) if objective == "information" else min(finite)
 
     def _directions(self, count: int) -> FloatArray:
         return np.asarray(self._generator.standard_normal((count, len(self._p))) ** 3)
 
     def _explore(self, directions: FloatArray) -> int:
         """Add the vertices farthest in these directions; return how many are new."""
-        found = [self._vertex(direction) for direction in directions]
-        return sum(self._add(v) for v in found if v is not None)
+        vertices = [self._vertex(direction) for direction in directions]
+        return sum(self._add(v) for v in vertices if v is not None)
 
     def _vertex(self, direction: FloatArray) -> FloatArray | None:
         """Return the vertex farthest in a direction, in t = σ∘v."""
-        found = linprog(
+        solution = linprog(
             -direction,
             A_ub=-self._rows / self._scale,
             b_ub=np.zeros(len(self._rows)),
@@ -79,7 +79,7 @@ class Search:
             method="highs",
             options=_OPTIONS,
         )
-        return np.asarray(found.x.clip(0) / self._scale) if found.status == 0 else None
+        return np.asarray(solution.x.clip(0) / self._scale) if solution.status == 0 else None
 
     def _add(self, v: FloatArray) -> bool:
         """Add a column, and what completes it, if it is new."""
@@ -90,16 +90,20 @@ class Search:
 
     def _complement(self, v: FloatArray) -> list[FloatArray]:
         """Return the column that makes v, sent as often as it can be, a mechanism of two reports."""
-        kept = self._rows @ v
-        often = min(1 / np.max(v), *(self._rows.sum(axis=1)[kept > 0] / kept[kept > 0]), 1 - _SAME)
-        rest = (1 - often * v).clip(0)
-        return [rest / (self._p @ rest)] if self._p @ rest > 0 else []
+        products = self._rows @ v
+        often = min(
+            1 / np.max(v),
+            *(self._rows.sum(axis=1)[products > 0] / products[products > 0]),
+            1 - _SAME,
+        )
+        remaining = (1 - often * v).clip(0)
+        return [remaining / (self._p @ remaining)] if self._p @ remaining > 0 else []
 
     def _programme(self, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Maximise gains·θ over Σ θ v = 1, θ ≥ 0; return θ and the prices of the answers."""
         v = self._columns * self._scale
         size = max(float(np.max(np.abs(gains))), 1e-300)
-        found = linprog(
+        solution = linprog(
             -gains / size,
             A_eq=v.T,
             b_eq=self._scale,
@@ -107,12 +111,12 @@ class Search:
             method="highs",
             options=_OPTIONS,
         )
-        if found.status != 0:
+        if solution.status != 0:
             return np.eye(1, len(v))[0], np.zeros(
                 len(self._p)
             )  # the constant column alone is always a mechanism
-        prices = -found.eqlin.marginals * self._scale * size
-        return np.asarray(found.x.clip(0)), np.asarray(prices)
+        prices = -solution.eqlin.marginals * self._scale * size
+        return np.asarray(solution.x.clip(0)), np.asarray(prices)
 
     def _random_mixtures(self, count: int) -> list[FloatArray]:
         return [
@@ -133,8 +137,8 @@ class Search:
     def _least_variance(self) -> FloatArray:
         """Mix mechanisms in the best way, add the one that the slope favours most, and again, as far as pays."""
         n = len(self._columns)
-        known = [np.pad(theta, (0, n - len(theta))) for theta in self._mechanisms]
-        mechanisms = np.array([*known, self._spread()])
+        mixtures = [np.pad(theta, (0, n - len(theta))) for theta in self._mechanisms]
+        mechanisms = np.array([*mixtures, self._spread()])
         weights = np.full(len(mechanisms), 1 / len(mechanisms))
         for _ in range(_DESCENTS):
             weights = self._weighed(mechanisms, weights)
@@ -142,10 +146,10 @@ class Search:
             slope = self._slope(theta)
             if slope is None:
                 break
-            other = self._programme(slope)[0]
-            if slope @ other <= (1 + _PAYS) * (slope @ theta):
+            target = self._programme(slope)[0]
+            if slope @ target <= (1 + _PAYS) * (slope @ theta):
                 break
-            mechanisms, weights = np.vstack([mechanisms, other]), np.append(0.9 * weights, 0.1)
+            mechanisms, weights = np.vstack([mechanisms, target]), np.append(0.9 * weights, 0.1)
         self._mechanisms = list(mechanisms[weights > _PAYS])
         return np.asarray(weights @ mechanisms)
 
@@ -164,12 +168,12 @@ class Search:
         v = self._columns * self._scale
         columns = np.column_stack([v.T, v.sum(axis=0)])
         cost = np.append(np.zeros(len(v)), -1.0)
-        found = linprog(
+        solution = linprog(
             cost, A_eq=columns, b_eq=self._scale, bounds=(0, None), method="highs", options=_OPTIONS
         )
-        if found.status != 0:
+        if solution.status != 0:
             return self._random_mixtures(1)[0]
-        return np.asarray((found.x[:-1] + found.x[-1]).clip(0))
+        return np.asarray((solution.x[:-1] + solution.x[-1]).clip(0))
 
     def _inverse(self, theta: FloatArray) -> FloatArray | None:
         """Return A⁻¹ for A = Σ θ v vᵀ, inverted in √σ∘v, where it is better conditioned; None if it has none."""
@@ -202,10 +206,10 @@ class Search:
         ):
             v = start
             for _ in range(_STEPS):
-                found = self._vertex((self._gradient(v, objective, M) - prices) / self._scale)
-                if found is None:
+                vertex = self._vertex((self._gradient(v, objective, M) - prices) / self._scale)
+                if vertex is None:
                     break
-                v = found
+                v = vertex
                 added += self._add(v)
         return added > 0
 
@@ -217,7 +221,7 @@ class Search:
         return np.asarray(self._p * (np.log(np.maximum(v, 1e-9)) + 1))
 
     def _value(self, theta: FloatArray, objective: str) -> float | None:
-        """Return the value once the mechanism is mended; None where that takes too much."""
+        """Return the value of the repaired mechanism; None if the repair needs too much mixing."""
         used = theta > _LEAST
         Q = (self._columns[used] * theta[used, None]).T
         Q = Q / Q.sum(axis=1, keepdims=True)

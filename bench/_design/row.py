@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 Progress = Callable[[str], None]
-"""Told in words what is being measured."""
+"""Called with a description of the current measurement."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What one case showed.
+    """Measurements of one case.
 
     item : the number of the demand it answers. value, bound, gap : of the engine's mechanism, in the unit of its
     objective (information and its gap in nats, unless the case says otherwise). seconds : what the engine needed.
@@ -34,7 +34,7 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """How many times longer the baseline took, at least so if it was capped."""
+        """Time of the baseline over the engine's; a lower bound if the baseline was capped."""
         if self.baseline_seconds is None or self.seconds <= 0:
             return None
         return self.baseline_seconds / self.seconds

@@ -39,7 +39,7 @@ class _Case:
     run: Measured
     sound: Product
     sound_s: float
-    kept: bool
+    keeps_claim: bool
     printed: float
     printed_s: float
     leaked: float
@@ -69,13 +69,13 @@ def _case(prior: Prior, attributes: tuple[int, ...], epsilon: Fraction) -> _Case
     end = time.perf_counter()
     table = np.array(sound.rows(), dtype=float)
     level = funnel_theorem4.side_channel_level(table / table[0].sum(), prior, attributes)
-    kept = _keeps(sound.rows(), claim, prior) and level <= float(epsilon) + _ROUNDING
+    keeps_claim = _keeps(sound.rows(), claim, prior) and level <= float(epsilon) + _ROUNDING
     leaked = funnel_theorem4.side_channel_level(Q, prior, attributes)
     return _Case(
         run,
         sound,
         between - start,
-        kept,
+        keeps_claim,
         funnel_theorem4.information(Q, prior),
         end - between,
         leaked,
@@ -83,7 +83,7 @@ def _case(prior: Prior, attributes: tuple[int, ...], epsilon: Fraction) -> _Case
 
 
 def _keeps(rows: list[list[int]], claim: Claim, prior: Prior) -> bool:
-    """Whether the exact verifier accepts the table once it is rounded to what can be published."""
+    """True if the exact verifier accepts the table rounded to publishable integers."""
     try:
         quantise(rows, [claim], prior.shares)
     except InvalidInput:
@@ -100,9 +100,9 @@ def _rows(name: str, epsilon: float, cases: list[_Case]) -> Iterator[Row]:
     above = all(
         (case.run.design.bound or 0.0) >= case.sound.information - _ROUNDING for case in cases
     )
-    kept = sum(case.kept for case in cases)
+    keeping = sum(case.keeps_claim for case in cases)
     broken = sum(case.leaked > epsilon + _ROUNDING for case in cases)
-    most = max(case.leaked for case in cases)
+    largest = max(case.leaked for case in cases)
     demand = f"gap ≤ {LOOSE_GAP:.0%} of the value" if loose else f"every gap ≤ {GAP:g}"
     beside_sound = Row(
         item=5,
@@ -113,17 +113,17 @@ def _rows(name: str, epsilon: float, cases: list[_Case]) -> Iterator[Row]:
         bound=summary.bound,
         gap=summary.gap,
         seconds=fmean(case.run.seconds for case in cases),
-        baseline=f"product made in turn, exactly srlip in {kept} of {len(cases)}",
+        baseline=f"product made in turn, exactly srlip in {keeping} of {len(cases)}",
         baseline_value=fmean(case.sound.information for case in cases),
         baseline_seconds=fmean(case.sound_s for case in cases),
         limit=f"{demand}, ≤ {LIMIT_S:g} s",
-        holds=certified and above and kept == len(cases) and summary.most_s <= LIMIT_S,
+        holds=certified and above and keeping == len(cases) and summary.most_s <= LIMIT_S,
     )
     yield beside_sound
     yield replace(
         beside_sound,
         case=f"{name}: means, largest gap",
-        baseline=f"product of Funnel Thm 4, above ε in {broken} of {len(cases)}, at most {most:.2f}",
+        baseline=f"product of Funnel Thm 4, above ε in {broken} of {len(cases)}, at most {largest:.2f}",
         baseline_value=fmean(case.printed for case in cases),
         baseline_seconds=fmean(case.printed_s for case in cases),
         limit="",
@@ -148,7 +148,7 @@ def parity(noise: int, slip: int, total: int) -> Prior:
 
 
 def _counterexample() -> Row:
-    """Each mechanism sends one bit of its copy, nearly always as it is: neither bit tells of the parity, both do."""
+    """Each mechanism sends one bit of its copy, nearly always unchanged: only both together depend on the parity."""
     prior, attributes = parity(noise=1000, slip=1, total=10**5), (4, 4)
     start = time.perf_counter()
     sent = np.array([[0.99, 0.01], [0.01, 0.99]])
@@ -179,9 +179,9 @@ def conditions_level(prior: Prior, attributes: tuple[int, ...], j: int, Q: Float
     other attributes and every x_J, no report being known.
     """
     joint = np.moveaxis(np.array(prior.joint, dtype=float).reshape(-1, *attributes), j + 1, -1)
-    worst, others = 0.0, range(1, len(attributes))
+    worst, other_attributes = 0.0, range(1, len(attributes))
     for size in range(len(attributes)):
-        for unknown in combinations(others, size):
+        for unknown in combinations(other_attributes, size):
             cells = joint.sum(axis=unknown)
             mass = cells.sum(axis=-1, keepdims=True)
             with np.errstate(divide="ignore", invalid="ignore"):

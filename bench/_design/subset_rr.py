@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subset random response in floats: random response within small groups of the answers that tell too much.
+"""Subset random response in floats: random response within small groups of the answers whose lifts exceed the levels.
 
 [Lift §5.1, Algorithm 2, on the groups of §4.1, Algorithm 1], with the corrections of erratum 9.21-9.22: the risk of a
 group is max(log Λ, −log Ψ), groups grow while the levels are not met, and a last group that does not meet them takes in
@@ -21,14 +21,14 @@ _ROUNDING = 1e-9
 class Response:
     """A mechanism by its reports: P(x | y), shape (a, reports), and P(y), shape (reports,); the groups of answers."""
 
-    given: FloatArray
+    conditional: FloatArray
     chance: FloatArray
     groups: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
 class _Lifts:
-    """What a group of answers tells when it is sent as one report."""
+    """Lifts of a group of answers that is sent as one report."""
 
     joint: FloatArray
     low: float
@@ -36,13 +36,13 @@ class _Lifts:
 
     def risk(self, group: Sequence[int]) -> float:
         """max(log Λ, −log Ψ): the largest change of any secret's odds, in nats."""
-        least, most = self._range(group)
-        return max(most, -least)
+        smallest, largest = self._range(group)
+        return max(largest, -smallest)
 
-    def kept(self, group: Sequence[int]) -> bool:
-        """Whether e^−low ≤ Ψ and Λ ≤ e^high  [Lift §4.1]."""
-        least, most = self._range(group)
-        return -self.low <= least and most <= self.high
+    def within(self, group: Sequence[int]) -> bool:
+        """True if e^−low ≤ Ψ and Λ ≤ e^high  [Lift §4.1]."""
+        smallest, largest = self._range(group)
+        return -self.low <= smallest and largest <= self.high
 
     def _range(self, group: Sequence[int]) -> tuple[float, float]:
         both = self.joint[:, list(group)].sum(axis=1)
@@ -58,17 +58,17 @@ def subset_random_response(joint: FloatArray, low: float, high: float) -> Respon
     """
     lifts = _Lifts(joint, low, high)
     everybody = range(joint.shape[1])
-    harmless = [x for x in everybody if lifts.kept([x])]
-    groups, harmless = _groups(lifts, [x for x in everybody if not lifts.kept([x])], harmless)
+    harmless = [x for x in everybody if lifts.within([x])]
+    groups, harmless = _groups(lifts, [x for x in everybody if not lifts.within([x])], harmless)
     blocks = [(np.eye(len(everybody))[:, harmless], joint.sum(axis=0)[harmless])]
     for group in groups:
         part = joint[:, group]
-        found, _ = mixed(delta(part, joint.sum(axis=1), low, high), part.sum(axis=0))
-        given = np.zeros((len(everybody), len(found.chance)))
-        given[group] = found.given
-        blocks.append((given, found.chance))
+        listed, _ = mixed(delta(part, joint.sum(axis=1), low, high), part.sum(axis=0))
+        conditional = np.zeros((len(everybody), len(listed.chance)))
+        conditional[group] = listed.conditional
+        blocks.append((conditional, listed.chance))
     return Response(
-        np.hstack([given for given, _ in blocks]),
+        np.hstack([conditional for conditional, _ in blocks]),
         np.concatenate([chance for _, chance in blocks]),
         tuple(map(tuple, groups)),
     )
@@ -82,36 +82,36 @@ def _groups(
     while risky:
         group = [max(risky, key=lambda x: lifts.risk([x]))]
         risky = [x for x in risky if x not in group]
-        while not lifts.kept(group) and risky:
+        while not lifts.within(group) and risky:
             best = _safest(lifts, group, ([x] for x in risky))
             group, risky = group + best, [x for x in risky if x not in best]
         groups.append(group)
     last = groups.pop() if groups else []
-    while last and not lifts.kept(last) and groups:
+    while last and not lifts.within(last) and groups:
         best = _safest(lifts, last, groups)
         last, groups = last + best, [group for group in groups if group is not best]
-    while last and not lifts.kept(last) and harmless:
+    while last and not lifts.within(last) and harmless:
         best = _safest(lifts, last, ([x] for x in harmless))
         last, harmless = last + best, [x for x in harmless if x not in best]
     return ([*groups, last] if last else groups), harmless
 
 
-def _safest(lifts: _Lifts, group: list[int], others: Iterable[list[int]]) -> list[int]:
-    return min(others, key=lambda other: lifts.risk(group + other))
+def _safest(lifts: _Lifts, group: list[int], candidates: Iterable[list[int]]) -> list[int]:
+    return min(candidates, key=lambda candidate: lifts.risk(group + candidate))
 
 
 def information(response: Response, joint: FloatArray) -> float:
     """I(X; Y) = H(X) − H(X|Y) in nats."""
     shares = joint.sum(axis=0)
-    return float(entropies(shares[:, None])[0] - response.chance @ entropies(response.given))
+    return float(entropies(shares[:, None])[0] - response.chance @ entropies(response.conditional))
 
 
 def broken(response: Response, joint: FloatArray, low: float, high: float) -> float:
     """Return by how many nats a report exceeds its levels, or an answer's share is missed; 0 if none is."""
     shares = joint.sum(axis=0)
-    given = joint / shares @ response.given  # P(s | y)
+    secret_given_report = joint / shares @ response.conditional  # P(s | y)
     with np.errstate(divide="ignore"):
-        lift = np.log(given / joint.sum(axis=1)[:, None])
+        lift = np.log(secret_given_report / joint.sum(axis=1)[:, None])
     excess = max(float(np.max(-low - lift)), float(np.max(lift - high)))
-    moved = float(np.max(np.abs(response.given @ response.chance - shares)))
+    moved = float(np.max(np.abs(response.conditional @ response.chance - shares)))
     return max(excess, moved) if max(excess, moved) > _ROUNDING else 0.0

@@ -24,18 +24,18 @@ def rows(quick: bool, progress: Progress) -> Iterator[Row]:
     drawn = list(
         islice(priors.dirichlet(SECRETS, ANSWERS, seed=3), QUICK_PRIORS if quick else PRIORS)
     )
-    everything: list[Measured] = []
+    all_runs: list[Measured] = []
     for epsilon in QUICK_EPSILONS if quick else EPSILONS:
         for split in SPLITS:
             progress(f"alip at ε = {epsilon}, λ = {split}")
             runs = [_designed(prior, Fraction(epsilon), Fraction(split)) for prior in drawn]
-            everything += runs
+            all_runs += runs
             case = f"alip ε={epsilon} λ={split}, {SECRETS}×{ANSWERS}, {len(runs)} priors"
             yield _row(case, Summary.of(runs), "every gap ≤ 1e-6")
     if not quick:  # the median of a few levels says nothing
-        case = f"alip, all {len(everything)} designs"
+        case = f"alip, all {len(all_runs)} designs"
         yield _row(
-            case, Summary.of(everything), f"every gap ≤ 1e-6, median ≤ {MEDIAN_S:g} s", MEDIAN_S
+            case, Summary.of(all_runs), f"every gap ≤ 1e-6, median ≤ {MEDIAN_S:g} s", MEDIAN_S
         )
 
 

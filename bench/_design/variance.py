@@ -70,7 +70,7 @@ def _uniform(answers: int, epsilon: Fraction) -> Row:
     claim = promises.answer_ldp(epsilon)
     run = designed(request(Prior.from_rows([[1] * answers]), [claim], "variance"), LIMIT_S)
     start = time.perf_counter()
-    known = families.best_uniform_variance(answers, _ratio(claim))
+    best_known = families.best_uniform_variance(answers, _ratio(claim))
     return Row(
         item=7,
         case=f"variance, {answers} equal shares, ldp ε={float(epsilon):g}",
@@ -79,16 +79,16 @@ def _uniform(answers: int, epsilon: Fraction) -> Row:
         gap=run.design.gap,
         seconds=run.seconds,
         baseline="best subset selection, closed form",
-        baseline_value=known,
+        baseline_value=best_known,
         baseline_seconds=time.perf_counter() - start,
         limit=f"equal to {SAME:g} of it",
-        holds=math.isclose(run.design.value, known, rel_tol=SAME),
+        holds=math.isclose(run.design.value, best_known, rel_tol=SAME),
     )
 
 
 def _random(answers: int, epsilon: Fraction, count: int) -> Row:
     claim = promises.answer_ldp(epsilon)
-    found, bounds, gaps, seconds, best, never_worse = [], [], [], [], [], True
+    values, bounds, gaps, seconds, best, never_worse = [], [], [], [], [], True
     start = time.perf_counter()
     listed = list(families.tables(answers, _ratio(claim)))
     spent = time.perf_counter() - start
@@ -97,7 +97,7 @@ def _random(answers: int, epsilon: Fraction, count: int) -> Row:
         start = time.perf_counter()
         theirs = [families.variance(Q, prior.probabilities()) for _, Q in listed]
         spent += time.perf_counter() - start
-        found.append(run.design.value)
+        values.append(run.design.value)
         bounds.append(run.design.bound or 0.0)
         gaps.append((run.design.gap or 0.0) / run.design.value)
         seconds.append(run.seconds)
@@ -106,7 +106,7 @@ def _random(answers: int, epsilon: Fraction, count: int) -> Row:
     return Row(
         item=7,
         case=f"variance, {answers} random shares, ldp ε={float(epsilon):g}, {count} priors: means, largest gap / value",
-        value=fmean(found),
+        value=fmean(values),
         bound=fmean(bounds),
         gap=max(gaps),
         seconds=fmean(seconds),
@@ -121,20 +121,21 @@ def _random(answers: int, epsilon: Fraction, count: int) -> Row:
 def _frontier(name: str, prior: Prior, points: int) -> Row:
     """Compare the variance at 99% of the most information with that at all of it."""
     claims = [promises.promise("lip", prior, Fraction("0.5"))]
-    most = designed(request(prior, claims, "information"), LIMIT_S).design
+    most_informative = designed(request(prior, claims, "information"), LIMIT_S).design
     start = time.perf_counter()
     limits = Limits(out_of_time=lambda: time.perf_counter() - start > FRONTIER_S)
-    asked = replace(request(prior, claims, "variance"), limits=limits)
-    curve = frontier(asked, points)
+    base_request = replace(request(prior, claims, "variance"), limits=limits)
+    curve = frontier(base_request, points)
     seconds = time.perf_counter() - start
     near = next(
-        (on for on in curve if on.information >= (1 - _GIVEN_UP) * most.information), curve[-1]
+        (on for on in curve if on.information >= (1 - _GIVEN_UP) * most_informative.information),
+        curve[-1],
     )
     share, largest = (
-        near.information / most.information,
-        most.variance if math.isfinite(most.variance) else None,
+        near.information / most_informative.information,
+        most_informative.variance if math.isfinite(most_informative.variance) else None,
     )
-    said = "" if largest else " (shares not estimable)"
+    note = "" if largest else " (shares not estimable)"
     return Row(
         item=7,
         case=f"{name}, lip ε=0.5, {len(curve)} on the frontier; variance at {share:.2%} of the information",
@@ -142,30 +143,30 @@ def _frontier(name: str, prior: Prior, points: int) -> Row:
         bound=near.variance_bound,
         gap=near.variance - near.variance_bound,
         seconds=seconds,
-        baseline=f"variance at all of it{said}",
+        baseline=f"variance at all of it{note}",
         baseline_value=largest,
         baseline_seconds=None,
         limit="monotone, within bounds, as said",
         holds=_monotone(curve)
-        and all(_as_said(asked, on) for on in curve)
+        and all(_as_said(base_request, on) for on in curve)
         and _bought(prior, claims, near),
     )
 
 
 def _monotone(curve: list[FrontierPoint]) -> bool:
-    """Whether more information always comes with more variance, up to rounding."""
+    """True if more information always comes with more variance, up to rounding."""
     steps = list(pairwise(curve))
-    more = all(b.information >= a.information - SAME for a, b in steps)
-    return more and all(b.variance >= a.variance * (1 - SAME) for a, b in steps)
+    increasing = all(b.information >= a.information - SAME for a, b in steps)
+    return increasing and all(b.variance >= a.variance * (1 - SAME) for a, b in steps)
 
 
-def _as_said(asked: DesignRequest, on: FrontierPoint) -> bool:
-    """Whether the mechanism keeps its claims, and is worth what it says, within its bounds."""
+def _as_said(request: DesignRequest, on: FrontierPoint) -> bool:
+    """True if the mechanism keeps its claims and its stated values are right and within their bounds."""
     try:
-        require_private(on.mechanism, *asked.claims)
+        require_private(on.mechanism, *request.claims)
     except DocumentRejected:
         return False
-    Q, p = table(on.mechanism), asked.prior.probabilities()
+    Q, p = table(on.mechanism), request.prior.probabilities()
     same = math.isclose(families.information(Q, p), on.information, abs_tol=SAME)
     same &= math.isclose(families.variance(Q, p), on.variance, rel_tol=SAME) or math.isinf(
         on.variance
@@ -178,7 +179,7 @@ def _as_said(asked: DesignRequest, on: FrontierPoint) -> bool:
 
 
 def _bought(prior: Prior, claims: list[Claim], near: FrontierPoint) -> bool:
-    """Whether that information can be had at that variance when asked for directly."""
+    """True if a direct request for that variance reaches that information."""
     direct = designed(request(prior, claims, "information", cap=near.variance), LIMIT_S).design
     enough = direct.information >= near.information * (1 - SAME) - SAME
     return enough and direct.variance <= near.variance * (1 + SAME)
@@ -189,13 +190,13 @@ def _ceiling(name: str, prior: Prior, epsilon: Fraction, objective: str) -> Row:
     claim = promises.promise("lip", prior, epsilon)
     alone = designed(request(prior, [claim], objective), LIMIT_S)
     run = designed(request(prior, [claim, promises.answer_ldp(BACKSTOP)], objective), LIMIT_S)
-    design, other = run.design, alone.design
+    design, other_design = run.design, alone.design
     E = _ratio(promises.answer_ldp(BACKSTOP))
     finite = design.ceiling is not None and design.ceiling <= E * (1 + SAME)
     dearer = (
-        design.value >= _least(other.bound)
+        design.value >= _least(other_design.bound)
         if objective == "variance"
-        else design.value <= _most(other.bound)
+        else design.value <= _most(other_design.bound)
     )
     side = _figures(design.variance, design.information, objective)
     return Row(
@@ -205,8 +206,8 @@ def _ceiling(name: str, prior: Prior, epsilon: Fraction, objective: str) -> Row:
         bound=design.bound,
         gap=design.gap,
         seconds=run.seconds,
-        baseline=f"lip alone{_figures(other.variance, other.information, objective)}",
-        baseline_value=other.value,
+        baseline=f"lip alone{_figures(other_design.variance, other_design.information, objective)}",
+        baseline_value=other_design.value,
         baseline_seconds=alone.seconds,
         limit="ceiling kept",
         holds=finite and dearer,

@@ -35,8 +35,8 @@ class Cell:
 
     def below(self, method: str, level: float) -> float:
         """Return by how many binomial standard errors a coverage is below its level; negative if above."""
-        found = self.coverage[method]
-        return 0.0 if found is None else (level - found) / (level * (1 - level) / self.runs) ** 0.5
+        rates = self.coverage[method]
+        return 0.0 if rates is None else (level - rates) / (level * (1 - level) / self.runs) ** 0.5
 
 
 def measure(case: Case, truth: str, n: int, runs: int, seed: int, level: float = 0.95) -> Cell:
@@ -46,19 +46,19 @@ def measure(case: Case, truth: str, n: int, runs: int, seed: int, level: float =
     values, variances = [], []
     drawn, places = distinct(case, p, n, runs, seed)
     for counts in drawn:
-        found = Figures(
+        figures = Figures(
             evidence_of(case.mechanism, counts, targets, None),
             len(p),
             None,
             census=False,
             are_shares=True,
         ).spreads(level)
-        value = np.array(found["unbiased"])
+        value = np.array(figures["unbiased"])
         values.append(value)
-        variances.append(np.diagonal(np.array(found["covariance"], dtype=float)))
+        variances.append(np.diagonal(np.array(figures["covariance"], dtype=float)))
         for method in METHODS:
-            held[method].append(_holds(found["margins"], method, value, p))
-    held = {method: [each[place] for place in places] for method, each in held.items()}
+            held[method].append(_holds(figures["margins"], method, value, p))
+    held = {method: [rates[place] for place in places] for method, rates in held.items()}
     coverage = {method: _share(held[method], joint=method in JOINT) for method in METHODS}
     return Cell(
         case.name,
@@ -86,7 +86,7 @@ def _holds(margins: Margins, method: str, value: np.ndarray, p: np.ndarray) -> n
 
 
 def _share(held: Sequence[np.ndarray | None], *, joint: bool) -> float | None:
-    if any(each is None for each in held):
+    if any(rate is None for rate in held):
         return None
     table = np.array(held)
     return float(table.all(axis=1).mean() if joint else table.mean(axis=0).min())

@@ -51,13 +51,13 @@ class Found:
 def figures(cells: Sequence[Held]) -> Iterator[Found]:
     """Yield, per cell and demand, the figure of the worst target; a demand holds if all are at most its limit."""
     for cell in cells:
-        for demand, each in _figures(cell):
-            if not np.isnan(each).all():
-                t = int(np.nanargmax(each))
+        for demand, figure in _figures(cell):
+            if not np.isnan(figure).all():
+                t = int(np.nanargmax(figure))
                 method = demand.removesuffix("_errors_below") if demand in LIMITS else "clt"
                 covered = float(cell.coverage[method if method in cell.coverage else "clt"][t])
                 yield Found(
-                    demand, float(each[t]), covered, cell.design, cell.kind, cell.truth, cell.n, t
+                    demand, float(figure[t]), covered, cell.design, cell.kind, cell.truth, cell.n, t
                 )
 
 
@@ -71,38 +71,41 @@ def _figures(cell: Held) -> Iterator[tuple[str, FloatArray]]:
             )
     if "clt" not in cell.width:
         return
-    good, beside = cell.coverage["clt"] >= GOOD, cell.beside("clt", "score")
-    yield "score_width_anywhere", np.where(good, beside, np.nan)
+    is_good, beside = cell.coverage["clt"] >= GOOD, cell.beside("clt", "score")
+    yield "score_width_anywhere", np.where(is_good, beside, np.nan)
     yield (
         "score_width",
-        np.where(good if cell.nearby is None else good & (cell.nearby >= GOOD), beside, np.nan),
+        np.where(
+            is_good if cell.nearby is None else is_good & (cell.nearby >= GOOD), beside, np.nan
+        ),
     )
     if cell.n == KL_SIZE and "kl" in cell.width:
-        yield "kl_width_500_shown", np.where(good & cell.two, cell.beside("clt", "kl"), np.nan)
-        good = cell.coverage[OF_TWO] >= GOOD
-        yield "kl_width_500", np.where(good & cell.two, cell.beside(OF_TWO, "kl"), np.nan)
+        yield "kl_width_500_shown", np.where(is_good & cell.two, cell.beside("clt", "kl"), np.nan)
+        is_good = cell.coverage[OF_TWO] >= GOOD
+        yield "kl_width_500", np.where(is_good & cell.two, cell.beside(OF_TWO, "kl"), np.nan)
 
 
 def rows(cells: Sequence[Held]) -> list[dict[str, Any]]:
     """Return, by design, the least coverage over kinds, truths, sizes and targets, and the largest width of `score`."""
-    found: dict[str, list[Held]] = {}
+    by_design: dict[str, list[Held]] = {}
     for cell in cells:
-        found.setdefault(cell.design, []).append(cell)
+        by_design.setdefault(cell.design, []).append(cell)
     return [
-        {"design": design, "cells": len(here)}
+        {"design": design, "cells": len(cells_of_design)}
         | {
-            m: _least([cell.coverage[m] for cell in here if m in cell.coverage])
+            m: _least([cell.coverage[m] for cell in cells_of_design if m in cell.coverage])
             for m in ("clt", *LEAST)
         }
         | {
             "score_width": max(
-                (f.figure for f in figures(here) if f.demand == "score_width"), default=None
+                (f.figure for f in figures(cells_of_design) if f.demand == "score_width"),
+                default=None,
             )
         }
-        for design, here in found.items()
+        for design, cells_of_design in by_design.items()
     ]
 
 
 def _least(arrays: Sequence[Any]) -> float | None:
-    known = [float(v) for each in arrays for v in each if not np.isnan(v)]
-    return min(known) if known else None
+    finite = [float(v) for values in arrays for v in values if not np.isnan(v)]
+    return min(finite) if finite else None

@@ -75,10 +75,10 @@ def distinct(
 ) -> tuple[list[list[int] | SetCounts], NDArray[np.int64]]:
     """Simulate surveys of n people drawn at random; return the different counts, and which of them each survey has."""
     rng = np.random.default_rng(seed)
-    found, places = np.unique(
+    unique_rows, places = np.unique(
         rng.multinomial(n, truth @ case.law, size=runs), axis=0, return_inverse=True
     )
-    return [case.counts(drawn) for drawn in found], np.asarray(places).ravel()
+    return [case.counts(drawn) for drawn in unique_rows], np.asarray(places).ravel()
 
 
 def _grr(answers: int, epsilon: float) -> DenseMechanism:

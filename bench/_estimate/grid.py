@@ -35,7 +35,7 @@ MOVED = 2
 
 @dataclass(frozen=True)
 class Held:
-    """How often intervals held in one cell, by method and target (nan: not there), and their mean widths.
+    """Coverage and mean width of intervals in one cell, by method and target (nan: no interval).
 
     exactly : enumerated, without Monte Carlo error. two : scores take two values. nearby : the least coverage of `clt`
     at the truths that differ from this one by 2 respondents, where `score` is much wider.
@@ -52,25 +52,25 @@ class Held:
     two: Bools
     nearby: FloatArray | None = None
 
-    def beside(self, other: str, method: str) -> FloatArray:
+    def beside(self, reference: str, method: str) -> FloatArray:
         """Return the mean widths of a method over those of another; nan where that has none."""
-        widths = self.width[other]
+        widths = self.width[reference]
         return np.asarray(
             np.where(widths > 0, self.width[method] / np.where(widths > 0, widths, 1.0), np.nan)
         )
 
 
 class Differs(AssertionError):
-    """What is computed here is not what the product shows."""
+    """A figure computed here differs from the product's."""
 
 
 def targets_of(shipped: Shipped) -> dict[str, Targets]:
     """Return the targets by kind: shares of all answers together, of each question, and differences from the first."""
     a = shipped.mechanism.answers
-    found: dict[str, Targets] = {"shares": shares(a)}
+    targets: dict[str, Targets] = {"shares": shares(a)}
     if len(shipped.questions) > 1 and prod(shipped.questions) == a:
         places = np.array(list(np.ndindex(*shipped.questions)))
-        found["one-way"] = tuple(
+        targets["one-way"] = tuple(
             tuple(Fraction(int(place[q] == choice)) for place in places)
             for q, size in enumerate(shipped.questions)
             for choice in range(size)
@@ -78,16 +78,16 @@ def targets_of(shipped: Shipped) -> dict[str, Targets]:
     if isinstance(shipped.mechanism, DenseMechanism | ProductMechanism):
         basis = estimable(shipped.mechanism)
         if len(basis) < a:
-            found["all that can be told"] = tuple(map(tuple, basis))
-    others = range(1, min(a, MOST_DIFFERENCES))
-    found["differences"] = tuple(
-        tuple(Fraction((x == 0) - (x == j)) for x in range(a)) for j in others
+            targets["all that can be told"] = tuple(map(tuple, basis))
+    other_answers = range(1, min(a, MOST_DIFFERENCES))
+    targets["differences"] = tuple(
+        tuple(Fraction((x == 0) - (x == j)) for x in range(a)) for j in other_answers
     )
-    return found
+    return targets
 
 
 def cells(shipped: Shipped, runs: int, seed: int) -> Iterator[Held]:
-    """Yield the cells of one mechanism; none for targets that it cannot tell. Raises Differs."""
+    """Yield the cells of one mechanism; none for targets that are not identifiable. Raises Differs."""
     case = case_of(shipped.name, shipped.mechanism)
     for kind, targets in targets_of(shipped).items():
         linear = Linear(case, targets, shipped.prior)
@@ -107,16 +107,16 @@ def cell(
     held = holding(surveys.ends, theta) | _guaranteed(linear, surveys, counts, theta)
     for i in np.linspace(0, len(counts) - 1, CHECKED + 1).astype(int)[1:]:
         _check(linear, surveys, held, counts[i], int(i), theta)
-    coverage = {method: np.average(each, axis=0, weights=weights) for method, each in held.items()}
+    coverage = {method: np.average(hits, axis=0, weights=weights) for method, hits in held.items()}
     if named[1] == "shares":
         at_once = all_at_once(linear, counts, surveys.value - theta)
         coverage["simultaneous"] = np.full(len(theta), np.average(at_once, weights=weights))
-    found = Held(
+    held_cell = Held(
         *named, n, runs, weights is not None, coverage, widths(surveys.ends, weights), linear.two
     )
-    if np.any(found.beside("clt", "score") > ASKED):
-        found = replace(found, nearby=nearby(linear, p, n, runs, seed))
-    return found
+    if np.any(held_cell.beside("clt", "score") > ASKED):
+        held_cell = replace(held_cell, nearby=nearby(linear, p, n, runs, seed))
+    return held_cell
 
 
 def draws(
@@ -149,13 +149,13 @@ def widths(ends: Mapping[str, Both], weights: FloatArray | None) -> dict[str, Fl
 
 def nearby(linear: Linear, p: FloatArray, n: int, runs: int, seed: int) -> FloatArray:
     """Return the least coverage of `clt` at the truths in which 2 respondents more give some answer."""
-    found = []
+    neighbours = []
     for x in range(len(p)):
         q = p + MOVED / n * (np.eye(len(p))[x] - p)
         counts, weights = draws(linear.case, q, n, runs, seed)
         held = holding(linear.surveys(counts).ends, linear.W @ q)["clt"]
-        found.append(np.average(held, axis=0, weights=weights))
-    return np.asarray(np.min(found, axis=0))
+        neighbours.append(np.average(held, axis=0, weights=weights))
+    return np.asarray(np.min(neighbours, axis=0))
 
 
 def _guaranteed(
@@ -168,19 +168,19 @@ def _guaranteed(
     }
     chosen = np.unique(np.linspace(0, len(theta) - 1, MOST_BOUNDS).astype(int))
     for t in (int(t) for t in chosen if linear.two[t]):
-        found = of_two(
+        all_ends = of_two(
             linear.scores[t], linear.W[t], surveys.value[:, t], linear.in_high(counts, t), n
         )
-        for method, (low, high) in found.items():
+        for method, (low, high) in all_ends.items():
             ends[method][0][:, t], ends[method][1][:, t] = low, high
     surveys.ends.update(ends)
     held = holding(ends, theta)
     for t in (int(t) for t in chosen if not linear.two[t]):
         means = surveys.value[:, t]
-        for method, (least, most) in hold(
+        for method, (lower, upper) in hold(
             linear.scores[t], linear.W[t], float(theta[t]), n
         ).items():
-            held[method][:, t] = (least <= means + HAIR) & (means <= most + HAIR)
+            held[method][:, t] = (lower <= means + HAIR) & (means <= upper + HAIR)
     return held
 
 

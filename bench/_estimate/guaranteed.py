@@ -32,16 +32,20 @@ def of_two(
     """
     assert score.two is not None  # noqa: S101 - the caller's
     counts, places = np.unique(in_high, return_inverse=True)
-    found: dict[str, list[chernoff.Ends]] = {"kl": [], "exact": [], "sequence": []}
+    ends_by_method: dict[str, list[chernoff.Ends]] = {"kl": [], "exact": [], "sequence": []}
     for count in counts:
-        two, plain = replace(score.two, count=int(count)), replace(score, of_bit=False)
-        found["kl"].append(chernoff.kl(replace(plain, two=two), w, n, LEVEL))
-        found["exact"].append(chernoff.within(intervals.exact(two, n, LEVEL), w))
-        found["sequence"].append(chernoff.within(intervals.sequence_of_two(two, n, LEVEL), w))
-    every = {method: np.array(each)[np.ravel(places)].T for method, each in found.items()}
+        two, whole_score = replace(score.two, count=int(count)), replace(score, of_bit=False)
+        ends_by_method["kl"].append(chernoff.kl(replace(whole_score, two=two), w, n, LEVEL))
+        ends_by_method["exact"].append(chernoff.within(intervals.exact(two, n, LEVEL), w))
+        ends_by_method["sequence"].append(
+            chernoff.within(intervals.sequence_of_two(two, n, LEVEL), w)
+        )
+    every = {
+        method: np.array(pairs)[np.ravel(places)].T for method, pairs in ends_by_method.items()
+    }
     ends: dict[str, Both] = {method: (low, high) for method, (low, high) in every.items()}
     if score.of_bit:
-        ends = {method: _shown(each, value, w) for method, each in ends.items()}
+        ends = {method: _shown(pairs, value, w) for method, pairs in ends.items()}
     return ends | {OF_TWO: _normal(score.two, in_high, n)}
 
 
@@ -57,8 +61,8 @@ def _normal(two: TwoValues, in_high: IntArray, n: int) -> Both:
 
 def _shown(ends: Both, value: FloatArray, w: FloatArray) -> Both:
     """Return intervals about single bits widened to the estimates, as far as that is possible."""
-    some = (ends[0] <= w.max()) & (ends[1] >= w.min())
-    reached = np.where(some, np.clip(value, w.min(), w.max()), value)
+    overlapping = (ends[0] <= w.max()) & (ends[1] >= w.min())
+    reached = np.where(overlapping, np.clip(value, w.min(), w.max()), value)
     return np.minimum(ends[0], reached), np.maximum(ends[1], reached)
 
 
@@ -77,8 +81,8 @@ def hold(score: Score, w: FloatArray, theta: float, n: int) -> dict[str, chernof
     moments = _log_moments(score, w, theta, tilts)
 
     def excess(mean: float) -> float:
-        each = chernoff._LOG_WEIGHTS - n * (moments - mean * tilts)  # noqa: SLF001
-        return float(np.logaddexp.reduce(each)) - math.log(1 / (1 - LEVEL))
+        log_terms = chernoff._LOG_WEIGHTS - n * (moments - mean * tilts)  # noqa: SLF001
+        return float(np.logaddexp.reduce(log_terms)) - math.log(1 / (1 - LEVEL))
 
     # The mixture is convex in the mean, and at θ below its limit.
     low, high = (

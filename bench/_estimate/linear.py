@@ -38,7 +38,7 @@ class Surveys:
 
 
 class Linear:
-    """A mechanism with those of the targets that it can tell, and figures of many surveys at once.
+    """A mechanism with its identifiable targets, and figures of many surveys at once.
 
     W : shape (targets, answers). scores : what one report decodes to, per target, by the product.
     """
@@ -46,23 +46,27 @@ class Linear:
     def __init__(self, case: Case, targets: Targets, prior: tuple[int, ...] | None) -> None:
         self.case, self.targets, self.prior, self._alone = case, targets, prior, True
         units = [case.counts(row) for row in np.eye(case.law.shape[1], dtype=np.int64)]
-        each = [evidence_of(case.mechanism, unit, targets, prior) for unit in units]
-        self.known = each[0].known
-        V = np.array([[float(e.exact[t] or 0) for e in each] for t in self.known]).reshape(
+        evidences = [evidence_of(case.mechanism, unit, targets, prior) for unit in units]
+        self.known = evidences[0].known
+        V = np.array([[float(e.exact[t] or 0) for e in evidences] for t in self.known]).reshape(
             -1, len(units)
         )
         answers = [
             evidence_of(case.mechanism, unit, shares(case.law.shape[0]), prior).shares
             for unit in units
         ]
-        told = answers[0] is not None
-        self._D = np.array([[float(v or 0) for v in e or ()] for e in answers]).T if told else None
-        self._decode(each[0].W, V)
-        by_unit = [e.scores() for e in each]
+        identifiable = answers[0] is not None
+        self._D = (
+            np.array([[float(v or 0) for v in e or ()] for e in answers]).T
+            if identifiable
+            else None
+        )
+        self._decode(evidences[0].W, V)
+        by_unit = [e.scores() for e in evidences]
         self.scores = by_unit[0]
         self.two = np.array([score.two is not None for score in self.scores], dtype=np.bool_)
         self._in_high = np.array(
-            [[s.two.count if s.two else 0 for s in found] for found in by_unit]
+            [[s.two.count if s.two else 0 for s in unit_scores] for unit_scores in by_unit]
         ).T
 
     def _decode(self, W: FloatArray, V: FloatArray) -> None:
@@ -78,13 +82,13 @@ class Linear:
         )
 
     def about(self, W: FloatArray) -> "Linear | None":
-        """Return the same about other targets, for `surveys` alone; None if not all shares can be told."""
+        """Return the same about other targets, for `surveys` alone; None if not all shares are identifiable."""
         if self._D is None:
             return None
-        other = copy(self)
-        other._alone = False  # noqa: SLF001 - of the same class
-        other._decode(W, W @ self._D)  # noqa: SLF001 - of the same class
-        return other
+        clone = copy(self)
+        clone._alone = False  # noqa: SLF001 - of the same class
+        clone._decode(W, W @ self._D)  # noqa: SLF001 - of the same class
+        return clone
 
     def surveys(self, counts: IntArray) -> Surveys:
         """Return the figures of surveys with these counts per symbol, all of the same number of reports."""
@@ -124,17 +128,19 @@ class Linear:
         self, value: FloatArray, squares: FloatArray, error: FloatArray, rates: FloatArray, n: int
     ) -> Both:
         """Return {θ : (m − θ)² ≤ z²/n·(v + b(θ − m) − θ²)} by its roots, joined with m ± z·se, also at p*."""
-        v, b, there = (squares, self._line, 0.0) if self._D is None else self._moved(rates, n)
-        k, here = Z * Z / n, np.maximum(0.0, v - value**2)
+        v, b, variance_there = (
+            (squares, self._line, 0.0) if self._D is None else self._moved(rates, n)
+        )
+        k, variance_here = Z * Z / n, np.maximum(0.0, v - value**2)
         # With θ = m + u: (1 + k)u² − k(b − 2m)u − k·(v − m²) ≤ 0.
         lean = k * (b - 2 * value)
-        root = np.sqrt(lean**2 + 4 * (1 + k) * k * here)
-        least = np.maximum(Z * error, Z * np.sqrt(there / n))
+        root = np.sqrt(lean**2 + 4 * (1 + k) * k * variance_here)
+        least = np.maximum(Z * error, Z * np.sqrt(variance_there / n))
         low = np.minimum(value + (lean - root) / (2 * (1 + k)), value - least)
         high = np.maximum(value + (lean + root) / (2 * (1 + k)), value + least)
-        most = Z * self.worst / math.sqrt(n)
-        flat = high - low <= _VANISHED * most
-        return np.where(flat, value - most, low), np.where(flat, value + most, high)
+        largest = Z * self.worst / math.sqrt(n)
+        flat = high - low <= _VANISHED * largest
+        return np.where(flat, value - largest, low), np.where(flat, value + largest, high)
 
     def _moved(self, rates: FloatArray, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the unbiased v, its covariance with the estimate over the estimate's variance, and v − θ² at p*."""
@@ -146,18 +152,18 @@ class Linear:
         mean = near @ self.W.T
         variance = chances @ (self._V**2).T - mean**2
         together = chances @ (of_c * self._V).T - (near @ self._C.T) * mean
-        told = variance > 1e-12 * np.sum(self.W**2, axis=1)
-        slopes = np.where(told, together / np.where(told, variance, 1.0), self._line)
-        there = np.maximum(0.0, near @ self._C.T - mean**2)
-        return p @ self._C.T, slopes, np.where(self._is_line, 0.0, there)
+        varying = variance > 1e-12 * np.sum(self.W**2, axis=1)
+        slopes = np.where(varying, together / np.where(varying, variance, 1.0), self._line)
+        residual = np.maximum(0.0, near @ self._C.T - mean**2)
+        return p @ self._C.T, slopes, np.where(self._is_line, 0.0, residual)
 
 
-def cut(ends: Both, value: FloatArray, least: FloatArray, most: FloatArray) -> Both:
+def cut(ends: Both, value: FloatArray, lower: FloatArray, upper: FloatArray) -> Both:
     """Return what intervals have in common with what is possible, widened to the estimate; all if there is nothing."""
-    low, high = np.maximum(ends[0], least), np.minimum(ends[1], most)
-    some = low <= high
-    return np.where(some, np.minimum(low, value), ends[0]), np.where(
-        some, np.maximum(high, value), ends[1]
+    low, high = np.maximum(ends[0], lower), np.minimum(ends[1], upper)
+    proper = low <= high
+    return np.where(proper, np.minimum(low, value), ends[0]), np.where(
+        proper, np.maximum(high, value), ends[1]
     )
 
 
@@ -173,5 +179,5 @@ def product_margins(linear: Linear, counts: IntArray) -> tuple[FloatArray, Margi
     """Return the estimates of one survey and all margins by the product."""
     case, targets = linear.case, linear.targets
     evidence = evidence_of(case.mechanism, case.counts(counts), targets, linear.prior)
-    found = Figures(evidence, len(targets), None, census=False, are_shares=False).spreads(LEVEL)
-    return np.array(found["unbiased"], dtype=float), found["margins"]
+    spreads = Figures(evidence, len(targets), None, census=False, are_shares=False).spreads(LEVEL)
+    return np.array(spreads["unbiased"], dtype=float), spreads["margins"]

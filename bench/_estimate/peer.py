@@ -59,14 +59,14 @@ def main(arguments: list[str]) -> None:
     symbols = np.load(f"{folder}/grr.npy").tolist()
     # float32 sums these ones exactly, and is added to float64 and to itself without a copy.
     vectors = np.load(f"{folder}/unary.npy").astype(np.float32)
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for kind, aggregate, reports in (("grr", grr, symbols), ("unary", unary, vectors)):
         start = time.perf_counter()
         aggregate(reports)
-        found[f"{kind}_s"] = time.perf_counter() - start
-        parts = np.array_split(reports, int(batches))
-        found[f"{kind}_batches"] = [[float(v) for v in aggregate(part)] for part in parts]
-    print(json.dumps(found))
+        results[f"{kind}_s"] = time.perf_counter() - start
+        chunks = np.array_split(reports, int(batches))
+        results[f"{kind}_batches"] = [[float(v) for v in aggregate(part)] for part in chunks]
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

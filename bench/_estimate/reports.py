@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same randomised reports for everybody: k answers, randomised response and optimised unary encoding, as files."""
+"""Randomised reports, for all estimators: k answers, randomised response and optimised unary encoding, in files."""
 
 from math import exp
 from pathlib import Path

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _runner import Seen, once
+from _runner import Samples, once
 from _sdk.places import environment
 from frankly_server.estimate import Estimate, SetCounts, estimate
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ projected : our own biased product beside a peer's.
 """
 
 
-def compare(n: int) -> Seen:
+def compare(n: int) -> Samples:
     """Return seconds, ratios (theirs to ours) and ratios of mean squared errors (ours to theirs), by kind and peer.
 
     Peers that cannot be installed are left out, and counted.
@@ -44,25 +44,25 @@ def compare(n: int) -> Seen:
         figures = {f"ours_{key}_s": value for key, value in seconds.items()}
         missing = 0
         for peer in PEERS:
-            if (found := _theirs(peer, folder)) is None:
+            if (measured := _theirs(peer, folder)) is None:
                 missing += 1
                 continue
-            figures |= _against(peer, found, seconds, errors)
+            figures |= _against(peer, measured, seconds, errors)
     return once(figures | {"peers_missing": float(missing)})
 
 
 def _against(
-    peer: str, found: dict[str, Any], seconds: Figures, errors: dict[str, float]
+    peer: str, measured: dict[str, Any], seconds: Figures, errors: dict[str, float]
 ) -> Figures:
     slug, figures = peer.replace("-", "_"), {}
     for kind in ("grr", "unary"):
-        theirs = found[f"{kind}_s"]
+        theirs = measured[f"{kind}_s"]
         figures[f"{slug}_{kind}_s"] = theirs
         figures[f"ratio_{slug}_{kind}_counts"] = theirs / seconds[f"{kind}_counts"]
         figures[f"ratio_{slug}_{kind}_reports"] = theirs / seconds[f"{kind}_reports"]
-        their_error = _error(np.array(found[f"{kind}_batches"]))
-        for what, ours in SAME[peer].items():
-            figures[f"mse_ratio_{slug}_{kind}_{what}"] = errors[f"{kind}_{ours}"] / their_error
+        their_error = _error(np.array(measured[f"{kind}_batches"]))
+        for figure, ours in SAME[peer].items():
+            figures[f"mse_ratio_{slug}_{kind}_{figure}"] = errors[f"{kind}_{ours}"] / their_error
     return figures
 
 
@@ -77,19 +77,19 @@ def _ours(folder: Path) -> tuple[Figures, dict[str, float]]:
     }
     seconds: dict[str, float] = {}
     errors: dict[str, float] = {}
-    for kind, (data, count, told) in sources.items():
+    for kind, (data, count, fit) in sources.items():
         counts = count(data)
-        seconds[f"{kind}_counts"] = _least(lambda told=told, counts=counts: told(counts), 20)  # type: ignore[misc]
+        seconds[f"{kind}_counts"] = _least(lambda fit=fit, counts=counts: fit(counts), 20)  # type: ignore[misc]
         seconds[f"{kind}_reports"] = _least(
-            lambda told=told, count=count, data=data: told(count(data)),  # type: ignore[misc]
+            lambda fit=fit, count=count, data=data: fit(count(data)),  # type: ignore[misc]
             3,
         )
-        found = [told(count(part)) for part in np.array_split(data, reports.BATCHES)]
+        batches = [fit(count(part)) for part in np.array_split(data, reports.BATCHES)]
         shares = {
-            name: np.array([getattr(each, name) for each in found], dtype=float)
+            name: np.array([getattr(values, name) for values in batches], dtype=float)
             for name in _PRODUCTS
         }
-        errors |= {f"{kind}_{name}": _error(each) for name, each in shares.items()}
+        errors |= {f"{kind}_{name}": _error(values) for name, values in shares.items()}
         errors[f"{kind}_clipped"] = _error(clipped(shares["unbiased"]))
     return seconds, errors
 
@@ -104,9 +104,9 @@ def _theirs(peer: str, folder: Path) -> dict[str, Any] | None:
         return None
     numbers = map(str, (reports.EPSILON, reports.K, reports.BATCHES))
     command = [str(python), str(Path(__file__).parent / "peer.py"), peer, str(folder), *numbers]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    process = subprocess.run(command, check=True, capture_output=True, text=True)
+    measured: dict[str, Any] = json.loads(process.stdout)
+    return measured
 
 
 def _error(shares: NDArray[np.float64]) -> float:
@@ -115,9 +115,9 @@ def _error(shares: NDArray[np.float64]) -> float:
 
 def _least(trial: Callable[[], object], rounds: int) -> float:
     """Return the least of several times: the first warms caches, and other work on the machine only adds."""
-    found = []
+    seconds = []
     for _ in range(rounds):
         start = time.perf_counter()
         trial()
-        found.append(time.perf_counter() - start)
-    return min(found)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)

@@ -44,16 +44,16 @@ class Shipped:
 def example_designs() -> Iterator[Shipped]:
     """Yield the mechanism of every file of docs/examples/design."""
     for path in sorted(DESIGNS.rglob("*.json")):
-        given = json.loads(path.read_text(), parse_float=Decimal)
-        found = design_json({key: value for key, value in given.items() if key != "frontier"})
+        request = json.loads(path.read_text(), parse_float=Decimal)
+        response = design_json({key: value for key, value in request.items() if key != "frontier"})
         parameters = {
-            "bits": found["bits"],
-            **(found["params"] if "params" in found else {"weights": found["weights"]}),
+            "bits": response["bits"],
+            **(response["params"] if "params" in response else {"weights": response["weights"]}),
         }
-        mechanism = KINDS[found["kind"]].from_params(parameters, "mechanism")
-        prior = tuple(int(sum(column)) for column in zip(*given["prior"]["joint"], strict=True))
+        mechanism = KINDS[response["kind"]].from_params(parameters, "mechanism")
+        prior = tuple(int(sum(column)) for column in zip(*request["prior"]["joint"], strict=True))
         if len(prior) != mechanism.answers:
-            prior = tuple(int(v) for row in given["prior"]["joint"] for v in row)
+            prior = tuple(int(v) for row in request["prior"]["joint"] for v in row)
         yield Shipped(
             str(path.relative_to(DESIGNS).with_suffix("")),
             mechanism,
@@ -103,9 +103,9 @@ def truths(answers: int, prior: tuple[int, ...] | None) -> dict[str, NDArray[np.
     """
     even, zipf = np.ones(answers), 1 / np.arange(1, answers + 1)
     base = even if prior is None else np.array(prior, dtype=float)
-    found = {"even": even, "zipf": zipf, "point": np.eye(answers)[0], "prior": base}
+    by_name = {"even": even, "zipf": zipf, "point": np.eye(answers)[0], "prior": base}
     for x in range(answers) if answers <= 8 else (0, answers - 1):
-        found[f"{x} common"] = np.where(np.arange(answers) == x, 1 - 0.002 * (answers - 1), 0.002)
-        rest = np.where(np.arange(answers) == x, 0, base)
-        found[f"{x} rare"] = 0.998 * rest / rest.sum() + 0.002 * np.eye(answers)[x]
-    return {name: p / p.sum() for name, p in found.items()}
+        by_name[f"{x} common"] = np.where(np.arange(answers) == x, 1 - 0.002 * (answers - 1), 0.002)
+        remaining = np.where(np.arange(answers) == x, 0, base)
+        by_name[f"{x} rare"] = 0.998 * remaining / remaining.sum() + 0.002 * np.eye(answers)[x]
+    return {name: p / p.sum() for name, p in by_name.items()}

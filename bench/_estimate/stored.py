@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from _runner import Seen, ratios, timed, turns
+from _runner import Samples, ratios, timed, turns
 from frankly_protocol.clock import FixedClock
 from frankly_server.analysis import Analysis, encode
 from frankly_server.keys import Keyring
@@ -47,25 +47,25 @@ SELECT document, block, stratum, '2026-06-01', symbol, -1, slot, n FROM counts
 """
 
 
-def latencies(many: int) -> Seen:
+def latencies(reports: int) -> Samples:
     """Return seconds of an answer, one-way and as a joint table, at few and many stored reports, and ratios."""
-    found: Seen = {"stored_few": [float(FEW)], "stored_many": [float(many)]}
-    with tempfile.TemporaryDirectory() as few, tempfile.TemporaryDirectory() as lots:
+    samples: Samples = {"stored_few": [float(FEW)], "stored_many": [float(reports)]}
+    with tempfile.TemporaryDirectory() as few_folder, tempfile.TemporaryDirectory() as many_folder:
         surveys = {
-            "few": _survey(Path(few), FEW, check=True),
-            "many": _survey(Path(lots), many, check=False),
+            "few": _survey(Path(few_folder), FEW, check=True),
+            "many": _survey(Path(many_folder), reports, check=False),
         }
-        for what, asked in (
+        for name, query in (
             ("shares", {}),
             ("table", {"targets": ["smokes", "drinks"]}),
             ("day", {"by": "day"}),
         ):
             seconds = turns(
-                {size: timed(_asking(*survey, asked)) for size, survey in surveys.items()}, ROUNDS
+                {size: timed(_asking(*survey, query)) for size, survey in surveys.items()}, ROUNDS
             )
-            found |= {f"stored_{what}_{size}_s": values for size, values in seconds.items()}
-            found[f"ratio_stored_{what}"] = ratios(seconds["many"], seconds["few"])
-    return found
+            samples |= {f"stored_{name}_{size}_s": values for size, values in seconds.items()}
+            samples[f"ratio_stored_{name}"] = ratios(seconds["many"], seconds["few"])
+    return samples
 
 
 def _survey(home: Path, n: int, *, check: bool) -> tuple[Database, str]:
@@ -97,6 +97,6 @@ def _survey(home: Path, n: int, *, check: bool) -> tuple[Database, str]:
     return database, published.survey_id
 
 
-def _asking(database: Database, survey: str, asked: dict[str, Any]) -> Callable[[], object]:
+def _asking(database: Database, survey: str, query: dict[str, Any]) -> Callable[[], object]:
     analysis = Analysis(database)
-    return lambda: encode(analysis.estimates(survey, **asked))
+    return lambda: encode(analysis.estimates(survey, **query))

@@ -29,7 +29,7 @@ KL_RUNS = 200
 
 
 def ratios(shipped: Shipped, runs: int, seed: int) -> Iterator[Held]:
-    """Yield the cells of ratios, where all shares can be told. Raises Differs.
+    """Yield the cells of ratios, where all shares are identifiable. Raises Differs.
 
     An interval holds r if that of a − rb holds 0, or if it is unbounded since that of b holds 0.
     """
@@ -37,47 +37,50 @@ def ratios(shipped: Shipped, runs: int, seed: int) -> Iterator[Held]:
     linear = Linear(case_of(shipped.name, shipped.mechanism), shares(a), shipped.prior)
     pairs = _pairs(shipped)
     for i, (truth, p) in enumerate(truths(a, shipped.prior).items()):
-        told = [(np.array(top), np.array(over)) for top, over in pairs if p @ over > 0]
-        true = np.array([(p @ top) / (p @ over) for top, over in told])
+        ratio_pairs = [(np.array(top), np.array(over)) for top, over in pairs if p @ over > 0]
+        true = np.array([(p @ top) / (p @ over) for top, over in ratio_pairs])
         differences = linear.about(
-            np.array([top - r * over for (top, over), r in zip(told, true, strict=True)])
+            np.array([top - r * over for (top, over), r in zip(ratio_pairs, true, strict=True)])
         )
-        bottoms = linear.about(np.array([over for _, over in told]))
+        bottoms = linear.about(np.array([over for _, over in ratio_pairs]))
         if differences is None or bottoms is None:
             return
         for n in sorted({shipped.least, *SIZES}):
             counts, weights = draws(linear.case, p, n, runs, seed + i)
-            zero = np.zeros(len(told))
+            zero = np.zeros(len(ratio_pairs))
             held, unbounded = (
-                holding(each.surveys(counts).ends, zero) for each in (differences, bottoms)
+                holding(linear_form.surveys(counts).ends, zero)
+                for linear_form in (differences, bottoms)
             )
             coverage = {
                 method: np.maximum(held[ends], unbounded[ends])
                 for method, ends in (("score", "uncut"), ("clt", "clt"))
             }
             for j in np.linspace(0, len(counts) - 1, CHECKED + 1).astype(int)[1:]:
-                _check_ratio(linear, told, true, counts[j], coverage["score"][j])
+                _check_ratio(linear, ratio_pairs, true, counts[j], coverage["score"][j])
             means = {
-                method: np.average(each, axis=0, weights=weights)
-                for method, each in coverage.items()
+                method: np.average(hits, axis=0, weights=weights)
+                for method, hits in coverage.items()
             }
             where = shipped.name, "ratios", truth, n, len(counts)
-            yield Held(*where, weights is not None, means, {}, np.zeros(len(told), dtype=np.bool_))
+            yield Held(
+                *where, weights is not None, means, {}, np.zeros(len(ratio_pairs), dtype=np.bool_)
+            )
 
 
 def _pairs(shipped: Shipped) -> list[tuple[FloatArray, FloatArray]]:
     """Return the weights (a, b): a conditional share, a ratio of shares, and the first row's percentages of a table."""
     unit = np.eye(shipped.mechanism.answers)
-    found = [(unit[0], unit[0] + unit[1]), (unit[-1], unit[0])]
+    pairs = [(unit[0], unit[0] + unit[1]), (unit[-1], unit[0])]
     if len(shipped.questions) > 1:
         rows = unit.reshape(shipped.questions[0], -1, len(unit))
-        found += [(cell, rows[0].sum(axis=0)) for cell in rows[0][:MOST_CHOICES]]
-    return found
+        pairs += [(cell, rows[0].sum(axis=0)) for cell in rows[0][:MOST_CHOICES]]
+    return pairs
 
 
 def _check_ratio(
     linear: Linear,
-    told: Sequence[tuple[FloatArray, FloatArray]],
+    ratio_pairs: Sequence[tuple[FloatArray, FloatArray]],
     true: FloatArray,
     counts: IntArray,
     ours: FloatArray,
@@ -85,15 +88,15 @@ def _check_ratio(
     """Compare one survey with the product's function."""
     targets = tuple(
         tuple(Fraction(float(v)) for v in row)
-        for top, over in told
+        for top, over in ratio_pairs
         for row in (top, over, top + over)
     )
     evidence = evidence_of(linear.case.mechanism, linear.case.counts(counts), targets, linear.prior)
     covariance = evidence.spread() / (evidence.n - 1)
-    places = [[3 * t, 3 * t + 1] for t in range(len(told))]
+    places = [[3 * t, 3 * t + 1] for t in range(len(ratio_pairs))]
     of_pairs = [covariance[np.ix_(pair, pair)] for pair in places]
-    found = of_product.pairs_of(evidence, of_pairs, [np.ones(2)] * len(told), 1.0, LEVEL)
-    for t, pair in enumerate(found):
+    margins = of_product.pairs_of(evidence, of_pairs, [np.ones(2)] * len(ratio_pairs), 1.0, LEVEL)
+    for t, pair in enumerate(margins):
         if pair is None or pair.values[1] == 0:
             continue
         ends = of_product.ratio([pair], LEVEL, is_score=True).ends
@@ -118,8 +121,8 @@ def pooled(designs: Sequence[Shipped], runs: int, seed: int) -> Iterator[Held]:
         linears = [
             Linear(case_of(s.name, s.mechanism), shares(s.mechanism.answers), s.prior) for s in pair
         ]
-        given = truths(pair[0].mechanism.answers, pair[0].prior).items()
-        for i, ((truth, p), moved) in enumerate(product(given, (False, True))):
+        named_truths = truths(pair[0].mechanism.answers, pair[0].prior).items()
+        for i, ((truth, p), moved) in enumerate(product(named_truths, (False, True))):
             for first, n in SPLITS:
                 sizes = [round(first * n), n - round(first * n)]
                 rng = np.random.default_rng([seed, i, n, sizes[0]])
@@ -139,18 +142,20 @@ def _pooled(
     ps: Sequence[FloatArray],
 ) -> Iterator[Held]:
     """Yield one cell, and that of the Chernoff bounds. Raises Differs."""
-    sizes = [int(each[0].sum()) for each in counts]
+    sizes = [int(surveys[0].sum()) for surveys in counts]
     n, runs, a = sum(sizes), len(counts[0]), len(ps[0])
-    each = [linear.surveys(own) for linear, own in zip(linears, counts, strict=True)]
+    surveys = [
+        linear.surveys(own_counts) for linear, own_counts in zip(linears, counts, strict=True)
+    ]
     weights, nothing = [size / n for size in sizes], np.zeros(a, dtype=np.bool_)
     theta = np.sum([w * p for w, p in zip(weights, ps, strict=True)], axis=0)
-    value = np.sum([w * s.value for w, s in zip(weights, each, strict=True)], axis=0)
+    value = np.sum([w * s.value for w, s in zip(weights, surveys, strict=True)], axis=0)
     ends: dict[str, Both] = {}
     for method in ("uncut", "clt", "chebyshev"):
         squares = [
             [
                 (w * (s.ends[method][side] - s.value)) ** 2
-                for w, s in zip(weights, each, strict=True)
+                for w, s in zip(weights, surveys, strict=True)
             ]
             for side in (0, 1)
         ]
@@ -161,7 +166,10 @@ def _pooled(
     ends["score"] = cut(ends["uncut"], value, np.zeros(a), np.ones(a))
     for i in range(CHECKED):
         _check_pooled(
-            linears, [own[i] for own in counts], weights, (ends["score"][0][i], ends["score"][1][i])
+            linears,
+            [own_counts[i] for own_counts in counts],
+            weights,
+            (ends["score"][0][i], ends["score"][1][i]),
         )
     coverage = {method: held.mean(axis=0) for method, held in holding(ends, theta).items()}
     design, truth = named
@@ -170,11 +178,13 @@ def _pooled(
     targets = [(tuple(Fraction(w) if x == t else Fraction(0) for x in range(a)),) for w in weights]
     held = np.empty((least, 1))
     for i in range(least):
-        parts = [
-            evidence_of(linear.case.mechanism, linear.case.counts(own[i]), target, linear.prior)
-            for linear, own, target in zip(linears, counts, targets, strict=True)
+        versions = [
+            evidence_of(
+                linear.case.mechanism, linear.case.counts(own_counts[i]), target, linear.prior
+            )
+            for linear, own_counts, target in zip(linears, counts, targets, strict=True)
         ]
-        (pair,) = kl_ends(parts, LEVEL)
+        (pair,) = kl_ends(versions, LEVEL)
         held[i] = pair is not None and pair[0] <= theta[t] + HAIR and theta[t] <= pair[1] + HAIR
     yield Held(design, "pooled", truth, n, least, False, {"kl": held.mean(axis=0)}, {}, nothing[:1])
 
@@ -183,14 +193,17 @@ def _check_pooled(
     linears: Sequence[Linear], counts: Sequence[IntArray], weights: Sequence[float], ours: Both
 ) -> None:
     """Compare one survey with the product's functions."""
-    found = [product_margins(linear, own) for linear, own in zip(linears, counts, strict=True)]
+    spreads = [
+        product_margins(linear, own_counts)
+        for linear, own_counts in zip(linears, counts, strict=True)
+    ]
     same = [(w,) * len(ours[0]) for w in weights]
-    values = [tuple(value) for value, _ in found]
-    pairs = combined_ends(same, values, [margins.uncut for _, margins in found])
+    values = [tuple(value) for value, _ in spreads]
+    pairs = combined_ends(same, values, [margins.uncut for _, margins in spreads])
     for t, pair in enumerate(pairs):
         value = sum(w * v[t] for w, v in zip(weights, values, strict=True))
         low, high = cut_one(pair or (np.nan, np.nan), value, np.array([0.0, 1.0]))
         if not max(abs(low - ours[0][t]), abs(high - ours[1][t])) < CLOSE:
             raise Differs(
-                f"pooled {[own.tolist() for own in counts]}: the product has {(low, high)} for target {t}"
+                f"pooled {[own_counts.tolist() for own_counts in counts]}: the product has {(low, high)} for target {t}"
             )

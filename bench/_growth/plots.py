@@ -57,11 +57,11 @@ class Measured(Figure):
 
     @property
     def paper(self) -> str:
-        """What stands in a paper's place."""
+        """Placeholder for a paper's series."""
         return "Frankly"
 
 
-def svg(points: Sequence[Mapping[str, Any]], said: str) -> str:
+def svg(points: Sequence[Mapping[str, Any]], description: str) -> str:
     """Return the drawing of the panels there are points of. said : a line under the title."""
     rows = [Row(p["panel"], p["curve"], float(p["x"]), float(p["y"])) for p in points]
     panels = tuple(panel for panel in PANELS if any(row.panel == panel.key for row in rows))
@@ -74,4 +74,4 @@ def svg(points: Sequence[Mapping[str, Any]], said: str) -> str:
         lambda _: iter(rows),
         lambda _: iter(()),
     )
-    return drawing(figure, rows, said)
+    return drawing(figure, rows, description)

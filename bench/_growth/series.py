@@ -45,13 +45,13 @@ def designs(answers: Sequence[int], secrets: Sequence[int], rounds: int) -> Iter
     """Yield the median time of LIP optima at ε = 1 over random priors: by answers a, one curve for each c secrets."""
     for c in secrets:
         for a in answers:
-            asked = [
+            requests = [
                 partial(
                     most_informative, p, promises.promise("lip", p, Fraction(1)), DESIGN_LIMIT_S
                 )
                 for p in islice(priors.dirichlet(c, a, seed=17), rounds)
             ]
-            yield Point("design", f"c = {c} secrets", a, statistics.median(map(_cpu_s, asked)))
+            yield Point("design", f"c = {c} secrets", a, statistics.median(map(_cpu_s, requests)))
 
 
 def verifications(sizes: Sequence[int], rounds: int) -> Iterator[Point]:
@@ -94,8 +94,8 @@ def processes(url: Callable[[], str], counts: Sequence[int], reports: int) -> It
 def _together(servers: Sequence[Served], reports: int) -> float:
     requests = [load.singles(servers[0].document, reports) for _ in servers]
     threads = [
-        threading.Thread(target=load.run, args=(server, each, 8))
-        for server, each in zip(servers, requests, strict=True)
+        threading.Thread(target=load.run, args=(server, request, 8))
+        for server, request in zip(servers, requests, strict=True)
     ]
     start = time.perf_counter()
     for thread in threads:
@@ -107,10 +107,10 @@ def _together(servers: Sequence[Served], reports: int) -> float:
 
 def table(k: int) -> DenseMechanism:
     """Return randomised response of k answers that keeps an answer three times as often as it becomes any other."""
-    other = D // (k + 2)
-    kept = D - (k - 1) * other
+    off_diagonal = D // (k + 2)
+    diagonal = D - (k - 1) * off_diagonal
     return DenseMechanism(
-        48, tuple(tuple(kept if x == y else other for y in range(k)) for x in range(k))
+        48, tuple(tuple(diagonal if x == y else off_diagonal for y in range(k)) for x in range(k))
     )
 
 

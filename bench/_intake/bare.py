@@ -106,8 +106,8 @@ def validating(document: SurveyDocument) -> Callable[[str], Read]:
 def _symbols(mechanism: Any) -> Callable[[Any], bool]:
     """Return whether a symbol is one of a table's or, as hex, a set of a unary mechanism's answers."""
     if hasattr(mechanism, "weights"):
-        most = mechanism.reports
-        return lambda y: type(y) is int and 0 <= y < most
+        reports = mechanism.reports
+        return lambda y: type(y) is int and 0 <= y < reports
     digits, limit = -(-mechanism.answers // 4), 1 << mechanism.answers
     return lambda y: isinstance(y, str) and len(y) == digits and int(y, 16) < limit
 
@@ -126,21 +126,21 @@ def inserting(url: str) -> Insert:
 
 
 def _on_postgresql(url: str) -> Insert:
-    here, where = threading.local(), url.replace("+psycopg", "")
+    local, where = threading.local(), url.replace("+psycopg", "")
     with psycopg.connect(where) as connection:
         connection.execute(TABLE.format(bytes="BYTEA"))
 
     def insert(row: Row) -> None:
-        if not hasattr(here, "connection"):
-            here.connection = psycopg.connect(where)
-        here.connection.execute(_INTO + "(%s, %s, %s, %s, %s)", row)
-        here.connection.commit()
+        if not hasattr(local, "connection"):
+            local.connection = psycopg.connect(where)
+        local.connection.execute(_INTO + "(%s, %s, %s, %s, %s)", row)
+        local.connection.commit()
 
     return insert
 
 
 def _on_sqlite(path: str) -> Insert:
-    here, one_writer = (
+    local, one_writer = (
         threading.local(),
         threading.Lock(),
     )  # SQLite's own waiting sleeps, which would flatter us
@@ -154,19 +154,19 @@ def _on_sqlite(path: str) -> Insert:
     connected().execute(TABLE.format(bytes="BLOB") + " WITHOUT ROWID")
 
     def insert(row: Row) -> None:
-        if not hasattr(here, "connection"):
-            here.connection = connected()
+        if not hasattr(local, "connection"):
+            local.connection = connected()
         with one_writer:
-            here.connection.execute(_INTO + "(?, ?, ?, ?, ?)", row)
-            here.connection.commit()
+            local.connection.execute(_INTO + "(?, ?, ?, ?, ?)", row)
+            local.connection.commit()
 
     return insert
 
 
 if __name__ == "__main__":
-    where, port, threads, *given = sys.argv[1:]
-    made = validating(SurveyDocument.parse(Path(given[0]).read_bytes())) if given else taking
-    app = application(inserting(where), made)
+    where, port, threads, *options = sys.argv[1:]
+    reader = validating(SurveyDocument.parse(Path(options[0]).read_bytes())) if options else taking
+    app = application(inserting(where), reader)
     Production(
         app, host="127.0.0.1", port=int(port), threads=int(threads), ready=lambda _: None
     ).run()

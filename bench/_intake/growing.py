@@ -10,7 +10,7 @@ from random import Random
 from statistics import fmean, median
 
 from _counts.surveys import published, rows_of
-from _runner import Seen, once, ratios, turns
+from _runner import Samples, once, ratios, turns
 from frankly_server.analysis import Analysis, encode
 from frankly_server.scale import DuckDB, count, export
 from frankly_server.store import Database
@@ -26,7 +26,7 @@ SIZE, TOGETHER, CONNECTIONS = 1000, 10, 2
 FEW, ROUNDS = 10_000, 21
 
 
-def grown(url: str, reports: int, few: int = FEW, *, asked: bool = True) -> Seen:
+def grown(url: str, reports: int, few: int = FEW, *, asked: bool = True) -> Samples:
     """Send so many reports in batches of 1,000; return figures of intake and, if `asked`, those of `loaded`."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -43,7 +43,7 @@ def grown(url: str, reports: int, few: int = FEW, *, asked: bool = True) -> Seen
             )
 
 
-def loaded(url: str, reports: int, few: int = FEW) -> Seen:
+def loaded(url: str, reports: int, few: int = FEW) -> Samples:
     """Put so many reports in by SQL (PostgreSQL); return figures of estimates, of export and of counting."""
     document = prepared(url, CASE)
     database = Database(url)
@@ -62,21 +62,21 @@ def _release(url: str, survey: str) -> None:
     database.close()
 
 
-def _read(url: str, survey: str, few: int, folder: Path) -> Seen:
+def _read(url: str, survey: str, few: int, folder: Path) -> Samples:
     database = Database(url)
     figures = _asked(database, survey, few) | _exported(database, survey, folder)
     database.close()
     return figures
 
 
-def _sent(server: Served, reports: int) -> Seen:
+def _sent(server: Served, reports: int) -> Samples:
     """Send batches; memory is looked at after a tenth, when everything is warm, and then at every tenth."""
     step = SIZE * TOGETHER
     memory, rates, cpu = [], [], []
     for sent in range(0, reports, step):
         # Made as they are sent: the client's memory does not grow either.
-        made = load.batches(server.document, TOGETHER, SIZE)
-        felt = load.run(server, made, CONNECTIONS)
+        batches = load.batches(server.document, TOGETHER, SIZE)
+        felt = load.run(server, batches, CONNECTIONS)
         rates.append(SIZE * felt.per_s)
         cpu.append(felt.cpu_s / SIZE)
         if (sent + step) * 10 // reports > sent * 10 // reports:
@@ -93,7 +93,7 @@ def _sent(server: Served, reports: int) -> Seen:
     }
 
 
-def _asked(database: Database, survey: str, few: int) -> Seen:
+def _asked(database: Database, survey: str, few: int) -> Samples:
     """Ask for shares and for the joint table, of the grown survey and of one with few reports, taking turns."""
     small = published(database, CASE, "5e" * 16)
     rows = rows_of(small, few, Random(3))
@@ -112,7 +112,7 @@ def _asked(database: Database, survey: str, few: int) -> Seen:
 
         return trial
 
-    found = turns(
+    timings = turns(
         {
             "estimate_many": asked(survey, None),
             "estimate_few": asked(small.survey, None),
@@ -121,26 +121,26 @@ def _asked(database: Database, survey: str, few: int) -> Seen:
         },
         ROUNDS,
     )
-    seconds = {name: [each[0] for each in values] for name, values in found.items()}
+    seconds = {name: [pair[0] for pair in values] for name, values in timings.items()}
     return {
         **{f"{name}_s": values for name, values in seconds.items()},
-        **{f"{name}_cpu_s": [each[1] for each in values] for name, values in found.items()},
+        **{f"{name}_cpu_s": [pair[1] for pair in values] for name, values in timings.items()},
         "ratio_estimate": ratios(seconds["estimate_many"], seconds["estimate_few"]),
         "ratio_crosstab": ratios(seconds["crosstab_many"], seconds["crosstab_few"]),
     }
 
 
-def _exported(database: Database, survey: str, folder: Path) -> Seen:
+def _exported(database: Database, survey: str, folder: Path) -> Samples:
     """Export the grown survey, count it with DuckDB, and hold its answers against the database's."""
     start, cpu = time.perf_counter(), time.process_time()
     manifest = export(database, survey, folder)
     exported, export_cpu = time.perf_counter(), time.process_time()
     counted = count([folder], DuckDB())
-    done, count_cpu = time.perf_counter(), time.process_time()
+    counted_at, count_cpu = time.perf_counter(), time.process_time()
     for targets in (None, JOINT):
         answers = [
-            each.estimates(survey, targets=targets)
-            for each in (counted.analysis(), Analysis(database))
+            source.estimates(survey, targets=targets)
+            for source in (counted.analysis(), Analysis(database))
         ]
         if encode(answers[0]["questions"]) != encode(answers[1]["questions"]):
             raise AssertionError("the export's estimates are not the database's")
@@ -149,7 +149,7 @@ def _exported(database: Database, survey: str, folder: Path) -> Seen:
         {
             "reports": float(manifest.rows),
             "export_per_s": manifest.rows / (exported - start),
-            "duckdb_per_s": manifest.rows / (done - exported),
+            "duckdb_per_s": manifest.rows / (counted_at - exported),
             "export_cpu_s_per_million": 1e6 * (export_cpu - cpu) / manifest.rows,
             "duckdb_cpu_s_per_million": 1e6 * (count_cpu - export_cpu) / manifest.rows,
             "parquet_bytes_per_report": size / manifest.rows,

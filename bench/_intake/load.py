@@ -22,7 +22,7 @@ _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a load felt: requests a second, quantiles of the latency in seconds, the server's CPU seconds a request."""
+    """Measurements of a load: requests a second, latency quantiles in seconds, CPU seconds of the server a request."""
 
     per_s: float
     p50_s: float
@@ -90,22 +90,22 @@ def run(server: Served, requests: Sequence[bytes], connections: int) -> Loaded:
     seconds = time.perf_counter() - start
     if failed:
         raise RuntimeError("a request failed") from failed[0]
-    every = sorted(latency for found in latencies for latency in found)
+    every = sorted(latency for of_connection in latencies for latency in of_connection)
     p50, p99 = (every[min(len(every) - 1, int(share * len(every)))] for share in (0.5, 0.99))
     return Loaded(len(requests) / seconds, p50, p99, (server.cpu_s() - cpu) / len(requests))
 
 
 def _talk(port: int, requests: Sequence[bytes]) -> list[float]:
-    found = []
+    latencies = []
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for each in requests:
-            reports = each.count(b'"id":')
+        for request in requests:
+            reports = request.count(b'"id":')
             start = time.perf_counter()
-            connection.sendall(each)
+            connection.sendall(request)
             _answer(connection.recv, reports)
-            found.append(time.perf_counter() - start)
-    return found
+            latencies.append(time.perf_counter() - start)
+    return latencies
 
 
 def _answer(recv: Callable[[int], bytes], reports: int) -> None:
@@ -115,12 +115,12 @@ def _answer(recv: Callable[[int], bytes], reports: int) -> None:
         data += _more(recv)
     head, _, body = data.partition(b"\r\n\r\n")
     length = _LENGTH.search(head)
-    wanted = int(length[1]) if length else 0
-    while len(body) < wanted:
+    body_bytes = int(length[1]) if length else 0
+    while len(body) < body_bytes:
         body += _more(recv)
-    good = head.startswith((b"HTTP/1.1 201", b"HTTP/1.1 200"))
+    accepted = head.startswith((b"HTTP/1.1 201", b"HTTP/1.1 200"))
     if (
-        not good or body.count(b'"accepted"') != reports
+        not accepted or body.count(b'"accepted"') != reports
     ):  # counted, for parsing would take time from the server
         raise RuntimeError(f"the server answered: {head.splitlines()[0]!r} {body[:300]!r}")
 

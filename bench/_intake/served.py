@@ -94,11 +94,11 @@ def bare(
     home: Path, url: str, document: SurveyDocument, *, validates: bool = False
 ) -> Iterator[Served]:
     """Serve the bare route; one that `validates` takes this document's reports only."""
-    port, kept = free_port(), home / "document.json"
-    kept.write_bytes(document.payload())
+    port, document_file = free_port(), home / "document.json"
+    document_file.write_bytes(document.payload())
     command = [str(Path(__file__).with_name("bare.py")), url, str(port), str(THREADS)]
     with _running(
-        [*command, *([str(kept)] if validates else [])], {}, port, home / "bare.log"
+        [*command, *([str(document_file)] if validates else [])], {}, port, home / "bare.log"
     ) as group:
         yield Served(port, group, document, url)
 

@@ -48,19 +48,19 @@ def run(server: Served, connections: int, seconds: float) -> Loaded:
         path = f"/v1/surveys/{server.document.survey}/reports"
         command = ["wrk", f"-t{_THREADS}", f"-c{connections}", f"-d{seconds}s", "-s", str(script)]
         cpu = server.cpu_s()
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, f"http://127.0.0.1:{server.port}", "--", path, str(reports)],
             capture_output=True, text=True, check=True,
         )  # fmt: skip
         cpu = server.cpu_s() - cpu
-    told = json.loads(done.stdout.rpartition("RESULT ")[2])
-    if told["failed"] or not told["requests"]:
-        raise RuntimeError(f"{told['failed']} of {told['requests']} requests failed")
+    printed = json.loads(process.stdout.rpartition("RESULT ")[2])
+    if printed["failed"] or not printed["requests"]:
+        raise RuntimeError(f"{printed['failed']} of {printed['requests']} requests failed")
     return Loaded(
-        told["requests"] * 1e6 / told["us"],
-        told["p50_us"] / 1e6,
-        told["p99_us"] / 1e6,
-        cpu / told["requests"],
+        printed["requests"] * 1e6 / printed["us"],
+        printed["p50_us"] / 1e6,
+        printed["p99_us"] / 1e6,
+        cpu / printed["requests"],
     )
 
 

@@ -34,7 +34,7 @@ def reports(rounds: int) -> dict[str, list[float]]:
         Authority(clock),
         make_survey({"q": [f"c{i}" for i in range(16)]}, "1", clock=clock),
     )
-    seen: dict[str, list[float]] = {
+    samples: dict[str, list[float]] = {
         "open_s": [],
         "reopen_s": [],
         "seal_send_erase_s": [],
@@ -44,17 +44,17 @@ def reports(rounds: int) -> dict[str, list[float]]:
         for i in range(rounds):
             server = FakeServer(document, FakeClock(), authority)
             store = Path(folder) / f"{i}.db"
-            with _timed(seen["open_s"]):
+            with _timed(samples["open_s"]):
                 server.open(store, spread_s=0).close()
-            with _timed(seen["reopen_s"]):
+            with _timed(samples["reopen_s"]):
                 client = server.open(store, spread_s=0, policy=Policy(cap="1"))
-            with _timed(seen["seal_send_erase_s"]):
+            with _timed(samples["seal_send_erase_s"]):
                 client.answer({"q": "c3"})
             with _timed(batch := list[float]()):
-                done = list(client.randomise_many((f"p{j}", {"q": "c3"}, {}) for j in range(500)))
-            seen["batch_seal_s"].append(batch[0] / len(done))
+                drawn = list(client.randomise_many((f"p{j}", {"q": "c3"}, {}) for j in range(500)))
+            samples["batch_seal_s"].append(batch[0] / len(drawn))
             client.close()
-    return seen
+    return samples
 
 
 @contextlib.contextmanager

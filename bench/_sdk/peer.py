@@ -51,23 +51,23 @@ def per_call(call: Call, calls: int, rounds: int) -> list[float]:
 
     Of CPU: callers are timed one after the other, and a moment in which the machine is busy must not count for one.
     """
-    seen = []
+    samples = []
     for _ in range(rounds + 1):
         start = time.process_time()
         for _ in range(calls):
             call()
-        seen.append((time.process_time() - start) / calls)
-    return seen[1:]
+        samples.append((time.process_time() - start) / calls)
+    return samples[1:]
 
 
 def main(arguments: list[str]) -> None:
     """Time both families at each alphabet size."""
     name, calls, rounds, *sizes = arguments
-    found = {}
+    results = {}
     for k in map(int, sizes):
         for family, call in PEERS[name](k):
-            found[f"{family}_{k}"] = per_call(call, int(calls), int(rounds))
-    print(json.dumps(found))
+            results[f"{family}_{k}"] = per_call(call, int(calls), int(rounds))
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

@@ -60,11 +60,11 @@ def judged() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """
     with _node() as ask:
         accepted = []
-        for name, make, most in worst.families():
-            size, document = worst.largest(make, most)
+        for name, make, limit in worst.families():
+            size, document = worst.largest(make, limit)
             accepted.append({"case": name, "n": size} | _row(document, ask))
         return accepted, [
-            {"case": name} | _row(made, ask) for name, made in worst.too_large().items()
+            {"case": name} | _row(oversized, ask) for name, oversized in worst.too_large().items()
         ]
 
 
@@ -73,7 +73,7 @@ def opened() -> dict[str, list[float]]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(_SOURCES)))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    seen: dict[str, list[float]] = {}
+    samples: dict[str, list[float]] = {}
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
@@ -82,24 +82,24 @@ def opened() -> dict[str, list[float]]:
             for name, beside in (("worker", True), ("page", False)):
                 rounds = [_visit(browser, server.server_port, beside=beside) for _ in range(ROUNDS)]
                 for figure, values in zip(("gap", "open"), zip(*rounds, strict=True), strict=True):
-                    seen[f"{figure}_srlip_2^8_{name}_ms"] = list(values)
+                    samples[f"{figure}_srlip_2^8_{name}_ms"] = list(values)
             browser.close()
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
-    return seen
+    return samples
 
 
 def _visit(browser: Any, port: int, *, beside: bool) -> list[float]:
     """Return milliseconds: the longest that the page stood still, and the whole opening."""
     page = browser.new_page()
     page.goto(f"http://127.0.0.1:{port}/hosted.css")
-    found: list[float] = page.evaluate(
+    seconds: list[float] = page.evaluate(
         _OPEN, {"text": worst.honest().payload().decode(), "beside": beside}
     )
     page.close()
-    return found
+    return seconds
 
 
 @contextmanager
@@ -113,8 +113,8 @@ def _node() -> Iterator[Callable[[Path], dict[str, Any]]]:
 
         def ask(path: Path) -> dict[str, Any]:
             print(path, file=running.stdin, flush=True)
-            said: dict[str, Any] = json.loads(running.stdout.readline())  # type: ignore[union-attr]
-            return said
+            started: dict[str, Any] = json.loads(running.stdout.readline())  # type: ignore[union-attr]
+            return started
 
         yield ask
         running.stdin.close()
@@ -134,13 +134,13 @@ def _row(document: SurveyDocument, ask: Callable[[Path], dict[str, Any]]) -> dic
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         file.write(payload)
         file.flush()
-        said = ask(Path(file.name))
-    if said["code"] != code:
-        raise AssertionError((said["code"], code))
+        answer = ask(Path(file.name))
+    if answer["code"] != code:
+        raise AssertionError((answer["code"], code))
     times = {
         "python_s": end - between,
-        "node_s": said["judged"],
+        "node_s": answer["judged"],
         "python_read_s": between - start,
-        "node_read_s": said["read"],
+        "node_read_s": answer["read"],
     }
     return {"bytes": len(payload), "verdict": code or "accepted"} | times

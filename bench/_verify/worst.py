@@ -30,14 +30,14 @@ Made = tuple[Mechanism, Sequence[Claim]]
 
 def document(*blocks: Block, strata: int = 1) -> SurveyDocument:
     """Return a survey of these blocks; the public question has so many choices."""
-    asked = (
+    questions = (
         () if strata == 1 else tuple(_question(f"z{i}", 8) for i in range(strata.bit_length() // 3))
     )
     later = NOW + timedelta(days=30)
     return SurveyDocument(
         survey="ab" * 16, version=1, prev=None, issued=NOW, opens=NOW, closes=later, expires=later, languages=("en",),
         title={"en": "Worst"}, consent=None, collect_url="https://collect.example/v1/surveys/x/reports", min_reports=10,
-        strata=asked, blocks=blocks,
+        strata=questions, blocks=blocks,
     )  # fmt: skip
 
 
@@ -57,8 +57,8 @@ def block(
     for i, claim in enumerate(claims):
         secret = f"{name}-s{i}"
         if claim.joint is None:
-            own = (secret, "made up") if claim.notion == "rldp" else (None, None)
-            promises.append(Promise(claim, None, *own))
+            secret_fields = (secret, "made up") if claim.notion == "rldp" else (None, None)
+            promises.append(Promise(claim, None, *secret_fields))
         else:
             names = tuple(f"s{k}" for k in range(len(claim.joint)))
             prior = Prior(secret, names, tables or (claim.joint,), "made up")
@@ -70,31 +70,31 @@ def block(
     )  # fmt: skip
 
 
-def largest(make: Callable[[int], SurveyDocument], most: int) -> tuple[int, SurveyDocument]:
+def largest(make: Callable[[int], SurveyDocument], limit: int) -> tuple[int, SurveyDocument]:
     """Return the largest size up to `most` whose document the budget accepts and whose bytes are within 4 MiB."""
     low, high = 1, 2
-    while high <= most and fits(make(high)):
+    while high <= limit and fits(make(high)):
         low, high = high, 2 * high
-    high = min(high, most + 1)
+    high = min(high, limit + 1)
     while high - low > max(1, low // 16):
         middle = (low + high) // 2
         low, high = (middle, high) if fits(make(middle)) else (low, middle)
     return low, make(low)
 
 
-def fits(made: SurveyDocument) -> bool:
-    """Tell whether a document is within the budget and within the size of a document."""
+def fits(document: SurveyDocument) -> bool:
+    """True if a document is within the budget and the size limit."""
     try:
-        require_affordable(made.blocks)
+        require_affordable(document.blocks)
     except DocumentRejected:
         return False
-    return len(made.payload()) <= canonical.MAX_BYTES
+    return len(document.payload()) <= canonical.MAX_BYTES
 
 
 def families() -> Iterator[tuple[str, Callable[[int], SurveyDocument], int]]:
     """Yield the name of a kind and notion, what makes its document of a size, and the largest size."""
-    for name, (make, most) in _CASES.items():
-        yield name, _alone(make), most
+    for name, (make, limit) in _CASES.items():
+        yield name, _alone(make), limit
     yield "level: n blocks of 16 secrets", many_secrets, 100
     yield "lip, 16 secrets, 8^n strata", in_strata, 4
 
@@ -112,8 +112,8 @@ def many_secrets(blocks: int) -> SurveyDocument:
 def in_strata(digits: int) -> SurveyDocument:
     """Return a document with a table for each of 8^digits strata."""
     small = tuple(tuple(n >> 13 for n in row) for row in _joint(16, 4))
-    made = block(_table(4, 16), (Claim("lip", MOST, small),), tables=(small,) * 8**digits)
-    return document(made, strata=8**digits)
+    stratified = block(_table(4, 16), (Claim("lip", MOST, small),), tables=(small,) * 8**digits)
+    return document(stratified, strata=8**digits)
 
 
 def too_large() -> dict[str, SurveyDocument]:
@@ -174,9 +174,11 @@ def _srlip(values: int, count: int, reports: int, secrets: int) -> Made:
 
 def _rising(secrets: int, answers: int) -> Joint:
     """Return counts that spread ever more from secret to secret, so that searches take many steps."""
-    each = range(answers)
+    answer_indices = range(answers)
     return tuple(
-        tuple(int(2 ** (26 + 26 * (s + 1) / secrets * (2 * x / answers - 1))) for x in each)
+        tuple(
+            int(2 ** (26 + 26 * (s + 1) / secrets * (2 * x / answers - 1))) for x in answer_indices
+        )
         for s in range(secrets)
     )
 

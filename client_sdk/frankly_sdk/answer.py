@@ -64,8 +64,9 @@ class Answer:
         return block.truth(self.revealed())
 
     def revealed(self) -> Mapping[str, str]:
-        """Return the true choices: only for the sampler, and for public questions, which are sent in the
-        clear.
+        """Return the true choices, for the sampler and for public questions alone.
+
+        Public questions are sent in the clear.
         """
         return self._choices or {}
 

@@ -24,7 +24,7 @@ NAMES = ("lip", "srlip", "families/oue", "families/warner")
 
 @pytest.fixture(scope="module")
 def every() -> dict[str, Any]:
-    return {each.name: each for each in shipped.example_designs()}
+    return {example.name: example for example in shipped.example_designs()}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -40,8 +40,8 @@ def test_what_is_computed_at_once_is_the_product_s(every: dict[str, Any], name: 
 
 
 def test_another_product_is_noticed(every: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    def wider(*given: Any) -> Any:
-        value, margins = linear.product_margins(*given)
+    def wider(*arguments: Any) -> Any:
+        value, margins = linear.product_margins(*arguments)
         return value, replace(
             margins, score=tuple((low, high + 1e-3) for low, high in margins.score)
         )
@@ -55,20 +55,20 @@ def test_cells_of_two_symbols_are_enumerated_and_demands_hold(every: dict[str, A
     designs = [every[name] for name in ("families/warner", "hamming")]
     cells = [
         cell
-        for each in designs
-        for made in (grid.cells, sums.ratios)
-        for cell in made(each, 40, seed=1)
+        for example in designs
+        for make_cells in (grid.cells, sums.ratios)
+        for cell in make_cells(example, 40, seed=1)
     ]
     assert {cell.exactly for cell in cells} == {True, False}
     assert {cell.kind for cell in cells} == {"shares", "differences", "ratios"}
-    for found in demands.figures(cells):
-        if found.design == "families/warner":
-            assert found.figure <= demands.LIMITS.get(found.demand, inf), found
+    for figure in demands.figures(cells):
+        if figure.design == "families/warner":
+            assert figure.figure <= demands.LIMITS.get(figure.demand, inf), figure
 
 
 def test_a_cell_that_falls_short_is_found(every: dict[str, Any]) -> None:
     cell = next(iter(grid.cells(every["families/warner"], RUNS, seed=1)))
-    worse = replace(cell, coverage={m: found - 0.2 for m, found in cell.coverage.items()})
+    worse = replace(cell, coverage={m: rate - 0.2 for m, rate in cell.coverage.items()})
     figures = [f.figure for f in demands.figures([worse]) if f.demand == "score_errors_below"]
     assert figures
     assert min(figures) > demands.LIMITS["score_errors_below"]

@@ -34,13 +34,13 @@ def run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def check(root: Path, items: set[int]) -> None:
-    done = run(root, "--quick", "--json", "--items", ",".join(map(str, sorted(items))))
-    assert done.returncode in (0, 1), done.stderr[-4000:]
-    body: dict[str, Any] = json.loads(done.stdout)
+    process = run(root, "--quick", "--json", "--items", ",".join(map(str, sorted(items))))
+    assert process.returncode in (0, 1), process.stderr[-4000:]
+    body: dict[str, Any] = json.loads(process.stdout)
     assert {row["item"] for row in body["rows"]} == items
     assert [row for row in body["rows"] if row["holds"] is False] == []
     assert body["holds"] is True
-    assert done.returncode == 0
+    assert process.returncode == 0
     for row in body["rows"]:
         if row["gap"] is not None:
             assert row["gap"] >= 0
@@ -57,8 +57,8 @@ def test_every_demand_holds_at_small_sizes_of_adult(root: Path) -> None:
 
 
 def test_table_for_people(root: Path) -> None:
-    done = run(root, "--quick", "--items", "4")
-    head, *lines = done.stdout.splitlines()
+    process = run(root, "--quick", "--items", "4")
+    head, *lines = process.stdout.splitlines()
     assert (
         head.split()
         == "item case value bound gap s baseline its value its s ratio limit holds".split()
@@ -69,9 +69,9 @@ def test_table_for_people(root: Path) -> None:
 
 @pytest.mark.parametrize("items", ["0", "9", "1,x"])
 def test_unknown_items_are_refused(root: Path, items: str) -> None:
-    done = run(root, "--items", items)
-    assert done.returncode == 2
-    assert "--items" in done.stderr
+    process = run(root, "--items", items)
+    assert process.returncode == 2
+    assert "--items" in process.stderr
 
 
 def test_ratio_is_of_the_baseline_to_the_engine(load: Load) -> None:
@@ -112,43 +112,43 @@ def test_enumeration_finds_the_best_of_a_grid(load: Load, notion: str, epsilon: 
     joint = np.array([[0.35, 0.1], [0.15, 0.4]])
     grid = np.linspace(0, 1, 1001)
     Q = np.array([(a, b) for a in grid for b in grid])
-    given = joint / joint.sum(axis=1, keepdims=True)
-    good = np.ones(len(Q), dtype=bool)
+    conditional = joint / joint.sum(axis=1, keepdims=True)
+    feasible = np.ones(len(Q), dtype=bool)
     for q in (Q, 1 - Q):
-        sent, p = q @ given.T, q @ joint.sum(axis=0)
-        others = [sent[:, 0], sent[:, 1]] if notion == "secret-ldp" else [p]
+        sent, p = q @ conditional.T, q @ joint.sum(axis=0)
+        references = [sent[:, 0], sent[:, 1]] if notion == "secret-ldp" else [p]
         for s in range(2):
-            for other in others:
-                good &= sent[:, s] <= math.exp(epsilon) * other + 1e-12
-                good &= other <= math.exp(epsilon) * sent[:, s] + 1e-12
-    best = float(informations(joint, Q[good]).max())
+            for reference in references:
+                feasible &= sent[:, s] <= math.exp(epsilon) * reference + 1e-12
+                feasible &= reference <= math.exp(epsilon) * sent[:, s] + 1e-12
+    best = float(informations(joint, Q[feasible]).max())
     module = load("enumeration")
-    found = (
+    largest = (
         module.secret_ldp(joint, epsilon)
         if notion == "secret-ldp"
         else module.lip(joint, epsilon, epsilon)
     )
     # A mechanism of the grid is never better, and the best of the polytope lies within a step of one of its points.
-    assert best <= found.information + 1e-12
-    assert found.information - best <= 0.005
-    assert found.information < 0.9 * informations(joint, np.array([[1.0, 0.0]]))[0]
+    assert best <= largest.information + 1e-12
+    assert largest.information - best <= 0.005
+    assert largest.information < 0.9 * informations(joint, np.array([[1.0, 0.0]]))[0]
 
 
 def test_enumeration_stops_at_its_cap(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     module = load("enumeration")
     monkeypatch.setattr(module, "_START_S", 0.5)
     counts = np.random.default_rng(0).integers(1, 100, (2, 5)).tolist()
-    found = module.capped("secret-ldp", Prior.from_rows(counts), 0.5, cap_s=0.5)
-    assert (found.capped, found.seconds, found.optimum) == (True, 0.5, None)
+    outcome = module.capped("secret-ldp", Prior.from_rows(counts), 0.5, cap_s=0.5)
+    assert (outcome.capped, outcome.seconds, outcome.optimum) == (True, 0.5, None)
 
 
 def test_enumeration_is_the_same_in_a_process_of_its_own(load: Load) -> None:
     module = load("enumeration")
     prior = Prior.from_rows([[5, 2, 1], [1, 4, 6]])
     alone = module.capped("secret-ldp", prior, 0.3)
-    here = module.secret_ldp(module.probabilities(prior), 0.3)
-    assert alone.optimum.vertices == here.vertices
-    assert alone.optimum.information == pytest.approx(here.information, abs=1e-12)
+    in_process = module.secret_ldp(module.probabilities(prior), 0.3)
+    assert alone.optimum.vertices == in_process.vertices
+    assert alone.optimum.information == pytest.approx(in_process.information, abs=1e-12)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.3, 0.3), (1.0, 1.0), (0.2, 0.6)])
@@ -157,21 +157,23 @@ def test_subset_random_response_keeps_its_levels(load: Load, low: float, high: f
     module = load("subset_rr")
     for _ in range(5):
         joint = rng.dirichlet(np.ones(24)).reshape(3, 8)
-        found = module.subset_random_response(joint, low, high)
+        response = module.subset_random_response(joint, low, high)
         p = joint.sum(axis=0)
-        Q = found.given * found.chance / p[:, None]  # Q(y | x)
+        Q = response.conditional * response.chance / p[:, None]  # Q(y | x)
         assert Q.sum(axis=1) == pytest.approx(np.ones(8), abs=1e-9)
         for s in range(3):
             lift = (joint[s] / joint[s].sum() @ Q) / (p @ Q)
             assert np.all(np.log(lift) >= -low - 1e-9)
             assert np.all(np.log(lift) <= high + 1e-9)
         ratio = np.where(Q > 0, Q / (p @ Q), 1.0)
-        told = float((p[:, None] * Q * np.log(ratio)).sum())
-        assert module.information(found, joint) == pytest.approx(told, abs=1e-9)
-        assert told <= load("enumeration").lip(joint, low, high).information + 1e-9
-        assert module.broken(found, joint, low, high) == 0
-        assert module.broken(found, joint, 0.1 * low, 0.1 * high) > 0 or len(found.chance) == 1
-        members = sorted(x for group in found.groups for x in group)
+        information = float((p[:, None] * Q * np.log(ratio)).sum())
+        assert module.information(response, joint) == pytest.approx(information, abs=1e-9)
+        assert information <= load("enumeration").lip(joint, low, high).information + 1e-9
+        assert module.broken(response, joint, low, high) == 0
+        assert (
+            module.broken(response, joint, 0.1 * low, 0.1 * high) > 0 or len(response.chance) == 1
+        )
+        members = sorted(x for group in response.groups for x in group)
         alone = [x for x in range(8) if x not in members]
         assert len(set(members)) == len(members)
         for x in alone:  # sent unchanged: harmless by definition

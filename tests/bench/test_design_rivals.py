@@ -73,8 +73,8 @@ def test_information_is_the_drop_in_entropy(load: Load) -> None:
     def entropy(q: np.ndarray) -> float:
         return -sum(v * math.log(v) for v in q.ravel() if v)
 
-    told = entropy(p) + entropy(p @ Q) - entropy(p[:, None] * Q)
-    assert load("families").information(Q, p) == pytest.approx(told)
+    information = entropy(p) + entropy(p @ Q) - entropy(p[:, None] * Q)
+    assert load("families").information(Q, p) == pytest.approx(information)
 
 
 @pytest.mark.parametrize("answers", [3, 4, 5, 6])
@@ -88,8 +88,8 @@ def test_best_subset_selection_at_equal_shares_is_the_best_of_the_tables(
     assert families.best_uniform_variance(answers, E) == pytest.approx(min(tried), rel=1e-9)
 
 
-def kept(load: Load, mechanism: DenseMechanism, claims: list[Any]) -> bool:
-    """Whether the definitions' rows, as the rivals have them, hold for every report."""
+def keeps_rows(load: Load, mechanism: DenseMechanism, claims: list[Any]) -> bool:
+    """True if the definitions' rows, as the rivals use them, hold for every report."""
     weights = np.array(mechanism.weights, dtype=float)
     return bool(
         np.min(load("definitions").rows(claims, mechanism.answers) @ weights)
@@ -100,11 +100,11 @@ def kept(load: Load, mechanism: DenseMechanism, claims: list[Any]) -> bool:
 @pytest.mark.parametrize("number", range(24))
 def test_definitions_say_what_the_verifier_says(load: Load, number: int) -> None:
     drawn = load("draws").draw(number, 8)
-    claims = list(drawn.asked.claims)
+    claims = list(drawn.request.claims)
     rng = np.random.default_rng(number)
-    seen = set()
+    verdicts = set()
     for noise in (0.0, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999):
-        Q = (1 - noise) * rng.dirichlet(np.ones(3), size=drawn.asked.prior.answers) + noise / 3
+        Q = (1 - noise) * rng.dirichlet(np.ones(3), size=drawn.request.prior.answers) + noise / 3
         counts = np.floor(Q * 2**40).astype(int)
         counts[:, 0] += 2**40 - counts.sum(axis=1)
         mechanism = DenseMechanism(40, tuple(map(tuple, counts.tolist())))
@@ -113,23 +113,23 @@ def test_definitions_say_what_the_verifier_says(load: Load, number: int) -> None
             exact = True
         except DocumentRejected:
             exact = False
-        seen.add(exact)
-        assert kept(load, mechanism, claims) == exact
-    assert True in seen
+        verdicts.add(exact)
+        assert keeps_rows(load, mechanism, claims) == exact
+    assert True in verdicts
 
 
 def test_draws_are_those_of_their_number(load: Load) -> None:
     draws = load("draws")
     for number in (0, 7, 13):
-        assert draws.draw(number).words == draws.draw(number).words
+        assert draws.draw(number).description == draws.draw(number).description
     kinds = {draws.draw(number).kind for number in range(8)}
     assert kinds == set(draws.KINDS)
-    assert len({draws.draw(number).asked.objective for number in (0, 8, 16)}) == 3
+    assert len({draws.draw(number).request.objective for number in (0, 8, 16)}) == 3
     for number in range(48):
-        asked = draws.draw(number).asked
-        assert 2 <= asked.prior.answers <= draws.MOST_ANSWERS
+        request = draws.draw(number).request
+        assert 2 <= request.prior.answers <= draws.MOST_ANSWERS
         if draws.draw(number).kind != "ldp":
-            assert min(asked.prior.masses) > 0
+            assert min(request.prior.masses) > 0
 
 
 @pytest.mark.parametrize("objective", ["information", "variance", "hamming"])
@@ -156,27 +156,31 @@ def test_rival_of_two_answers_comes_near_the_best_of_a_grid_and_not_above(
     best = 0.0
     for a in steps:
         pairs = np.column_stack([np.full(len(steps), a), steps])
-        good = np.all(pairs @ columns.T >= 0, axis=1) & np.all((1 - pairs) @ columns.T >= 0, axis=1)
-        for one in pairs[good]:
-            best = max(best, load("families").information(np.column_stack([one, 1 - one]), shares))
-    found = rivals.Search([claim], shares, (2,)).best("information")
-    assert best <= found + 1e-9
-    assert found - best <= 0.02
+        feasible = np.all(pairs @ columns.T >= 0, axis=1) & np.all(
+            (1 - pairs) @ columns.T >= 0, axis=1
+        )
+        for pair in pairs[feasible]:
+            best = max(
+                best, load("families").information(np.column_stack([pair, 1 - pair]), shares)
+            )
+    search_best = rivals.Search([claim], shares, (2,)).best("information")
+    assert best <= search_best + 1e-9
+    assert search_best - best <= 0.02
 
 
 def test_complete_columns_make_mechanisms(load: Load) -> None:
     drawn = load("draws").draw(3, 8)
-    search = load("rivals").Search(drawn.asked.claims, drawn.asked.prior.probabilities(), (3,))
+    search = load("rivals").Search(drawn.request.claims, drawn.request.prior.probabilities(), (3,))
     search.best("information")
-    rows = load("definitions").rows(drawn.asked.claims, drawn.asked.prior.answers)
+    rows = load("definitions").rows(drawn.request.claims, drawn.request.prior.answers)
     assert np.min(search._columns @ rows.T) >= -1e-6 * np.max(search._columns)
-    assert search._columns @ drawn.asked.prior.probabilities() == pytest.approx(
+    assert search._columns @ drawn.request.prior.probabilities() == pytest.approx(
         np.ones(len(search._columns))
     )
 
 
 def test_theorem_4_promises_next_to_nothing_of_two_copies_of_two_bits(load: Load) -> None:
-    """erratum 9.15: neither report says anything of the parity beside what is known; both together tell it."""
+    """erratum 9.15: neither report alone depends on the parity; both together determine it."""
     side_channels = load("side_channels")
     row = side_channels._counterexample()
     assert row.value < 0.05
@@ -196,8 +200,8 @@ def test_theorem_4_promises_next_to_nothing_of_two_copies_of_two_bits(load: Load
         tuple([v // 10**4 for v in row[:-1]] + [2**48 - sum(v // 10**4 for v in row[:-1])])
         for row in scaled
     )
-    found = worst(DenseMechanism(48, rows), promises.side_channels(prior, Fraction(1), (4, 4)))
-    assert math.log(present(found.ratio)) == pytest.approx(row.baseline_value, abs=1e-6)
+    level = worst(DenseMechanism(48, rows), promises.side_channels(prior, Fraction(1), (4, 4)))
+    assert math.log(present(level.ratio)) == pytest.approx(row.baseline_value, abs=1e-6)
 
 
 def test_realised_level_is_that_of_the_estimate(load: Load) -> None:

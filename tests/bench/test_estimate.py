@@ -36,15 +36,15 @@ def cell(index: int, n: int, truth: str, runs: int) -> Any:
     return coverage.measure(cases()[index], truth, n, runs, seed=1000 * index + n)
 
 
-def judge(found: Any, cells: list[Any]) -> None:
+def judge(figures: Any, cells: list[Any]) -> None:
     """3 errors, corrected for how many comparisons are made: every score of every cell, for coverage by each method."""
     compared = sum(cases()[index].mechanism.answers for index, *_ in cells)
     for method in GUARANTEED:
-        assert found.below(method, LEVEL) <= coverage.corrected(3, compared * len(GUARANTEED)), (
+        assert figures.below(method, LEVEL) <= coverage.corrected(3, compared * len(GUARANTEED)), (
             method,
-            found,
+            figures,
         )
-    assert found.variance_z <= coverage.corrected(3, compared), found
+    assert figures.variance_z <= coverage.corrected(3, compared), figures
 
 
 def test_many_comparisons_are_allowed_what_one_is() -> None:
@@ -63,10 +63,10 @@ def test_margins_hold_and_variances_are_true_in_2000_runs(index: int, n: int, tr
     judge(cell(index, n, truth, 2000), _FULL)
 
 
-def test_the_plugin_form_falls_short_where_it_is_said_to() -> None:
+def test_the_plugin_form_undercovers_at_its_documented_cell() -> None:
     """n = 50, ε = 4, true share 0: about 60% instead of 95%."""
-    found = cell(1, 50, "corner", 120)
-    assert (found.coverage["chebyshev_plugin"] or 0) < 0.8
+    row = cell(1, 50, "corner", 120)
+    assert (row.coverage["chebyshev_plugin"] or 0) < 0.8
 
 
 def held_from_to(
@@ -101,8 +101,8 @@ def test_sequences_hold_at_a_hundred_looks() -> None:
         return sequence(Score(-0.5 + 2 * k / n, (-0.5, 1.5)), w, n, LEVEL)
 
     for ends in (of_two, plain):
-        least, most = np.array([held_from_to(ends, int(n), q, truth) for n in looks]).T
-        held = ((least <= sums) & (sums <= most)).all(axis=1).mean()
+        smallest, largest = np.array([held_from_to(ends, int(n), q, truth) for n in looks]).T
+        held = ((smallest <= sums) & (sums <= largest)).all(axis=1).mean()
         assert held >= LEVEL - 2 * (LEVEL * (1 - LEVEL) / paths) ** 0.5
 
 
@@ -110,7 +110,7 @@ def test_the_fit_test_seldom_alarms_and_finds_attacks(full: bool) -> None:
     """Honest reports alarm in at most 1%; 5% of fakes that all send the most profitable report are found in 95%."""
     case = cases()[7]  # 3 answers, 5 reports: two spare dimensions
     rng, runs, n = np.random.default_rng(8), 2000 if full else 100, 20_000
-    alarms = found = 0
+    alarms = detected = 0
     p = case.truth("skewed")
     best = int(
         np.argmax(
@@ -125,9 +125,11 @@ def test_the_fit_test_seldom_alarms_and_finds_attacks(full: bool) -> None:
         alarms += "reports_do_not_fit" in estimate(case.mechanism, [int(c) for c in honest]).flags
         attacked = rng.multinomial(n - n // 20, p @ case.law)
         attacked[best] += n // 20
-        found += "reports_do_not_fit" in estimate(case.mechanism, [int(c) for c in attacked]).flags
+        detected += (
+            "reports_do_not_fit" in estimate(case.mechanism, [int(c) for c in attacked]).flags
+        )
     assert alarms / runs <= 0.01
-    assert found / runs >= 0.95
+    assert detected / runs >= 0.95
 
 
 @pytest.mark.parametrize("census", [False, True])
@@ -140,7 +142,7 @@ def test_parts_and_finite_populations_are_true_in_simulated_surveys(
     """
     rng, runs, people = np.random.default_rng(21), 4000 if full else 100, 400
     compared = 0
-    found = []
+    surveys = []
     for case in (
         cases()[3],
         cases()[7],
@@ -158,14 +160,14 @@ def test_parts_and_finite_populations_are_true_in_simulated_surveys(
             drawn = np.sum(
                 [rng.multinomial(k, law) for k, law in zip(sample, case.law, strict=True)], axis=0
             )
-            each = Figures(
+            figures = Figures(
                 evidence_of(case.mechanism, case.counts(drawn), shares(a), None), a, None if census else people,
                 census=census, are_shares=True,
             )  # fmt: skip
-            total, privacy, _ = each._covariances()
+            total, privacy, _ = figures._covariances()
             assert total is not None
             assert privacy is not None
-            value = np.array([float(v or 0) for v in each.evidence.exact])
+            value = np.array([float(v or 0) for v in figures.evidence.exact])
             values.append(value)
             inner.append(value - sample / n)
             wholes.append(np.diagonal(total))
@@ -180,6 +182,6 @@ def test_parts_and_finite_populations_are_true_in_simulated_surveys(
                 np.maximum(terms.var(axis=0, ddof=1), 2 * estimated.mean(axis=0) ** 2) / runs
             )
             # A census has no sampling part: what is left there is rounding, 1e-17 of variances of 1e-3.
-            found.append(np.abs(terms.mean(axis=0)) / np.maximum(error, 1e-12))
+            surveys.append(np.abs(terms.mean(axis=0)) / np.maximum(error, 1e-12))
             compared += a
-    assert np.concatenate(found).max() <= coverage.corrected(3, compared)
+    assert np.concatenate(surveys).max() <= coverage.corrected(3, compared)

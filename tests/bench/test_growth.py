@@ -67,7 +67,7 @@ def test_what_is_filed_is_on_the_page(
     assert "Falls short: ratio_single_sqlite." in page
     drawn = ElementTree.parse(tmp_path / "bench" / "growth.svg").getroot()
     curves = [
-        each.get("points", "").split() for each in drawn.iter() if each.tag.endswith("polyline")
+        line.get("points", "").split() for line in drawn.iter() if line.tag.endswith("polyline")
     ]
     assert [len(points) for points in curves] == [3, 2]
 
@@ -81,20 +81,20 @@ def test_a_result_of_a_part_replaces_that_part(
 
     def filed(body: dict[str, Any]) -> dict[str, Any]:
         performance._file(body)
-        found: dict[str, Any] = json.loads(
+        merged: dict[str, Any] = json.loads(
             (tmp_path / "bench" / f"{body['bench']}.json").read_text()
         )
-        return found
+        return merged
 
-    whole = {
+    complete = {
         "bench": "scale",
         "sent_per_s": 5.0,
         "ratio_memory": 1.5,
         "crosstab_s": 3.0,
         "load": [1.0, 2.0],
     }
-    filed(whole | {"short": ["ratio_memory", "crosstab_s"], "holds": False})
-    found = filed(
+    filed(complete | {"short": ["ratio_memory", "crosstab_s"], "holds": False})
+    merged = filed(
         {
             "bench": "scale",
             "crosstab_s": 0.5,
@@ -104,13 +104,13 @@ def test_a_result_of_a_part_replaces_that_part(
             "holds": True,
         }
     )
-    assert (found["sent_per_s"], found["crosstab_s"], found["short"]) == (
+    assert (merged["sent_per_s"], merged["crosstab_s"], merged["short"]) == (
         5.0,
         0.5,
         ["ratio_memory"],
     )
-    assert (found["holds"], found["load"]) == (False, [1.0, 2.0, 9.0, 8.0])
-    again = filed(whole | {"short": [], "holds": True})
+    assert (merged["holds"], merged["load"]) == (False, [1.0, 2.0, 9.0, 8.0])
+    again = filed(complete | {"short": [], "holds": True})
     assert (again["crosstab_s"], again["load"]) == (3.0, [1.0, 2.0])
 
     def panels(*names: str, y: float, load: float) -> dict[str, Any]:

@@ -34,17 +34,17 @@ def test_intake_on_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("path")
-def test_what_falls_short_is_told() -> None:
+def test_figures_beyond_their_bounds_are_listed() -> None:
     bench = importlib.import_module("intake")
-    given: dict[str, tuple[float, bool]] = {
+    ratios: dict[str, tuple[float, bool]] = {
         "ratio_sqlite_4_64_plain": (0.89, False), "ratio_sqlite_4_1_plain": (0.9, True),
         "ratio_own_postgresql_4_8_plain": (0.89, False), "ratio_sqlite_12_64_plain": (0.5, True),
         "ratio_sqlite_4_64_bare": (0.79, False), "ratio_postgresql_4_1_bare": (0.8, True),
         "ratio_postgresql_4_batch": (0.59, False), "p50_sqlite_4_1_plain": (1.21, False),
         "p50_postgresql_4_1_plain": (1.2, True), "p50_sqlite_4_8_plain": (9.0, True), "sqlite_4_1_p99_s": (9.0, True),
     }  # fmt: skip
-    short = bench.result({name: [value] for name, (value, _) in given.items()}).short
-    assert set(short) == {name for name, (_, kept) in given.items() if not kept}
+    short = bench.result({name: [value] for name, (value, _) in ratios.items()}).short
+    assert set(short) == {name for name, (_, holds) in ratios.items() if not holds}
 
 
 @pytest.mark.usefixtures("path")
@@ -53,16 +53,16 @@ def test_the_plain_route_refuses_what_is_no_report() -> None:
     surveys: Any = importlib.import_module("_counts.surveys")
     load: Any = importlib.import_module("_intake.load")
     document = surveys.made("four_by_group", "ab" * 16, datetime(2026, 6, 1, tzinfo=UTC))
-    [good] = [json.loads(body) for body in load.bodies(document, 1)]
+    [report] = [json.loads(body) for body in load.bodies(document, 1)]
     read = bare.validating(document)(document.survey)
-    assert read(good)[1] == bytes.fromhex(good["id"])
-    others = {
+    assert read(report)[1] == bytes.fromhex(report["id"])
+    bad_reports = {
         "v": 2, "doc": "sha256:" + "0" * 64, "id": "A" * 32, "token": "x", "strata": {"z0": "c0"},
-        "y": [9, *good["y"][1:]],
+        "y": [9, *report["y"][1:]],
     }  # fmt: skip
-    for key, value in others.items():
+    for key, value in bad_reports.items():
         with pytest.raises((KeyError, TypeError, ValueError)):
-            read(good | {key: value})
+            read(report | {key: value})
     with pytest.raises(ValueError, match="of another survey"):
         bare.validating(document)("cd" * 16)
 

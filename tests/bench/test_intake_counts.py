@@ -13,13 +13,13 @@ from frankly_server.store import Database
 @pytest.fixture
 def bench(root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(sys, "path", [str(root / "bench"), *sys.path])
-    found = importlib.import_module("intake_counts")
+    module = importlib.import_module("intake_counts")
     for name, value in {"BATCH": 4, "ROUNDS": 1, "FEW": 60, "MANY": 80}.items():
-        monkeypatch.setattr(found, name, value)
+        monkeypatch.setattr(module, name, value)
     monkeypatch.setattr(
-        found, "CASES", {name: found.CASES[name] for name in ("two_tables", "unary_16")}
+        module, "CASES", {name: module.CASES[name] for name in ("two_tables", "unary_16")}
     )
-    return found
+    return module
 
 
 def test_it_measures_what_it_names(bench: Any, sqlite_url: str) -> None:

@@ -16,30 +16,34 @@ def bench(root: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module
 
 
-def test_a_result_tells_medians_spread_and_what_falls_short(
+def test_a_result_has_medians_spread_and_failed_bounds(
     bench: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runner = bench("_runner")
-    seen = {"ratio_a": [2.0, 0.5, 1.0], "b_s": [3.0], "ratio_c": [0.4, 0.6]}
+    samples = {"ratio_a": [2.0, 0.5, 1.0], "b_s": [3.0], "ratio_c": [0.4, 0.6]}
     result = runner.Result(
-        "some", seen, most={"ratio_a": 1.0, "b_s": 2.5}, least={"ratio_c": 0.6}, more={"part": True}
+        "some",
+        samples,
+        at_most={"ratio_a": 1.0, "b_s": 2.5},
+        at_least={"ratio_c": 0.6},
+        extra={"part": True},
     )
     assert result.figures == {"ratio_a": 1.0, "b_s": 3.0, "ratio_c": 0.5}
     assert result.short == ["b_s", "ratio_c"]
     with pytest.raises(SystemExit, match="1"):
-        runner.tell(result, as_json=True, before=0.5)
-    told = json.loads(capsys.readouterr().out)
-    assert told["spread"] == {"ratio_a": [0.5, 2.0], "ratio_c": [0.4, 0.6]}
-    assert told["asked"] == {"ratio_a": "≤ 1", "b_s": "≤ 2.5", "ratio_c": "≥ 0.6"}
-    assert (told["short"], told["holds"], told["part"], told["load"][0]) == (
+        runner.print_result(result, as_json=True, before=0.5)
+    written = json.loads(capsys.readouterr().out)
+    assert written["spread"] == {"ratio_a": [0.5, 2.0], "ratio_c": [0.4, 0.6]}
+    assert written["asked"] == {"ratio_a": "≤ 1", "b_s": "≤ 2.5", "ratio_c": "≥ 0.6"}
+    assert (written["short"], written["holds"], written["part"], written["load"][0]) == (
         result.short,
         False,
         True,
         0.5,
     )
     with pytest.raises(SystemExit, match="0"):
-        runner.tell(
-            runner.Result("good", {"ratio_a": [1.0]}, most={"ratio_a": 1.0}),
+        runner.print_result(
+            runner.Result("good", {"ratio_a": [1.0]}, at_most={"ratio_a": 1.0}),
             as_json=False,
             before=0.5,
         )
@@ -97,21 +101,21 @@ def test_the_sdk_is_measured_beside_peers(bench: Any, monkeypatch: pytest.Monkey
     )
     result = sdk.measure()
     assert result.figures["peers_missing"] == len(peer.PEERS)
-    assert len(result.seen["frankly_sdk_grr_2_us"]) == 2
+    assert len(result.samples["frankly_sdk_grr_2_us"]) == 2
     assert {"ratio_import_requests", "seal_send_erase_s", "import_sdk_s"} <= set(result.figures)
-    assert result.asked == {"import_sdk_s": "≤ 0.2"}
+    assert result.demands == {"import_sdk_s": "≤ 0.2"}
 
 
-def test_estimates_are_asked_what_each_kind_of_figure_is(bench: Any) -> None:
-    given = {
+def test_bounds_of_estimates_follow_the_kind_of_figure(bench: Any) -> None:
+    cases = {
         "ratio_latency": (1.6, "≤ 1.5"), "ratio_stored_shares": (1.4, "≤ 1.5"),
         "coverage_exact_errors_below": (3.1, "≤ 3"),
         "mse_ratio_pure_ldp_grr_unbiased": (1.1, "≤ 1"), "mse_ratio_multi_freq_ldpy_grr_projected": (1.0, "≤ 1.01"),
         "ratio_pure_ldp_grr_counts": (9.0, "≥ 10"), "ratio_pure_ldp_grr_reports": (2.0, "≥ 1"), "ours_grr_s": (9.0, ""),
     }  # fmt: skip
-    result = bench("estimate").result({name: [value] for name, (value, _) in given.items()}, {})
-    assert {name: result.asked.get(name, "") for name in given} == {
-        name: asked for name, (_, asked) in given.items()
+    result = bench("estimate").result({name: [value] for name, (value, _) in cases.items()}, {})
+    assert {name: result.demands.get(name, "") for name in cases} == {
+        name: limit for name, (_, limit) in cases.items()
     }
     assert set(result.short) == {
         "ratio_latency", "coverage_exact_errors_below", "mse_ratio_pure_ldp_grr_unbiased", "ratio_pure_ldp_grr_counts",

@@ -41,7 +41,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "3": ("a level that is no plain decimal string", (
         "frankly_protocol/test_bounds.py::test_bad_levels_are_refused_by_name",
         f"{DEFINITION}::test_faults_name_their_field")),
-    "4": ("a prior that does not sum to one", (f"{PRIOR}::test_the_sum_is_told", f"{PRIOR}::test_bad_priors")),
+    "4": ("a prior that does not sum to one", (f"{PRIOR}::test_the_error_names_the_sum", f"{PRIOR}::test_bad_priors")),
     "5": ("a prior of a wrong shape or value", (f"{PRIOR}::test_bad_priors",)),
     "6": ("a secret without mass", (f"{PRIOR}::test_nothing_is_protected_without_mass",)),
     "7": ("a choice without mass", (
@@ -176,7 +176,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "48": ("reports that the mechanism cannot send", (
         "frankly_server/estimate/test_poisoning.py::test_every_attack_stays_within_and_the_worst_reaches_the_bound",
         f"{HERE}::test_reports_that_do_not_fit_are_flagged",
-        "frankly_server/estimate/test_kinds.py::test_a_sum_of_bits_that_cannot_be_is_told")),
+        "frankly_server/estimate/test_kinds.py::test_an_impossible_sum_of_bits_is_flagged")),
     "49": ("a confidence level of 0, 1 or 95; a mechanism near singular", (
         f"{ANALYSIS}::test_confidence_levels_out_of_range",
         f"{ROUTES}::test_levels_outside_zero_and_one_are_explained",

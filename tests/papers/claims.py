@@ -189,7 +189,7 @@ Thm 4 | It is optimal for large levels | design/families/robust/secret_rr.py |
 (A122)-(A124) | The printed dual does not satisfy (A126) | | !
 Lemma 3 | Two averages of an ε-LDP mechanism | design/families/robust/independent_reporting.py |
 Thm 5 | δ₂ = ln(1 + 2(e^ε₂ − 1)/d) | design/families/robust/independent_reporting.py |
-(69), d = 0 | d ≤ 2, and d = 0 tells the value | design/families/robust/independent_reporting.py | +
+(69), d = 0 | d ≤ 2, and d = 0 reveals the value | design/families/robust/independent_reporting.py | +
 Thm 6 | I = I(S;Y¹) + I(U;Y² beside Y¹) | design/families/robust/independent_reporting.py |
 (82) | Several local maxima in ε₂, often best at an end | design/families/robust/independent_reporting.py | +
 Example 5 | Its figures, with the rad of Theorem 1 | design/families/robust/independent_reporting.py |

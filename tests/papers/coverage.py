@@ -15,19 +15,19 @@ in Lift m = e^−ε_l and M = e^ε_u, in the thesis m is the number of values.
 
 def page() -> str:
     """Return the whole page."""
-    shown, everything = collect(), [claim for claims in CLAIMS.values() for claim in claims]
-    count = {verdict: sum(claim.verdict == verdict for claim in everything) for verdict in VERDICTS}
+    tests, all_claims = collect(), [claim for claims in CLAIMS.values() for claim in claims]
+    count = {verdict: sum(claim.verdict == verdict for claim in all_claims) for verdict in VERDICTS}
     summary = ", ".join(f"{number} {verdict}" for verdict, number in count.items())
-    parts = [_HEAD, f"{len(everything)} claims: {summary}.\n"]
+    lines = [_HEAD, f"{len(all_claims)} claims: {summary}.\n"]
     for paper, claims in CLAIMS.items():
-        parts.append(
+        lines.append(
             f"## {paper}\n\n| Claim | What it says | Code | Test | Verdict |\n|---|---|---|---|---|"
         )
-        parts.append(
-            "\n".join(_row(claim, sorted(set(shown.get(claim.name, [])))) for claim in claims)
+        lines.append(
+            "\n".join(_row(claim, sorted(set(tests.get(claim.name, [])))) for claim in claims)
             + "\n"
         )
-    return "\n".join(parts)
+    return "\n".join(lines)
 
 
 def _row(claim: Stated, tests: list[str]) -> str:

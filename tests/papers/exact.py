@@ -14,7 +14,7 @@ Table = Sequence[Row]
 
 
 def tries(full: bool, default: int = 50) -> Callable[[Any], Any]:
-    """How many random instances a claim is tried on: 1,000 with --full; always the same ones."""
+    """Number of random instances for a claim: 1,000 with --full; always the same ones."""
     slow = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
     return settings(
         max_examples=1000 if full else default,
@@ -68,18 +68,20 @@ def different(n: int) -> list[tuple[int, int]]:
 
 def rank(rows: Table) -> int:
     """By elimination in fractions."""
-    left, found = [list(map(Fraction, row)) for row in rows], 0
-    for column in range(len(left[0]) if left else 0):
-        pivot = next((i for i in range(found, len(left)) if left[i][column]), None)
+    remaining, pivots = [list(map(Fraction, row)) for row in rows], 0
+    for column in range(len(remaining[0]) if remaining else 0):
+        pivot = next((i for i in range(pivots, len(remaining)) if remaining[i][column]), None)
         if pivot is None:
             continue
-        left[found], left[pivot] = left[pivot], left[found]
-        for i in range(found + 1, len(left)):
-            factor = left[i][column] / left[found][column]
+        remaining[pivots], remaining[pivot] = remaining[pivot], remaining[pivots]
+        for i in range(pivots + 1, len(remaining)):
+            factor = remaining[i][column] / remaining[pivots][column]
             if factor:
-                left[i] = [u - factor * v for u, v in zip(left[i], left[found], strict=True)]
-        found += 1
-    return found
+                remaining[i] = [
+                    u - factor * v for u, v in zip(remaining[i], remaining[pivots], strict=True)
+                ]
+        pivots += 1
+    return pivots
 
 
 def _product(values: Any) -> Fraction:

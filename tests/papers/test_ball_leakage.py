@@ -46,14 +46,14 @@ def test_realised_epsilon_is_its_definition() -> None:
         weights, joint = smooth_mechanism(rng, 6, 4), random_counts(draw, 2, 3)
         ratios = []
         for y, (s, t) in product(range(4), permutations(range(2))):
-            given = [
+            conditional = [
                 sum(Fraction(n * weights[3 * i + u][y]) for u, n in enumerate(joint[i]))
                 for i in (s, t)
             ]
-            ratios.append(given[0] / sum(joint[s]) / (given[1] / sum(joint[t])))
-        found = realised_epsilon(weights, joint)
-        assert found == pytest.approx(math.log(max(ratios)), rel=1e-13)
-        assert Fraction(math.exp(found)) >= max(ratios) * (1 - Fraction(1, 10**12))
+            ratios.append(conditional[0] / sum(joint[s]) / (conditional[1] / sum(joint[t])))
+        realised = realised_epsilon(weights, joint)
+        assert realised == pytest.approx(math.log(max(ratios)), rel=1e-13)
+        assert Fraction(math.exp(realised)) >= max(ratios) * (1 - Fraction(1, 10**12))
 
 
 def test_realised_epsilon_takes_decimals_and_may_be_infinite() -> None:
@@ -96,36 +96,38 @@ def test_support_is_the_optimum_over_the_ball(order: float) -> None:
     for trial in range(6):
         p, w = draw.dirichlet(np.ones(4)), draw.random(4)
         radius = float(draw.choice([0.01, 0.1, 0.5]))
-        found = support(p, w, radius, Fraction(order))
+        largest = support(p, w, radius, Fraction(order))
         best, at = minimum_over_ball(p, radius, order, lambda R, w=w: -float(R @ w), seed=trial)
         assert renyi(p, at, order) <= radius
-        assert found >= -best - 1e-9
-        assert found == pytest.approx(-best, rel=1e-5)
+        assert largest >= -best - 1e-9
+        assert largest == pytest.approx(-best, rel=1e-5)
 
 
-def test_support_moves_probability_to_a_value_nobody_gave() -> None:
+def test_support_moves_probability_to_a_value_with_count_0() -> None:
     p, w = np.array([0.0, 0.4, 0.6]), np.array([1.0, 0.3, 0.2])
     for order in (0.5, 1, 2, 3):
-        found = support(p, w, 0.2, Fraction(order))
+        largest = support(p, w, 0.2, Fraction(order))
         # A fine grid over the ball's distributions.
         best = 0.0
         for m in np.linspace(0, 1 - math.exp(-0.2), 1001):
-            rest = np.linspace(0.001, 0.999, 999) * (1 - m)
+            remaining = np.linspace(0.001, 0.999, 999) * (1 - m)
             moment = (
-                0.4 * np.log(0.4 / rest) + 0.6 * np.log(0.6 / (1 - m - rest))
+                0.4 * np.log(0.4 / remaining) + 0.6 * np.log(0.6 / (1 - m - remaining))
                 if order == 1
                 else np.log(
-                    0.4**order * rest ** (1 - order) + 0.6**order * (1 - m - rest) ** (1 - order)
+                    0.4**order * remaining ** (1 - order)
+                    + 0.6**order * (1 - m - remaining) ** (1 - order)
                 )
                 / (order - 1)
             )
             inside = moment <= 0.2
             if inside.any():
                 best = max(
-                    best, float(np.max(m + 0.3 * rest[inside] + 0.2 * (1 - m - rest[inside])))
+                    best,
+                    float(np.max(m + 0.3 * remaining[inside] + 0.2 * (1 - m - remaining[inside]))),
                 )
-        assert best <= found + 1e-9
-        assert found == pytest.approx(best, abs=1e-3)
+        assert best <= largest + 1e-9
+        assert largest == pytest.approx(best, abs=1e-3)
 
 
 def test_support_at_its_ends() -> None:
@@ -147,8 +149,8 @@ def test_the_worst_case_over_the_ball_is_the_optimisers(order: float) -> None:
         counts = random_counts(draw, 2, 2)
         ball, P = confidence_ball(counts, order, 120, "0.05"), np.array(counts) / np.sum(counts)
         Q = np.array(weights, dtype=float).reshape(2, 2, 2)
-        found = worst_case_over_ball(weights, ball)
-        assert found.exact
+        worst_case = worst_case_over_ball(weights, ball)
+        assert worst_case.exact
         best = max(
             -minimum_over_ball(
                 P,
@@ -159,12 +161,12 @@ def test_the_worst_case_over_the_ball_is_the_optimisers(order: float) -> None:
             )[0]
             for y, (s, t) in product(range(2), permutations(range(2)))
         )
-        assert best <= found.epsilon + 1e-8
-        assert best == pytest.approx(found.epsilon, rel=1e-4)
+        assert best <= worst_case.epsilon + 1e-8
+        assert best == pytest.approx(worst_case.epsilon, rel=1e-4)
         # The ball lies inside the polytopes; P̂ lies inside the ball.
         assert (
             realised_epsilon(weights, counts)
-            <= found.epsilon
+            <= worst_case.epsilon
             <= worst_case_epsilon(weights, ball_bounds(ball))
         )
 
@@ -173,12 +175,12 @@ def test_below_order_one_the_worst_case_is_a_bound() -> None:
     rng, draw = random.Random(9), np.random.default_rng(9)
     weights, counts = smooth_mechanism(rng, 4, 2), random_counts(draw, 2, 2)
     ball = confidence_ball(counts, 0.6, 120, "0.05")
-    found = worst_case_over_ball(weights, ball)
-    assert not found.exact
+    worst_case = worst_case_over_ball(weights, ball)
+    assert not worst_case.exact
     P, Q = np.array(counts) / np.sum(counts), np.array(weights, dtype=float).reshape(2, 2, 2)
-    s, t, y = *found.pair, found.report
+    s, t, y = *worst_case.pair, worst_case.report
     best, _ = minimum_over_ball(P, ball.radius, 0.6, loss(Q, y, s, t))
-    assert -best <= found.epsilon
+    assert -best <= worst_case.epsilon
 
 
 def test_an_unknown_secret_leaks_its_worst_answer() -> None:

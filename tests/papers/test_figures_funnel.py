@@ -34,42 +34,44 @@ def shares(counts: Matrix) -> tuple[Matrix, Matrix]:
     return counts / counts.sum(axis=1, keepdims=True), counts.sum(axis=0) / counts.sum()
 
 
-def told(Q: Matrix, p: Matrix) -> float:
+def normalised_information(Q: Matrix, p: Matrix) -> float:
     """I(X;Y)/H(X), Q with row = truth."""
     joint = p[:, None] * Q
-    seen = joint > 0
-    return float(np.sum(joint[seen] * np.log((Q / (p @ Q))[seen])) / -np.sum(p * np.log(p)))
+    positive = joint > 0
+    return float(np.sum(joint[positive] * np.log((Q / (p @ Q))[positive])) / -np.sum(p * np.log(p)))
 
 
 def identity_lip(counts: Matrix) -> float:
-    own, p = shares(counts)
+    conditional, p = shares(counts)
     with np.errstate(divide="ignore"):
-        return float(np.max(np.abs(np.log(own / p))))
+        return float(np.max(np.abs(np.log(conditional / p))))
 
 
 def grr_lip(counts: Matrix, E: float) -> float:
     """(26)"""
-    own, p = shares(counts)
-    return float(np.max(np.abs(np.log((1 + (E - 1) * own) / (1 + (E - 1) * p)))))
+    conditional, p = shares(counts)
+    return float(np.max(np.abs(np.log((1 + (E - 1) * conditional) / (1 + (E - 1) * p)))))
 
 
 def cr_lip(counts: Matrix, E: float) -> float:
     """(30)"""
-    own, p = shares(counts)
-    everyone = own.sum(axis=0)
-    return float(np.max(np.abs(np.log(((E - 1) * own + everyone) / ((E - 1) * p + everyone)))))
+    conditional, p = shares(counts)
+    everyone = conditional.sum(axis=0)
+    return float(
+        np.max(np.abs(np.log(((E - 1) * conditional + everyone) / ((E - 1) * p + everyone))))
+    )
 
 
 def oue_lip(counts: Matrix, E: float) -> float:
     """(27), over every report of at least one and not all ones: the true bit is 1 with ½, any other with 1/(E+1)."""
-    own, p = shares(counts)
+    conditional, p = shares(counts)
     a, q = len(p), 1 / (E + 1)
     worst = 0.0
     for k in range(a + 1):
         for ones in combinations(range(a), k):
-            inside = own[:, list(ones)].sum(axis=1), p[list(ones)].sum()
-            given, average = (v * (1 - q) / q + (1 - v) for v in inside)
-            worst = max(worst, float(np.max(np.abs(np.log(given / average)))))
+            inside = conditional[:, list(ones)].sum(axis=1), p[list(ones)].sum()
+            inside_lift, average = (v * (1 - q) / q + (1 - v) for v in inside)
+            worst = max(worst, float(np.max(np.abs(np.log(inside_lift / average)))))
     return worst
 
 
@@ -94,10 +96,12 @@ def cr_table(counts: Matrix, alpha: float) -> Matrix:
     """P(y|x) = Σ_s P(s|x) P(y|s,x) of Algorithm 1 corrected."""
     if alpha == math.inf:
         return np.eye(counts.shape[1])
-    (own, _), E, c = shares(counts), math.exp(alpha), len(counts)
-    given = counts / counts.sum(axis=0)  # P(s|x)
-    others = own.sum(axis=0) - own
-    return np.asarray((E * np.eye(counts.shape[1]) + given.T @ others) / (E + c - 1))
+    (conditional, _), E, c = shares(counts), math.exp(alpha), len(counts)
+    secret_given_answer = counts / counts.sum(axis=0)  # P(s|x)
+    other_secrets = conditional.sum(axis=0) - conditional
+    return np.asarray(
+        (E * np.eye(counts.shape[1]) + secret_given_answer.T @ other_secrets) / (E + c - 1)
+    )
 
 
 def oue_table(counts: Matrix, alpha: float) -> Matrix:
@@ -117,18 +121,21 @@ def test_the_optima_of_figures_3_and_4_are_those_of_every_vertex(
     figure: str, lower: str, upper: str, share: Fraction
 ) -> None:
     """c = 2, a = 5: LIP loses nothing to LDP, and LDP nothing to half of LIP; little is lost, less at ε = 2."""
-    made = make(FIGURES[figure], quick=True, draws=1, timer=lambda: 0.0, said=lambda _words: None)
-    drawn = {(row.curve, row.x): row.y for row in made.rows}
+    result = make(FIGURES[figure], quick=True, draws=1, timer=lambda: 0.0, said=lambda _words: None)
+    drawn = {(row.curve, row.x): row.y for row in result.rows}
     (prior,) = normalised(2, 5, figure, 1)
-    found = {}
+    information_at = {}
     for epsilon in (Fraction(1, 2), Fraction(2)):
         for curve in (lower, upper):
             rows, at = (secret_rows, epsilon) if curve == "ε-LDP" else (delta_rows, share * epsilon)
             value = best_information(prior, vertices(rows(prior, Fraction(*level_for(at))), 5))
             assert drawn[curve, float(epsilon)] == pytest.approx(value, abs=2e-6)
-            found[curve, epsilon] = value
-        assert found[lower, epsilon] <= found[upper, epsilon] + 1e-9
-    lost = [1 - found[lower, e] / found[upper, e] for e in (Fraction(1, 2), Fraction(2))]
+            information_at[curve, epsilon] = value
+        assert information_at[lower, epsilon] <= information_at[upper, epsilon] + 1e-9
+    lost = [
+        1 - information_at[lower, e] / information_at[upper, e]
+        for e in (Fraction(1, 2), Fraction(2))
+    ]
     assert lost[1] <= lost[0] + 1e-9 < 0.25
 
 
@@ -146,9 +153,9 @@ def test_the_points_of_figures_6_7_and_9_are_the_formulas(counts: list[list[int]
             point = fitted(name, Prior.from_rows(counts), Fraction(str(epsilon)))
             alpha = alpha_at(level, P, epsilon)
             assert point.alpha == pytest.approx(alpha, rel=1e-6), name
-            assert point.utility == pytest.approx(told(table(P, alpha), shares(P)[1]), rel=1e-6), (
-                name
-            )
+            assert point.utility == pytest.approx(
+                normalised_information(table(P, alpha), shares(P)[1]), rel=1e-6
+            ), name
 
 
 @paper("Funnel Figure 6")
@@ -158,7 +165,7 @@ def test_grr_does_not_always_lie_above_oue() -> None:
     alpha = alpha_at(grr_lip, counts, 0.5)
     oue = fitted(OUE, Prior.from_rows(counts.astype(int).tolist()), Fraction("0.5"))
     assert oue.alpha < alpha  # every report of one answer is a report of OUE's too
-    assert told(grr_table(counts, alpha), shares(counts)[1]) < 0.5 * oue.utility
+    assert normalised_information(grr_table(counts, alpha), shares(counts)[1]) < 0.5 * oue.utility
 
 
 @paper("Funnel Figure 8")
@@ -172,7 +179,7 @@ def test_the_correlations_of_figure_8() -> None:
             alphas = [alpha_at(level, P, epsilon) for level in (cr_lip, grr_lip)]
             if max(alphas) < math.inf:
                 cr, grr = (
-                    told(table(P, alpha), shares(P)[1])
+                    normalised_information(table(P, alpha), shares(P)[1])
                     for table, alpha in zip((cr_table, grr_table), alphas, strict=True)
                 )
                 points.append((alphas[0] - alphas[1], cr - grr))
@@ -184,18 +191,18 @@ def test_the_correlations_of_figure_8() -> None:
 def test_the_more_answers_beside_secrets_the_more_cr_gains(full: bool) -> None:
     """Mean gain of CR over GRR on the same cells: a = 5, c = 2 beside a = 2, c = 5, and 7, 5 beside 5, 7."""
     rng = np.random.default_rng(7)
-    for many, few in ((5, 2), (7, 5)):
+    for more_answers, fewer_answers in ((5, 2), (7, 5)):
         gain = []
-        for c, a in ((few, many), (many, few)):
+        for c, a in ((fewer_answers, more_answers), (more_answers, fewer_answers)):
             values = []
             for _ in range(100 if full else 25):
                 P = np.maximum(rng.dirichlet(np.full(a * c, 0.5)).reshape(c, a), 1e-9)
                 for epsilon in (0.5, 1.0, 2.0):
-                    cr, grr = (told(table(P, alpha_at(level, P, epsilon)), shares(P)[1])
+                    cr, grr = (normalised_information(table(P, alpha_at(level, P, epsilon)), shares(P)[1])
                                for level, table in ((cr_lip, cr_table), (grr_lip, grr_table)))  # fmt: skip
                     values.append(cr - grr)
             gain.append(float(np.mean(values)))
-        assert gain[0] > gain[1], (many, few)
+        assert gain[0] > gain[1], (more_answers, fewer_answers)
 
 
 @paper("Funnel Figure 9")

@@ -30,14 +30,14 @@ STEPS = 300
 
 def estimates(secrets: int, values: int, seed: int, draws: int) -> list[tuple[Matrix, Estimate]]:
     """§8.2: P* from Jeffreys' prior and the counts of 32,561 people from it, none of them zero."""
-    found: list[Any] = []
+    drawn: list[Any] = []
     rng = np.random.default_rng(seed)
-    while len(found) < draws:
+    while len(drawn) < draws:
         truth = rng.dirichlet(np.full(secrets * values, 0.5)).reshape(secrets, values)
         counts = rng.multinomial(32561, truth.ravel()).reshape(secrets, values)
         if counts.min() > 0:
-            found.append((truth, Estimate(tuple(tuple(int(n) for n in row) for row in counts))))
-    return found
+            drawn.append((truth, Estimate(tuple(tuple(int(n) for n in row) for row in counts))))
+    return drawn
 
 
 @paper("Robust Figure 3")
@@ -48,7 +48,7 @@ def test_the_points_of_figure_3_are_the_optima_over_exact_vertices() -> None:
         bounds = [[Fraction(*bound) for bound in row] for row in estimate.bounds]
         alone = [[Fraction(n, sum(row)) for n in row] for row in estimate.counts]
         for epsilon in ("0.3", "1.5"):
-            found: dict[Any, Any] = {}
+            optima: dict[Any, Any] = {}
             E = Fraction(*level_for(Fraction(epsilon)))
             for name, lower, diagonal in (
                 (POLYOPT, bounds, False),
@@ -56,15 +56,17 @@ def test_the_points_of_figure_3_are_the_optima_over_exact_vertices() -> None:
                 (NR, alone, False),
             ):
                 value, _, _ = polyopt(lower, E, P, diagonal=diagonal)
-                found[name] = information(P, estimate.table(name, Fraction(epsilon), STEPS))
-                assert found[name] == pytest.approx(value, abs=1.1e-3), name  # the figure's own gap
-                assert found[name] <= value + 1e-9
+                optima[name] = information(P, estimate.table(name, Fraction(epsilon), STEPS))
+                assert optima[name] == pytest.approx(value, abs=1.1e-3), (
+                    name
+                )  # the figure's own gap
+                assert optima[name] <= value + 1e-9
             for name in (IR, SRR, GRR):
-                found[name] = information(P, estimate.table(name, Fraction(epsilon), STEPS))
-            assert found[POLYOPT_PRINTED] <= found[POLYOPT] + 1.1e-3
-            assert max(found[IR], found[SRR]) <= found[POLYOPT] + 1.1e-3
-            assert found[POLYOPT] <= found[NR] + 1.1e-3
-            assert found[GRR] <= found[SRR] + 1e-12
+                optima[name] = information(P, estimate.table(name, Fraction(epsilon), STEPS))
+            assert optima[POLYOPT_PRINTED] <= optima[POLYOPT] + 1.1e-3
+            assert max(optima[IR], optima[SRR]) <= optima[POLYOPT] + 1.1e-3
+            assert optima[POLYOPT] <= optima[NR] + 1.1e-3
+            assert optima[GRR] <= optima[SRR] + 1e-12
 
 
 @paper("Robust Figure 3")
@@ -99,8 +101,11 @@ def test_what_trusts_the_estimate_leaks_more_than_it_says_under_the_truth() -> N
         for name, epsilon in ((POLYOPT, "0.6"), (NR, "0.6")):
             weights = estimate.weights(name, Fraction(epsilon), STEPS)
             Q = np.array(weights, dtype=float).reshape(2, 3, -1) / sum(weights[0])
-            told = np.einsum("su,suy->sy", truth / truth.sum(axis=1, keepdims=True), Q)
-            worst = max(float(np.max(np.log(told[s] / told[t]))) for s, t in permutations(range(2)))
+            by_secret = np.einsum("su,suy->sy", truth / truth.sum(axis=1, keepdims=True), Q)
+            worst = max(
+                float(np.max(np.log(by_secret[s] / by_secret[t])))
+                for s, t in permutations(range(2))
+            )
             assert realised_epsilon(weights, cells) == pytest.approx(worst, rel=1e-6)
             assert (worst > 0.6) is (name == NR)
     assert within >= 2
@@ -114,8 +119,8 @@ def test_the_information_under_the_estimate_is_near_that_under_the_truth(full: b
         P = np.array(estimate.counts) / 32561
         for name, values in apart.items():
             Q = estimate.table(name, Fraction("1.5"), 1)
-            here = information(P, Q)
-            values.append((here - information(truth, Q)) / here)
+            under_truth = information(P, Q)
+            values.append((under_truth - information(truth, Q)) / under_truth)
     for values in apart.values():
         assert max(map(abs, values)) < 0.03
         assert abs(np.median(values)) < 0.35 * max(map(abs, values))
@@ -123,7 +128,7 @@ def test_the_information_under_the_estimate_is_near_that_under_the_truth(full: b
 
 @paper("Lift Figure 10", "Lift Def 3", "Lift Algorithm 1", "Lift Algorithm 2")
 def test_both_mechanisms_work_on_many_answers_and_keep_their_levels(full: bool) -> None:
-    """λ = ½: subset random response tells more than subset merging, both within their levels; 200 × 15 with --full."""
+    """λ = ½: subset random response exceeds subset merging, both within their levels; 200 × 15 with --full."""
     answers, secrets = (200, 15) if full else (40, 6)
     (prior,) = [next(drawn(secrets, answers, 10))]
     for epsilon in (2, 8) if full else (2,):

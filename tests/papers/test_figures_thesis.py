@@ -16,11 +16,11 @@ Curves = dict[str, dict[float, float]]
 
 def drawn(figure: str, panel: str = "a") -> Curves:
     """The figure's points of a quick run: curve, x, y."""
-    found: Curves = {}
+    curves: Curves = {}
     for row in make(FIGURES[figure], quick=True, timer=lambda: 0.0, said=lambda _words: None).rows:
         if row.panel == panel:
-            found.setdefault(row.curve, {})[row.x] = row.y
-    return found
+            curves.setdefault(row.curve, {})[row.x] = row.y
+    return curves
 
 
 def error(p00: float, p11: float, share: float) -> float:

@@ -85,14 +85,14 @@ def secret_rows(prior: Prior, E: Fraction) -> list[list[Fraction]]:
 
 def vertices(rows: list[list[Fraction]], a: int) -> set[Vector]:
     """All vertices of {v : rows·v ≥ 0, Σv = 1} by trying every set of a−1 tight rows."""
-    found: set[Vector] = set()
+    points: set[Vector] = set()
     for tight in combinations(rows, a - 1):
         v = solve([*map(list, tight), [Fraction(1)] * a], [Fraction(0)] * (a - 1) + [Fraction(1)])
         if v is not None and all(
             sum(r * x for r, x in zip(row, v, strict=True)) >= 0 for row in rows
         ):
-            found.add(tuple(v))
-    return found
+            points.add(tuple(v))
+    return points
 
 
 def best_information(prior: Prior, points: set[Vector]) -> float:
@@ -100,9 +100,9 @@ def best_information(prior: Prior, points: set[Vector]) -> float:
     V = np.array([[float(x) for x in v] for v in sorted(points)])
     entropies = -np.sum(V * np.log(V, out=np.zeros_like(V), where=V > 0), axis=1)
     p = prior.probabilities()
-    found = linprog(entropies, A_eq=V.T, b_eq=p, method="highs")
-    assert found.status == 0
-    return float(-np.sum(p * np.log(p)) - found.fun)
+    solution = linprog(entropies, A_eq=V.T, b_eq=p, method="highs")
+    assert solution.status == 0
+    return float(-np.sum(p * np.log(p)) - solution.fun)
 
 
 def columns_as_posteriors(prior: Prior, E: tuple[int, int], notion: str) -> set[Vector]:
@@ -135,13 +135,13 @@ def test_the_optimum_under_lip_is_the_brute_force(answers: int, secrets: int, tr
             accept_identity=True,
             accept_unidentifiable=True,
         )
-        found = design(request)
-        assert found.information == pytest.approx(
+        designed = design(request)
+        assert designed.information == pytest.approx(
             best_information(prior, points), rel=1e-7, abs=1e-12
         )
-        assert found.certified
-        if found.rank < answers:
-            assert found.mechanism.reports <= answers  # "One has b ≤ a"
+        assert designed.certified
+        if designed.rank < answers:
+            assert designed.mechanism.reports <= answers  # "One has b ≤ a"
 
 
 @paper("Funnel Thm 2", "Funnel Def 1")
@@ -177,10 +177,10 @@ def test_lip_and_secret_ldp_bound_each_other() -> None:
     rng = random.Random(3)
     for _ in range(60):
         prior = random_prior(rng, 4, 3)
-        found = measure(random_mechanism(rng, 4, 5).weights, prior)
-        assert found["lip"] <= found["secret_ldp"] * (1 + 1e-12)
-        assert found["secret_ldp"] <= 2 * found["lip"] * (1 + 1e-12)
-        assert found["information_secret"] <= found["lip"] * (1 + 1e-12)
+        measured = measure(random_mechanism(rng, 4, 5).weights, prior)
+        assert measured["lip"] <= measured["secret_ldp"] * (1 + 1e-12)
+        assert measured["secret_ldp"] <= 2 * measured["lip"] * (1 + 1e-12)
+        assert measured["information_secret"] <= measured["lip"] * (1 + 1e-12)
 
 
 @paper("Funnel Def 2")
@@ -191,7 +191,7 @@ def test_lip_is_measured_as_it_is_defined() -> None:
         mechanism = random_mechanism(rng, 3, 4)
         ratios: list[Fraction] = []
         for y in range(4):
-            given = [
+            conditional = [
                 sum(
                     (Fraction(n, mass) * mechanism.probability(y, x) for x, n in enumerate(row)),
                     Fraction(0),
@@ -205,12 +205,12 @@ def test_lip_is_measured_as_it_is_defined() -> None:
                 ),
                 Fraction(0),
             )
-            ratios += [g / average for g in given] + [average / g for g in given]
-        found = measure(mechanism.weights, prior)
+            ratios += [g / average for g in conditional] + [average / g for g in conditional]
+        measured = measure(mechanism.weights, prior)
         exact = (
             Decimal(max(ratios).numerator) / Decimal(max(ratios).denominator)
         ).ln()  # 28 digits
-        assert exact <= Decimal(found["lip"]) <= exact * (1 + Decimal("1e-14"))  # rounded up
+        assert exact <= Decimal(measured["lip"]) <= exact * (1 + Decimal("1e-14"))  # rounded up
 
 
 @paper("Funnel Thm 3")
@@ -221,9 +221,9 @@ def test_every_draw_of_an_optimum_follows_the_published_row(seed: int) -> None:
     prior, level = random_prior(rng, 4, 2), level_for(Fraction(1, 2))
     if admits_identity("lip", level, prior):
         prior = Prior.from_rows([[5, 1, 1, 1], [1, 1, 1, 5]])
-    found = design(wanted(prior, "lip", Fraction(1, 2)))
+    designed = design(wanted(prior, "lip", Fraction(1, 2)))
     coarse = quantise(
-        dense_of(found.mechanism).weights,
+        dense_of(designed.mechanism).weights,
         [Claim("lip", level_for(Fraction(6, 10)), prior.joint)],
         prior.shares,
         12,

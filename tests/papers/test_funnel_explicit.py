@@ -59,18 +59,18 @@ def shares(counts: Counts) -> list[Fraction]:
 
 def reports(counts: Counts, rows: Rows) -> tuple[Rows, list[Fraction]]:
     """P(y|s) and P(y) of a table over answers."""
-    told = [
+    by_secret = [
         [
-            sum((p * row[y] for p, row in zip(own, rows, strict=True)), Fraction(0))
+            sum((p * row[y] for p, row in zip(conditional, rows, strict=True)), Fraction(0))
             for y in range(len(rows[0]))
         ]
-        for own in given_secret(counts)
+        for conditional in given_secret(counts)
     ]
     average = [
         sum((p * row[y] for p, row in zip(shares(counts), rows, strict=True)), Fraction(0))
         for y in range(len(rows[0]))
     ]
-    return told, average
+    return by_secret, average
 
 
 def largest(pairs: list[tuple[Fraction, Fraction]]) -> Fraction:
@@ -78,13 +78,15 @@ def largest(pairs: list[tuple[Fraction, Fraction]]) -> Fraction:
     return max(max(u / v, v / u) for u, v in pairs)
 
 
-def lip(told: Rows, average: list[Fraction]) -> Fraction:
-    return largest([(u, v) for row in told for u, v in zip(row, average, strict=True)])
+def lip(by_secret: Rows, average: list[Fraction]) -> Fraction:
+    return largest([(u, v) for row in by_secret for u, v in zip(row, average, strict=True)])
 
 
-def secret_ldp(told: Rows) -> Fraction:
+def secret_ldp(by_secret: Rows) -> Fraction:
     return max(
-        u / v for one, other in product(told, repeat=2) for u, v in zip(one, other, strict=True)
+        u / v
+        for first, second in product(by_secret, repeat=2)
+        for u, v in zip(first, second, strict=True)
     )
 
 
@@ -99,24 +101,24 @@ def test_lemma_1_on_random_instances(full: bool) -> None:
     def check(data: st.DataObject) -> None:
         counts = data.draw(priors())
         rows = data.draw(mechanisms(len(counts[0])))
-        told, average = reports(counts, rows)
-        one, two = lip(told, average), secret_ldp(told)
-        assert one <= two <= one**2
+        by_secret, average = reports(counts, rows)
+        lip_level, ldp_level = lip(by_secret, average), secret_ldp(by_secret)
+        assert lip_level <= ldp_level <= lip_level**2
         mass = [Fraction(sum(row), sum(map(sum, counts))) for row in counts]
         information = sum(
             float(p * u) * math.log(u / v)
-            for p, row in zip(mass, told, strict=True)
+            for p, row in zip(mass, by_secret, strict=True)
             for u, v in zip(row, average, strict=True)
         )
-        assert information <= math.log(one) * (1 + 1e-12) + 1e-15
-        # Remark 1: whatever the prior, the answer's own level bounds it.
-        own = max(max(column) / min(column) for column in zip(*rows, strict=True))
-        assert two <= own
+        assert information <= math.log(lip_level) * (1 + 1e-12) + 1e-15
+        # Remark 1: for every prior, the answer's level bounds it.
+        answer_level = max(max(column) / min(column) for column in zip(*rows, strict=True))
+        assert ldp_level <= answer_level
         scale = math.lcm(*(v.denominator for row in rows for v in row))
-        found = measure([[int(v * scale) for v in row] for row in rows], Prior.from_rows(counts))
-        assert found["lip"] == pytest.approx(math.log(one), rel=1e-12)
-        assert found["secret_ldp"] == pytest.approx(math.log(two), rel=1e-12)
-        assert found["answer_ldp"] == pytest.approx(math.log(own), rel=1e-12)
+        measured = measure([[int(v * scale) for v in row] for row in rows], Prior.from_rows(counts))
+        assert measured["lip"] == pytest.approx(math.log(lip_level), rel=1e-12)
+        assert measured["secret_ldp"] == pytest.approx(math.log(ldp_level), rel=1e-12)
+        assert measured["answer_ldp"] == pytest.approx(math.log(answer_level), rel=1e-12)
 
     check()
 
@@ -124,10 +126,10 @@ def test_lemma_1_on_random_instances(full: bool) -> None:
 @paper("Funnel Lemma 1 reversed")
 def test_half_the_level_of_ldp_is_not_what_lip_gives() -> None:
     """The text has it backwards once: "ε-LDP protocols and ε/2-LIP": a mechanism with ε-LDP need not keep ε/2-LIP."""
-    told, average = reports(
+    by_secret, average = reports(
         [[9, 1], [1, 99]], [[Fraction(9, 10), Fraction(1, 10)], [Fraction(1, 10), Fraction(9, 10)]]
     )
-    assert lip(told, average) ** 2 > secret_ldp(told)
+    assert lip(by_secret, average) ** 2 > secret_ldp(by_secret)
 
 
 @paper("Funnel Lemma 2")
@@ -144,8 +146,8 @@ def test_srlip_is_at_least_lip(full: bool) -> None:
         rows = [
             [w * math.prod(sum(r) for r in weights) // sum(row) for w in row] for row in weights
         ]
-        found = measure(rows, Prior.from_rows(counts), MeasureOptions(attributes=(2, 3)))
-        assert found["srlip"] >= found["lip"]
+        measured = measure(rows, Prior.from_rows(counts), MeasureOptions(attributes=(2, 3)))
+        assert measured["srlip"] >= measured["lip"]
 
     check()
 
@@ -169,13 +171,13 @@ def test_the_level_of_grr(full: bool) -> None:
     @tries(full)
     @given(priors(), LEVELS)
     def check(counts: Counts, E: Fraction) -> None:
-        a, own, p = len(counts[0]), given_secret(counts), shares(counts)
+        a, conditional, p = len(counts[0]), given_secret(counts), shares(counts)
 
         def closed(E: Fraction) -> Fraction:
             return largest(
                 [
                     (1 + (E - 1) * u, 1 + (E - 1) * v)
-                    for row in own
+                    for row in conditional
                     for u, v in zip(row, p, strict=True)
                 ]
             )
@@ -198,14 +200,14 @@ def test_the_level_of_oue(full: bool) -> None:
     @tries(full)
     @given(priors(), LEVELS)
     def check(counts: Counts, E: Fraction) -> None:
-        a, own, p = len(counts[0]), given_secret(counts), shares(counts)
+        a, conditional, p = len(counts[0]), given_secret(counts), shares(counts)
         sets = list(product((0, 1), repeat=a))
 
         def chance(y: tuple[int, ...], x: int) -> Fraction:
-            others = math.prod(
+            other_bits = math.prod(
                 (1 / (E + 1) if bit else E / (E + 1)) for z, bit in enumerate(y) if z != x
             )
-            return Fraction(1, 2) * others
+            return Fraction(1, 2) * other_bits
 
         rows = [[chance(y, x) for y in sets] for x in range(a)]
         for x, y in product(range(a), sets):
@@ -217,7 +219,7 @@ def test_the_level_of_oue(full: bool) -> None:
                 (u for u, bit in zip(shares, y, strict=True) if bit), Fraction(0)
             )
 
-        closed = largest([(weight(row, y), weight(p, y)) for row in own for y in sets])
+        closed = largest([(weight(row, y), weight(p, y)) for row in conditional for y in sets])
         assert lip(*reports(counts, rows)) == closed
 
     check()
@@ -225,30 +227,31 @@ def test_the_level_of_oue(full: bool) -> None:
 
 def conditional_reporting(counts: Counts, E: Fraction) -> dict[tuple[int, int], list[Fraction]]:
     """Algorithm 1, draw by draw: P(y|s,x), with e^α where e^α0 is printed."""
-    own, c = given_secret(counts), len(counts)
+    conditional, c = given_secret(counts), len(counts)
     rows = {}
     for s, x in product(range(c), range(len(counts[0]))):
         row = [Fraction(0)] * len(counts[0])
-        for other in range(c):
-            told = (E if other == s else Fraction(1)) / (E + c - 1)
+        for sent in range(c):
+            chance = (E if sent == s else Fraction(1)) / (E + c - 1)
             for y in range(len(row)):
-                row[y] += told * (Fraction(x == y) if other == s else own[other][y])
+                row[y] += chance * (Fraction(x == y) if sent == s else conditional[sent][y])
         rows[s, x] = row
     return rows
 
 
-def told_by(
+def conditional_reports(
     counts: Counts, rows: dict[tuple[int, int], list[Fraction]]
 ) -> tuple[Rows, list[Fraction]]:
-    own, total = given_secret(counts), sum(map(sum, counts))
+    conditional, total = given_secret(counts), sum(map(sum, counts))
     a = len(counts[0])
-    told = [
-        [sum((own[s][x] * rows[s, x][y] for x in range(a)), Fraction(0)) for y in range(a)]
+    by_secret = [
+        [sum((conditional[s][x] * rows[s, x][y] for x in range(a)), Fraction(0)) for y in range(a)]
         for s in range(len(counts))
     ]
     mass = [Fraction(sum(row), total) for row in counts]
-    return told, [
-        sum((p * row[y] for p, row in zip(mass, told, strict=True)), Fraction(0)) for y in range(a)
+    return by_secret, [
+        sum((p * row[y] for p, row in zip(mass, by_secret, strict=True)), Fraction(0))
+        for y in range(a)
     ]
 
 
@@ -258,20 +261,22 @@ def test_propositions_1_and_2_on_random_instances(full: bool) -> None:
     @given(priors(), LEVELS)
     def check(counts: Counts, E: Fraction) -> None:
         rows = conditional_reporting(counts, E)
-        told, average = told_by(counts, rows)
-        own, p, c = given_secret(counts), shares(counts), len(counts)
-        everyone = [sum(column) for column in zip(*own, strict=True)]
+        by_secret, average = conditional_reports(counts, rows)
+        conditional, p, c = given_secret(counts), shares(counts), len(counts)
+        everyone = [sum(column) for column in zip(*conditional, strict=True)]
         L = largest(
             [
                 ((E - 1) * row[x] + everyone[x], (E - 1) * p[x] + everyone[x])
-                for row in own
+                for row in conditional
                 for x in range(len(p))
             ]
         )
-        assert lip(told, average) == L <= E
-        assert secret_ldp(told) <= E
+        assert lip(by_secret, average) == L <= E
+        assert secret_ldp(by_secret) <= E
         for s, y in product(range(c), range(len(p))):
-            assert told[s][y] == (E * own[s][y] + everyone[y] - own[s][y]) / (E + c - 1)
+            assert by_secret[s][y] == (E * conditional[s][y] + everyone[y] - conditional[s][y]) / (
+                E + c - 1
+            )
 
     check()
 
@@ -280,19 +285,19 @@ def test_propositions_1_and_2_on_random_instances(full: bool) -> None:
 def test_what_is_missing_in_algorithm_1_and_in_43() -> None:
     """erratum 9.18: rows sum to 1 only with e^α in the denominator and with δ_xy beside e^α."""
     counts, E = [[3, 1, 2], [1, 4, 1]], Fraction(3)
-    own = given_secret(counts)
+    conditional = given_secret(counts)
     for (s, x), row in conditional_reporting(counts, E).items():
         assert sum(row) == 1
-        right = [(E * (x == y) + own[1 - s][y]) / (E + 1) for y in range(3)]
+        right = [(E * (x == y) + conditional[1 - s][y]) / (E + 1) for y in range(3)]
         assert row == right
-        assert sum((E + own[1 - s][y]) / (E + 1) for y in range(3)) != 1  # without δ_xy
+        assert sum((E + conditional[1 - s][y]) / (E + 1) for y in range(3)) != 1  # without δ_xy
     assert E / (E + 1) + 1 / (1 + 1) != 1  # s̃ with e^α0 = 1 in the second line
 
 
 @paper("Funnel §VI.B information")
 def test_the_information_of_conditional_reporting_needs_the_average_over_secrets() -> None:
-    """erratum 9.18: P(y|x) = Σ_s P(s|x) P(y|s,x); as it sees S, it may tell more of X than the best without."""
-    found = 0
+    """erratum 9.18: P(y|x) = Σ_s P(s|x) P(y|s,x); it reads S, so its information may exceed the optimum without S."""
+    exceeded = 0
     rng = random.Random(18)
     for _ in range(12):
         counts = [[rng.randint(1, 9) for _ in range(2)] for _ in range(2)]
@@ -304,7 +309,7 @@ def test_the_information_of_conditional_reporting_needs_the_average_over_secrets
             for x in range(2)
         ]
         ends = [sum(column) for column in zip(*both, strict=True)]
-        told = sum(
+        information = sum(
             float(v) * math.log(v / sum(row) / ends[y])
             for row in both
             for y, v in enumerate(row)
@@ -317,10 +322,10 @@ def test_the_information_of_conditional_reporting_needs_the_average_over_secrets
             accept_identity=True,
             accept_unidentifiable=True,
         )
-        found += told > design(request).information * (1 + 1e-6)
+        exceeded += information > design(request).information * (1 + 1e-6)
         needed = worst_lip(counts, rows)
         assert needed <= Fraction(*level_for(epsilon))
-    assert found
+    assert exceeded
 
 
 def conditional_level(counts: Counts, ratio: Fraction) -> Fraction:
@@ -328,13 +333,13 @@ def conditional_level(counts: Counts, ratio: Fraction) -> Fraction:
     low, high = 10**6, 10**12
     while high - low > 1:
         middle = (low + high) // 2
-        kept = worst_lip(counts, conditional_reporting(counts, Fraction(middle, 10**6))) <= ratio
-        low, high = (middle, high) if kept else (low, middle)
+        within = worst_lip(counts, conditional_reporting(counts, Fraction(middle, 10**6))) <= ratio
+        low, high = (middle, high) if within else (low, middle)
     return Fraction(low, 10**6)
 
 
 def worst_lip(counts: Counts, rows: dict[tuple[int, int], list[Fraction]]) -> Fraction:
-    return lip(*told_by(counts, rows))
+    return lip(*conditional_reports(counts, rows))
 
 
 @paper("Funnel §VI.A OUE at a = 16")
@@ -350,8 +355,8 @@ def test_with_zero_cells_a_finite_alpha_exists_for_every_level() -> None:
     """erratum 9.19: LIP(identity) is infinite, and GRR's level grows without bound but slowly."""
     counts = [[5, 0, 3], [1, 4, 2]]
     identity = [[Fraction(x == y) for y in range(3)] for x in range(3)]
-    told, _ = reports(counts, identity)
-    assert min(min(row) for row in told) == 0
+    by_secret, _ = reports(counts, identity)
+    assert min(min(row) for row in by_secret) == 0
     levels = [lip(*reports(counts, grr_rows(3, Fraction(10) ** k))) for k in range(1, 7)]
     assert all(1 < u < v for u, v in pairwise(levels))
     assert levels[-1] > 10**4
@@ -374,13 +379,13 @@ def test_inverting_conditional_reporting_needs_the_true_share_of_the_secret() ->
             for x in range(2)
         ]
 
-    seen = [
+    observed = [
         sum(p * row[y] for p, row in zip(shares(truth), channel(truth), strict=True))
         for y in range(2)
     ]
 
     def inverted(table: Rows) -> Fraction:
-        return (seen[0] - table[1][0]) / (table[0][0] - table[1][0])
+        return (observed[0] - table[1][0]) / (table[0][0] - table[1][0])
 
     assert inverted(channel(truth)) == shares(truth)[0]
     assert inverted(channel(published)) != shares(truth)[0]

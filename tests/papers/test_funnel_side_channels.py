@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Funnel §V: what several attributes tell together. Theorem 4 is false; what is built in its place is not."""
+"""Funnel §V: privacy of several attributes together. Theorem 4 is false; the product built instead is sound."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -32,51 +32,61 @@ def log_ratio(Q: Table, joint: Sequence[Sequence[int]], answers: Sequence[int]) 
     """max |ln P(y|s)/P(y)| given that the answer is one of `answers`; Q[x][y], joint[s][x]  [Funnel eq. 2]."""
     worst, everyone = 0.0, sum(row[x] for row in joint for x in answers)
     for y in range(len(Q[0])):
-        told = [sum(row[x] * Q[x][y] for x in answers) for row in joint]
-        for row, own in zip(joint, told, strict=True):
-            if not any(told):
+        column = [sum(row[x] * Q[x][y] for x in answers) for row in joint]
+        for row, mass in zip(joint, column, strict=True):
+            if not any(column):
                 continue  # does not occur beside x_J
-            ratio = Fraction(own) / sum(row[x] for x in answers) / (sum(told) / Fraction(everyone))
+            ratio = (
+                Fraction(mass) / sum(row[x] for x in answers) / (sum(column) / Fraction(everyone))
+            )
             worst = max(worst, abs(math.log(ratio)))
     return worst
 
 
 def side_channels(sizes: Sequence[int], skipped: int | None = None) -> Iterator[list[int]]:
     """The answers that agree with x_J, for every J without attribute `skipped` and every x_J."""
-    everything = list(product(*map(range, sizes)))
-    known = [[None] if j == skipped else [None, *range(size)] for j, size in enumerate(sizes)]
-    for values in product(*known):
+    cells = list(product(*map(range, sizes)))
+    partial_values = [
+        [None] if j == skipped else [None, *range(size)] for j, size in enumerate(sizes)
+    ]
+    for values in product(*partial_values):
         yield [
             i
-            for i, x in enumerate(everything)
+            for i, x in enumerate(cells)
             if all(v in (None, u) for v, u in zip(values, x, strict=True))
         ]
 
 
-def bits(joint_of: dict[bool, int], other: int, flip: Fraction) -> tuple[Prior, list[Table], Table]:
+def bits(
+    joint_of: dict[bool, int], modulus: int, flip: Fraction
+) -> tuple[Prior, list[Table], Table]:
     """Two attributes that nearly always hold the same two bits, S their XOR; each publishes one bit, flipped at times.
 
     joint_of : the count of a cell with equal attributes, by whether S is the XOR. other : of every other cell.
     """
     cells = list(product(range(4), repeat=2))
     xor = [x >> 1 ^ x & 1 for x in range(4)]
-    joint = [[joint_of[s == xor[x1]] if x1 == x2 else other for x1, x2 in cells] for s in range(2)]
-    kept = {True: 1 - flip, False: flip}
-    factors: list[Table] = [
-        [[kept[bit == y] for y in range(2)] for bit in row] for row in ([0, 0, 1, 1], [0, 1, 0, 1])
+    joint = [
+        [joint_of[s == xor[x1]] if x1 == x2 else modulus for x1, x2 in cells] for s in range(2)
     ]
-    whole = [[u * v for u, v in product(factors[0][x1], factors[1][x2])] for x1, x2 in cells]
-    return Prior.from_rows(joint), factors, whole
+    flip_weights = {True: 1 - flip, False: flip}
+    factors: list[Table] = [
+        [[flip_weights[bit == y] for y in range(2)] for bit in row]
+        for row in ([0, 0, 1, 1], [0, 1, 0, 1])
+    ]
+    table = [[u * v for u, v in product(factors[0][x1], factors[1][x2])] for x1, x2 in cells]
+    return Prior.from_rows(joint), factors, table
 
 
 def promised(prior: Prior, factors: Sequence[Table]) -> float:
     """Σ ε^j, each the least for which Q^j meets the conditions of Theorem 4."""
     levels = []
     for j, factor in enumerate(factors):
-        own = [factor[x[j]] for x in product(range(4), repeat=2)]
+        extended = [factor[x[j]] for x in product(range(4), repeat=2)]
         levels.append(
             max(
-                log_ratio(own, prior.joint, answers) for answers in side_channels((4, 4), skipped=j)
+                log_ratio(extended, prior.joint, answers)
+                for answers in side_channels((4, 4), skipped=j)
             )
         )
     return sum(levels)
@@ -85,28 +95,28 @@ def promised(prior: Prior, factors: Sequence[Table]) -> float:
 @paper("Funnel Thm 4")
 def test_theorem_4_is_false() -> None:
     """erratum 9.15: every condition holds with ε^j ≤ .2, every cell has mass, and yet the level is 2.4, not .4."""
-    prior, factors, whole = bits({True: 49500, False: 500}, 1, Fraction(18, 1000))
+    prior, factors, table = bits({True: 49500, False: 500}, 1, Fraction(18, 1000))
     assert min(map(min, prior.joint)) > 0
     assert promised(prior, factors) < 0.4
-    actual = max(log_ratio(whole, prior.joint, answers) for answers in side_channels((4, 4)))
+    actual = max(log_ratio(table, prior.joint, answers) for answers in side_channels((4, 4)))
     assert actual == pytest.approx(2.41, abs=0.01)
-    assert log_ratio(whole, prior.joint, range(16)) == pytest.approx(
+    assert log_ratio(table, prior.joint, range(16)) == pytest.approx(
         actual
     )  # plain LIP, no side channel at all
-    Q = np.array([[float(v) for v in row] for row in whole])
+    Q = np.array([[float(v) for v in row] for row in table])
     assert funnel_theorem4.side_channel_level(Q, prior, (4, 4)) == pytest.approx(actual)
 
 
 @paper("Funnel Thm 4")
-def test_theorem_4_promises_nothing_and_everything_is_told() -> None:
-    """The same without noise: what is promised is 0, and Y tells S."""
+def test_theorem_4_promises_level_0_but_leaks_the_secret() -> None:
+    """Theorem 4 without noise: the promised level is 0, and Y determines S."""
     cells = [(x1, x2) for x1, x2 in product(range(4), repeat=2) if x1 == x2]
     joint = [[int(s == (x >> 1 ^ x & 1)) for x, _ in cells] for s in range(2)]
     for bit in (lambda x: x >> 1, lambda x: x & 1):
         alone: Table = [[Fraction(bit(x) == y) for y in range(2)] for x, _ in cells]
         assert (
             log_ratio(alone, joint, range(4)) == 0
-        )  # with X^2 known, X^1 is: then nothing is left to tell
+        )  # X^2 determines X^1: given X^2, no information remains
     both = [[s == (x >> 1 ^ x & 1) for s in range(2)] for x, _ in cells]
     assert both == [[row[x] == 1 for row in joint] for x in range(4)]
 
@@ -128,16 +138,18 @@ def test_the_information_of_theorem_4s_product(full: bool) -> None:
 
 
 @paper("Funnel Def 3")
-def test_the_sound_product_tells_more_than_theorem_4s_and_keeps_definition_3(full: bool) -> None:
+def test_the_sound_product_has_more_information_than_theorem_4s_and_keeps_definition_3(
+    full: bool,
+) -> None:
     for epsilon in ("0.5", "1", "1.5", "2") if full else ("1",):
         level = float(Fraction(*level_for(Fraction(epsilon))))
         for prior in islice(drawn(2), 10 if full else 2):
-            found = best_product(prior, (3, 3, 4), Fraction(epsilon))
-            rows = found.rows()
+            sound = best_product(prior, (3, 3, 4), Fraction(epsilon))
+            rows = sound.rows()
             Q = [[Fraction(w, sum(row)) for w in row] for row in rows]
             for answers in side_channels((3, 3, 4)):
                 assert log_ratio(Q, prior.joint, answers) <= math.log(level) + 1e-12
             printed = funnel_theorem4.multiplied(
                 funnel_theorem4.factors(prior, (3, 3, 4), Fraction(epsilon))
             )
-            assert found.information > funnel_theorem4.information(printed, prior) + 0.3
+            assert sound.information > funnel_theorem4.information(printed, prior) + 0.3

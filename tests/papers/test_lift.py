@@ -59,9 +59,9 @@ def adult_prior() -> Prior:
     records = adult._records()
     names = sorted({record["relationship"] for record in records})
     prior = adult.prior("relationship", "occupation")
-    kept = [row for name, row in zip(names, prior.joint, strict=True) if name != "Other-relative"]
-    assert prior.total - sum(map(sum, kept)) == 981
-    return Prior.from_rows([list(row) for row in kept])
+    rows = [row for name, row in zip(names, prior.joint, strict=True) if name != "Other-relative"]
+    assert prior.total - sum(map(sum, rows)) == 981
+    return Prior.from_rows([list(row) for row in rows])
 
 
 # --- measures -------------------------------------------------------------------------------------------------------
@@ -72,8 +72,8 @@ def test_propositions_1_2_and_3_on_one_side_only_are_false() -> None:
     """Five equal secrets, five reports, lift 1/5 of its own secret and 6/5 of each other: 1 − m = .8 > M − 1 = .2."""
     prior = Prior.from_rows([[1 if s == x else 6 for x in range(5)] for s in range(5)])
     identity = tuple(tuple(16 if x == y else 0 for y in range(5)) for x in range(5))
-    found, M = measure_lift(identity, prior), Fraction(6, 5)
-    assert (max(found["max_lift"]), min(found["min_lift"])) == (1.2, 0.2)
+    measured, M = measure_lift(identity, prior), Fraction(6, 5)
+    assert (max(measured["max_lift"]), min(measured["min_lift"])) == (1.2, 0.2)
     printed = {
         "total_variation": (M - 1) / 2,
         "chi2": (M - 1) ** 2,
@@ -85,12 +85,12 @@ def test_propositions_1_2_and_3_on_one_side_only_are_false() -> None:
         "chi2": Fraction(16, 100),
         "l1_lift": Fraction(32, 100),
     }
-    assert all(found[name] > float(bound) + 0.05 for name, bound in printed.items())
+    assert all(measured[name] > float(bound) + 0.05 for name, bound in printed.items())
     true = of_alip((5, 1), (6, 5))
     assert (true.total_variation, true.chi2_divergence, true.l1) == tuple(
         exact.values()
     )  # attained
-    assert all(found[name] == pytest.approx(float(value)) for name, value in exact.items())
+    assert all(measured[name] == pytest.approx(float(value)) for name, value in exact.items())
 
 
 @paper("Lift Prop 5.1", "Lift Prop 5.2")
@@ -98,12 +98,12 @@ def test_propositions_5_1_and_5_2_on_one_side_only_are_false() -> None:
     """Eleven equal secrets, lift 3 of the report's own and 4/5 of the others: e^ε_l + e^−ε_u = 5/4 + 1/3 < 2."""
     prior = Prior.from_rows([[15 if s == x else 4 for x in range(11)] for s in range(11)])
     identity = tuple(tuple(16 if x == y else 0 for y in range(11)) for x in range(11))
-    found, true = measure_lift(identity, prior), of_alip((5, 4), (3, 1))
-    assert (max(found["max_lift"]), min(found["min_lift"])) == (3, 0.8)
-    assert found["l1_lift_inverse"] > 0.25 + 0.03
-    assert found["chi2_lift_inverse"] > 0.25**2 + 0.03
-    assert found["l1_lift_inverse"] <= float(true.l1_inverse) == pytest.approx(2 / 3)
-    assert found["chi2_lift_inverse"] <= float(true.chi2_inverse)
+    measured, true = measure_lift(identity, prior), of_alip((5, 4), (3, 1))
+    assert (max(measured["max_lift"]), min(measured["min_lift"])) == (3, 0.8)
+    assert measured["l1_lift_inverse"] > 0.25 + 0.03
+    assert measured["chi2_lift_inverse"] > 0.25**2 + 0.03
+    assert measured["l1_lift_inverse"] <= float(true.l1_inverse) == pytest.approx(2 / 3)
+    assert measured["chi2_lift_inverse"] <= float(true.chi2_inverse)
 
 
 @paper("Lift Prop 4.2", "Lift Prop 6.2")
@@ -136,8 +136,8 @@ def test_what_alip_bounds(full: bool) -> None:
             [int(v) for v in row]
             for row in rng.multinomial(2**16, rng.dirichlet(np.full(3, 0.5), 4))
         ]
-        found = measure_lift(weights, prior, ORDERS)
-        low, high = Fraction(1 / min(found["min_lift"])), Fraction(max(found["max_lift"]))
+        measured = measure_lift(weights, prior, ORDERS)
+        low, high = Fraction(1 / min(measured["min_lift"])), Fraction(max(measured["max_lift"]))
         true = of_alip(low.as_integer_ratio(), high.as_integer_ratio())
         for bound, name in (
             (true.total_variation, "total_variation"),
@@ -147,14 +147,14 @@ def test_what_alip_bounds(full: bool) -> None:
             (true.l1_inverse, "l1_lift_inverse"),
             (true.chi2_inverse, "chi2_lift_inverse"),
         ):
-            assert found[name] <= float(bound) * (1 + 1e-9)
+            assert measured[name] <= float(bound) * (1 + 1e-9)
         for order in map("{:g}".format, ORDERS):
             # Prop 1.3 with 1 instead of α/(α−1): smaller, and true for every order
-            assert max(found["sibson"][order], found["arimoto"][order]) <= true.information * (
-                1 + 1e-9
-            )
-            assert found["alpha_lift"][order] <= float(true.alpha) * (1 + 1e-9)
-            assert found["alpha_lift_inverse"][order] <= float(true.alpha_inverse) * (1 + 1e-9)
+            assert max(
+                measured["sibson"][order], measured["arimoto"][order]
+            ) <= true.information * (1 + 1e-9)
+            assert measured["alpha_lift"][order] <= float(true.alpha) * (1 + 1e-9)
+            assert measured["alpha_lift_inverse"][order] <= float(true.alpha_inverse) * (1 + 1e-9)
 
 
 @paper("Lift Figure 1")
@@ -180,12 +180,14 @@ def test_merging_leaks_the_least_of_all_randomisations_of_a_subset() -> None:
         N = np.array(prior.joint, dtype=float)
         p = N.sum(axis=1) / N.sum()
         r = rng.dirichlet(np.full(3, 0.4), 5)
-        one = (N[:, :3].sum(axis=1) / N[:, :3].sum() / p)[:, None]
-        many = N[:, :3] @ r[:3]
-        many = many / many.sum(axis=0) / p[:, None]
-        assert many.max() >= one.max() - 1e-12
-        assert many.min() <= one.min() + 1e-12
-        assert (many.max(axis=0) / many.min(axis=0)).max() >= one.max() / one.min() - 1e-12
+        merged = (N[:, :3].sum(axis=1) / N[:, :3].sum() / p)[:, None]
+        randomised = N[:, :3] @ r[:3]
+        randomised = randomised / randomised.sum(axis=0) / p[:, None]
+        assert randomised.max() >= merged.max() - 1e-12
+        assert randomised.min() <= merged.min() + 1e-12
+        assert (
+            randomised.max(axis=0) / randomised.min(axis=0)
+        ).max() >= merged.max() / merged.min() - 1e-12
 
 
 @paper("Lift Prop 2")
@@ -200,7 +202,7 @@ def test_ldp_finds_fewer_answers_of_high_risk_than_alip() -> None:
 
 
 @paper("Lift Def 4", "Lift eq. 11")
-def test_a_refined_partition_tells_more() -> None:
+def test_a_refined_partition_has_more_information() -> None:
     """(11) and (13) for groups: H(X) − Σ_i Σ_x P(x) ln P(X_i)/P(x), larger for every refinement."""
     (prior,) = islice(drawn(3, 6, 8), 1)
     p = np.array(prior.shares) / prior.total
@@ -231,25 +233,25 @@ def test_the_figures_on_random_priors(full: bool) -> None:
             assert np.mean(losses) == pytest.approx(subsets, abs=0.01 if full else 0.02)
     optimal = []
     for prior in priors[: 100 if full else 4]:
-        found = optimum(prior, Fraction(1))
+        best = optimum(prior, Fraction(1))
         # subset random response lies between subset merging and the optimum, near the latter (Lift Figure 8)
         level = level_for(Fraction(1))
         merged, response = (share_left(prior, f(prior.joint, level, level)) for f in FAMILY[1:])
-        assert merged <= response + 1e-9 <= found + 1e-6
-        assert found - response < found - merged
-        optimal.append(found)
+        assert merged <= response + 1e-9 <= best + 1e-6
+        assert best - response < best - merged
+        optimal.append(best)
     assert np.mean(optimal) == pytest.approx(0.94, abs=0.012)
 
 
 def optimum(prior: Prior, epsilon: Fraction) -> float:
-    asked = DesignRequest(
+    request = DesignRequest(
         prior,
         (promise("lip", prior, epsilon),),
         objective="information",
         accept_identity=True,
         accept_unidentifiable=True,
     )
-    return design(asked).normalised_information
+    return design(request).normalised_information
 
 
 @paper("Lift §4.1")
@@ -258,21 +260,21 @@ def test_the_printed_risk_does_not_give_the_papers_figure(full: bool) -> None:
     changed: list[Any] = []
     printed: list[Any] = []
     for prior in islice(drawn(5, 17, 7), 300 if full else 25):
-        asked = lift_printed.watched(prior, Fraction(1, 2), Fraction(1, 2))
+        watched = lift_printed.watched(prior, Fraction(1, 2), Fraction(1, 2))
         for values, risk in (
             (printed, lift_printed.sum_of_lifts),
             (changed, lift_printed.sum_of_changes),
         ):
-            found = lift_printed.subset_merging(asked, risk)
-            values.append(share_left(prior, found.partition.merged(17)))
+            merged = lift_printed.subset_merging(watched, risk)
+            values.append(share_left(prior, merged.partition.merged(17)))
     assert np.mean(printed) == pytest.approx(0.35, abs=0.03)
     assert np.mean(changed) == pytest.approx(0.73, abs=0.01 if full else 0.02)
     answers = 200 if full else 60
-    asked = lift_printed.watched(next(drawn(15, answers, 7)), Fraction(1, 2), Fraction(1, 2))
-    found = lift_printed.subset_merging(asked, lift_printed.sum_of_lifts)
-    assert max(map(len, found.partition.groups)) > answers / 2
-    found = lift_printed.subset_merging(asked, lift_printed.sum_of_changes)
-    assert max(map(len, found.partition.groups)) < 10
+    watched = lift_printed.watched(next(drawn(15, answers, 7)), Fraction(1, 2), Fraction(1, 2))
+    merged = lift_printed.subset_merging(watched, lift_printed.sum_of_lifts)
+    assert max(map(len, merged.partition.groups)) > answers / 2
+    merged = lift_printed.subset_merging(watched, lift_printed.sum_of_changes)
+    assert max(map(len, merged.partition.groups)) < 10
 
 
 BROKEN = {
@@ -289,13 +291,13 @@ def test_constraints_are_not_satisfied_in_all_cases(full: bool) -> None:
     count = 2000 if full else 100
     priors = list(islice(drawn(5, 17, 11), count))
     for share, epsilon in product(SHARES, (2, 4, 6, 8)):
-        asked = [lift_printed.watched(q, share * epsilon, (1 - share) * epsilon) for q in priors]
-        broken = [lift_printed.complete_merging(one).broken for one in asked]
+        watched = [lift_printed.watched(q, share * epsilon, (1 - share) * epsilon) for q in priors]
+        broken = [lift_printed.complete_merging(case).broken for case in watched]
         expected = BROKEN[share][epsilon]
         error = math.sqrt(expected * (1 - expected) / count + 0.25 / 2000)
         assert np.mean(broken) == pytest.approx(expected, abs=0.005 if full else 0.01 + 3 * error)
-        for one, complete in list(zip(asked, broken, strict=True))[: 200 if full else 8]:
-            assert lift_printed.subset_merging(one).broken is complete
+        for case, complete in list(zip(watched, broken, strict=True))[: 200 if full else 8]:
+            assert lift_printed.subset_merging(case).broken is complete
 
 
 @paper("Lift §4.2")
@@ -306,8 +308,8 @@ def test_ours_satisfy_them_in_all_cases(full: bool) -> None:
         epsilon, share = grid[5 * i % len(grid)]
         low, high = level_for(share * epsilon), level_for((1 - share) * epsilon)
         for mechanism in FAMILY:
-            made = DenseMechanism(48, mechanism(prior.joint, low, high))
-            require_private(made, Claim("alip", high, prior.joint, low))
+            published = DenseMechanism(48, mechanism(prior.joint, low, high))
+            require_private(published, Claim("alip", high, prior.joint, low))
 
 
 @paper("Lift Figure 3", "Lift Figure 7", "Lift Figure 5")
@@ -315,10 +317,10 @@ def test_ours_satisfy_them_in_all_cases(full: bool) -> None:
 def test_the_figures_on_adult() -> None:
     """.735 and .287 complete merging at ε = 2 and 1, .960 the optimum at ε = 2, .734 subset merging at ε = 1."""
     prior = adult_prior()
-    half, one = level_for(Fraction(1, 2)), level_for(Fraction(1))
-    assert round(share_left(prior, watchdog(prior.joint, one, one)), 3) == 0.735
-    assert round(share_left(prior, watchdog(prior.joint, half, half)), 3) == 0.287
-    assert round(share_left(prior, subset_merging(prior.joint, half, half)), 3) == 0.734
+    at_half, at_one = level_for(Fraction(1, 2)), level_for(Fraction(1))
+    assert round(share_left(prior, watchdog(prior.joint, at_one, at_one)), 3) == 0.735
+    assert round(share_left(prior, watchdog(prior.joint, at_half, at_half)), 3) == 0.287
+    assert round(share_left(prior, subset_merging(prior.joint, at_half, at_half)), 3) == 0.734
     assert round(optimum(prior, Fraction(1)), 3) == 0.960
 
 
@@ -328,19 +330,19 @@ def test_adult_too_is_not_always_protected_as_printed_and_is_by_ours() -> None:
     prior, broken = adult_prior(), {}
     for k, share in product(range(1, 33), SHARES):
         epsilon = Fraction(k, 4)
-        asked = lift_printed.watched(prior, share * epsilon, (1 - share) * epsilon)
+        watched = lift_printed.watched(prior, share * epsilon, (1 - share) * epsilon)
         merged, subsets = (
-            lift_printed.complete_merging(asked).broken,
-            lift_printed.subset_merging(asked).broken,
+            lift_printed.complete_merging(watched).broken,
+            lift_printed.subset_merging(watched).broken,
         )
         broken[epsilon, share] = merged or subsets
         low, high = level_for(share * epsilon), level_for((1 - share) * epsilon)
         for mechanism in FAMILY:
-            made = DenseMechanism(48, mechanism(prior.joint, low, high))
-            require_private(made, Claim("alip", high, prior.joint, low))
+            published = DenseMechanism(48, mechanism(prior.joint, low, high))
+            require_private(published, Claim("alip", high, prior.joint, low))
     coarse = [broken[Fraction(e), share] for e, share in product((2, 3, 4, 5, 6, 8), SHARES)]
     assert (sum(coarse), len(coarse)) == (11, 18)
-    beyond = [one for (epsilon, _), one in broken.items() if epsilon >= 2]
+    beyond = [is_broken for (epsilon, _), is_broken in broken.items() if epsilon >= 2]
     assert (sum(beyond), len(beyond)) == (46, 75)
 
 
@@ -357,20 +359,21 @@ def test_what_makes_a_group_feasible_is_its_merged_report_not_its_polytope(full:
         for group in combinations(range(6), 2):
             lift = N[:, group] / N[:, group].sum(axis=0) / p[:, None]
             rows, ends = np.vstack([lift, -lift]), np.repeat([E, -1 / E], len(p))
-            found = [linprog([sign, 0], rows, ends, [[1, 1]], [1]) for sign in (1, -1)]
+            ends_of_share = [linprog([sign, 0], rows, ends, [[1, 1]], [1]) for sign in (1, -1)]
             merged = keeps([int(x in group) for x in range(6)], prior, level, level, "lift", 2)
             share = N[:, group[0]].sum() / N[:, group].sum()
             feasible = (
-                all(one.status == 0 for one in found) and found[0].x[0] <= share <= found[1].x[0]
+                all(solution.status == 0 for solution in ends_of_share)
+                and ends_of_share[0].x[0] <= share <= ends_of_share[1].x[0]
             )
             assert bool(feasible) is merged
-            apart += all(one.status == 0 for one in found) and not merged
+            apart += all(solution.status == 0 for solution in ends_of_share) and not merged
     assert apart > 5
 
 
 @paper("Lift Figure 11", "Lift Figure 12", "Lift Figure 13")
 def test_averages_relax_the_levels_and_large_orders_hardly_do() -> None:
-    """λ = ½: l1, χ² and α-lift tell more than ALIP by subset merging, less so as α grows."""
+    """λ = ½: l1, χ² and α-lift have more information than ALIP by subset merging, less as α grows."""
     level = level_for(Fraction(1, 2))
     names: list[tuple[Measure, int]] = [
         ("lift", 2), ("l1", 2), ("chi2", 2), ("alpha", 2), ("alpha", 10), ("alpha", 100),

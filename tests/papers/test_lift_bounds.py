@@ -40,18 +40,18 @@ def test_no_lifts_exceed_the_bounds(full: bool) -> None:
             Fraction(int(rng.integers(1001, 6000)), 1000),
         )
         p, lift = random_lifts(rng, float(1 / low), float(high), int(rng.integers(2, 5)))
-        found = of_alip(low.as_integer_ratio(), high.as_integer_ratio())
+        bounds = of_alip(low.as_integer_ratio(), high.as_integer_ratio())
         for bound, value in (
-            (found.l1, p @ abs(lift - 1)),
-            (found.total_variation, p @ abs(lift - 1) / 2),
-            (found.chi2, p @ (lift - 1) ** 2),
-            (found.chi2_divergence, p @ (lift - 1) ** 2),
-            (found.alpha, (p @ lift**3) ** (1 / 3)),
-            (found.l1_inverse, p @ abs(1 / lift - 1)),
-            (found.chi2_inverse, p @ (1 / lift - 1) ** 2),
-            (found.alpha_inverse, (p @ lift**-3.0) ** (1 / 3)),
-            (found.information, p @ (lift * np.log(lift))),
-            (found.secret_ldp, lift.max() / lift.min()),
+            (bounds.l1, p @ abs(lift - 1)),
+            (bounds.total_variation, p @ abs(lift - 1) / 2),
+            (bounds.chi2, p @ (lift - 1) ** 2),
+            (bounds.chi2_divergence, p @ (lift - 1) ** 2),
+            (bounds.alpha, (p @ lift**3) ** (1 / 3)),
+            (bounds.l1_inverse, p @ abs(1 / lift - 1)),
+            (bounds.chi2_inverse, p @ (1 / lift - 1) ** 2),
+            (bounds.alpha_inverse, (p @ lift**-3.0) ** (1 / 3)),
+            (bounds.information, p @ (lift * np.log(lift))),
+            (bounds.secret_ldp, lift.max() / lift.min()),
         ):
             assert value <= float(bound) * (1 + 1e-9)
         for measure, upper, lower in (
@@ -68,16 +68,16 @@ def test_no_lifts_exceed_the_bounds(full: bool) -> None:
 def test_the_bounds_of_both_sides_are_attained_by_two_lifts() -> None:
     m, M = Fraction(2, 5), Fraction(3)
     rare = (1 - m) / (M - m)  # P(l = M), for the mean to be 1
-    found = of_alip((5, 2), (3, 1))
-    assert found.l1 == rare * (M - 1) + (1 - rare) * (1 - m)
-    assert found.total_variation == found.l1 / 2
-    assert found.chi2 == rare * (M - 1) ** 2 + (1 - rare) * (1 - m) ** 2
-    assert (found.alpha, found.alpha_inverse, found.secret_ldp) == (
+    bounds = of_alip((5, 2), (3, 1))
+    assert bounds.l1 == rare * (M - 1) + (1 - rare) * (1 - m)
+    assert bounds.total_variation == bounds.l1 / 2
+    assert bounds.chi2 == rare * (M - 1) ** 2 + (1 - rare) * (1 - m) ** 2
+    assert (bounds.alpha, bounds.alpha_inverse, bounds.secret_ldp) == (
         3,
         Fraction(5, 2),
         Fraction(15, 2),
     )
-    assert found.information == math.log(3)
+    assert bounds.information == math.log(3)
 
 
 def test_one_side_alone() -> None:
@@ -97,8 +97,8 @@ def test_one_side_alone() -> None:
 
 def test_a_level_of_one_leaves_nothing() -> None:
     for low, high in (((1, 1), (3, 1)), ((1, 1), None), ((1, 1), (1, 1))):
-        found = of_alip(low, high)
-        assert (found.l1, found.chi2, found.total_variation) == (0, 0, 0)
+        bounds = of_alip(low, high)
+        assert (bounds.l1, bounds.chi2, bounds.total_variation) == (0, 0, 0)
 
 
 def test_no_breach_in_either_direction_within_the_levels(full: bool) -> None:

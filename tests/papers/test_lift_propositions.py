@@ -69,7 +69,7 @@ def test_proposition_1(full: bool) -> None:
     def check(drawn: tuple[list[list[int]], Prior]) -> None:
         weights, prior = drawn
         columns = list(zip(*weights, strict=True))
-        told = [
+        by_secret = [
             [
                 sum(n * w for n, w in zip(row, column, strict=True))
                 * Fraction(prior.total, sum(row))
@@ -80,14 +80,14 @@ def test_proposition_1(full: bool) -> None:
         average = [
             sum(n * w for n, w in zip(prior.shares, column, strict=True)) for column in columns
         ]
-        lifts = [[u / v for u, v in zip(row, average, strict=True)] for row in told]
+        lifts = [[u / v for u, v in zip(row, average, strict=True)] for row in by_secret]
         m, M = min(map(min, lifts)), max(map(max, lifts))
-        true, found = of_alip(pair(1 / m), pair(M)), measure_lift(weights, prior, orders)
-        assert found["total_variation"] <= float(true.total_variation) * (1 + 1e-12)
-        assert found["chi2"] <= float(true.chi2_divergence) * (1 + 1e-12)
-        for order in found["sibson"]:
+        true, measured = of_alip(pair(1 / m), pair(M)), measure_lift(weights, prior, orders)
+        assert measured["total_variation"] <= float(true.total_variation) * (1 + 1e-12)
+        assert measured["chi2"] <= float(true.chi2_divergence) * (1 + 1e-12)
+        for order in measured["sibson"]:
             assert (
-                max(found["sibson"][order], found["arimoto"][order])
+                max(measured["sibson"][order], measured["arimoto"][order])
                 <= true.information * (1 + 1e-9) + 1e-14
             )
         assert (
@@ -105,10 +105,10 @@ def test_proposition_1(full: bool) -> None:
 @paper("Lift Prop 1.3")
 def test_proposition_13_as_printed_is_false_below_one() -> None:
     """α/(α−1)·ε_u is negative for α < 1, where the informations are positive."""
-    found = measure_lift([[3, 1], [1, 3]], Prior.from_rows([[1, 1], [1, 2]]), (0.5,))
-    level = math.log(max(found["max_lift"]))
+    measured = measure_lift([[3, 1], [1, 3]], Prior.from_rows([[1, 1], [1, 2]]), (0.5,))
+    level = math.log(max(measured["max_lift"]))
     for name in ("sibson", "arimoto"):
-        assert found[name]["0.5"] > 0 > 0.5 / (0.5 - 1) * level
+        assert measured[name]["0.5"] > 0 > 0.5 / (0.5 - 1) * level
 
 
 @paper("Lift Prop 3", "Lift Prop 3.1", "Lift Prop 3.2", "Lift Prop 3.3")
@@ -149,7 +149,7 @@ def test_proposition_5(full: bool) -> None:
 
 @paper("Lift Prop 4", "Lift Prop 4.1", "Lift Prop 4.2", "Lift Prop 4.3")
 def test_proposition_4(full: bool) -> None:
-    """What an average promises of the largest lift, with the root that 4.2 lacks."""
+    """Bound of the largest lift from an average, with the root that 4.2 lacks."""
 
     @tries(full)
     @given(one_report(), st.integers(2, 6))
@@ -170,7 +170,7 @@ def test_proposition_4(full: bool) -> None:
 
 @paper("Lift Prop 6", "Lift Prop 6.1", "Lift Prop 6.2", "Lift Prop 6.3")
 def test_proposition_6(full: bool) -> None:
-    """What an inverse average promises of the least lift, with the roots that 6.2 lacks."""
+    """Bound of the least lift from an inverse average, with the roots that 6.2 lacks."""
 
     @tries(full)
     @given(one_report(), st.integers(2, 6))
@@ -204,15 +204,15 @@ def test_proposition_a1(full: bool) -> None:
         nonlocal met
         p, lift = drawn
         high = low + (1 - low) * Fraction(percent, 100)
-        least, most = breach_levels(low, high)
+        smallest_lift, largest_lift = breach_levels(low, high)
         # Pull the lifts towards 1 until they keep both levels: a mixture with the constant report.
-        down = [(1 - least) / (1 - v) for v in lift if v < 1]
-        up = [(most - 1) / (v - 1) for v in lift if v > 1]
+        down = [(1 - smallest_lift) / (1 - v) for v in lift if v < 1]
+        up = [(largest_lift - 1) / (v - 1) for v in lift if v > 1]
         pull = min([Fraction(1), *down, *up])
-        told = [1 + pull * (v - 1) for v in lift]
-        assert least <= min(told) <= max(told) <= most
+        pulled_lift = [1 + pull * (v - 1) for v in lift]
+        assert smallest_lift <= min(pulled_lift) <= max(pulled_lift) <= largest_lift
         for event in chain.from_iterable(combinations(range(len(p)), k) for k in range(1, len(p))):
-            before, after = sum(p[s] for s in event), sum(p[s] * told[s] for s in event)
+            before, after = sum(p[s] for s in event), sum(p[s] * pulled_lift[s] for s in event)
             assert before > low or after <= high
             assert before < high or after >= low
             met += before <= low or before >= high
@@ -225,12 +225,12 @@ def test_proposition_a1(full: bool) -> None:
 def test_the_downward_breach_needs_both_levels() -> None:
     """The printed proof uses Ψ alone for the way down: lifts that keep it, and not Λ, let an event fall past ρ₁."""
     low, high = Fraction(1, 2), Fraction(3, 5)
-    least, most = breach_levels(low, high)
-    told = [least, (1 - high * least) / (1 - high)]
-    assert told[1] > most
-    assert min(told) >= least
-    assert high * told[0] < low
+    smallest_lift, largest_lift = breach_levels(low, high)
+    lift = [smallest_lift, (1 - high * smallest_lift) / (1 - high)]
+    assert lift[1] > largest_lift
+    assert min(lift) >= smallest_lift
+    assert high * lift[0] < low
     # The same as a mechanism: two equal answers beside a prior that gives exactly these lifts.
     prior = Prior.from_rows([[48, 72], [52, 28]])
-    found = breach([[1, 0], [0, 1]], prior, high)
-    assert found.lowest == pytest.approx(Fraction(12, 25))
+    breached = breach([[1, 0], [0, 1]], prior, high)
+    assert breached.lowest == pytest.approx(Fraction(12, 25))

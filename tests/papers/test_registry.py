@@ -68,13 +68,13 @@ def test_the_page_of_claims_is_up_to_date(root: Path) -> None:
 
 def test_what_is_wrong_as_printed_is_among_the_errata(root: Path) -> None:
     text = (root / "docs" / "maths" / "errata.md").read_text(encoding="utf-8")
-    shown = collect()
+    tests = collect()
     corrected = [
         claim for claims in CLAIMS.values() for claim in claims if claim.verdict != VERDICTS[0]
     ]
     assert len(corrected) > 40
     assert [
-        c.name for c in corrected if not any(f"`{test}`" in text for test in shown[c.name])
+        c.name for c in corrected if not any(f"`{test}`" in text for test in tests[c.name])
     ] == []
 
 

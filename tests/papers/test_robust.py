@@ -97,9 +97,9 @@ def polyopt(
     mu = np.sum(
         np.where(V > 0, V, 0) * p * np.log(np.where(V > 0, V, 1) / (V @ p)[:, None]), axis=1
     )
-    found = linprog(-mu, A_eq=V.T, b_eq=np.ones(a), method="highs")
-    used = found.x > 1e-9
-    return -float(found.fun), V, (V[used] * found.x[used, None]).T
+    solution = linprog(-mu, A_eq=V.T, b_eq=np.ones(a), method="highs")
+    used = solution.x > 1e-9
+    return -float(solution.fun), V, (V[used] * solution.x[used, None]).T
 
 
 def example_bounds() -> list[list[Fraction]]:
@@ -174,10 +174,10 @@ def test_example_3s_true_utility_is_its_realised_level() -> None:
     # erratum 9.12: 0.2804 is ε* under P*; the information under P* is 0.3702.
     _, _, Q = polyopt(example_bounds(), Fraction(2), P_HAT, diagonal=True)
     assert round(information(P_TRUE, Q), 4) == 0.3702
-    whole = published(
+    mechanism = published(
         Q, Claim("rldp", (2, 1), lower_bounds=lower_bounds(ESTIMATE, 2, 100, "0.05"), diagonal=True)
     )
-    assert round(realised_epsilon(whole.weights, TRUTH), 4) == 0.2804
+    assert round(realised_epsilon(mechanism.weights, TRUTH), 4) == 0.2804
 
 
 @paper("Robust Def 3", "Robust Def 1")
@@ -186,14 +186,14 @@ def test_without_comparing_a_secret_with_itself_the_guarantee_stays() -> None:
     bounds = lower_bounds(ESTIMATE, 2, 100, "0.05")
     value, _, Q = polyopt(example_bounds(), Fraction(2), P_HAT, diagonal=False)
     assert round(value, 4) == 0.5630
-    whole = published(Q, Claim("rldp", (2, 1), lower_bounds=bounds))
+    mechanism = published(Q, Claim("rldp", (2, 1), lower_bounds=bounds))
     with pytest.raises(DocumentRejected):
-        require_private(whole, Claim("rldp", (2, 1), lower_bounds=bounds, diagonal=True))
-    over_ball = worst_case_over_ball(whole.weights, BALL).epsilon
+        require_private(mechanism, Claim("rldp", (2, 1), lower_bounds=bounds, diagonal=True))
+    over_ball = worst_case_over_ball(mechanism.weights, BALL).epsilon
     assert over_ball <= math.log(2) + 1e-9
     # Independently, over the whole ball at once.
-    T = np.array(whole.weights).reshape(2, 2, -1) / 2**48
-    found = max(
+    T = np.array(mechanism.weights).reshape(2, 2, -1) / 2**48
+    largest = max(
         -minimum_over_ball(
             P_HAT,
             BALL.radius,
@@ -206,8 +206,8 @@ def test_without_comparing_a_secret_with_itself_the_guarantee_stays() -> None:
         )[0]
         for y, s in product(range(T.shape[2]), (0, 1))
     )
-    assert found == pytest.approx(over_ball, rel=1e-4)
-    assert found <= over_ball + 1e-8
+    assert largest == pytest.approx(over_ball, rel=1e-4)
+    assert largest <= over_ball + 1e-8
 
 
 def published(Q: Matrix, claim: Claim) -> DenseMechanism:
@@ -323,15 +323,15 @@ def test_theorem_2_the_polytopes_hold_the_ball() -> None:
         for _ in range(20):
             direction = draw.normal(size=P.shape) * P
             Q = boundary_point(P, ball.radius, 2, direction - direction.sum() * P)
-            given = np.array(
+            conditional = np.array(
                 [
                     [Q[s] / Q[s].sum() @ np.array(weights)[2 * s : 2 * s + 2, y] for y in range(3)]
                     for s in (0, 1)
                 ]
             )
-            assert max(np.max(given[0] / given[1]), np.max(given[1] / given[0])) <= needed * (
-                1 + 1e-12
-            )
+            assert max(
+                np.max(conditional[0] / conditional[1]), np.max(conditional[1] / conditional[0])
+            ) <= needed * (1 + 1e-12)
 
 
 def worst_over_corners(
@@ -355,7 +355,7 @@ def worst_over_corners(
 @paper("Robust Prop 3", "Robust Lemma 2")
 def test_proposition_3_under_every_distribution() -> None:
     rng = random.Random(5)
-    kept = broken = 0
+    holding = broken = 0
     for trial in range(400):
         mechanism = (
             random_mechanism(rng, 6, 3, 12)
@@ -372,12 +372,12 @@ def test_proposition_3_under_every_distribution() -> None:
         )
         try:
             require_private(mechanism, claim)
-            kept += 1
+            holding += 1
             assert ratios
         except DocumentRejected:
             broken += 1
             assert not ratios
-    assert min(kept, broken) > 40
+    assert min(holding, broken) > 40
 
 
 @paper("Robust Thm 4")
@@ -405,17 +405,17 @@ def test_table_2(a1: int, a2: int, srr: float, ir: float, draws: int, full: bool
     # IR is erratum 9.13's value where the paper prints .512, .169, .055 (its .052 for 42 × 6 reproduces).
     rng = np.random.default_rng(10 * a1 + a2)
     draws = 100 if full else draws
-    found: dict[str, list[float]] = {"srr": [], "ir": []}
+    measured: dict[str, list[float]] = {"srr": [], "ir": []}
     table = np.array(secret_rr(a1, a2, level_for(Fraction(3, 2))).weights) / 2**48
     for _ in range(draws):
         counts = rng.multinomial(32561, rng.dirichlet(np.full(a1 * a2, 0.5))).reshape(a1, a2)
         P = counts / 32561
-        found["srr"].append(information(P, table) / entropy(P))
+        measured["srr"].append(information(P, table) / entropy(P))
         ball = confidence_ball(counts.tolist(), 2, 32561, "0.1")
         split = best_split(counts.tolist(), 1.5, ValueLeak.of_distance(distance_bound(ball)))
-        found["ir"].append(split.information / entropy(P))
+        measured["ir"].append(split.information / entropy(P))
     for name, printed in (("srr", srr), ("ir", ir)):
-        mean, error = np.mean(found[name]), np.std(found[name]) / math.sqrt(draws)
+        mean, error = np.mean(measured[name]), np.std(measured[name]) / math.sqrt(draws)
         # Both means are over draws of their own: two standard errors of the difference, and the printed rounding.
         assert abs(mean - printed) <= 2 * error * math.sqrt(1 + draws / 100) + 0.0005
         if name == "ir" and a1 < 42:

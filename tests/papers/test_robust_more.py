@@ -51,8 +51,8 @@ def test_what_the_roots_are_at_the_ends_of_their_domain() -> None:
         assert gain[-1] == pytest.approx(1 - math.exp(-B), rel=2e-2)
         assert abs(gain[-1] - (1 - math.exp(-B))) <= abs(gain[0] - (1 - math.exp(-B))) + 1e-9
     rho = 0.05
-    kept = [float(least(np.array([rho]), B, order)[0]) for order in (0.5, 1.0, 2.0)]
-    assert kept[0] == 0 < kept[1]
+    roots = [float(least(np.array([rho]), B, order)[0]) for order in (0.5, 1.0, 2.0)]
+    assert roots[0] == 0 < roots[1]
     # By hand, α = ½: −2 ln Σ √(P R) is at most B already for R = (0, 1).
     assert -2 * math.log(math.sqrt(1 - rho)) < B
     assert Ball(((1, 19), (10, 10)), Fraction(1, 2), Fraction(1, 4)).least(0)[0] == 0
@@ -83,15 +83,15 @@ def test_the_best_split_is_often_at_an_end_and_the_middle_may_be_worse() -> None
             for i, value in enumerate(values)
         )
         several += tops > 1
-        found = best_split(counts, epsilon, leak)
-        assert found.information >= max(values) - 1e-9
-        ends += found.eps2 in (0.0, pytest.approx(epsilon))
+        split = best_split(counts, epsilon, leak)
+        assert split.information >= max(values) - 1e-9
+        ends += split.eps2 in (0.0, pytest.approx(epsilon))
     assert several > 0
     assert ends > 8
 
 
 @paper("Robust (69), d = 0")
-def test_no_distance_between_the_secrets_means_that_values_may_be_told() -> None:
+def test_with_equal_secrets_values_may_be_reported_unchanged() -> None:
     """erratum 9.10: δ₂ = ln(1 + 2(e^ε₂ − 1)/d) grows without bound as d → 0; at d = 0 the value is sent as it is."""
     leak = ValueLeak.of_distance
     for e in (0.1, 1.0):

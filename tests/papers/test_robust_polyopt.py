@@ -23,10 +23,10 @@ DEVIATION = {(2, 5): 0.053, (5, 2): 0.045}
 
 
 def counts_of(rng: np.random.Generator, a1: int, a2: int) -> list[list[int]]:
-    found: list[list[int]] = (
+    counts: list[list[int]] = (
         rng.multinomial(32561, rng.dirichlet(np.full(a1 * a2, 0.5))).reshape(a1, a2).tolist()
     )
-    return found
+    return counts
 
 
 def normalised_information(counts: list[list[int]], beta: str, gap: float = 3e-3) -> float:
@@ -38,7 +38,7 @@ def normalised_information(counts: list[list[int]], beta: str, gap: float = 3e-3
         lower_bounds=lower_bounds(counts, 2, 32561, beta),
         diagonal=True,
     )
-    asked = DesignRequest(
+    request = DesignRequest(
         prior,
         (claim,),
         objective="information",
@@ -46,10 +46,10 @@ def normalised_information(counts: list[list[int]], beta: str, gap: float = 3e-3
         accept_identity=True,
         accept_unidentifiable=True,
     )
-    found = design(asked)
-    require_private(found.mechanism, claim)
-    assert found.certified
-    return found.normalised_information
+    designed = design(request)
+    require_private(designed.mechanism, claim)
+    assert designed.certified
+    return designed.normalised_information
 
 
 def near(values: list[float], printed: float, size: tuple[int, int]) -> bool:

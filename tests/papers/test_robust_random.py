@@ -82,10 +82,10 @@ def test_theorem_1_every_distribution_within_b_s_is_a_projection(full: bool) -> 
             Q[s] = share * R
             return renyi(P, Q, float(order))
 
-        found = minimize_scalar(
+        solution = minimize_scalar(
             holding, bounds=(1e-12, 1 - 1e-12), method="bounded", options={"xatol": 1e-13}
         )
-        ball = ball_through(estimate, order, max(0.0, float(found.fun)))
+        ball = ball_through(estimate, order, max(0.0, float(solution.fun)))
         far = renyi(P[s] / P[s].sum(), R, float(order))
         assert ball.conditional_radius(s) == pytest.approx(far, rel=1e-6, abs=1e-9)
 
@@ -100,11 +100,16 @@ def test_lemma_3(full: bool) -> None:
     @given(st.lists(st.tuples(*[st.integers(1, 99)] * 3), min_size=2, max_size=6))
     def check(cells: list[tuple[int, int, int]]) -> None:
         column, first, second = zip(*cells, strict=True)
-        P, R = ([Fraction(n, sum(some)) for n in some] for some in (first, second))
+        P, R = (
+            [Fraction(n, sum(distribution)) for n in distribution]
+            for distribution in (first, second)
+        )
         E = Fraction(max(column), min(column))
         apart = sum(abs(u - v) for u, v in zip(P, R, strict=True))
-        own, other = (sum(u * q for u, q in zip(some, column, strict=True)) for some in (P, R))
-        assert own <= (1 + (E - 1) / 2 * apart) * other
+        under_P, under_R = (
+            sum(u * q for u, q in zip(distribution, column, strict=True)) for distribution in (P, R)
+        )
+        assert under_P <= (1 + (E - 1) / 2 * apart) * under_R
 
     check()
 
@@ -113,13 +118,15 @@ def test_lemma_3(full: bool) -> None:
 def test_lemma_3_needs_its_one_half() -> None:
     """With (E−1)/4 in place of (E−1)/2 a stored instance fails: the bound is attained there."""
     column, P, R = (2, 1), (Fraction(1), Fraction(0)), (Fraction(0), Fraction(1))
-    own, other = (sum(u * q for u, q in zip(some, column, strict=True)) for some in (P, R))
-    assert own == (1 + Fraction(1, 2) * 2) * other > (1 + Fraction(1, 4) * 2) * other
+    under_P, under_R = (
+        sum(u * q for u, q in zip(distribution, column, strict=True)) for distribution in (P, R)
+    )
+    assert under_P == (1 + Fraction(1, 2) * 2) * under_R > (1 + Fraction(1, 4) * 2) * under_R
 
 
 @paper("Robust Thm 5")
 def test_theorem_5_over_the_ball(full: bool) -> None:
-    """Under a truth on the ball's boundary the reports of s at ε₁ and of u at δ₂(ε₂) tell at most ε₁ + ε₂ of s."""
+    """Under a truth on the ball's boundary the reports of s at ε₁ and of u at δ₂(ε₂) leak at most ε₁ + ε₂ of s."""
 
     @tries(full)
     @given(counts(2, 3), counts(2, 3), LEVELS, LEVELS)
@@ -127,26 +134,29 @@ def test_theorem_5_over_the_ball(full: bool) -> None:
         ball = ball_through(estimate, Fraction(2), renyi(shares(estimate), shares(truth), 2))
         leak = ValueLeak.of_distance(distance_bound(ball))
         Q = np.kron(grr_rows(2, eps1), grr_rows(3, min(30.0, leak.delta2(eps2))))
-        told = [shares([truth[s]])[0] @ Q[3 * s : 3 * s + 3] for s in (0, 1)]
-        assert max(np.max(told[0] / told[1]), np.max(told[1] / told[0])) <= math.exp(
-            eps1 + eps2
-        ) * (1 + 1e-9)
+        by_secret = [shares([truth[s]])[0] @ Q[3 * s : 3 * s + 3] for s in (0, 1)]
+        assert max(
+            np.max(by_secret[0] / by_secret[1]), np.max(by_secret[1] / by_secret[0])
+        ) <= math.exp(eps1 + eps2) * (1 + 1e-9)
 
     check()
 
 
 @paper("Robust Thm 5")
 def test_theorem_5_fails_with_the_distance_of_one_coordinate() -> None:
-    """What Table 2's printed IR row fits (erratum 9.13): d as the largest |P(u|s) − P(u|t)| instead of the ℓ1 norm."""
+    """Table 2's printed IR row fits (erratum 9.13) with d as the largest |P(u|s) − P(u|t)| instead of the ℓ1 norm."""
     truth = shares([[80, 10, 10], [10, 80, 10]])
     given_s = truth / truth.sum(axis=1, keepdims=True)
-    one, whole = np.abs(given_s[0] - given_s[1]).max(), np.abs(given_s[0] - given_s[1]).sum()
-    told = {}
-    for d in (one, whole):
+    of_one_coordinate, of_all = (
+        np.abs(given_s[0] - given_s[1]).max(),
+        np.abs(given_s[0] - given_s[1]).sum(),
+    )
+    ratio_at = {}
+    for d in (of_one_coordinate, of_all):
         Q = grr_rows(3, ValueLeak.of_distance(float(d)).delta2(1.0))
         rows = given_s @ Q
-        told[d] = float(np.max(rows[0] / rows[1]))
-    assert told[whole] <= math.e < told[one]
+        ratio_at[d] = float(np.max(rows[0] / rows[1]))
+    assert ratio_at[of_all] <= math.e < ratio_at[of_one_coordinate]
 
 
 @paper("Robust Thm 6")
@@ -172,9 +182,9 @@ def test_theorem_6_the_information_of_two_reports(full: bool) -> None:
 def test_theorem_6_is_what_a_split_says_of_itself() -> None:
     for table, distance in (([[7, 10], [26, 57]], 1.0), ([[3, 1, 9], [5, 5, 2]], 0.4)):
         split = best_split(table, 0.5, ValueLeak.of_distance(distance))
-        parts = grr_rows(len(table), split.eps1), grr_rows(len(table[0]), split.delta2)
+        factors = grr_rows(len(table), split.eps1), grr_rows(len(table[0]), split.delta2)
         assert split.table() == pytest.approx(
-            np.kron(*parts), abs=1e-12
+            np.kron(*factors), abs=1e-12
         )  # both reports, each by itself
         assert split.information == pytest.approx(
             information(shares(table).ravel(), split.table()), rel=1e-9
@@ -184,5 +194,5 @@ def test_theorem_6_is_what_a_split_says_of_itself() -> None:
 def information(p: Matrix, Q: Matrix) -> float:
     """I(X;Y) = Σ P(x) Q(y|x) ln(Q(y|x)/P(y)), Q with row = truth."""
     joint = p[:, None] * Q
-    seen = joint > 0
-    return float(np.sum(joint[seen] * np.log((Q / (p @ Q))[seen])))
+    positive = joint > 0
+    return float(np.sum(joint[positive] * np.log((Q / (p @ Q))[positive])))

@@ -20,9 +20,9 @@ def subsets(reports: int) -> list[tuple[int, ...]]:
     return list(chain.from_iterable(combinations(range(reports), k) for k in range(reports + 1)))
 
 
-def needed(row: list[Fraction], other: list[Fraction], E: Fraction) -> Fraction:
+def needed(row: list[Fraction], reference: list[Fraction], E: Fraction) -> Fraction:
     """The least δ over every set of reports."""
-    return max(sum((row[y] - E * other[y] for y in T), Fraction(0)) for T in subsets(len(row)))
+    return max(sum((row[y] - E * reference[y] for y in T), Fraction(0)) for T in subsets(len(row)))
 
 
 def test_the_delta_of_a_mechanism_is_that_of_its_worst_set() -> None:
@@ -39,37 +39,37 @@ def test_no_set_breaks_what_no_subset_of_the_sufficient_set_breaks() -> None:
     """Theorem 4.1, and that its set is no larger than needed: a report outside never helps."""
     rng = random.Random(6)
     for _ in range(60):
-        row, other = random_mechanism(rng, 2, 6, bits=6).weights
+        row, second = random_mechanism(rng, 2, 6, bits=6).weights
         E, delta = Fraction(rng.randint(8, 20), 8), Fraction(rng.randint(0, 16), 64)
-        S = set(theory.sufficient_set(row, other))
-        broken = [T for T in subsets(6) if theory.breaks(row, other, T, E, delta)]
+        S = set(theory.sufficient_set(row, second))
+        broken = [T for T in subsets(6) if theory.breaks(row, second, T, E, delta)]
         assert bool(broken) == any(set(T) <= S for T in broken)
 
 
-def test_classes_tell_of_their_subsets_and_for_pure_privacy_of_everything() -> None:
+def test_classes_decide_their_subsets_and_for_pure_privacy_all_sets() -> None:
     """Theorem 4.2 and Corollary 4.1."""
     rng = random.Random(7)
     for _ in range(60):
         ratios = [rng.choice([1, 2, 3, 4]) for _ in range(6)]
-        other = [rng.randint(1, 4) for _ in range(6)]
-        row = [r * v for r, v in zip(ratios, other, strict=True)]
-        row.append(max(0, sum(other) + 60 - sum(row)))
-        other.append(sum(row) - sum(other))
-        classes = theory.ratio_classes(row, other)
-        assert sorted(chain.from_iterable(classes)) == list(theory.sufficient_set(row, other))
+        second = [rng.randint(1, 4) for _ in range(6)]
+        row = [r * v for r, v in zip(ratios, second, strict=True)]
+        row.append(max(0, sum(second) + 60 - sum(row)))
+        second.append(sum(row) - sum(second))
+        classes = theory.ratio_classes(row, second)
+        assert sorted(chain.from_iterable(classes)) == list(theory.sufficient_set(row, second))
         E, delta = Fraction(rng.randint(8, 30), 8), Fraction(rng.randint(0, 20), 100)
         for group in classes:
             inner = [T for T in subsets(7) if set(T) <= set(group)]
-            broken = any(theory.breaks(row, other, T, E, delta) for T in inner)
-            assert broken == theory.breaks(row, other, group, E, delta)
-        pure = any(theory.breaks(row, other, T, E, Fraction(0)) for T in subsets(7))
-        assert pure == any(theory.breaks(row, other, group, E, Fraction(0)) for group in classes)
+            broken = any(theory.breaks(row, second, T, E, delta) for T in inner)
+            assert broken == theory.breaks(row, second, group, E, delta)
+        pure = any(theory.breaks(row, second, T, E, Fraction(0)) for T in subsets(7))
+        assert pure == any(theory.breaks(row, second, group, E, Fraction(0)) for group in classes)
 
 
-def test_exact_ratios_that_floats_would_tell_apart_are_one_class() -> None:
+def test_equal_exact_ratios_that_differ_as_floats_are_one_class() -> None:
     """Example 4.2's point: equal ratios, unequal quotients of floats."""
-    row, other = (3, 9, 27, 61), (1, 3, 9, 87)
-    assert theory.ratio_classes(row, other) == ((0, 1, 2),)
+    row, second = (3, 9, 27, 61), (1, 3, 9, 87)
+    assert theory.ratio_classes(row, second) == ((0, 1, 2),)
     assert theory.ratio_classes((5, 1, 4), (0, 2, 8)) == ((0,),)
 
 
@@ -82,12 +82,12 @@ def test_a_product_is_private_for_neighbours_iff_its_parent_is(n: int) -> None:
         E, mechanism = Fraction(rng.randint(8, 24), 8), theory.sanitised(parent, n)
         delta = theory.delta_needed(parent, E)
         table = list(zip(*columns(mechanism).values(), strict=True))
-        found = max(
+        largest = max(
             needed(list(table[d]), list(table[d ^ 1 << i]), E)
             for d in range(2**n)
             for i in range(n)
         )
-        assert found == delta  # n = 3: all 2^8 sets of each of 24 pairs
+        assert largest == delta  # n = 3: all 2^8 sets of each of 24 pairs
         claim = Claim("dp", E.as_integer_ratio(), delta=delta.as_integer_ratio())
         theory.require_private_for_neighbours(mechanism, claim)
         if delta:

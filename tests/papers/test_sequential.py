@@ -41,22 +41,22 @@ def side_channel_ratio(
     """max P(y|s,x_J) / P(y|x_J) and its inverse, over every y, s, J and x_J that occur  [Funnel Def 3]."""
     answers, total = list(product(*map(range, attributes))), sum(rows[0])
     worst = Fraction(1)
-    for known in product(*((None, *range(size)) for size in attributes)):
+    for fixed in product(*((None, *range(size)) for size in attributes)):
         inside = [
             i
             for i, x in enumerate(answers)
-            if all(k in (None, v) for k, v in zip(known, x, strict=True))
+            if all(k in (None, v) for k, v in zip(fixed, x, strict=True))
         ]
         everyone = sum(prior.joint[s][i] for s in range(prior.secrets) for i in inside)
         for y in range(len(rows[0])):
-            told = [sum(row[i] * rows[i][y] for i in inside) for row in prior.joint]
-            if not any(told):
+            by_secret = [sum(row[i] * rows[i][y] for i in inside) for row in prior.joint]
+            if not any(by_secret):
                 continue  # does not occur beside x_J
-            average = Fraction(sum(told), everyone * total)
+            average = Fraction(sum(by_secret), everyone * total)
             for s, row in enumerate(prior.joint):
                 if mass := sum(row[i] for i in inside):
-                    own = Fraction(told[s], mass * total)
-                    worst = max(worst, own / average, average / own)
+                    conditional = Fraction(by_secret[s], mass * total)
+                    worst = max(worst, conditional / average, average / conditional)
     return worst
 
 
@@ -77,13 +77,13 @@ def test_the_product_keeps_definition_3_and_its_information_adds_up(
             prior = random_joint(seed, attributes, secrets=2 + seed % 2)
             shares = (Fraction(1, len(attributes)),) * len(attributes)
             order = tuple(random.Random(seed).sample(range(len(attributes)), len(attributes)))
-            found = product_of(prior, attributes, Fraction(epsilon), shares, order, spending)
-            rows = found.rows()
+            product = product_of(prior, attributes, Fraction(epsilon), shares, order, spending)
+            rows = product.rows()
             assert len({sum(row) for row in rows}) == 1
             assert side_channel_ratio(rows, prior, attributes) <= Fraction(
                 *level_for(Fraction(epsilon))
             )
-            assert found.information == pytest.approx(mutual(rows, prior), abs=1e-9)
+            assert product.information == pytest.approx(mutual(rows, prior), abs=1e-9)
 
 
 def test_what_the_earlier_outcomes_left_is_used_not_lost() -> None:
@@ -119,21 +119,21 @@ def test_the_best_product_is_the_best_of_its_grid() -> None:
 def test_a_factor_is_the_optimum_of_its_step() -> None:
     """Two values: the columns of a two-report mechanism that keep the rows are a polygon, searched here by scipy."""
     prior, epsilon = random_joint(3, (2, 2)), Fraction("0.3")
-    seen: list[tuple[Rows, np.ndarray]] = []
+    steps: list[tuple[Rows, np.ndarray]] = []
 
-    def remember(rows: Rows, told: np.ndarray) -> tuple[tuple[int, ...], ...]:
-        seen.append((rows, told))
-        return most_informative(rows, told)
+    def remember(rows: Rows, conditionals: np.ndarray) -> tuple[tuple[int, ...], ...]:
+        steps.append((rows, conditionals))
+        return most_informative(rows, conditionals)
 
-    found = product_of(prior, (2, 2), epsilon, EQUAL, (1, 0), factor=remember)
+    product = product_of(prior, (2, 2), epsilon, EQUAL, (1, 0), factor=remember)
     terms = []
-    for rows, told in seen:
+    for rows, conditionals in steps:
 
-        def gain(q: np.ndarray, told: np.ndarray = told) -> float:
+        def gain(q: np.ndarray, conditionals: np.ndarray = conditionals) -> float:
             Q = np.clip(np.column_stack([q, 1 - q]), 1e-12, None)
             return sum(
                 float(row @ (Q * np.log(Q / (row / row.sum() @ Q))).sum(axis=1))
-                for row in told
+                for row in conditionals
                 if row.sum() > 0
             )
 
@@ -160,40 +160,42 @@ def test_a_factor_is_the_optimum_of_its_step() -> None:
                 if min(A @ run.x, default=0) > -1e-9 and min(A @ (1 - run.x), default=0) > -1e-9
             )
         )
-    assert found.information == pytest.approx(sum(terms), abs=1e-6)
+    assert product.information == pytest.approx(sum(terms), abs=1e-6)
 
 
 def test_the_whole_product_can_be_published() -> None:
     prior, epsilon = random_joint(2, (2, 3)), Fraction(1)
-    found = product_of(prior, (2, 3), epsilon, EQUAL, (0, 1))
+    product = product_of(prior, (2, 3), epsilon, EQUAL, (0, 1))
     claim = Claim("srlip", level_for(epsilon), prior.joint, attributes=(2, 3))
-    published = quantise(found.rows(), [claim], prior.shares)
+    published = quantise(product.rows(), [claim], prior.shares)
     require_private(published.mechanism, claim)
     assert mutual([list(row) for row in published.mechanism.weights], prior) == pytest.approx(
-        found.information, abs=1e-6
+        product.information, abs=1e-6
     )
 
 
-def test_exclusive_or_tells_nothing_more_than_is_promised() -> None:
+def test_exclusive_or_keeps_its_promised_level() -> None:
     """erratum 9.15: two fair bits, S their XOR. Each bit alone is independent of S, both together are not."""
     prior = Prior.from_rows([[1, 0, 0, 1], [0, 1, 1, 0]])
     for spending in SPENDING:
-        found = product_of(prior, (2, 2), Fraction(1), EQUAL, (0, 1), spending)
-        assert side_channel_ratio(found.rows(), prior, (2, 2)) <= Fraction(*level_for(Fraction(1)))
+        product = product_of(prior, (2, 2), Fraction(1), EQUAL, (0, 1), spending)
+        assert side_channel_ratio(product.rows(), prior, (2, 2)) <= Fraction(
+            *level_for(Fraction(1))
+        )
 
 
 def test_a_secret_that_cannot_occur_beside_a_value_sets_no_condition() -> None:
     joint = [[5, 0, 3, 0], [0, 4, 6, 2]]
     prior = Prior.from_rows(joint)
-    found = product_of(prior, (2, 2), Fraction(1), EQUAL, (0, 1))
-    assert side_channel_ratio(found.rows(), prior, (2, 2)) <= Fraction(*level_for(Fraction(1)))
+    product = product_of(prior, (2, 2), Fraction(1), EQUAL, (0, 1))
+    assert side_channel_ratio(product.rows(), prior, (2, 2)) <= Fraction(*level_for(Fraction(1)))
 
 
 def test_a_level_of_one_sends_a_constant() -> None:
     prior = random_joint(1, (2, 2))
-    found = product_of(prior, (2, 2), Fraction(0), EQUAL, (0, 1))
-    assert found.information == 0
-    assert side_channel_ratio(found.rows(), prior, (2, 2)) == 1
+    product = product_of(prior, (2, 2), Fraction(0), EQUAL, (0, 1))
+    assert product.information == 0
+    assert side_channel_ratio(product.rows(), prior, (2, 2)) == 1
 
 
 @pytest.mark.parametrize(
@@ -213,7 +215,7 @@ def test_a_level_of_one_sends_a_constant() -> None:
         ),
         ({"prior": Prior(((1, 1, 2, 3), (0, 0, 0, 0)))}, Problem.SECRET_EMPTY, "prior.joint[1]"),
         (
-            {"factor": lambda rows, told: ((1, 0), (0, 1))},
+            {"factor": lambda rows, conditionals: ((1, 0), (0, 1))},
             Problem.MECHANISM_NOT_CERTIFIED,
             "attributes",
         ),
@@ -222,7 +224,7 @@ def test_a_level_of_one_sends_a_constant() -> None:
 def test_what_does_not_fit_is_refused(
     change: dict[str, object], problem: Problem, field: str
 ) -> None:
-    asked: dict[str, object] = {
+    arguments: dict[str, object] = {
         "prior": random_joint(1, (2, 2)),
         "attributes": (2, 2),
         "epsilon": Fraction("0.1"),
@@ -230,10 +232,10 @@ def test_what_does_not_fit_is_refused(
         "order": (0, 1),
     }
     with pytest.raises(InvalidInput) as caught:
-        product_of(**(asked | change))  # type: ignore[arg-type]
+        product_of(**(arguments | change))  # type: ignore[arg-type]
     assert (caught.value.problem, caught.value.field) == (problem, field)
 
 
 def test_a_product_lists_answers_and_reports_row_major() -> None:
-    found = Product((((1, 2), (3, 0)), ((1, 1), (2, 0))), EQUAL, (0, 1), "carried", 0.0)
-    assert found.rows() == [[1, 1, 2, 2], [2, 0, 4, 0], [3, 3, 0, 0], [6, 0, 0, 0]]
+    listed_product = Product((((1, 2), (3, 0)), ((1, 1), (2, 0))), EQUAL, (0, 1), "carried", 0.0)
+    assert listed_product.rows() == [[1, 1, 2, 2], [2, 0, 4, 0], [3, 3, 0, 0], [6, 0, 0, 0]]

@@ -21,13 +21,13 @@ def parents(
     seed: int, count: int, most: int = 3
 ) -> list[tuple[list[list[Fraction]], Fraction, Fraction]]:
     """Mechanisms for one person, a level, and the δ they need there."""
-    rng, found = random.Random(seed), []
+    rng, drawn = random.Random(seed), []
     for _ in range(count):
         m = rng.randint(2, most)
         table = [distribution(rng, m) for _ in range(m)]
         E = 1 + Fraction(rng.randint(0, 30), 10)
-        found.append((table, E, needed_delta(table, different(m), E)))
-    return found
+        drawn.append((table, E, needed_delta(table, different(m), E)))
+    return drawn
 
 
 @paper("Thesis Appendix A")
@@ -44,8 +44,8 @@ def test_single_outputs_do_not_decide_and_the_verifier_tries_all_sets() -> None:
             for x, z in different(3)
         )
         assert delta == positive
-        found = worst(mechanism, Claim("dp", E.as_integer_ratio(), delta=(0, 1)))
-        assert found.ratio == delta_needed(mechanism, E) == delta
+        worst_case = worst(mechanism, Claim("dp", E.as_integer_ratio(), delta=(0, 1)))
+        assert worst_case.ratio == delta_needed(mechanism, E) == delta
         single = max(
             max(u - E * v for u, v in zip(table[x], table[z], strict=True)) for x, z in different(3)
         )
@@ -69,11 +69,11 @@ def test_what_is_made_of_a_private_report_stays_private() -> None:
         ]
         assert needed_delta(same, different(len(table)), E) == max(delta, Fraction(0))
         made_of = [distribution(rng, 3) for _ in table[0]]
-        made = [
+        processed = [
             [sum((u * made_of[y][z] for y, u in enumerate(row)), Fraction(0)) for z in range(3)]
             for row in table
         ]
-        assert needed_delta(made, different(len(table)), E) <= max(delta, Fraction(0))
+        assert needed_delta(processed, different(len(table)), E) <= max(delta, Fraction(0))
 
 
 @paper("Thesis Thm 3.5", "Thesis Cor 4.3", "Thesis Lemma 3.3")

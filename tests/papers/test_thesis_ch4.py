@@ -57,17 +57,17 @@ def exponential(n: int) -> tuple[list[tuple[int, ...]], list[list[Polynomial]], 
     return databases, weights, [sum(row, Counter()) for row in weights]
 
 
-def times(one: Polynomial, other: Polynomial) -> Polynomial:
+def times(left: Polynomial, right: Polynomial) -> Polynomial:
     result: Polynomial = Counter()
-    for (i, u), (j, v) in product(one.items(), other.items()):
+    for (i, u), (j, v) in product(left.items(), right.items()):
         result[i + j] += u * v
     return result
 
 
-def larger(one: Polynomial, other: Polynomial) -> bool:
+def larger(left: Polynomial, right: Polynomial) -> bool:
     """one > other at 1/e."""
-    difference = Counter(one)
-    difference.subtract(other)
+    difference = Counter(left)
+    difference.subtract(right)
     with localcontext() as context:
         context.prec = 60
         value = sum((c * Decimal(-k).exp() for k, c in difference.items() if c), Decimal(0))
@@ -166,9 +166,9 @@ def test_classes_of_equal_ratio_decide_where_the_constant_is_fixed() -> None:
     rng, unions = random.Random(42), 0
     for _ in range(150):
         weights = [rng.choice([1, 2, 4]) for _ in range(6)]
-        other = rng.sample(weights, 6)  # the same numbers in another order: one constant
-        P, Q = ([Fraction(w, sum(weights)) for w in row] for row in (weights, other))
-        classes = ratio_classes(weights, other)
+        shuffled = rng.sample(weights, 6)  # the same numbers in another order: one constant
+        P, Q = ([Fraction(w, sum(weights)) for w in row] for row in (weights, shuffled))
+        classes = ratio_classes(weights, shuffled)
         assert sorted(y for group in classes for y in group) == [y for y in range(6) if P[y] > Q[y]]
         E = rng.choice([Fraction(1), Fraction(3, 2), Fraction(4)])
         delta = rng.choice([Fraction(0), Fraction(1, 10), Fraction(1, 5)])
@@ -177,11 +177,11 @@ def test_classes_of_equal_ratio_decide_where_the_constant_is_fixed() -> None:
             assert len({P[y] / Q[y] for y in group}) == 1
             if holds:
                 assert all(gap(P, Q, A, E) <= delta for A in subsets(6) if set(A) <= set(group))
-        whole = all(gap(P, Q, A, E) <= delta for A in subsets(6))
+        all_private = all(gap(P, Q, A, E) <= delta for A in subsets(6))
         if delta == 0:
-            assert all(held) == whole
+            assert all(held) == all_private
         else:
-            unions += all(held) and not whole
+            unions += all(held) and not all_private
     assert unions > 0  # so the corollary is for δ = 0 alone
 
 
@@ -240,12 +240,12 @@ def test_when_the_exponential_mechanism_is_private(m: int, n: int) -> None:
                     for i, j in near
                 )
             assert (max(needed, Fraction(0)) <= delta) == (low <= t <= high)
-            least, most = (
+            lowest, highest = (
                 (1 - delta) / (E + m - 1),
                 min(Fraction(1, m - 1), (E + delta) / (1 + (m - 1) * E)),
             )
-            assert wrong_range(E, delta, m) == (least, most)
-            assert (least <= p <= most) == (low <= t <= high)
+            assert wrong_range(E, delta, m) == (lowest, highest)
+            assert (lowest <= p <= highest) == (low <= t <= high)
 
 
 @paper("Thesis Thm 4.4", "Thesis Thm 4.7", "Thesis (4.14)")
@@ -256,8 +256,8 @@ def test_the_error_lies_between_its_bounds_and_reaches_both() -> None:
             min(Fraction(1), (E + delta) / (E + Fraction(1, m - 1))),
         )
         assert error_range(E, delta, m) == (low, high)
-        least, most = wrong_range(E, delta, m)
-        for p in (least, most, (least + most) / 2):
+        lowest, highest = wrong_range(E, delta, m)
+        for p in (lowest, highest, (lowest + highest) / 2):
             parent = [[1 - (m - 1) * p if i == j else p for j in range(m)] for i in range(m)]
             rows, _ = power(parent, 2)
             databases = list(product(range(m), repeat=2))
@@ -266,8 +266,8 @@ def test_the_error_lies_between_its_bounds_and_reaches_both() -> None:
                 for d, row in zip(databases, rows, strict=True)
             )
             assert low <= wrong / 2 <= high
-            assert (wrong / 2 == low) == (p == least)
-            assert (wrong / 2 == high) == (p == most)
+            assert (wrong / 2 == low) == (p == lowest)
+            assert (wrong / 2 == high) == (p == highest)
 
 
 @paper("Thesis Thm 4.8")
@@ -288,5 +288,5 @@ def test_no_product_sanitisation_is_more_often_right(m: int) -> None:
             rows.append(row)
             ends.append(0)
         total = np.array([[float(k // m == i) for k in range(m * m)] + [0] for i in range(m)])
-        found = linprog([0] * (m * m) + [-1], rows, ends, total, np.ones(m), bounds=(0, 1))
-        assert -found.fun == pytest.approx(float((E + (m - 1) * delta) / (E + m - 1)), abs=1e-9)
+        solution = linprog([0] * (m * m) + [-1], rows, ends, total, np.ones(m), bounds=(0, 1))
+        assert -solution.fun == pytest.approx(float((E + (m - 1) * delta) / (E + m - 1)), abs=1e-9)

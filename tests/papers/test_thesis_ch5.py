@@ -94,7 +94,7 @@ def listed(m: int) -> set[Matrix]:
 
 
 def without_loose_entries(m: int) -> int:
-    """How many matrices of D̃' ∪ D̃ there are: the m constant ones, and k patterns in any k of the m columns."""
+    """Number of matrices of D̃' ∪ D̃: the m constant ones, and k patterns in any k of the m columns."""
     patterns = [p for p in product((1, E), repeat=m) if len(set(p)) == 2]
     count = m
     for k in range(2, m + 1):
@@ -126,11 +126,11 @@ def solved(rows: list[tuple[Fraction, ...]]) -> list[Fraction]:
 @paper("Thesis §5.5 counts", "Thesis Thm 5.10")
 @pytest.mark.parametrize(("m", "count"), [(2, 4), (3, 33)])
 def test_all_extreme_points_up_to_three_answers(m: int, count: int) -> None:
-    found = polytope(m)
-    assert len(found) == len(set(found)) == count == without_loose_entries(m)
-    assert all(is_extreme(A) for A in found)
-    assert set(found) == listed(m)
-    for A in found:
+    points = polytope(m)
+    assert len(points) == len(set(points)) == count == without_loose_entries(m)
+    assert all(is_extreme(A) for A in points)
+    assert set(points) == listed(m)
+    for A in points:
         assert len(used(A)) == 1 or not loose(A)
 
 
@@ -143,10 +143,10 @@ def test_four_answers_have_904_without_loose_entries() -> None:
 @pytest.mark.full_only
 def test_four_answers_have_no_others() -> None:
     """Exact enumeration in sixteen variables: what the thesis saw in simulations holds at this level."""
-    found = polytope(4)
-    assert len(found) == 904
-    assert set(found) == listed(4)
-    assert all(len(used(A)) == 1 or not loose(A) for A in found)
+    points = polytope(4)
+    assert len(points) == 904
+    assert set(points) == listed(4)
+    assert all(len(used(A)) == 1 or not loose(A) for A in points)
 
 
 @paper(
@@ -160,27 +160,27 @@ def test_four_answers_have_no_others() -> None:
 @pytest.mark.parametrize("m", [2, 3])
 def test_rank_and_loose_entries_of_extreme_points(m: int) -> None:
     for A in polytope(m):
-        kept = used(A)
-        assert rank(A) == len(kept)
-        if len(kept) == 1:
+        used_columns = used(A)
+        assert rank(A) == len(used_columns)
+        if len(used_columns) == 1:
             assert len(loose(A)) == m
             continue
-        assert len(loose(A)) <= m - len(kept)
+        assert len(loose(A)) <= m - len(used_columns)
         assert len({i for i, _ in loose(A)}) == len(loose(A))
-        lifted = [[A[i][j] / min(columns(A)[j]) for j in kept] for i in range(m)]
+        lifted = [[A[i][j] / min(columns(A)[j]) for j in used_columns] for i in range(m)]
         assert all(len(set(column)) > 1 for column in zip(*lifted, strict=True))
         assert all(len(set(row)) > 1 for row in lifted)
 
 
 @paper("Thesis Thm 5.3", "Thesis Thm 5.6")
 def test_extreme_points_are_closed_under_permutation_and_faces_are_their_own() -> None:
-    found = set(polytope(3))
-    for A in found:
+    points = set(polytope(3))
+    for A in points:
         for order in permutations(range(3)):
-            assert tuple(A[i] for i in order) in found
-            assert tuple(tuple(row[j] for j in order) for row in A) in found
+            assert tuple(A[i] for i in order) in points
+            assert tuple(tuple(row[j] for j in order) for row in A) in points
     # Those that leave the first column empty: 2 with one column, 6 with two.
-    assert sum(0 not in used(A) for A in found) == 2 + 6
+    assert sum(0 not in used(A) for A in points) == 2 + 6
 
 
 @paper("Thesis Thm 5.7", "Thesis Cor 5.2")
@@ -202,8 +202,8 @@ def test_two_columns_swap_w_and_ew() -> None:
                 (1 / (1 + E), E / (1 + E)),
                 (E / (1 + E), 1 / (1 + E)),
             }
-    one = Fraction(1)
-    printed = [(one, E), (one, E), (E, one), (one, E)]
+    unit = Fraction(1)
+    printed = [(unit, E), (unit, E), (E, unit), (unit, E)]
     assert is_extreme(
         tuple((u / (1 + E), Fraction(0), v / (1 + E), Fraction(0)) for u, v in printed)
     )
@@ -213,7 +213,7 @@ def test_two_columns_swap_w_and_ew() -> None:
 def test_full_rank_and_no_loose_entry_make_an_extreme_point() -> None:
     """Against Theorem 5.1's rank on every such pattern of three answers, and on points between extreme ones."""
     patterns = [p for p in product((Fraction(1), E), repeat=3) if len(set(p)) == 2]
-    made = 0
+    checked = 0
     for chosen in permutations(patterns, 3):
         rows: list[tuple[Fraction, ...]] = list(zip(*chosen, strict=True))
         if rank(rows) == 3:
@@ -221,8 +221,8 @@ def test_full_rank_and_no_loose_entry_make_an_extreme_point() -> None:
             if min(w) > 0:
                 A = tuple(tuple(v * u for v, u in zip(row, w, strict=True)) for row in rows)
                 assert is_extreme(A)
-                made += 1
-    assert made == sum(len(used(A)) == 3 for A in polytope(3))
+                checked += 1
+    assert checked == sum(len(used(A)) == 3 for A in polytope(3))
     points = polytope(3)
     for A, B in zip(points[::3], points[1::4], strict=False):
         if A != B:
@@ -246,7 +246,7 @@ def test_example_52() -> None:
 @pytest.mark.parametrize("level", [Fraction(3, 2), Fraction(5, 2), Fraction(20)])
 def test_five_answers_have_an_extreme_point_with_a_loose_entry(level: Fraction) -> None:
     """An enumeration of columns {0, w, E·w} misses it; the rays of a column's cone, ours, have none."""
-    e, one = level, Fraction(1)
+    e, unit = level, Fraction(1)
     rows: list[tuple[Fraction | int, ...]] = [
         (1, 1, 2 * e, 1, 0),
         (e, 1, 2, e, 0),
@@ -254,13 +254,13 @@ def test_five_answers_have_an_extreme_point_with_a_loose_entry(level: Fraction) 
         (1, e, 2, e, 0),
         (1, 1, 1 + e, e, 0),
     ]
-    A = tuple(tuple(one * v / (3 + 2 * e) for v in row) for row in rows)
+    A = tuple(tuple(unit * v / (3 + 2 * e) for v in row) for row in rows)
     assert is_extreme(A, level)
     assert loose(A, level) == [(4, 2)]
     assert (rank(A), len(used(A))) == (4, 4)
-    whole = [[int(v * (3 + 2 * e) * 20) for v in row] for row in A]
-    assert said_extreme(whole, level.as_integer_ratio())
-    assert loose_entries(whole, level.as_integer_ratio()) == ((4, 2),)
+    integers = [[int(v * (3 + 2 * e) * 20) for v in row] for row in A]
+    assert said_extreme(integers, level.as_integer_ratio())
+    assert loose_entries(integers, level.as_integer_ratio()) == ((4, 2),)
     # The loose column is a mixture of rays of the cone: as a mechanism with more reports it has no loose entry.
     n, d = level.as_integer_ratio()
     rays = rays_of("ldp", (n, d), Prior.from_rows([[1, 1, 1, 1, 1]]))

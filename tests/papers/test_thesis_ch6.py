@@ -31,9 +31,9 @@ def variance_66(p00: Fraction, p11: Fraction, pi: Fraction, n: int = 1) -> Fract
 
 
 def binary(p00: Fraction, p11: Fraction, bits: int = BITS) -> DenseMechanism:
-    one = 1 << bits
-    w00, w11 = round(p00 * one), round(p11 * one)
-    return DenseMechanism(bits, ((w00, one - w00), (one - w11, w11)))
+    denominator = 1 << bits
+    w00, w11 = round(p00 * denominator), round(p11 * denominator)
+    return DenseMechanism(bits, ((w00, denominator - w00), (denominator - w11, w11)))
 
 
 def library_variance(mechanism: DenseMechanism, pi: Fraction) -> float:
@@ -75,25 +75,27 @@ def test_along_both_tight_lines_the_variance_only_falls_towards_the_optimum(epsi
     half, corner = Fraction(1, 2), E / (E + 1)
     for pi in (Fraction(1, 50), Fraction(1, 2), Fraction(4, 5)):
         s = [half + (corner - half) * Fraction(i, 40) for i in range(41)]
-        one = [variance_66(1 - t / E, t, pi) for t in s]
-        other = [variance_66(t, 1 - t / E, pi) for t in s]
-        assert one == sorted(one, reverse=True)
-        assert other == sorted(other, reverse=True)
+        along_first = [variance_66(1 - t / E, t, pi) for t in s]
+        along_second = [variance_66(t, 1 - t / E, pi) for t in s]
+        assert along_first == sorted(along_first, reverse=True)
+        assert along_second == sorted(along_second, reverse=True)
 
 
 @paper("Thesis Thm 6.2")
 @pytest.mark.parametrize("mechanism", ["optimal", "grr", "warner"])
 @pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "4", "10"])
 def test_our_optimum_for_two_answers_is_the_theorem(mechanism: str, epsilon: str) -> None:
-    # Whatever the prior: the optimum of the theorem does not depend on π.
+    # For every prior: the optimum of the theorem does not depend on π.
     for counts in ([1, 1], [97, 3], [1, 4000]):
-        found = design(wanted(Prior.from_rows([counts]), "ldp", parse_epsilon(epsilon), mechanism))
-        E = Fraction(*found.level)
-        assert found.mechanism.reports == 2
-        first = dense_of(found.mechanism).weights[0]
+        designed = design(
+            wanted(Prior.from_rows([counts]), "ldp", parse_epsilon(epsilon), mechanism)
+        )
+        E = Fraction(*designed.level)
+        assert designed.mechanism.reports == 2
+        first = dense_of(designed.mechanism).weights[0]
         truthful = first.index(max(first))
         for x in range(2):
-            probability = dense_of(found.mechanism).probability(
+            probability = dense_of(designed.mechanism).probability(
                 truthful if x == 0 else 1 - truthful, x
             )
             assert abs(probability - E / (E + 1)) < Fraction(1, 10**9)
@@ -107,10 +109,10 @@ def test_estimator_and_its_variance_against_every_outcome(p00: int, p11: int) ->
     mechanism = DenseMechanism(4, ((p00, 16 - p00), (16 - p11, p11)))
     decode = binary_decoder(mechanism)
     for n, pi in product(range(1, 5), (Fraction(0), Fraction(1, 10), Fraction(3, 7), Fraction(1))):
-        one = (1 - pi) * (1 - a) + pi * b
+        chance_of_one = (1 - pi) * (1 - a) + pi * b
         mean = square = Fraction(0)
         for N in range(n + 1):
-            chance = math.comb(n, N) * one**N * (1 - one) ** (n - N)
+            chance = math.comb(n, N) * chance_of_one**N * (1 - chance_of_one) ** (n - N)
             value = decode.apply((n - N, N))[1]
             assert value == (a - 1) / (a + b - 1) + Fraction(N) / ((a + b - 1) * n)  # (6.4)
             mean, square = mean + chance * value, square + chance * value**2
@@ -135,9 +137,9 @@ def test_the_worst_case_is_at_the_clamped_share() -> None:
         k = a + b - 1
         at = min(Fraction(1), max(Fraction(0), (2 * a - 1) / (2 * k)))
         mechanism = DenseMechanism(4, ((p00, 16 - p00), (16 - p11, p11)))
-        found = estimate(mechanism, [30, 70]).worst_case_se
+        worst_se = estimate(mechanism, [30, 70]).worst_case_se
         expected = math.sqrt(variance_66(a, b, at, 100))
-        assert found == pytest.approx((expected, expected), rel=1e-12)
+        assert worst_se == pytest.approx((expected, expected), rel=1e-12)
         printed = math.sqrt(1 / (400 * k**2))
         same_side = (a >= Fraction(1, 2)) == (b >= Fraction(1, 2))
         assert (abs(printed - expected) < 1e-12) == same_side
@@ -184,15 +186,15 @@ def test_example_61_first_case() -> None:
     assert var(r(epsilon, delta, 1), s(epsilon, delta, 1), pi) == pytest.approx(100.104, abs=5e-4)
     assert var(r(epsilon, delta, 0), s(epsilon, delta, 0), pi) == pytest.approx(109.863, abs=5e-4)
     # δ = 0, so the printed matrix is the mechanism we publish.
-    found = design(wanted(Prior.from_rows([[3, 1]]), "ldp", parse_epsilon("0.1"), "warner"))
+    designed = design(wanted(Prior.from_rows([[3, 1]]), "ldp", parse_epsilon("0.1"), "warner"))
     e = math.exp(epsilon)
-    assert dense_of(found.mechanism).probability(0, 0) == pytest.approx(
+    assert dense_of(designed.mechanism).probability(0, 0) == pytest.approx(
         (e + delta) / (e + 1), abs=1e-12
     )
-    assert dense_of(found.mechanism).probability(1, 0) == pytest.approx(
+    assert dense_of(designed.mechanism).probability(1, 0) == pytest.approx(
         (1 - delta) / (e + 1), abs=1e-12
     )
-    assert found.variance / 2 == pytest.approx(100.104, abs=5e-4)
+    assert designed.variance / 2 == pytest.approx(100.104, abs=5e-4)
 
 
 @paper("Thesis Example 6.1")

@@ -31,8 +31,10 @@ LEVELS = [
 
 def private(p00: Fraction, p11: Fraction, E: Fraction, delta: Fraction) -> bool:
     """(6.13): the four inequalities of (ε, δ)-DP for two answers."""
-    one, other = (p00, 1 - p00), (1 - p11, p11)
-    return all(u <= E * v + delta and v <= E * u + delta for u, v in zip(one, other, strict=True))
+    first, second = (p00, 1 - p00), (1 - p11, p11)
+    return all(
+        u <= E * v + delta and v <= E * u + delta for u, v in zip(first, second, strict=True)
+    )
 
 
 def grid(E: Fraction, delta: Fraction, least: Fraction) -> Iterator[Point]:
@@ -75,10 +77,10 @@ def test_the_best_response_on_the_closure(E: Fraction, delta: Fraction) -> None:
         printed = printed if pi <= HALF else printed[::-1]
         least = variance_66(*printed, pi)
         assert least <= min(variance_66(*point, pi) for point in points)
-        found = best_point(claim, prior_of(pi), "honest")
-        assert variance_66(*found, pi) == least
+        best = best_point(claim, prior_of(pi), "honest")
+        assert variance_66(*best, pi) == least
         if g(E, delta) != rare:
-            assert found == printed
+            assert best == printed
 
 
 def prior_of(pi: Fraction) -> Prior:
@@ -123,9 +125,11 @@ def test_along_the_boundary_the_least_variance_is_at_an_end() -> None:
     )
     at = top / ((1 + (E - 1) * pi) * D**2)
     step = Fraction(1, 10**12)
-    before, here, after = (variance_66(*boundary(E, delta, at + k * step), pi) for k in (-1, 0, 1))
+    before, middle, after = (
+        variance_66(*boundary(E, delta, at + k * step), pi) for k in (-1, 0, 1)
+    )
     assert abs((after - before) / (2 * step)) < Fraction(1, 10**9)
-    second = (after - 2 * here + before) / step**2
+    second = (after - 2 * middle + before) / step**2
     common = -((1 + (E - 1) * pi) ** 4) / (
         E**2 * 32 * (1 + E) ** 2 * delta**3 * (E - 1 + delta) ** 3
     )
@@ -160,8 +164,10 @@ def test_warners_error_and_its_largest() -> None:
             expected = (Fraction(1, 4) - (p - HALF - pi * (2 * p - 1)) ** 2) / (2 * p - 1) ** 2
             assert library_variance(binary(p, p), pi) == pytest.approx(float(expected), rel=1e-12)
             assert expected <= 1 / (4 * (2 * p - 1) ** 2)
-        found = estimate(binary(p, p), [60, 40]).worst_case_se[1]
-        assert found == pytest.approx(math.sqrt(1 / (4 * float(2 * p - 1) ** 2 * 100)), rel=1e-12)
+        worst_se = estimate(binary(p, p), [60, 40]).worst_case_se[1]
+        assert worst_se == pytest.approx(
+            math.sqrt(1 / (4 * float(2 * p - 1) ** 2 * 100)), rel=1e-12
+        )
 
 
 @paper("Thesis (6.11), (6.12)")
@@ -179,8 +185,8 @@ def test_mangats_error_and_its_largest() -> None:
         true = (1 - p) / p if p <= HALF else 1 / (4 * p**2)
         assert max(values) == pytest.approx(float(true), rel=1e-5)
         assert max(values) <= true
-        found = estimate(binary(p, Fraction(1)), [60, 40]).worst_case_se[1]
-        assert found == pytest.approx(math.sqrt(true / 100), rel=1e-12)
+        worst_se = estimate(binary(p, Fraction(1)), [60, 40]).worst_case_se[1]
+        assert worst_se == pytest.approx(math.sqrt(true / 100), rel=1e-12)
         assert (1 / (4 * p**2) > true) == (p < HALF)
 
 
@@ -218,21 +224,21 @@ def test_without_sampling_only_the_randomisation_is_left() -> None:
 
 def violation(p00: Fraction, p11: Fraction, pi: Fraction) -> list[Fraction]:
     """P(x = 1 | X = 0), P(x = 1 | X = 1)."""
-    one = 1 - p00 + pi * (p00 + p11 - 1)
-    return [(1 - p11) * pi / (1 - one), p11 * pi / one]
+    chance_of_one = 1 - p00 + pi * (p00 + p11 - 1)
+    return [(1 - p11) * pi / (1 - chance_of_one), p11 * pi / chance_of_one]
 
 
 @paper("Thesis Thm 6.4", "Thesis Cor 6.4", "Thesis (6.24)")
 def test_which_report_gives_the_violation() -> None:
     for a, b, k in product(range(1, 16, 2), range(1, 16, 2), range(1, 8)):
         p00, p11, pi = Fraction(a, 16), Fraction(b, 16), Fraction(k, 8)
-        zero, one = violation(p00, p11, pi)
-        assert (one >= zero) if p00 + p11 >= 1 else (zero > one)
+        of_zero, of_one = violation(p00, p11, pi)
+        assert (of_one >= of_zero) if p00 + p11 >= 1 else (of_zero > of_one)
         joint = ((8 - k, 0), (0, k))
-        found = worst(
+        worst_case = worst(
             DenseMechanism(4, ((a, 16 - a), (16 - b, b))), Claim("dpv", (1, 1), joint, sensitive=1)
         )
-        assert found.ratio == max(zero, one)
+        assert worst_case.ratio == max(of_zero, of_one)
 
 
 @paper("Thesis (6.28), (6.30)", "Thesis §6.4.2")
@@ -346,17 +352,19 @@ def test_the_closed_form_is_the_likelihoods_maximum_only_inside() -> None:
         closed = [m * counts[0] / n, *((k - counts[0]) / n for k in counts[1:])]
         assert (min(closed) >= 0) == within == (counts[0] <= min(counts[1:]))
         best = max(log_likelihood(list(map(float, pi)), counts) for pi in shares_of(m, 24))
-        found = estimate(mechanism, counts)
-        assert list(found.unbiased) == pytest.approx(closed, abs=1e-12)
-        assert log_likelihood([present(share) for share in found.mle], counts) >= best - 1e-6
+        result = estimate(mechanism, counts)
+        assert list(result.unbiased) == pytest.approx(closed, abs=1e-12)
+        assert log_likelihood([present(share) for share in result.mle], counts) >= best - 1e-6
         if within:
             assert log_likelihood(closed, counts) >= best - 1e-9
-            assert list(found.mle) == pytest.approx(closed, abs=1e-5)
+            assert list(result.mle) == pytest.approx(closed, abs=1e-5)
             # (6.33a) at this point.
             for j in range(1, m):
                 total = counts[j] * (m - 1) / (m * closed[j] + closed[0])
-                rest = sum(counts[k] / (m * closed[k] + closed[0]) for k in range(1, m) if k != j)
-                assert total == pytest.approx(rest + counts[0] / closed[0])
+                other_terms = sum(
+                    counts[k] / (m * closed[k] + closed[0]) for k in range(1, m) if k != j
+                )
+                assert total == pytest.approx(other_terms + counts[0] / closed[0])
 
 
 @paper("Thesis Mangat is no DP")

@@ -29,8 +29,10 @@ def _rows(claim: Claim, a: int) -> Iterator[np.ndarray]:
         yield E * N.sum(axis=0) / N.sum() - N[claim.sensitive or 0] / N.sum()
     elif claim.notion == "secret-ldp":
         N = np.array(claim.joint, dtype=float)
-        given = N / N.sum(axis=1, keepdims=True)
-        yield from (E * given[s] - given[t] for s, t in itertools.permutations(range(len(N)), 2))
+        conditional = N / N.sum(axis=1, keepdims=True)
+        yield from (
+            E * conditional[s] - conditional[t] for s, t in itertools.permutations(range(len(N)), 2)
+        )
     else:
         low = (
             E
@@ -42,10 +44,10 @@ def _rows(claim: Claim, a: int) -> Iterator[np.ndarray]:
         for N in _conditioned(claim, a):
             average = N.sum(axis=0) / N.sum()
             for row in N[N.sum(axis=1) > 0]:
-                given = row / row.sum()
+                conditional = row / row.sum()
                 yield from (
                     r
-                    for r in (E * average - given, low * given - average)
+                    for r in (E * average - conditional, low * conditional - average)
                     if np.all(np.isfinite(r))
                 )
 
@@ -57,8 +59,8 @@ def _conditioned(claim: Claim, a: int) -> Iterator[np.ndarray]:
     values = np.array(list(np.ndindex(*sizes))) if sizes else np.zeros((a, 0), dtype=int)
     for size in range(len(sizes) + 1):
         for J in itertools.combinations(range(len(sizes)), size):
-            for known in itertools.product(*(range(sizes[j]) for j in J)):
-                inside = np.all(values[:, list(J)] == np.array(known, dtype=int), axis=1)
+            for fixed in itertools.product(*(range(sizes[j]) for j in J)):
+                inside = np.all(values[:, list(J)] == np.array(fixed, dtype=int), axis=1)
                 if (N * inside).sum() > 0:
                     yield N * inside
 
@@ -66,9 +68,9 @@ def _conditioned(claim: Claim, a: int) -> Iterator[np.ndarray]:
 def _corners(claim: Claim, a: int) -> list[list[np.ndarray]]:
     bounds = [[n / d for n, d in row] for row in claim.lower_bounds or ()]
     size = len(bounds[0])
-    found = []
+    corners = []
     for s, row in enumerate(bounds):
         placed = np.zeros(a)
         placed[s * size : (s + 1) * size] = row
-        found.append([placed + (1 - sum(row)) * np.eye(a)[s * size + u] for u in range(size)])
-    return found
+        corners.append([placed + (1 - sum(row)) * np.eye(a)[s * size + u] for u in range(size)])
+    return corners

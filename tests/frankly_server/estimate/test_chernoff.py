@@ -37,10 +37,10 @@ def law_by_hand(mechanism: DenseMechanism, targets: Targets) -> tuple[np.ndarray
 
 def worst_moment(moments: np.ndarray, w: np.ndarray, theta: float) -> float:
     """Return max Σ p M over shares with Σ p w = θ, as a linear programme; −inf if there are none."""
-    found = optimize.linprog(
+    solution = optimize.linprog(
         -moments, A_eq=np.vstack([np.ones_like(w), w]), b_eq=[1, theta], bounds=(0, 1)
     )
-    return -found.fun if found.status == 0 else -inf
+    return -solution.fun if solution.status == 0 else -inf
 
 
 def worst_by_pairs(moments: np.ndarray, w: np.ndarray, theta: float) -> np.ndarray:
@@ -68,18 +68,20 @@ def test_the_envelope_is_the_linear_programme() -> None:
             if score.law is None or np.ptp(v) == 0:
                 continue
             tilts = np.array([-3.0, 0.1, 2.0]) / np.ptp(v)
-            found = chernoff.MixedMoments.of(score.law, w, score.mean, tilts)
+            envelope = chernoff.MixedMoments.of(score.law, w, score.mean, tilts)
             for theta in rng.uniform(w.min(), w.max()), float(w.max()):
-                for tilt, row, shift in zip(tilts, found.envelope, found.shift, strict=True):
-                    wanted = worst_moment(Q @ np.exp(tilt * v), w, theta)
-                    shown = np.interp(theta, found.knots, row) * exp(tilt * score.mean + shift)
-                    assert shown == pytest.approx(wanted, rel=1e-7)
+                for tilt, row, shift in zip(tilts, envelope.envelope, envelope.shift, strict=True):
+                    expected = worst_moment(Q @ np.exp(tilt * v), w, theta)
+                    interpolated = np.interp(theta, envelope.knots, row) * exp(
+                        tilt * score.mean + shift
+                    )
+                    assert interpolated == pytest.approx(expected, rel=1e-7)
 
 
 def excluded(
     Q: np.ndarray, v: np.ndarray, w: np.ndarray, mean: float, n: int, level: float, theta: float
 ) -> bool:
-    """Tell whether some λ of a dense grid excludes a value, by the definition."""
+    """True if some λ of a dense grid excludes a value, by the definition."""
     tilts = np.geomspace(1e-3, 1e4, 4000) / np.ptp(v) * (1 if mean > theta else -1)
     moments = np.exp(np.clip(np.outer(tilts, v - mean), -700, 700)) @ Q.T
     return bool(worst_by_pairs(moments, w, theta).min() < ((1 - level) / 2) ** (1 / n))
@@ -93,8 +95,8 @@ def test_ends_are_where_the_definition_puts_them(n: int) -> None:
         targets = weights(rng, mechanism.answers)
         Q, V = law_by_hand(mechanism, targets)
         counts = [int(c) for c in np.random.default_rng(n).multinomial(n, Q[0])]
-        found = estimate(mechanism, counts, targets=targets, level=level, methods=("kl",))
-        for row, v, ends in zip(targets, V, found.margins.kl, strict=True):
+        result = estimate(mechanism, counts, targets=targets, level=level, methods=("kl",))
+        for row, v, ends in zip(targets, V, result.margins.kl, strict=True):
             w, mean = np.array([float(x) for x in row]), float(v @ counts / n)
             assert ends is not None
             if np.ptp(w) == 0:
@@ -119,21 +121,21 @@ def test_two_values_have_the_ends_of_the_divergence() -> None:
         score = Score(-0.5 + 2 * count / n, (-0.5, 1.5), TwoValues((-0.5, -0.5), (1.5, 1.5), count))
         limit, q = log(2 / 0.1) / n, count / n
 
-        def excess(other: float, q: float = q, limit: float = limit) -> float:
-            return float(special.rel_entr(q, other) + special.rel_entr(1 - q, 1 - other)) - limit
+        def excess(rate: float, q: float = q, limit: float = limit) -> float:
+            return float(special.rel_entr(q, rate) + special.rel_entr(1 - q, 1 - rate)) - limit
 
         low = 0.0 if q == 0 else optimize.brentq(excess, 1e-12, q)
         high = 1.0 if q == 1 else optimize.brentq(excess, q, 1 - 1e-12)
-        wanted = max(0.0, -0.5 + 2 * low), min(1.0, -0.5 + 2 * high)
-        assert chernoff.kl(score, w, n, 0.9) == pytest.approx(wanted, abs=1e-9)
+        expected = max(0.0, -0.5 + 2 * low), min(1.0, -0.5 + 2 * high)
+        assert chernoff.kl(score, w, n, 0.9) == pytest.approx(expected, abs=1e-9)
         # The mechanism-aware bound, from the law as a list, is the same: G is a line.
         law = ScoreLaw(
             np.array([-0.5, 1.5]), np.array([-0.5, 1.5]), np.array([[0.75, 0.25], [0.25, 0.75]])
         )
         aware = chernoff.kl(Score(score.mean, score.reach, None, law), w, n, 0.9)
-        assert aware == pytest.approx(wanted, abs=1e-4)
-        assert aware[0] <= wanted[0] + 1e-9
-        assert wanted[1] - 1e-9 <= aware[1]
+        assert aware == pytest.approx(expected, abs=1e-4)
+        assert aware[0] <= expected[0] + 1e-9
+        assert expected[1] - 1e-9 <= aware[1]
 
 
 def test_never_wider_than_hoeffdings_bounds() -> None:
@@ -144,20 +146,23 @@ def test_never_wider_than_hoeffdings_bounds() -> None:
         evidence, n = evidence_of(mechanism, counts, shares(3), None), sum(counts)
         for w, score in zip(evidence.W, evidence.scores(), strict=True):
             aware = chernoff.kl(score, w, n, 0.95)
-            plain = chernoff.kl(Score(score.mean, score.reach), w, n, 0.95)
+            range_only = chernoff.kl(Score(score.mean, score.reach), w, n, 0.95)
             half = (score.reach[1] - score.reach[0]) * sqrt(
                 log(2 / 0.05) / (2 * n)
             )  # Hoeffding 1963, Thm 2
-            assert plain[0] <= aware[0] <= aware[1] <= plain[1]
+            assert range_only[0] <= aware[0] <= aware[1] <= range_only[1]
             assert (
-                max(0.0, score.mean - half) <= plain[0] <= plain[1] <= min(1.0, score.mean + half)
+                max(0.0, score.mean - half)
+                <= range_only[0]
+                <= range_only[1]
+                <= min(1.0, score.mean + half)
             )
 
 
 @pytest.mark.parametrize("n", [10**6, 10**9, 10**12, 10**15])
 def test_many_reports_give_narrow_ends_that_rounding_does_not_eat(n: int) -> None:
-    found = estimate(ORDINARY, [n // 4] * 4, methods=("kl",))
-    for value, se, ends in zip(found.unbiased, found.se, found.margins.kl, strict=True):
+    result = estimate(ORDINARY, [n // 4] * 4, methods=("kl",))
+    for value, se, ends in zip(result.unbiased, result.se, result.margins.kl, strict=True):
         assert ends is not None
         assert value is not None
         assert se is not None
@@ -171,21 +176,21 @@ def tallies(n: int, symbols: int) -> Iterator[tuple[int, ...]]:
         yield (n,)
         return
     for first in range(n + 1):
-        for others in tallies(n - first, symbols - 1):
-            yield (first, *others)
+        for remaining in tallies(n - first, symbols - 1):
+            yield (first, *remaining)
 
 
 def ends_of_all(
     mechanism: DenseMechanism, n: int, level: float, method: str, **options: Any
 ) -> np.ndarray:
     """Return the interval of every share at all counts, shape (counts, answers, 2)."""
-    found = [
+    estimates = [
         getattr(
             estimate(mechanism, counts, level=level, methods=(method,), **options).margins, method
         )
         for counts in tallies(n, mechanism.reports)
     ]
-    return np.array(found)
+    return np.array(estimates)
 
 
 def held(ends: np.ndarray, chances: np.ndarray, truth: np.ndarray) -> np.ndarray:
@@ -216,8 +221,8 @@ def test_like_draws_are_covered_at_every_truth_by_enumeration(mechanism: DenseMe
     n, level = 6, 0.8
     ends, every = ends_of_all(mechanism, n, level, "kl"), list(tallies(n, mechanism.reports))
     Q = np.array(mechanism.weights) / mechanism.denominator
-    for parts in tallies(8, 3):
-        p = np.array(parts) / 8
+    for counts_of_truth in tallies(8, 3):
+        p = np.array(counts_of_truth) / 8
         chances = stats.multinomial.pmf(every, n, p @ Q)
         assert held(ends, chances, p).min() >= level
 
@@ -244,15 +249,15 @@ def test_draws_without_replacement_are_covered_by_enumeration(mechanism: DenseMe
     ends = ends_of_all(mechanism, n, level, "kl", population=population)
     every = list(tallies(n, mechanism.reports))
     laws = {people: of_people(mechanism, people) for people in tallies(n, 3)}
-    for whole in tallies(population, 3):
+    for population_counts in tallies(population, 3):
         chances = np.zeros(len(every))
         for people, law in laws.items():
             drawn = reduce(
-                int.__mul__, (comb(N, m) for N, m in zip(whole, people, strict=True))
+                int.__mul__, (comb(N, m) for N, m in zip(population_counts, people, strict=True))
             ) / comb(population, n)
             chances += drawn * np.array([law.get(counts, 0.0) for counts in every])
         assert chances.sum() == pytest.approx(1)
-        assert held(ends, chances, np.array(whole) / population).min() >= level
+        assert held(ends, chances, np.array(population_counts) / population).min() >= level
 
 
 def mixture_by_hand(
@@ -272,9 +277,9 @@ def test_each_end_of_a_sequence_is_where_the_mixture_reaches_its_limit(
 ) -> None:
     counts = [40, 60, 30, 20]
     Q, V = law_by_hand(mechanism, shares(3))
-    found = estimate(mechanism, counts, methods=("sequence",))
+    result = estimate(mechanism, counts, methods=("sequence",))
     reached = 0
-    for x, (value, ends) in enumerate(zip(found.unbiased, found.margins.sequence, strict=True)):
+    for x, (value, ends) in enumerate(zip(result.unbiased, result.margins.sequence, strict=True)):
         assert ends is not None
         assert value is not None
         assert ends[0] < value < ends[1]
@@ -292,10 +297,10 @@ def test_each_end_of_a_sequence_is_where_the_mixture_reaches_its_limit(
 def test_the_mixture_is_worth_at_most_one_at_every_truth_by_enumeration(
     mechanism: DenseMechanism,
 ) -> None:
-    """What Ville's inequality needs, for one report and for three."""
+    """Ville's condition E[mixture] ≤ 1, for one report and for three."""
     Q, V = law_by_hand(mechanism, shares(3))
-    for parts, x in product(tallies(4, 3), range(3)):
-        p, w, v = np.array(parts) / 4, np.eye(3)[x], V[x]
+    for eighths, x in product(tallies(4, 3), range(3)):
+        p, w, v = np.array(eighths) / 4, np.eye(3)[x], V[x]
         chances = p @ Q
         for n in (1, 3):
             mean = 0.0
@@ -311,46 +316,46 @@ def test_a_range_alone_gives_a_sequence_that_holds_the_one_of_the_law() -> None:
     evidence = evidence_of(ORDINARY, [40, 60, 30, 20], shares(3), None)
     for w, score in zip(evidence.W, evidence.scores(), strict=True):
         aware = chernoff.sequence(score, w, 150, 0.95)
-        plain = chernoff.sequence(Score(score.mean, score.reach), w, 150, 0.95)
-        assert plain[0] <= aware[0] < aware[1] <= plain[1]
+        range_only = chernoff.sequence(Score(score.mean, score.reach), w, 150, 0.95)
+        assert range_only[0] <= aware[0] < aware[1] <= range_only[1]
         # And a single look is no wider than any look.
         alone = chernoff.kl(score, w, 150, 0.95)
         assert aware[0] < alone[0] < alone[1] < aware[1]
 
 
 def test_reports_that_no_truth_gives_have_ends_outside_what_is_possible() -> None:
-    found = estimate(ORDINARY, [0, 0, 0, 500])
-    assert any(value is not None and value > 1.2 for value in found.unbiased)
+    result = estimate(ORDINARY, [0, 0, 0, 500])
+    assert any(value is not None and value > 1.2 for value in result.unbiased)
     for method in ("kl", "sequence"):
-        last = getattr(found.margins, method)[2]
+        last = getattr(result.margins, method)[2]
         assert last[0] > 1
-        assert last[0] < found.unbiased[2] <= last[1]
+        assert last[0] < result.unbiased[2] <= last[1]
 
 
 @pytest.mark.parametrize(
-    "other", [ORDINARY, DenseMechanism(4, ((9, 4, 3, 0), (2, 13, 1, 0), (1, 3, 4, 8)))]
+    "second_table", [ORDINARY, DenseMechanism(4, ((9, 4, 3, 0), (2, 13, 1, 0), (1, 3, 4, 8)))]
 )
-def test_a_sum_of_parts_is_covered_whatever_the_truth_of_each_by_enumeration(
-    other: DenseMechanism,
+def test_a_pooled_sum_is_covered_for_all_truths_by_enumeration(
+    second_table: DenseMechanism,
 ) -> None:
     """Two versions of 2 and 3 reports with different truths: the mean over all 5 respondents."""
-    level, tables, sizes = 0.8, (SKEWED, other), (2, 3)
+    level, tables, sizes = 0.8, (SKEWED, second_table), (2, 3)
     every = [list(tallies(n, 4)) for n in sizes]
     scaled = [
         tuple(tuple(w * n / 5 for w in row) for row in shares(3)) for n in map(Fraction, sizes)
     ]
     evidence = [
-        [evidence_of(table, list(counts), targets, None) for counts in found]
-        for table, targets, found in zip(tables, scaled, every, strict=True)
+        [evidence_of(table, list(counts), targets, None) for counts in scores]
+        for table, targets, scores in zip(tables, scaled, every, strict=True)
     ]
     ends = np.array(
         [[kl_ends([first, second], level) for second in evidence[1]] for first in evidence[0]]
     )
-    truths = [np.array(parts) / 2 for parts in tallies(2, 3)]
+    truths = [np.array(halves) / 2 for halves in tallies(2, 3)]
     for p, q in product(truths, truths):
         chances = [
-            stats.multinomial.pmf(found, n, shares_of @ (np.array(table.weights) / 16))
-            for found, n, shares_of, table in zip(every, sizes, (p, q), tables, strict=True)
+            stats.multinomial.pmf(scores, n, shares_of @ (np.array(table.weights) / 16))
+            for scores, n, shares_of, table in zip(every, sizes, (p, q), tables, strict=True)
         ]
         truth = (2 * p + 3 * q) / 5
         inside = (ends[..., 0] <= truth + 1e-12) & (truth - 1e-12 <= ends[..., 1])
@@ -359,25 +364,27 @@ def test_a_sum_of_parts_is_covered_whatever_the_truth_of_each_by_enumeration(
 
 def test_a_sum_of_one_part_is_the_part_and_of_two_alike_little_wider() -> None:
     counts = [40, 60, 30, 20]
-    whole = evidence_of(ORDINARY, [2 * c for c in counts], shares(3), None)
+    doubled = evidence_of(ORDINARY, [2 * c for c in counts], shares(3), None)
     half = tuple(tuple(w / 2 for w in row) for row in shares(3))
     halves = [evidence_of(ORDINARY, counts, half, None)] * 2
-    for one, two, w, score in zip(
-        kl_ends([whole], 0.95), kl_ends(halves, 0.95), whole.W, whole.scores(), strict=True
+    for single, two, w, score in zip(
+        kl_ends([doubled], 0.95), kl_ends(halves, 0.95), doubled.W, doubled.scores(), strict=True
     ):
-        assert one is not None
+        assert single is not None
         alone = chernoff.kl(score, w, 300, 0.95)
-        assert one == pytest.approx(alone, abs=2e-3 * (alone[1] - alone[0]))
-        assert two == pytest.approx(one, abs=1e-9)
+        assert single == pytest.approx(alone, abs=2e-3 * (alone[1] - alone[0]))
+        assert two == pytest.approx(single, abs=1e-9)
 
 
 def test_distances_that_were_cut_would_not_hold_for_a_sum() -> None:
     """Why `combined_ends` is not for `kl`: with a share of 0 it would hold in far fewer than 95 of 100 surveys."""
     n = 40
     warner = DenseMechanism(4, ((10, 6), (6, 10)))
-    found = [estimate(warner, [n - k, k], methods=("kl",)) for k in range(n + 1)]
-    values = np.array([each.unbiased[1] for each in found], dtype=float)
-    low = np.array([ends[0] for each in found if (ends := each.margins.kl[1]) is not None])
+    estimates = [estimate(warner, [n - k, k], methods=("kl",)) for k in range(n + 1)]
+    values = np.array([estimated.unbiased[1] for estimated in estimates], dtype=float)
+    low = np.array(
+        [ends[0] for estimated in estimates if (ends := estimated.margins.kl[1]) is not None]
+    )
     chances = stats.binom.pmf(range(n + 1), n, 6 / 16)
     total = (values[:, None] + values) / 2
     reach = np.hypot(np.maximum(0, values - low)[:, None], np.maximum(0, values - low)) / 2
@@ -391,20 +398,20 @@ def test_of_a_group_of_values_the_one_with_the_larger_moment_counts() -> None:
         np.array([[0.5, 0.3, 0.2], [0.1, 0.3, 0.6]]),
     )
     for tilt, worse in ((-2.0, law.low), (2.0, law.high)):
-        found = chernoff.MixedMoments.of(law, np.array([0.0, 1.0]), 1.0, np.array([tilt]))
-        wanted = law.chances @ np.exp(tilt * (worse - 1.0))
-        assert found.envelope[0] * np.exp(found.shift[0]) == pytest.approx(wanted)
+        envelope = chernoff.MixedMoments.of(law, np.array([0.0, 1.0]), 1.0, np.array([tilt]))
+        expected = law.chances @ np.exp(tilt * (worse - 1.0))
+        assert envelope.envelope[0] * np.exp(envelope.shift[0]) == pytest.approx(expected)
 
 
-def test_a_sum_of_negative_scores_has_the_negative_ends_whatever_the_groups_hold() -> None:
+def test_negated_scores_have_negated_ends_for_all_groups() -> None:
     """Reports of the lower group score −0.2 to 0.1, of the upper one 0.8 to 1.3: each end takes its own outer mean."""
     low, high, n, count = (-0.2, 0.1), (0.8, 1.3), 40, 13
     minus_low, minus_high = (-high[1], -high[0]), (-low[1], -low[0])
-    w, other = np.array([low[0], high[1]]), np.array([0.0, 1.0])
-    plain = (Score(0.25, (0, 1), TwoValues((0, 0), (1, 1), 15)), other, 60)
-    turned = (Score(-0.25, (-1, 0), TwoValues((-1, -1), (0, 0), 45)), -other, 60)
+    w, second_weights = np.array([low[0], high[1]]), np.array([0.0, 1.0])
+    two_valued = (Score(0.25, (0, 1), TwoValues((0, 0), (1, 1), 15)), second_weights, 60)
+    turned = (Score(-0.25, (-1, 0), TwoValues((-1, -1), (0, 0), 45)), -second_weights, 60)
     ends = chernoff.kl_of_sum(
-        [(Score(0.4, (low[0], high[1]), TwoValues(low, high, count)), w, n), plain], 0.9
+        [(Score(0.4, (low[0], high[1]), TwoValues(low, high, count)), w, n), two_valued], 0.9
     )
     negative = TwoValues(minus_low, minus_high, n - count)
     mirrored = chernoff.kl_of_sum(
@@ -413,13 +420,13 @@ def test_a_sum_of_negative_scores_has_the_negative_ends_whatever_the_groups_hold
     assert ends == pytest.approx((-mirrored[1], -mirrored[0]), abs=1e-9)
     # The means of the groups' outer values differ by 0.3 to 0.5: the interval is wider than with the middles alone.
     middles = TwoValues((-0.05, -0.05), (1.05, 1.05), count)
-    narrower = chernoff.kl_of_sum([(Score(0.4, (low[0], high[1]), middles), w, n), plain], 0.9)
+    narrower = chernoff.kl_of_sum([(Score(0.4, (low[0], high[1]), middles), w, n), two_valued], 0.9)
     assert ends[0] < narrower[0] - 0.05
     assert ends[1] > narrower[1] + 0.05
 
 
 @pytest.mark.parametrize(
-    ("ends", "mean", "wanted"),
+    ("ends", "mean", "expected"),
     [
         ((0.2, 0.4), 0.3, (0.2, 0.4)),
         ((0.2, 0.4), 0.7, (0.2, 0.7)),
@@ -429,12 +436,12 @@ def test_a_sum_of_negative_scores_has_the_negative_ends_whatever_the_groups_hold
     ],
 )
 def test_an_interval_from_a_single_bit_holds_the_estimate_that_is_shown(
-    ends: tuple[float, float], mean: float, wanted: tuple[float, float]
+    ends: tuple[float, float], mean: float, expected: tuple[float, float]
 ) -> None:
     w = np.array([0.0, 1.0, 0.0])
-    of_bit, whole = (Score(mean, (-2.0, 3.0), of_bit=flag) for flag in (True, False))
-    assert chernoff.displayed(ends, [(of_bit, w)]) == wanted
-    assert chernoff.displayed(ends, [(whole, w)]) == (max(ends[0], 0.0), ends[1])
+    of_bit, unrestricted = (Score(mean, (-2.0, 3.0), of_bit=flag) for flag in (True, False))
+    assert chernoff.displayed(ends, [(of_bit, w)]) == expected
+    assert chernoff.displayed(ends, [(unrestricted, w)]) == (max(ends[0], 0.0), ends[1])
 
 
 @pytest.mark.slow
@@ -445,14 +452,13 @@ def test_ends_of_a_sum_are_where_the_linear_programme_puts_them() -> None:
     targets = [
         tuple(tuple(w * n / 120 for w in row) for row in shares(3)) for n in map(Fraction, sizes)
     ]
-    parts = [law_by_hand(table, target) for table, target in zip(tables, targets, strict=True)]
-    evidence = [evidence_of(*given, None) for given in zip(tables, tallied, targets, strict=True)]
+    laws = [law_by_hand(table, target) for table, target in zip(tables, targets, strict=True)]
+    evidence = [evidence_of(*survey, None) for survey in zip(tables, tallied, targets, strict=True)]
     one_each = np.kron(np.eye(2), np.ones(3))
     for t, ends in enumerate(kl_ends(evidence, level)):
         assert ends is not None
         means = [
-            float(V[t] @ counts / sum(counts))
-            for (_, V), counts in zip(parts, tallied, strict=True)
+            float(V[t] @ counts / sum(counts)) for (_, V), counts in zip(laws, tallied, strict=True)
         ]
         w = np.concatenate([np.eye(3)[t] * n / 120 for n in sizes])
 
@@ -462,7 +468,7 @@ def test_ends_of_a_sum_are_where_the_linear_programme_puts_them() -> None:
             for tilt in np.geomspace(0.02, 20, 60) * (1 if sum(means) > theta else -1):
                 moments = np.concatenate([
                     n / 120 * (Q @ np.exp(tilt * 120 / n * (V[t] - mean)))
-                    for (Q, V), n, mean in zip(parts, sizes, means, strict=True)
+                    for (Q, V), n, mean in zip(laws, sizes, means, strict=True)
                 ])  # fmt: skip
                 worst = optimize.linprog(
                     -moments, A_eq=np.vstack([one_each, w]), b_eq=[1, 1, theta], bounds=(0, 1)

@@ -33,10 +33,10 @@ def test_200_random_mechanisms_are_unbiased_with_difference_zero() -> None:
         answers = rng.randint(2, 6)
         mechanism = random_mechanism(rng, answers, answers + rng.randint(0, 4))
         prior = tuple(rng.randint(0, 50) for _ in range(answers))
-        found = decoder(mechanism, shares(answers), prior if any(prior) else None)
+        decoding = decoder(mechanism, shares(answers), prior if any(prior) else None)
         p = random_shares(rng, answers)
         expected = frequencies(mechanism, p)
-        for x, row in enumerate(found.rows):
+        for x, row in enumerate(decoding.rows):
             assert row is not None
             assert sum(v * rate for v, rate in zip(row, expected, strict=True)) - p[x] == 0
 
@@ -46,7 +46,7 @@ def test_the_mean_over_every_outcome_is_the_truth(n: int) -> None:
     rng = random.Random(62 + n)
     for _ in range(6):
         mechanism = random_mechanism(rng, 3, 4, bits=8)
-        found = decoder(mechanism, shares(3), None)
+        decoding = decoder(mechanism, shares(3), None)
         p = random_shares(rng, 3)
         rates = frequencies(mechanism, p)
         mean = [Fraction(0)] * 3
@@ -55,7 +55,7 @@ def test_the_mean_over_every_outcome_is_the_truth(n: int) -> None:
             chance = prod((rates[y] for y in outcome), start=Fraction(1))
             mean = [
                 m + chance * v
-                for m, v in zip(mean, found.apply(counts), strict=True)
+                for m, v in zip(mean, decoding.apply(counts), strict=True)
                 if v is not None
             ]
         assert mean == p
@@ -70,10 +70,10 @@ def test_it_is_the_formula_of_the_design() -> None:
         Q = np.array(mechanism.weights).T / 2.0**48  # usual orientation: row = report
         D = np.diag(1 / (Q @ (np.array(p0) / sum(p0))))
         V = np.linalg.solve(Q.T @ D @ Q, Q.T @ D)
-        found = np.array(
+        rows = np.array(
             [[float(v) for v in row or ()] for row in decoder(mechanism, shares(4), tuple(p0)).rows]
         )
-        np.testing.assert_allclose(found, V, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(rows, V, rtol=1e-6, atol=1e-9)
 
 
 def test_at_the_design_prior_no_other_unbiased_decoder_varies_less() -> None:
@@ -84,8 +84,8 @@ def test_at_the_design_prior_no_other_unbiased_decoder_varies_less() -> None:
         p = [Fraction(n, sum(p0)) for n in p0]
         rates = frequencies(mechanism, p)
         best = decoder(mechanism, shares(3), p0).rows
-        other = decoder(mechanism, shares(3), (1, 50, 1)).rows
-        for mine, theirs in zip(best, other, strict=True):
+        alternative = decoder(mechanism, shares(3), (1, 50, 1)).rows
+        for mine, theirs in zip(best, alternative, strict=True):
             assert mine is not None
             assert theirs is not None
             spread = [
@@ -97,17 +97,17 @@ def test_at_the_design_prior_no_other_unbiased_decoder_varies_less() -> None:
 
 
 def test_identifiable_targets_of_a_deficient_mechanism_and_only_these() -> None:
-    # Answers 1 and 2 are reported alike: only their sum can be told, and what follows from it.
+    # Answers 1 and 2 are reported alike: only their sum and its multiples are identifiable.
     mechanism = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))
     targets = tuple(
         tuple(map(Fraction, row)) for row in ((1, 0, 0), (0, 1, 0), (0, 1, 1), (2, 5, 5), (1, 1, 0))
     )
-    found = decoder(mechanism, targets, None)
-    assert [row is not None for row in found.rows] == [True, False, True, True, False]
-    assert found.rank == 2
+    decoding = decoder(mechanism, targets, None)
+    assert [row is not None for row in decoding.rows] == [True, False, True, True, False]
+    assert decoding.rank == 2
     for p in ([1, 0, 0], [0, 1, 0], [0, 0, 1]):
         rates = frequencies(mechanism, [Fraction(v) for v in p])
-        for target, row in zip(targets, found.rows, strict=True):
+        for target, row in zip(targets, decoding.rows, strict=True):
             if row is not None:
                 assert sum(v * r for v, r in zip(row, rates, strict=True)) == sum(
                     w * v for w, v in zip(target, p, strict=True)
@@ -119,19 +119,19 @@ def test_a_deficient_mechanism_gets_the_rows_of_the_pseudo_inverse() -> None:
     mechanism = random_mechanism(rng, 4, 3)  # fewer reports than answers
     columns = list(zip(*mechanism.weights, strict=True))
     target = tuple(Fraction(a + 2 * b - c, 2**48) for a, b, c in zip(*columns, strict=True))
-    found = decoder(mechanism, (target,), (1, 2, 3, 4)).rows[0]
-    assert found is not None
+    row = decoder(mechanism, (target,), (1, 2, 3, 4)).rows[0]
+    assert row is not None
     Q = np.array(mechanism.weights).T / 2.0**48
     D = np.diag(1 / (Q @ np.array([0.1, 0.2, 0.3, 0.4])))
     expected = np.array([float(v) for v in target]) @ np.linalg.pinv(Q.T @ D @ Q) @ Q.T @ D
-    np.testing.assert_allclose([float(v) for v in found], expected, rtol=1e-6)
+    np.testing.assert_allclose([float(v) for v in row], expected, rtol=1e-6)
 
 
 def test_a_design_prior_that_leaves_reports_without_mass_is_replaced() -> None:
     mechanism = DenseMechanism(4, ((16, 0), (0, 16)))
-    found = decoder(mechanism, shares(2), (1, 0))
-    assert found.fallback
-    assert found.rows == ((1, 0), (0, 1))
+    decoding = decoder(mechanism, shares(2), (1, 0))
+    assert decoding.fallback
+    assert decoding.rows == ((1, 0), (0, 1))
     assert not decoder(mechanism, shares(2), (1, 1)).fallback
 
 
@@ -142,13 +142,13 @@ def test_of_a_product_one_factor_whose_prior_is_replaced_is_enough(order: int) -
     everybody = (tuple(map(Fraction, (1, 1, 1, 1))), tuple(map(Fraction, (1, 1, 0, 0))))
     for without, replaced in ((0, True), (1, False)):
         prior = (3, without, 5, 0) if order == 1 else (3, 5, without, 0)
-        found = decoder(ProductMechanism(factors), everybody, prior)
-        assert found.fallback is replaced
+        decoding = decoder(ProductMechanism(factors), everybody, prior)
+        assert decoding.fallback is replaced
         for targets in ("shares", everybody):
-            shown = estimate(
+            estimated = estimate(
                 ProductMechanism(factors), [5, 6, 7, 8], targets=targets, design_prior=prior
             )
-            assert ("design_prior_replaced" in shown.flags) is replaced
+            assert ("design_prior_replaced" in estimated.flags) is replaced
 
 
 def test_without_reports_there_is_no_estimate() -> None:

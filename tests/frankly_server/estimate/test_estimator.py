@@ -21,14 +21,14 @@ WARNER = DenseMechanism(4, ((12, 4), (4, 12)))
 DEFICIENT = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))
 
 
-def values(found: Estimate) -> np.ndarray:
-    return np.array([v for v in found.unbiased if v is not None])
+def values(result: Estimate) -> np.ndarray:
+    return np.array([v for v in result.unbiased if v is not None])
 
 
-def parts(found: Estimate) -> tuple[np.ndarray, np.ndarray]:
+def parts(result: Estimate) -> tuple[np.ndarray, np.ndarray]:
     """The estimate and its covariance."""
-    assert found.covariance is not None
-    return values(found), np.array(found.covariance, dtype=float)
+    assert result.covariance is not None
+    return values(result), np.array(result.covariance, dtype=float)
 
 
 def counted(outcome: tuple[int, ...], reports: int) -> list[int]:
@@ -113,34 +113,36 @@ def test_a_finite_population_and_a_census_are_exactly_unbiased() -> None:
 
 
 def test_the_parts_make_up_the_whole() -> None:
-    found = estimate(WARNER, [300, 700])
-    for whole, privacy, sampling in zip(found.se, found.se_privacy, found.se_sampling, strict=True):
-        assert whole is not None
+    result = estimate(WARNER, [300, 700])
+    for total, privacy, sampling in zip(
+        result.se, result.se_privacy, result.se_sampling, strict=True
+    ):
+        assert total is not None
         assert privacy is not None
         assert sampling is not None
-        assert whole**2 == pytest.approx(privacy**2 + sampling**2, rel=1e-12)
-    # By hand at λ = 0.7: per report privacy costs ¾·¼/(½)² = 0.75, whatever the answer, and both λ(1−λ)/(½)².
-    assert found.unbiased == pytest.approx((0.1, 0.9))
-    assert found.se_privacy[1] == pytest.approx(sqrt(0.75 / 1000), rel=1e-9)
-    assert found.se[1] == pytest.approx(sqrt(0.7 * 0.3 / 0.25 / 999), rel=1e-9)
+        assert total**2 == pytest.approx(privacy**2 + sampling**2, rel=1e-12)
+    # By hand at λ = 0.7: per report privacy costs ¾·¼/(½)² = 0.75 for either answer, and both λ(1−λ)/(½)².
+    assert result.unbiased == pytest.approx((0.1, 0.9))
+    assert result.se_privacy[1] == pytest.approx(sqrt(0.75 / 1000), rel=1e-9)
+    assert result.se[1] == pytest.approx(sqrt(0.7 * 0.3 / 0.25 / 999), rel=1e-9)
 
 
 def test_population_shrinks_only_the_sampling_part() -> None:
-    plain, finite, all_of_them = (
+    infinite, finite, all_of_them = (
         estimate(WARNER, [300, 700], **options)
         for options in ({}, {"population": 2000}, {"census": True})
     )
-    assert plain.se_privacy == pytest.approx(finite.se_privacy)
-    assert plain.se_privacy == pytest.approx(all_of_them.se_privacy)
+    assert infinite.se_privacy == pytest.approx(finite.se_privacy)
+    assert infinite.se_privacy == pytest.approx(all_of_them.se_privacy)
     assert finite.se_sampling[0] == pytest.approx(
-        (plain.se_sampling[0] or 0) * sqrt(0.5), rel=1e-12
+        (infinite.se_sampling[0] or 0) * sqrt(0.5), rel=1e-12
     )
     assert all_of_them.se_sampling == (0, 0)
     assert all_of_them.se == pytest.approx(all_of_them.se_privacy)
     assert (
         (all_of_them.worst_case_se[0] or 0)
         < (finite.worst_case_se[0] or 0)
-        < (plain.worst_case_se[0] or 0)
+        < (infinite.worst_case_se[0] or 0)
     )
     assert estimate(WARNER, [300, 700], population=1000).se == pytest.approx(all_of_them.se)
 
@@ -148,9 +150,9 @@ def test_population_shrinks_only_the_sampling_part() -> None:
 def test_the_worst_case_of_a_finite_population_is_reached_by_its_true_variance() -> None:
     """Warner with p00 = p11 = ¾, n of N people: privacy 0.75/n and (N−n)/(N−1)·¼/n of sampling, at a share of ½."""
     n, population = 10, 40
-    found = estimate(WARNER, [5, 5], population=population)
+    result = estimate(WARNER, [5, 5], population=population)
     expected = sqrt(0.75 / n + 0.25 / n * (population - n) / (population - 1))
-    assert found.worst_case_se[0] == pytest.approx(expected, rel=1e-12)
+    assert result.worst_case_se[0] == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_census_margin_never_passes_noise_off_as_certainty(full: bool) -> None:
@@ -162,7 +164,7 @@ def test_a_census_margin_never_passes_noise_off_as_certainty(full: bool) -> None
         counts = [rng.randrange(0, 12) for _ in range(4)]
         if sum(counts) < 2:
             continue
-        found = estimate(mechanism, counts, census=True)
+        result = estimate(mechanism, counts, census=True)
         rows = decoder(mechanism, shares(3), None).rows
         for t, row in enumerate(rows):
             assert row is not None
@@ -171,19 +173,19 @@ def test_a_census_margin_never_passes_noise_off_as_certainty(full: bool) -> None
                 for x in range(3)
             ]
             implied = (
-                sum(float(s) * (p or 0) for s, p in zip(spread, found.projected, strict=True))
-                / found.n
+                sum(float(s) * (p or 0) for s, p in zip(spread, result.projected, strict=True))
+                / result.n
             )
-            assert (found.se[t] or 0) ** 2 >= implied * (1 - 1e-9)
-            assert found.se[t] == pytest.approx(found.se_privacy[t])
-        negative += "privacy_part_negative" in found.flags
+            assert (result.se[t] or 0) ** 2 >= implied * (1 - 1e-9)
+            assert result.se[t] == pytest.approx(result.se_privacy[t])
+        negative += "privacy_part_negative" in result.flags
     assert negative > 0, "the case must occur, or nothing was shown"
 
 
 def test_the_worst_case_bounds_every_truth() -> None:
     rng = random.Random(83)
     mechanism = random_mechanism(rng, 3, 4)
-    found = estimate(mechanism, [25, 25, 25, 25])
+    result = estimate(mechanism, [25, 25, 25, 25])
     V = np.array(
         [[float(v) for v in row or ()] for row in decoder(mechanism, shares(3), None).rows]
     )
@@ -191,62 +193,62 @@ def test_the_worst_case_bounds_every_truth() -> None:
         p = random_shares(rng, 3)
         rates = np.array([float(v) for v in frequencies(mechanism, p)])
         spread = (V**2 @ rates - np.array([float(v) for v in p]) ** 2) / 100
-        assert np.all(np.sqrt(spread) <= np.array(found.worst_case_se, dtype=float) * (1 + 1e-9))
+        assert np.all(np.sqrt(spread) <= np.array(result.worst_case_se, dtype=float) * (1 + 1e-9))
 
 
 def test_no_reports_give_a_typed_answer_without_numbers() -> None:
-    found = estimate(WARNER, [0, 0])
-    assert found.n == 0
+    result = estimate(WARNER, [0, 0])
+    assert result.n == 0
     assert (
-        found.unbiased
-        == found.se
-        == found.worst_case_se
-        == found.projected
-        == found.margins.clt
+        result.unbiased
+        == result.se
+        == result.worst_case_se
+        == result.projected
+        == result.margins.clt
         == (None, None)
     )
-    assert found.covariance is None
-    assert found.flags == ("no_reports",)
-    assert found.identifiable
+    assert result.covariance is None
+    assert result.flags == ("no_reports",)
+    assert result.identifiable
 
 
 def test_one_report_has_no_covariance_but_a_worst_case() -> None:
-    found = estimate(WARNER, [1, 0])
-    assert found.unbiased == (1.5, -0.5)
-    assert found.covariance is None
-    assert found.se == found.margins.clt == (None, None)
-    assert found.worst_case_se == (1.0, 1.0)  # 1/(2k) with k = ½
-    assert found.margins.chebyshev == pytest.approx((sqrt(20), sqrt(20)))
-    assert found.flags == ("one_report", "outside_simplex")
+    result = estimate(WARNER, [1, 0])
+    assert result.unbiased == (1.5, -0.5)
+    assert result.covariance is None
+    assert result.se == result.margins.clt == (None, None)
+    assert result.worst_case_se == (1.0, 1.0)  # 1/(2k) with k = ½
+    assert result.margins.chebyshev == pytest.approx((sqrt(20), sqrt(20)))
+    assert result.flags == ("one_report", "outside_simplex")
 
 
 def test_estimates_are_never_clipped_and_projections_are_labelled() -> None:
-    found = estimate(WARNER, [90, 10])
-    assert found.unbiased == pytest.approx((1.3, -0.3))
-    assert found.projected == (1.0, 0.0)
-    assert "outside_simplex" in found.flags
-    assert "sampling_part_negative" in found.flags
-    assert found.se_sampling == (0, 0)
+    result = estimate(WARNER, [90, 10])
+    assert result.unbiased == pytest.approx((1.3, -0.3))
+    assert result.projected == (1.0, 0.0)
+    assert "outside_simplex" in result.flags
+    assert "sampling_part_negative" in result.flags
+    assert result.se_sampling == (0, 0)
 
 
 def test_what_is_not_identifiable_has_no_number() -> None:
-    found = estimate(DEFICIENT, [400, 600])
-    assert found.unbiased[0] == pytest.approx(0.3)
-    assert found.unbiased[1:] == (None, None)
-    assert (found.rank, found.identifiable) == (2, False)
-    assert found.flags == ("not_identifiable",)
-    assert found.se[0] == pytest.approx(sqrt(0.24 / 0.25 / 999))
-    assert found.se[1:] == found.worst_case_se[1:] == (None, None)
-    assert found.se_privacy == (None, None, None)
-    assert found.covariance is not None
-    assert found.covariance[1] == (None, None, None)
-    assert found.projected == (None, None, None)
+    result = estimate(DEFICIENT, [400, 600])
+    assert result.unbiased[0] == pytest.approx(0.3)
+    assert result.unbiased[1:] == (None, None)
+    assert (result.rank, result.identifiable) == (2, False)
+    assert result.flags == ("not_identifiable",)
+    assert result.se[0] == pytest.approx(sqrt(0.24 / 0.25 / 999))
+    assert result.se[1:] == result.worst_case_se[1:] == (None, None)
+    assert result.se_privacy == (None, None, None)
+    assert result.covariance is not None
+    assert result.covariance[1] == (None, None, None)
+    assert result.projected == (None, None, None)
 
 
 def test_identifiable_targets_of_a_deficient_mechanism() -> None:
-    found = estimate(DEFICIENT, [400, 600], targets=[[0, 1, 1]])
-    assert found.unbiased == pytest.approx((0.7,))
-    assert found.identifiable
+    result = estimate(DEFICIENT, [400, 600], targets=[[0, 1, 1]])
+    assert result.unbiased == pytest.approx((0.7,))
+    assert result.identifiable
     assert (
         estimate(DEFICIENT, [400, 600], targets=[[0, 1, 1]], census=True).covariance is None
     )  # the split is unknown
@@ -255,32 +257,38 @@ def test_identifiable_targets_of_a_deficient_mechanism() -> None:
 def test_the_covariance_of_what_is_identifiable_has_its_own_places() -> None:
     """The third of four targets is unknown: its row and column are empty, and the others are those asked for alone."""
     targets = [[1, 0, 0], [1, 1, 1], [0, 1, 0], [0, 2, 2]]
-    found, alone = (
+    of_all, alone = (
         estimate(DEFICIENT, [400, 600], targets=rows)
         for rows in (targets, [targets[0], targets[3]])
     )
-    assert found.covariance is not None
+    assert of_all.covariance is not None
     assert alone.covariance is not None
-    assert found.covariance[2] == tuple(row[2] for row in found.covariance) == (None,) * 4
-    assert found.covariance[1] == pytest.approx((0, 0, None, 0))
-    assert [found.covariance[i][j] for i in (0, 3) for j in (0, 3)] == pytest.approx(
+    assert of_all.covariance[2] == tuple(row[2] for row in of_all.covariance) == (None,) * 4
+    assert of_all.covariance[1] == pytest.approx((0, 0, None, 0))
+    assert [of_all.covariance[i][j] for i in (0, 3) for j in (0, 3)] == pytest.approx(
         [v for r in alone.covariance for v in r]
     )
     assert alone.covariance[1][1] == pytest.approx(4 * 0.24 / 0.25 / 999)
 
 
 def test_an_ill_conditioned_mechanism_is_flagged() -> None:
-    one = 1 << 48
-    nearly = DenseMechanism(48, ((one // 2 + 2**20, one // 2 - 2**20), (one // 2, one // 2)))
+    total = 1 << 48
+    nearly = DenseMechanism(
+        48,
+        (
+            (total // 2 + 2**20, total // 2 - 2**20),
+            (total // 2, total // 2),
+        ),
+    )
     assert "ill_conditioned" in estimate(nearly, [5, 5]).flags
     assert "ill_conditioned" not in estimate(WARNER, [5, 5]).flags
 
 
 def test_the_result_does_not_lose_precision_with_many_reports() -> None:
     # The covariance of 10^15 reports, where λ − λ² is the same but 1/n is not.
-    found = estimate(WARNER, [4 * 10**14, 6 * 10**14])
-    assert found.unbiased == pytest.approx((0.3, 0.7), rel=1e-15)
-    assert found.se[0] == pytest.approx(sqrt(0.24 / 0.25 / 10**15), rel=1e-12)
+    result = estimate(WARNER, [4 * 10**14, 6 * 10**14])
+    assert result.unbiased == pytest.approx((0.3, 0.7), rel=1e-15)
+    assert result.se[0] == pytest.approx(sqrt(0.24 / 0.25 / 10**15), rel=1e-12)
 
 
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
@@ -307,9 +315,9 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("options", "code", "field"), [case[1:] for case in BAD], ids=[case[0] for case in BAD]
 )
 def test_refusals(options: dict[str, Any], code: str, field: str) -> None:
-    given = {"counts": [5, 5], **options}
+    arguments = {"counts": [5, 5], **options}
     with pytest.raises(InvalidInput) as caught:
-        estimate(WARNER, given.pop("counts"), **given)
+        estimate(WARNER, arguments.pop("counts"), **arguments)
     assert (caught.value.code, caught.value.field) == (code, field)
 
 

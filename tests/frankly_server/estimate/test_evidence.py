@@ -29,12 +29,12 @@ def test_ends_are_those_of_single_reports(mechanism: DenseMechanism | ProductMec
     ):
         alone = []
         for y in range(mechanism.reports):
-            found = evidence_of(
+            moments = evidence_of(
                 mechanism, [int(i == y) for i in range(mechanism.reports)], targets, None
             )
-            alone.append([v for v in found.exact if v is not None])
-        wanted = [(min(column), max(column)) for column in zip(*alone, strict=True)]
-        assert evidence_of(mechanism, [1] * mechanism.reports, targets, None).ends() == wanted
+            alone.append([v for v in moments.exact if v is not None])
+        expected = [(min(column), max(column)) for column in zip(*alone, strict=True)]
+        assert evidence_of(mechanism, [1] * mechanism.reports, targets, None).ends() == expected
 
 
 UNARY = UnaryMechanism(4, 3, 9, 4)
@@ -51,10 +51,15 @@ NO_REPORTS: dict[str, tuple[Any, Any]] = {
 @pytest.mark.parametrize("kind", NO_REPORTS)
 def test_without_reports_every_kind_has_no_estimates(kind: str) -> None:
     mechanism, counts = NO_REPORTS[kind]
-    found = estimate(mechanism, counts)
+    result = estimate(mechanism, counts)
     nothing = (None,) * mechanism.answers
-    assert (found.n, found.flags, found.identifiable) == (0, ("no_reports",), True)
+    assert (result.n, result.flags, result.identifiable) == (0, ("no_reports",), True)
     assert (
-        found.unbiased == found.se == found.worst_case_se == found.projected == found.mle == nothing
+        result.unbiased
+        == result.se
+        == result.worst_case_se
+        == result.projected
+        == result.mle
+        == nothing
     )
-    assert found.margins.score == found.margins.kl == found.margins.clt == nothing
+    assert result.margins.score == result.margins.kl == result.margins.clt == nothing

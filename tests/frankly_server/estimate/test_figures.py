@@ -29,13 +29,15 @@ def test_nothing_on_a_grid_is_likelier_and_the_gap_bounds_it() -> None:
         mechanism = random_mechanism(rng, 3, rng.choice([3, 4, 5]))
         counts = np.array([rng.randrange(30) for _ in range(mechanism.reports)], dtype=float) + 1
         Q = np.array(mechanism.weights) / 2.0**48
-        found = likeliest(Q, counts, None)
-        assert found.shares.sum() == pytest.approx(1)
-        assert found.shares.min() >= 0
+        likeliest_shares = likeliest(Q, counts, None)
+        assert likeliest_shares.shares.sum() == pytest.approx(1)
+        assert likeliest_shares.shares.min() >= 0
         assert np.max(log_likelihood(Q, counts, points)) <= (
-            log_likelihood(Q, counts, found.shares) + found.gap / counts.sum() + 1e-12
+            log_likelihood(Q, counts, likeliest_shares.shares)
+            + likeliest_shares.gap / counts.sum()
+            + 1e-12
         )
-        iterated += found.converged
+        iterated += likeliest_shares.converged
     assert iterated == 40
 
 
@@ -77,12 +79,12 @@ def test_the_search_ends_where_reports_hardly_depend_on_the_answer(epsilon: floa
         counts = rng.multinomial(n, p @ Q).astype(float)
         unbiased = np.linalg.lstsq(Q.T, counts / n, rcond=None)[0]
         started = process_time()
-        found = likeliest(Q, counts, unbiased)
+        likeliest_shares = likeliest(Q, counts, unbiased)
         assert process_time() - started < 0.5
-        assert found.converged
-        gap = n * ((Q @ (counts / n / (found.shares @ Q))).max() - 1)
+        assert likeliest_shares.converged
+        gap = n * ((Q @ (counts / n / (likeliest_shares.shares @ Q))).max() - 1)
         assert gap <= GAP
-        assert found.gap == pytest.approx(max(gap, 0.0), abs=n * 1e-14)
+        assert likeliest_shares.gap == pytest.approx(max(gap, 0.0), abs=n * 1e-14)
 
 
 def test_the_search_ends_for_any_mechanism() -> None:
@@ -98,12 +100,12 @@ def test_the_search_ends_for_any_mechanism() -> None:
             if trial % 3
             else rng.dirichlet(np.ones(reports))
         )
-        found = likeliest(
+        likeliest_shares = likeliest(
             Q,
             rng.multinomial(int(rng.choice([5, 50, 1000, 10**6])), frequencies).astype(float),
             None,
         )
-        assert found.converged
+        assert likeliest_shares.converged
 
 
 @pytest.mark.parametrize("truth", [(1.0, 0.0, 0.0, 0.0), (0.958, 0.02, 0.02, 0.002)])
@@ -118,12 +120,12 @@ def test_intervals_of_the_biased_products_hold_the_truth(
     Q = np.array(mechanism.weights) / mechanism.denominator
     covered = {"projected": np.zeros(4), "mle": np.zeros(4), "score": np.zeros(4)}
     for counts in rng.multinomial(n, p @ Q / (p @ Q).sum(), size=runs):
-        found = estimate(mechanism, [int(c) for c in counts])
+        result = estimate(mechanism, [int(c) for c in counts])
         covered["score"] += [
-            low <= v <= high for v, (low, high) in zip(p, found.margins.score, strict=True)
+            low <= v <= high for v, (low, high) in zip(p, result.margins.score, strict=True)
         ]
         for name in ("projected", "mle"):
-            values, pairs = getattr(found, name), getattr(found, f"{name}_interval")
+            values, pairs = getattr(result, name), getattr(result, f"{name}_interval")
             assert all(
                 0 <= low <= value <= high <= 1 and low < high
                 for value, (low, high) in zip(values, pairs, strict=True)
@@ -138,16 +140,16 @@ def test_intervals_of_the_biased_products_hold_the_truth(
 
 def test_an_interval_of_a_biased_product_is_left_where_no_score_interval_is_possible() -> None:
     """The unbiased share of the first answer is 1½; its interval is moved to 1 and cut there."""
-    found = estimate(WARNER, [10_000, 0])
-    low, _ = found.margins.score[0]
+    result = estimate(WARNER, [10_000, 0])
+    low, _ = result.margins.score[0]
     assert low > 1
-    assert found.projected[0] == found.mle[0] == 1
+    assert result.projected[0] == result.mle[0] == 1
     assert (
-        found.projected_interval[0]
-        == found.mle_interval[0]
+        result.projected_interval[0]
+        == result.mle_interval[0]
         == pytest.approx((1 - (1.5 - low), 1.0))
     )
-    assert found.mle_interval[1] == pytest.approx((0.0, 1.5 - low))
+    assert result.mle_interval[1] == pytest.approx((0.0, 1.5 - low))
 
 
 def even_response(answers: int, epsilon: float) -> DenseMechanism:
@@ -159,11 +161,11 @@ def even_response(answers: int, epsilon: float) -> DenseMechanism:
 
 
 def test_cost_and_efficiency_of_warner_by_hand() -> None:
-    found = estimate(WARNER, [500, 500])
+    result = estimate(WARNER, [500, 500])
     # Openly ¼ per report; randomised ¼/(½)² = 1.
-    assert found.design_effect == pytest.approx((4, 4))
-    assert found.privacy_cost == pytest.approx((0.75, 0.75))
-    assert found.efficiency == pytest.approx(
+    assert result.design_effect == pytest.approx((4, 4))
+    assert result.privacy_cost == pytest.approx((0.75, 0.75))
+    assert result.efficiency == pytest.approx(
         (1, 1)
     )  # one parameter, one frequency: nothing is lost
 
@@ -172,16 +174,16 @@ def test_no_decoder_is_more_efficient_than_the_bound() -> None:
     rng = random.Random(95)
     for _ in range(20):
         mechanism = random_mechanism(rng, 3, 6)
-        found = estimate(mechanism, [rng.randrange(20, 60) for _ in range(6)])
-        assert all(v is None or 0 < v <= 1 + 1e-9 for v in found.efficiency)
+        result = estimate(mechanism, [rng.randrange(20, 60) for _ in range(6)])
+        assert all(v is None or 0 < v <= 1 + 1e-9 for v in result.efficiency)
 
 
-def test_what_can_and_cannot_be_told_in_words() -> None:
+def test_descriptions_of_identifiable_targets() -> None:
     deficient = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))
-    found = in_words(deficient, ["never", "some", "often"])
-    assert found.rank == 2
-    assert found.can == ("the share of never", "the share of some + often")
-    assert found.cannot == ("often against some",)
+    descriptions = in_words(deficient, ["never", "some", "often"])
+    assert descriptions.rank == 2
+    assert descriptions.can == ("the share of never", "the share of some + often")
+    assert descriptions.cannot == ("often against some",)
     assert in_words(WARNER, ["no", "yes"]).cannot == ()
 
 
@@ -189,9 +191,9 @@ def test_words_about_a_product_are_those_of_its_whole_table() -> None:
     deficient = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))
     product = ProductMechanism((WARNER, deficient))
     rows = tuple(
-        tuple(a * b for a in row for b in other)
+        tuple(a * b for a in row for b in second_row)
         for row in WARNER.weights
-        for other in deficient.weights
+        for second_row in deficient.weights
     )
     names = [f"{x} × {z}" for x in ("no", "yes") for z in ("never", "some", "often")]
     assert in_words(product, names) == in_words(DenseMechanism(8, rows), names)
@@ -199,23 +201,23 @@ def test_words_about_a_product_are_those_of_its_whole_table() -> None:
         "no × often against no × some",
         "yes × often against yes × some",
     )
-    many = ProductMechanism((DenseMechanism(4, ((13, 3), (3, 13))),) * 8)  # 65,536 cells
-    assert in_words(many, [str(x) for x in range(256)]).cannot == ()
+    large = ProductMechanism((DenseMechanism(4, ((13, 3), (3, 13))),) * 8)  # 65,536 cells
+    assert in_words(large, [str(x) for x in range(256)]).cannot == ()
 
 
 def test_the_simultaneous_margin_holds_for_all_targets_at_once() -> None:
     """Jointly normal errors with the covariance shown: all are within in 95 to 96 of 100 cases."""
-    found = estimate(even_response(4, 1), [400, 300, 200, 100])
+    result = estimate(even_response(4, 1), [400, 300, 200, 100])
     draws = np.random.default_rng(94).multivariate_normal(
-        np.zeros(4), np.array(found.covariance), 200_000
+        np.zeros(4), np.array(result.covariance), 200_000
     )
-    factors = np.array(found.margins.simultaneous) / np.array(found.worst_case_se)
+    factors = np.array(result.margins.simultaneous) / np.array(result.worst_case_se)
     assert factors == pytest.approx(np.full(4, factors[0]))
-    assert np.array(found.margins.simultaneous_plugin) == pytest.approx(
-        factors * np.array(found.se)
+    assert np.array(result.margins.simultaneous_plugin) == pytest.approx(
+        factors * np.array(result.se)
     )
     assert (
         0.95
-        <= np.mean((np.abs(draws) <= np.array(found.margins.simultaneous_plugin)).all(axis=1))
+        <= np.mean((np.abs(draws) <= np.array(result.margins.simultaneous_plugin)).all(axis=1))
         <= 0.96
     )

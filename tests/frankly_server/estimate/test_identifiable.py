@@ -18,16 +18,16 @@ NAMES = ["never", "some", "often", "always"]
         (SubsetMechanism(4, 4, 2, 8), 1),  # the truth is in the set as often as any other answer
     ],
 )
-def test_sets_tell_each_share_or_nothing(
+def test_sets_identify_all_shares_or_only_their_sum(
     mechanism: UnaryMechanism | SubsetMechanism, rank: int
 ) -> None:
     names = NAMES[: mechanism.answers]
     Q = [
         [float(mechanism.probability(y, x)) for y in mechanism.symbols()] for x in range(len(names))
     ]
-    found = in_words(mechanism, names)
-    assert found.rank == rank == np.linalg.matrix_rank(np.array(Q))
-    assert found.can == tuple(
-        f"the share of {words}" for words in (names if rank > 1 else [" + ".join(names)])
+    descriptions = in_words(mechanism, names)
+    assert descriptions.rank == rank == np.linalg.matrix_rank(np.array(Q))
+    assert descriptions.can == tuple(
+        f"the share of {label}" for label in (names if rank > 1 else [" + ".join(names)])
     )
-    assert len(found.cannot) == len(names) - rank
+    assert len(descriptions.cannot) == len(names) - rank

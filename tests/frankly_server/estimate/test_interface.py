@@ -18,35 +18,37 @@ OUT = {
 }  # fmt: skip
 
 
-def ask(**options: Any) -> Any:
-    given = parse_json(json.dumps({**GIVEN, **options}).encode(), decimals=True)
-    return json.loads(json.dumps(estimate_json(given)))
+def estimate_fields(**options: Any) -> Any:
+    body = parse_json(json.dumps({**GIVEN, **options}).encode(), decimals=True)
+    return json.loads(json.dumps(estimate_json(body)))
 
 
 def test_an_estimate_in_words() -> None:
-    found = ask()
-    assert set(found) == OUT
-    assert set(found["margins"]) == set(METHODS)
-    assert found["n"] == 1000
-    assert found["unbiased"] == pytest.approx([0.1, 0.9])
-    assert found["margins"]["clt"][0] == pytest.approx(1.959963985 * found["se"][0])
-    assert found["identifiable"] is True
+    response = estimate_fields()
+    assert set(response) == OUT
+    assert set(response["margins"]) == set(METHODS)
+    assert response["n"] == 1000
+    assert response["unbiased"] == pytest.approx([0.1, 0.9])
+    assert response["margins"]["clt"][0] == pytest.approx(1.959963985 * response["se"][0])
+    assert response["identifiable"] is True
     for method in OF_TWO_ENDS:
-        for value, (low, high) in zip(found["unbiased"], found["margins"][method], strict=True):
+        for value, (low, high) in zip(
+            response["unbiased"], response["margins"][method], strict=True
+        ):
             assert low < value < high
 
 
 def test_every_option_is_taken() -> None:
-    found = ask(
+    response = estimate_fields(
         design_prior=[0.25, 0.75],
         targets=[[0.5, 0], [1, -1]],
         population=2000,
         census=False,
         level=0.9,
     )
-    assert found["unbiased"] == pytest.approx([0.05, -0.8])
-    assert found["margins"]["clt"][0] == pytest.approx(1.644853627 * found["se"][0])
-    assert ask(design_prior=None, population=None, targets="shares", census=True)[
+    assert response["unbiased"] == pytest.approx([0.05, -0.8])
+    assert response["margins"]["clt"][0] == pytest.approx(1.644853627 * response["se"][0])
+    assert estimate_fields(design_prior=None, population=None, targets="shares", census=True)[
         "se_sampling"
     ] == [0, 0]
 
@@ -54,23 +56,23 @@ def test_every_option_is_taken() -> None:
 def test_sets_and_products_are_taken_by_kind() -> None:
     unary = {"kind": "unary", "params": {"bits": 4, "answers": 2, "keep": 8, "flip": 4}}
     counts = {"n": 100, "pairs": [[40, 12], [12, 35]]}
-    found = json.loads(json.dumps(estimate_json({**unary, "counts": counts})))
-    assert found["unbiased"] == pytest.approx([(0.40 - 0.25) * 4, (0.35 - 0.25) * 4])
+    response = json.loads(json.dumps(estimate_json({**unary, "counts": counts})))
+    assert response["unbiased"] == pytest.approx([(0.40 - 0.25) * 4, (0.35 - 0.25) * 4])
     factors = [GIVEN["weights"], GIVEN["weights"]]
     product = {
         "kind": "product",
         "params": {"bits": 4, "factors": factors},
         "counts": [400, 100, 100, 400],
     }
-    found = json.loads(json.dumps(estimate_json(product)))
+    response = json.loads(json.dumps(estimate_json(product)))
     # (2·[[.4,.1],[.1,.4]] decoded on both sides by [[1.5, −.5], [−.5, 1.5]])
-    assert found["unbiased"] == pytest.approx([0.85, -0.35, -0.35, 0.85])
+    assert response["unbiased"] == pytest.approx([0.85, -0.35, -0.35, 0.85])
 
 
 def test_no_reports() -> None:
-    found = ask(counts=[0, 0])
-    assert found["unbiased"] == [None, None]
-    assert found["flags"] == ["no_reports"]
+    response = estimate_fields(counts=[0, 0])
+    assert response["unbiased"] == [None, None]
+    assert response["flags"] == ["no_reports"]
 
 
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
@@ -107,7 +109,7 @@ BAD: list[tuple[str, dict[str, Any], str, str]] = [
 )
 def test_refusals(options: dict[str, Any], code: str, field: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        ask(**options)
+        estimate_fields(**options)
     assert (caught.value.code, caught.value.field) == (code, field)
 
 

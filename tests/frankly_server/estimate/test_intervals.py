@@ -25,9 +25,9 @@ def test_clopper_pearson_is_scipys_through_the_map_with_either_slope() -> None:
     assert exact(two, 20, 0.95) == pytest.approx(
         (-0.5 + 2 * reference.low, -0.5 + 2 * reference.high)
     )
-    found = estimate(WARNER, [13, 7])
-    assert found.margins.exact is not None
-    (low, high), (low_1, high_1) = found.margins.exact
+    result = estimate(WARNER, [13, 7])
+    assert result.margins.exact is not None
+    (low, high), (low_1, high_1) = result.margins.exact
     assert (low, high) == pytest.approx((1 - high_1, 1 - low_1))
     # Cut at what is possible: −½ + 2·low is below 0.
     assert (low_1, high_1) == pytest.approx((0, -0.5 + 2 * reference.high))
@@ -44,7 +44,7 @@ def test_exact_covers_every_truth_by_enumeration() -> None:
         assert held >= 0.9 - 1e-9
 
 
-def test_outer_values_cover_whatever_the_groups_hold_by_enumeration() -> None:
+def test_outer_values_cover_for_all_groups_by_enumeration() -> None:
     """Reports of the lower group score −0.2 to 0.1, of the upper one 0.8 to 1.3: the mean may be anywhere between."""
     n, low, high = 12, (-0.2, 0.1), (0.8, 1.3)
     ends = [exact(TwoValues(low, high, k), n, 0.9) for k in range(n + 1)]
@@ -84,8 +84,8 @@ def test_the_score_interval_of_a_binomial_is_wilsons(count: int, n: int) -> None
         (wilson.low, wilson.high), abs=1e-15
     )
     # Through a map: d = −½ + 2·(0 or 1) has the variance (3/2 − θ)(θ + ½).
-    found = score(-0.5 + 2 * count / n, n, Variance(0.75, 1, 1), Z)
-    assert found == pytest.approx((-0.5 + 2 * wilson.low, -0.5 + 2 * wilson.high), abs=1e-12)
+    interval = score(-0.5 + 2 * count / n, n, Variance(0.75, 1, 1), Z)
+    assert interval == pytest.approx((-0.5 + 2 * wilson.low, -0.5 + 2 * wilson.high), abs=1e-12)
 
 
 def test_the_score_interval_is_the_set_it_is_defined_as() -> None:
@@ -98,11 +98,11 @@ def test_the_score_interval_is_the_set_it_is_defined_as() -> None:
             float(rng.choice([0, 0.4, 1])),
         )
         low, high = score(value, n, Variance(constant, slope, curve), Z)
-        here = constant + slope * value - curve * value**2
+        variance_at_value = constant + slope * value - curve * value**2
         assert low <= value <= high
         for end in (low, high):
             # Where the variance at the estimate came out below 0, the constant is what makes it 0.
-            variance = constant - min(here, 0) + slope * end - curve * end**2
+            variance = constant - min(variance_at_value, 0) + slope * end - curve * end**2
             assert (value - end) ** 2 == pytest.approx(Z**2 / n * variance, rel=1e-7, abs=1e-12)
 
 
@@ -130,7 +130,7 @@ def test_two_choices_at_every_level_are_covered_by_enumeration(n: int) -> None:
     least = {"score": 1.0, "kl": 1.0, "exact": 1.0, "clt": 1.0}
     for epsilon in EPSILONS:
         mechanism = response(epsilon)
-        found = [margins(mechanism, [n - k, k]) for k in range(n + 1)]
+        results = [margins(mechanism, [n - k, k]) for k in range(n + 1)]
         for share in SHARES:
             q = (
                 share * mechanism.weights[1][1] / 2**48
@@ -138,7 +138,9 @@ def test_two_choices_at_every_level_are_covered_by_enumeration(n: int) -> None:
             )
             chances = [comb(n, k) * q**k * (1 - q) ** (n - k) for k in range(n + 1)]
             for method, lowest in least.items():
-                pairs = [each["margins"].ends(method, each["unbiased"])[1] for each in found]
+                pairs = [
+                    fields["margins"].ends(method, fields["unbiased"])[1] for fields in results
+                ]
                 held = sum(
                     c for c, e in zip(chances, pairs, strict=True) if e and e[0] <= share <= e[1]
                 )
@@ -151,7 +153,7 @@ def test_two_choices_at_every_level_are_covered_by_enumeration(n: int) -> None:
 
 def test_a_census_of_unlike_people_is_covered_by_exact_by_enumeration() -> None:
     n, level = 12, 0.9
-    found = [
+    intervals = [
         estimate(WARNER, [n - k, k], census=True, level=level, methods=("exact",))
         for k in range(n + 1)
     ]
@@ -161,9 +163,9 @@ def test_a_census_of_unlike_people_is_covered_by_exact_by_enumeration() -> None:
             stats.binom.pmf(range(n - yes + 1), n - yes, 0.25),
         )
         held = 0.0
-        for chance, each in zip(chances, found, strict=True):
-            assert each.margins.exact is not None
-            ends = each.margins.exact[1]
+        for chance, interval in zip(chances, intervals, strict=True):
+            assert interval.margins.exact is not None
+            ends = interval.margins.exact[1]
             assert ends is not None
             held += chance * (ends[0] <= yes / n + 1e-12 and yes / n - 1e-12 <= ends[1])
         assert held >= level

@@ -78,9 +78,9 @@ def test_moments_are_those_of_every_symbol(name: str) -> None:
     p = np.array([float(v) for v in truth(a)])
     for symbol, row in listed.items():
         chance = np.array([float(v) for v in row])
-        found = evidence_of(joint, {symbol: 1}, targets, None)
-        d = np.array([float(v or 0) for v in found.exact])
-        np.testing.assert_allclose(found.moment(), np.outer(d, d), rtol=1e-9, atol=1e-9)
+        moments = evidence_of(joint, {symbol: 1}, targets, None)
+        d = np.array([float(v or 0) for v in moments.exact])
+        np.testing.assert_allclose(moments.moment(), np.outer(d, d), rtol=1e-9, atol=1e-9)
         per_answer += d[:, None] ** 2 * chance
         second += (chance @ p) * np.outer(d, d)
         if chance.any():
@@ -94,9 +94,9 @@ def test_moments_are_those_of_every_symbol(name: str) -> None:
     assert np.max(values, axis=0)[a] <= ends[a, 1]
     # The law is listed in the order of the answers and of the symbols.
     expected = np.array([[float(v) for v in row] for row in listed.values()]).T
-    whole = nothing.law()
-    assert whole is not None
-    np.testing.assert_allclose(whole, expected, rtol=1e-12)
+    total_law = nothing.law()
+    assert total_law is not None
+    np.testing.assert_allclose(total_law, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", JOINTS)
@@ -109,9 +109,9 @@ def test_the_covariance_is_unbiased_by_simulation_and_margins_agree(name: str) -
     values, variances, tally = [], [], dict.fromkeys(symbols, 0)
     for counts in rng.multinomial(n, p @ Q / (p @ Q).sum(), size=runs):
         tally = {symbol: int(c) for symbol, c in zip(symbols, counts, strict=True) if c}
-        found = evidence_of(joint, tally, shares(joint.answers), None)
-        values.append([float(v or 0) for v in found.exact])
-        variances.append(np.diagonal(found.spread()) / (n - 1))
+        moments = evidence_of(joint, tally, shares(joint.answers), None)
+        values.append([float(v or 0) for v in moments.exact])
+        variances.append(np.diagonal(moments.spread()) / (n - 1))
     terms = (np.array(values) - np.mean(values, axis=0)) ** 2 * runs / (runs - 1) - np.array(
         variances
     )
@@ -126,10 +126,10 @@ def test_the_covariance_is_unbiased_by_simulation_and_margins_agree(name: str) -
             if isinstance(block, DenseMechanism)
             else SetCounts.of_symbols(block.answers, alone)
         )
-        others = tuple(i for i in range(len(joint.blocks)) if i != j)
+        other_axes = tuple(i for i in range(len(joint.blocks)) if i != j)
         one_way = np.array(estimate(block, counts_alone).unbiased, dtype=float)
         assert one_way.sum() == pytest.approx(1)
-        np.testing.assert_allclose(cube.sum(axis=others), one_way, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(cube.sum(axis=other_axes), one_way, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", JOINTS)
@@ -140,12 +140,12 @@ def test_moments_and_spread_of_a_tally_are_means_over_its_reports(name: str) -> 
         evidence_of(joint, {symbol: 1}, shares(joint.answers), None).exact for symbol in tally
     ]
     d, counts = np.array(single, dtype=float), np.array(list(tally.values()))
-    found = evidence_of(joint, tally, shares(joint.answers), None)
+    moments = evidence_of(joint, tally, shares(joint.answers), None)
     np.testing.assert_allclose(
-        found.spread(), np.cov(d.T, fweights=counts, ddof=0), rtol=1e-9, atol=1e-9
+        moments.spread(), np.cov(d.T, fweights=counts, ddof=0), rtol=1e-9, atol=1e-9
     )
     np.testing.assert_allclose(
-        found.moment(), (d.T * counts) @ d / counts.sum(), rtol=1e-9, atol=1e-9
+        moments.moment(), (d.T * counts) @ d / counts.sum(), rtol=1e-9, atol=1e-9
     )
 
 
@@ -164,44 +164,46 @@ def test_a_block_is_decoded_for_its_own_margin_of_the_design_prior(axis: int) ->
     )
     Q = np.array(TABLE.weights) / 16
     D = np.diag(1 / (np.array([5, 6]) / 11 @ Q))
-    wanted = np.linalg.solve(Q @ D @ Q.T, Q @ D) @ by_report / by_report.sum()
+    expected = np.linalg.solve(Q @ D @ Q.T, Q @ D) @ by_report / by_report.sum()
     counts: dict[tuple[int, ...], int] = {
         symbols if axis == 0 else symbols[::-1]: n for symbols, n in tally.items()
     }
-    found = evidence_of(Joint(blocks), counts, shares(4), tuple(map(int, table.reshape(-1)))).exact
-    cells = np.array([float(v or 0) for v in found]).reshape(2, 2)
-    np.testing.assert_allclose(cells.sum(axis=1 - axis), wanted, rtol=1e-9)
+    estimates = evidence_of(
+        Joint(blocks), counts, shares(4), tuple(map(int, table.reshape(-1)))
+    ).exact
+    cells = np.array([float(v or 0) for v in estimates]).reshape(2, 2)
+    np.testing.assert_allclose(cells.sum(axis=1 - axis), expected, rtol=1e-9)
 
 
 def test_the_whole_estimate_has_every_figure() -> None:
     joint = JOINTS["unary, table"]
     listed = law(joint)
     counts = {symbol: 50 + 7 * i for i, symbol in enumerate(listed)}
-    found = estimate(joint, counts, level=0.9)
+    result = estimate(joint, counts, level=0.9)
     Q = np.array([[float(v) for v in row] for row in listed.values()]).T
     rates = np.array(list(counts.values())) / sum(counts.values())
-    best = np.array(found.mle, dtype=float)
+    best = np.array(result.mle, dtype=float)
     rng = np.random.default_rng(3)
-    others = rng.dirichlet(np.ones(4), size=4000)
+    alternatives = rng.dirichlet(np.ones(4), size=4000)
     assert (
-        np.max(np.log(others @ Q) @ rates)
-        <= np.log(best @ Q) @ rates + (found.mle_gap or 0) / found.n + 1e-12
+        np.max(np.log(alternatives @ Q) @ rates)
+        <= np.log(best @ Q) @ rates + (result.mle_gap or 0) / result.n + 1e-12
     )
-    assert found.fit_p is not None
-    assert found.efficiency[0] is not None
-    assert found.margins.exact is None
-    assert found.identifiable
-    assert found.rank == 4
+    assert result.fit_p is not None
+    assert result.efficiency[0] is not None
+    assert result.margins.exact is None
+    assert result.identifiable
+    assert result.rank == 4
 
 
 def test_tables_together_fit_as_their_product_does() -> None:
-    other = DenseMechanism(4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8)))
+    second_table = DenseMechanism(4, ((9, 4, 2, 1), (2, 9, 4, 1), (1, 3, 4, 8)))
     tally: dict[tuple[int, ...], int] = {
         (y, z): 20 + (7 * y + 5 * z) % 9 for y in range(3) for z in range(4)
     }
     joint, both = (
         estimate(source, tally)
-        for source in (Joint((TABLE, other)), ProductMechanism((TABLE, other)))
+        for source in (Joint((TABLE, second_table)), ProductMechanism((TABLE, second_table)))
     )
     assert joint.fit_p is not None
     assert 1e-6 < joint.fit_p < 0.999
@@ -225,7 +227,7 @@ def test_counts_that_cannot_be(name: str) -> None:
     assert (refused.value.code, refused.value.field) == (code, field)
 
 
-def test_what_cannot_be_told_apart_or_is_too_large_is_refused() -> None:
+def test_unidentifiable_or_too_large_tables_are_refused() -> None:
     by_chance = SubsetMechanism(4, 4, 2, 8)
     with pytest.raises(InvalidInput) as refused:
         estimate(Joint((UNARY, by_chance)), {})

@@ -70,10 +70,12 @@ def test_200_random_mechanisms_of_sets_are_exactly_unbiased(kind: str, full: boo
         p = random_shares(rng, mechanism.answers)
         mean = [Fraction(0)] * mechanism.answers
         for mask, chance in law(mechanism, p).items():
-            found = evidence_of(
+            moments = evidence_of(
                 mechanism, SetCounts.of_symbols(mechanism.answers, {mask: 1}), shares(len(p)), None
             )
-            mean = [m + chance * v for m, v in zip(mean, found.exact, strict=True) if v is not None]
+            mean = [
+                m + chance * v for m, v in zip(mean, moments.exact, strict=True) if v is not None
+            ]
         assert mean == p
 
 
@@ -85,8 +87,8 @@ def test_200_random_products_are_exactly_unbiased(full: bool) -> None:
         p = random_shares(rng, mechanism.answers)
         chances = list(law(mechanism, p).values())
         common = np.lcm.reduce(np.array([c.denominator for c in chances], dtype=object))
-        found = evidence_of(mechanism, [int(c * common) for c in chances], shares(len(p)), None)
-        assert list(found.exact) == p
+        moments = evidence_of(mechanism, [int(c * common) for c in chances], shares(len(p)), None)
+        assert list(moments.exact) == p
 
 
 @pytest.mark.parametrize("kind", ["unary", "subset"])
@@ -102,9 +104,9 @@ def test_moments_are_those_of_every_symbol(kind: str) -> None:
         per_answer = np.zeros((a + 1, a))
         values = []
         for mask in mechanism.symbols():
-            found = evidence_of(mechanism, SetCounts.of_symbols(a, {mask: 1}), targets, None)
-            d = np.array([float(v or 0) for v in found.exact])
-            np.testing.assert_allclose(found.moment(), np.outer(d, d), rtol=1e-9, atol=1e-9)
+            moments = evidence_of(mechanism, SetCounts.of_symbols(a, {mask: 1}), targets, None)
+            d = np.array([float(v or 0) for v in moments.exact])
+            np.testing.assert_allclose(moments.moment(), np.outer(d, d), rtol=1e-9, atol=1e-9)
             for x in range(a):
                 chance = float(mechanism.probability(mask, x))
                 per_answer[:, x] += chance * d**2
@@ -128,11 +130,11 @@ def test_the_covariance_of_sets_is_unbiased_by_enumeration() -> None:
     for outcome in product(chances, repeat=2):
         chance = float(prod((chances[y] for y in outcome), start=Fraction(1)))
         symbols = {y: outcome.count(y) for y in outcome}
-        found = estimate(mechanism, SetCounts.of_symbols(2, symbols))
-        value = np.array(found.unbiased, dtype=float)
+        result = estimate(mechanism, SetCounts.of_symbols(2, symbols))
+        value = np.array(result.unbiased, dtype=float)
         mean += chance * value
         second += chance * np.outer(value, value)
-        covariance += chance * np.array(found.covariance, dtype=float)
+        covariance += chance * np.array(result.covariance, dtype=float)
     np.testing.assert_allclose(mean, [0.75, 0.25], atol=1e-12)
     np.testing.assert_allclose(covariance, second - np.outer(mean, mean), rtol=1e-9)
 
@@ -147,30 +149,30 @@ def test_a_product_agrees_with_its_factors_one_by_one() -> None:
         joint = np.array(estimate(mechanism, counts).unbiased, dtype=float).reshape(sizes)
         cube = np.array(counts).reshape([f.reports for f in factors])
         for j, factor in enumerate(factors):
-            others = tuple(i for i in range(len(sizes)) if i != j)
-            alone = estimate(factor, [int(v) for v in cube.sum(axis=others)]).unbiased
+            other_axes = tuple(i for i in range(len(sizes)) if i != j)
+            alone = estimate(factor, [int(v) for v in cube.sum(axis=other_axes)]).unbiased
             np.testing.assert_allclose(
-                joint.sum(axis=others), np.array(alone, dtype=float), rtol=1e-9, atol=1e-9
+                joint.sum(axis=other_axes), np.array(alone, dtype=float), rtol=1e-9, atol=1e-9
             )
 
 
-def test_a_product_with_a_deficient_factor_tells_what_it_can() -> None:
+def test_a_deficient_product_estimates_its_identifiable_targets() -> None:
     deficient = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))
     mechanism = ProductMechanism((deficient, DenseMechanism(4, ((12, 4), (4, 12)))))
     targets = [[1, 0, 0, 0, 0, 0], [0, 0, 1, 0, 1, 0], [0, 0, 1, 0, 0, 0]]
-    found = estimate(mechanism, [300, 100, 200, 400], targets=targets)
-    assert found.rank == 4
+    result = estimate(mechanism, [300, 100, 200, 400], targets=targets)
+    assert result.rank == 4
     # By hand: rows decode by [1.5, −.5; −.5, 1.5] on both sides.
     first = (2.25 * 300 - 0.75 * 100 - 0.75 * 200 + 0.25 * 400) / 1000
     second = (-0.75 * 300 + 0.25 * 100 + 2.25 * 200 - 0.75 * 400) / 1000
-    assert found.unbiased[:2] == pytest.approx((first, second))
-    assert found.unbiased[2] is None
+    assert result.unbiased[:2] == pytest.approx((first, second))
+    assert result.unbiased[2] is None
 
 
 def test_counts_of_sets_merge_by_addition() -> None:
-    one, other = SetCounts.of_symbols(3, {0b101: 2}), SetCounts.of_symbols(3, {0b011: 1, 0: 4})
-    assert one + other == SetCounts.of_symbols(3, {0b101: 2, 0b011: 1, 0: 4})
-    assert (one + other).pairs == ((3, 1, 2), (1, 1, 0), (2, 0, 2))
+    first, second = SetCounts.of_symbols(3, {0b101: 2}), SetCounts.of_symbols(3, {0b011: 1, 0: 4})
+    assert first + second == SetCounts.of_symbols(3, {0b101: 2, 0b011: 1, 0: 4})
+    assert (first + second).pairs == ((3, 1, 2), (1, 1, 0), (2, 0, 2))
 
 
 def test_vectors_are_counted_as_their_masks_are() -> None:
@@ -179,11 +181,11 @@ def test_vectors_are_counted_as_their_masks_are() -> None:
     for row in vectors:
         mask = sum(1 << x for x, bit in enumerate(row) if bit)
         masks[mask] = masks.get(mask, 0) + 1
-    found, expected = SetCounts.of_vectors(vectors), SetCounts.of_symbols(5, masks)
-    assert (found.n, found.pairs) == (expected.n, expected.pairs)
+    counted, expected = SetCounts.of_vectors(vectors), SetCounts.of_symbols(5, masks)
+    assert (counted.n, counted.pairs) == (expected.n, expected.pairs)
 
 
-def test_a_sum_of_bits_that_cannot_be_is_told() -> None:
+def test_an_impossible_sum_of_bits_is_flagged() -> None:
     mechanism = UnaryMechanism(10, 4, 512, 200)
     honest = SetCounts(
         1000,

@@ -35,13 +35,13 @@ SHAPES = [
 def test_products_with_vectors_are_those_of_the_whole_matrix(shapes: list[tuple[int, int]]) -> None:
     rng = np.random.default_rng(1)
     factors = [rng.normal(size=shape) for shape in shapes]
-    held, whole = Kronecker(factors), kron(*factors)
-    p: Any = rng.normal(size=len(whole))
-    r: Any = rng.normal(size=whole.shape[1])
-    assert (held.shape, len(held)) == (whole.shape, len(whole))
-    np.testing.assert_allclose(p @ held, p @ whole, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(held @ r, whole @ r, rtol=0, atol=1e-12)
-    np.testing.assert_array_equal(held.dense, whole)
+    held, full_matrix = Kronecker(factors), kron(*factors)
+    p: Any = rng.normal(size=len(full_matrix))
+    r: Any = rng.normal(size=full_matrix.shape[1])
+    assert (held.shape, len(held)) == (full_matrix.shape, len(full_matrix))
+    np.testing.assert_allclose(p @ held, p @ full_matrix, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(held @ r, full_matrix @ r, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(held.dense, full_matrix)
 
 
 def test_whole_numbers_of_any_size_stay_exact() -> None:
@@ -52,19 +52,19 @@ def test_whole_numbers_of_any_size_stay_exact() -> None:
     )
     held = Kronecker([np.array(A, dtype=object), np.array(B, dtype=object)])
     p, r = [rng.getrandbits(200) for _ in range(8)], [rng.getrandbits(200) for _ in range(6)]
-    whole = [
+    full_matrix = [
         [A[i][k] * B[j][m] for k in range(3) for m in range(2)] for i in range(2) for j in range(4)
     ]
     assert list(np.array(p, dtype=object) @ held) == [
-        sum(p[x] * whole[x][y] for x in range(8)) for y in range(6)
+        sum(p[x] * full_matrix[x][y] for x in range(8)) for y in range(6)
     ]
     assert list(held @ np.array(r, dtype=object)) == [
-        sum(whole[x][y] * r[y] for y in range(6)) for x in range(8)
+        sum(full_matrix[x][y] * r[y] for y in range(6)) for x in range(8)
     ]
 
 
-def one_table(product: ProductMechanism) -> DenseMechanism:
-    """The same mechanism as one table of the joint symbols."""
+def joint_table(product: ProductMechanism) -> DenseMechanism:
+    """Return a product as one table of its joint symbols."""
     weights = reduce(
         np.kron, [np.array(factor.weights, dtype=object) for factor in product.factors]
     )
@@ -107,63 +107,73 @@ def test_a_product_is_estimated_as_the_table_of_its_joint_symbols(case: str, tar
     shapes, n, options = CASES[case]
     rng = random.Random(case)
     product = ProductMechanism(tuple(random_mechanism(rng, a, b, bits=10) for a, b in shapes))
-    table = one_table(product)
+    table = joint_table(product)
     counts = drawn(table, n, len(case))
     # With a prior that is a product too the best weights are the product's.
     margins = [[rng.randint(1, 9) for _ in range(a)] for a, _ in shapes]
     prior = tuple(int(v) for v in kron(*map(np.array, margins)))
     if targets == "margins":
-        rest = table.answers // shapes[0][0]
+        other_answers = table.answers // shapes[0][0]
         options = options | {
             "targets": [
-                [Fraction(int(x // rest == c), 3) for x in range(table.answers)]
+                [Fraction(int(x // other_answers == c), 3) for x in range(table.answers)]
                 for c in range(shapes[0][0])
             ]
         }
-    own = estimate(product, counts, design_prior=prior, **options)
-    other = estimate(table, counts, design_prior=prior, **options)
+    by_factors = estimate(product, counts, design_prior=prior, **options)
+    by_table = estimate(table, counts, design_prior=prior, **options)
     if all(a == b for a, b in shapes):
-        assert own.unbiased == other.unbiased  # exact fractions on both sides, rounded once
-    same(own, other)
+        assert (
+            by_factors.unbiased == by_table.unbiased
+        )  # exact fractions on both sides, rounded once
+    check_same(by_factors, by_table)
 
 
-def same(own: Estimate, other: Estimate) -> None:
-    for each in fields(Estimate):
-        left, right = getattr(own, each.name), getattr(other, each.name)
-        if each.name == "margins":
-            for name in (f.name for f in fields(left)):
-                close(getattr(left, name), getattr(right, name), f"margins.{name}")
-        elif each.name == "poisoning":
-            close((left.up, left.down), (right.up, right.down), "poisoning")
+def check_same(actual: Estimate, expected: Estimate) -> None:
+    for field in fields(Estimate):
+        actual_value, expected_value = getattr(actual, field.name), getattr(expected, field.name)
+        if field.name == "margins":
+            for name in (f.name for f in fields(actual_value)):
+                check_close(
+                    getattr(actual_value, name), getattr(expected_value, name), f"margins.{name}"
+                )
+        elif field.name == "poisoning":
+            check_close(
+                (actual_value.up, actual_value.down),
+                (expected_value.up, expected_value.down),
+                "poisoning",
+            )
         elif (
-            each.name in LIKELIEST
+            field.name in LIKELIEST
         ):  # both within 1e-9 nats per report of the best, not at the same place
-            close(left, right, each.name, atol=2e-3)
-        elif each.name in ("flags", "row_flags", "rank", "identifiable", "n", "level"):
-            assert left == right, each.name
+            check_close(actual_value, expected_value, field.name, atol=2e-3)
+        elif field.name in ("flags", "row_flags", "rank", "identifiable", "n", "level"):
+            assert actual_value == expected_value, field.name
         else:
-            close(left, right, each.name)
+            check_close(actual_value, expected_value, field.name)
 
 
-def close(left: object, right: object, name: str, atol: float = 1e-9) -> None:
-    found, expected = (np.array(value, dtype=np.float64) for value in (left, right))
-    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=atol, err_msg=name)
+def check_close(actual: object, desired: object, name: str, atol: float = 1e-9) -> None:
+    values, expected = (np.array(value, dtype=np.float64) for value in (actual, desired))
+    np.testing.assert_allclose(values, expected, rtol=1e-7, atol=atol, err_msg=name)
 
 
 def test_the_likeliest_shares_of_a_product_are_as_likely_as_the_whole_tables() -> None:
     rng = random.Random(5)
     product = ProductMechanism(tuple(random_mechanism(rng, 4, 5, bits=10) for _ in range(2)))
-    table = one_table(product)
+    table = joint_table(product)
     Q = np.array(table.weights) / table.denominator
     counts = np.array(drawn(table, 400, 3), dtype=np.float64)
     held = Kronecker([np.array(factor.weights) / factor.denominator for factor in product.factors])
-    own, other = likeliest(held, counts, None), likeliest(Q, counts, None)
-    assert own.converged
-    values = [float(counts @ np.log(found.shares @ Q)) / counts.sum() for found in (own, other)]
+    by_factors, by_table = likeliest(held, counts, None), likeliest(Q, counts, None)
+    assert by_factors.converged
+    values = [
+        float(counts @ np.log(fit.shares @ Q)) / counts.sum() for fit in (by_factors, by_table)
+    ]
     assert values[0] == pytest.approx(values[1], abs=2e-9)
     # The certificate, computed by itself: no share gains more than the gap.
-    gradient = Q @ (counts / counts.sum() / (own.shares @ Q))
-    assert counts.sum() * (gradient.max() - 1) == pytest.approx(own.gap, abs=1e-9)
-    assert fit_p(held, counts, own.shares, 16) == pytest.approx(
-        fit_p(Q, counts, own.shares, 16), rel=1e-9
+    gradient = Q @ (counts / counts.sum() / (by_factors.shares @ Q))
+    assert counts.sum() * (gradient.max() - 1) == pytest.approx(by_factors.gap, abs=1e-9)
+    assert fit_p(held, counts, by_factors.shares, 16) == pytest.approx(
+        fit_p(Q, counts, by_factors.shares, 16), rel=1e-9
     )

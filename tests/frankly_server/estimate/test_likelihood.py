@@ -33,10 +33,10 @@ def test_reports_expected_less_than_once_are_counted_together(
     """
     expected = 100 * (np.array(p) @ WIDE)
     counts = expected + np.array([6, -5, -2, 0.3, 0.7])
-    merged = [np.append(each[:3], each[3:].sum()) for each in (counts, expected)]
-    found = fit_p(WIDE, counts, np.array(p), 3)
-    assert found == pytest.approx(stats.chi2.sf(stats.chisquare(*merged).statistic, freedom))
-    assert found != pytest.approx(
+    merged = [np.append(tally[:3], tally[3:].sum()) for tally in (counts, expected)]
+    p_value = fit_p(WIDE, counts, np.array(p), 3)
+    assert p_value == pytest.approx(stats.chi2.sf(stats.chisquare(*merged).statistic, freedom))
+    assert p_value != pytest.approx(
         stats.chi2.sf(stats.chisquare(counts, expected).statistic, freedom)
     )
 
@@ -53,27 +53,29 @@ def test_a_deficient_mechanism_leaves_more_to_the_fit() -> None:
         return -float(counts @ np.log(np.array([p, 1 - p]) @ lines))
 
     p = optimize.minimize_scalar(cost, bounds=(0, 1), method="bounded", options={"xatol": 1e-9}).x
-    wanted = stats.chisquare(counts, counts.sum() * (np.array([p, 1 - p]) @ lines), ddof=1).pvalue
-    assert estimate(table, [int(c) for c in counts]).fit_p == pytest.approx(wanted, rel=1e-3)
+    expected = stats.chisquare(counts, counts.sum() * (np.array([p, 1 - p]) @ lines), ddof=1).pvalue
+    assert estimate(table, [int(c) for c in counts]).fit_p == pytest.approx(expected, rel=1e-3)
 
 
 def test_the_bound_is_that_of_free_coordinates() -> None:
     """With the last share one less the others: (W_free) I⁻¹ (W_free)ᵀ, I the information in the others."""
     p, W = np.array(INSIDE), np.array([[1.0, 0, 0], [0, 0, 1], [1, -1, 0], [2, 1, 0.5]])
     free, targets = WIDE[:-1] - WIDE[-1], W[:, :-1] - W[:, -1:]
-    wanted = np.diagonal(targets @ np.linalg.inv((free / (p @ WIDE)) @ free.T) @ targets.T)
-    assert fisher_bound(WIDE, W, p) == pytest.approx(wanted)
+    expected = np.diagonal(targets @ np.linalg.inv((free / (p @ WIDE)) @ free.T) @ targets.T)
+    assert fisher_bound(WIDE, W, p) == pytest.approx(expected)
 
 
 def test_as_many_kinds_of_sets_as_answers_do_not_make_a_closed_form() -> None:
     """Three sets have come in, of the eight there are: the unbiased shares are possible, and not the likeliest ones."""
-    mechanism, seen = UnaryMechanism(4, 3, 12, 4), {0b001: 30, 0b011: 30, 0b100: 40}
-    found = estimate(mechanism, SetCounts.of_symbols(3, seen))
-    unbiased, mle = np.array(found.unbiased, dtype=float), np.array(found.mle, dtype=float)
-    chances = np.array([[float(mechanism.probability(y, x)) for y in seen] for x in range(3)])
+    mechanism, symbol_counts = UnaryMechanism(4, 3, 12, 4), {0b001: 30, 0b011: 30, 0b100: 40}
+    result = estimate(mechanism, SetCounts.of_symbols(3, symbol_counts))
+    unbiased, mle = np.array(result.unbiased, dtype=float), np.array(result.mle, dtype=float)
+    chances = np.array(
+        [[float(mechanism.probability(y, x)) for y in symbol_counts] for x in range(3)]
+    )
     points = np.vstack([grid(3, 100), unbiased])
-    likelihoods = np.log(points @ chances) @ list(seen.values())
-    best = float(np.log(mle @ chances) @ list(seen.values()))
+    likelihoods = np.log(points @ chances) @ list(symbol_counts.values())
+    best = float(np.log(mle @ chances) @ list(symbol_counts.values()))
     assert unbiased.min() > 0.05
     assert likelihoods.max() <= best + 1e-3
     assert likelihoods[-1] < best - 1

@@ -57,8 +57,8 @@ def test_ends_are_about_the_estimate_by_a_half_width_or_as_they_are(method: str)
         for name in (*METHODS, "uncut")
     }
     fields["uncut"] = ((-3.0, 4.0), None)
-    found = Margins(**fields).ends(method, (0.5, None))  # type: ignore[arg-type]
-    assert found == (((0.1, 0.7) if method in OF_TWO_ENDS else (0.25, 0.75)), None)
+    ends = Margins(**fields).ends(method, (0.5, None))  # type: ignore[arg-type]
+    assert ends == (((0.1, 0.7) if method in OF_TWO_ENDS else (0.25, 0.75)), None)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,10 @@ def test_projection_is_the_nearest_of_a_grid() -> None:
     for values in np.array(
         [[0.9, 0.4, -0.2], [0.1, 0.1, 0.1], [2.0, -1.0, 0.5], [-0.3, -0.2, 0.9]]
     ):
-        found = onto_simplex(values)
-        assert found.sum() == pytest.approx(1)
-        assert found.min() >= 0
+        projection = onto_simplex(values)
+        assert projection.sum() == pytest.approx(1)
+        assert projection.min() >= 0
         assert (
-            np.sum((found - values) ** 2) <= np.min(np.sum((points - values) ** 2, axis=1)) + 1e-12
+            np.sum((projection - values) ** 2)
+            <= np.min(np.sum((points - values) ** 2, axis=1)) + 1e-12
         )

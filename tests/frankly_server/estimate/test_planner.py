@@ -21,7 +21,7 @@ WARNER = {
 GRR = {"prior": {"joint": [[3, 2, 1]]}, "notion": "ldp", "mechanism": "grr"}
 
 
-def ask(**options: Any) -> Any:
+def plan_for(**options: Any) -> Any:
     return json.loads(
         json.dumps(plan_json(parse_json(json.dumps(options).encode(), decimals=True), lambda: 0.0))
     )
@@ -29,71 +29,69 @@ def ask(**options: Any) -> Any:
 
 def test_warner_by_hand() -> None:
     z = normal_quantile(0.95)
-    assert ask(**WARNER, solve_for="margin", n=400)["margin"] == pytest.approx(z / 20)
-    found = ask(**WARNER, solve_for="n", margin=0.05, response_rate=0.4)
-    assert found["n"] == int(np.ceil((z / 0.05) ** 2))
-    assert found["invited"] == int(np.ceil(found["n"] / 0.4))
-    assert found["epsilon"] is None
-    assert found["margins"][0] <= 0.05
-    assert [point["n"] for point in found["curve"]] == [
-        found["n"] * f // 4 for f in (1, 2, 4, 8, 16)
-    ]
+    assert plan_for(**WARNER, solve_for="margin", n=400)["margin"] == pytest.approx(z / 20)
+    plan = plan_for(**WARNER, solve_for="n", margin=0.05, response_rate=0.4)
+    assert plan["n"] == int(np.ceil((z / 0.05) ** 2))
+    assert plan["invited"] == int(np.ceil(plan["n"] / 0.4))
+    assert plan["epsilon"] is None
+    assert plan["margins"][0] <= 0.05
+    assert [point["n"] for point in plan["curve"]] == [plan["n"] * f // 4 for f in (1, 2, 4, 8, 16)]
 
 
 def test_subgroups_and_populations() -> None:
-    whole = ask(**WARNER, solve_for="n", margin=0.1)["n"]
-    assert ask(**WARNER, solve_for="n", margin=0.1, subgroup=0.25)["n"] == pytest.approx(
-        4 * whole, abs=4
+    everyone = plan_for(**WARNER, solve_for="n", margin=0.1)["n"]
+    assert plan_for(**WARNER, solve_for="n", margin=0.1, subgroup=0.25)["n"] == pytest.approx(
+        4 * everyone, abs=4
     )
     # A census of N: privacy alone, 0.75/N at every truth.
-    found = ask(**WARNER, solve_for="margin", n=500, population=500)
-    assert found["margin"] == pytest.approx(normal_quantile(0.95) * (0.75 / 500) ** 0.5)
-    assert ask(**WARNER, solve_for="n", margin=0.1, population=1000)["n"] < whole
-    assert ask(**WARNER, solve_for="margin", n=400, method="chebyshev")["margin"] == pytest.approx(
-        20**0.5 / 20
-    )
+    plan = plan_for(**WARNER, solve_for="margin", n=500, population=500)
+    assert plan["margin"] == pytest.approx(normal_quantile(0.95) * (0.75 / 500) ** 0.5)
+    assert plan_for(**WARNER, solve_for="n", margin=0.1, population=1000)["n"] < everyone
+    assert plan_for(**WARNER, solve_for="margin", n=400, method="chebyshev")[
+        "margin"
+    ] == pytest.approx(20**0.5 / 20)
 
 
 @pytest.mark.parametrize(
     ("n", "people", "subgroup"), [(1, 3, 1), (10, 30, 1), (30, 30, 1), (40, 200, 0.25)]
 )
 def test_n_of_a_population_by_hand(n: int, people: int, subgroup: float) -> None:
-    """Warner: ¾ per report for privacy whatever the answers, and ¼·(N − n)/(N − 1) at most for drawing n of N."""
-    inside, whole = n * subgroup, people * subgroup
-    variance = (0.75 + 0.25 * (whole - inside) / (whole - 1)) / inside
-    found = ask(**WARNER, solve_for="margin", n=n, population=people, subgroup=subgroup)
-    assert found["margin"] == pytest.approx(normal_quantile(0.95) * variance**0.5, rel=1e-12)
+    """Warner: ¾ per report for privacy for any answers, and ¼·(N − n)/(N − 1) at most for drawing n of N."""
+    inside, all_people = n * subgroup, people * subgroup
+    variance = (0.75 + 0.25 * (all_people - inside) / (all_people - 1)) / inside
+    plan = plan_for(**WARNER, solve_for="margin", n=n, population=people, subgroup=subgroup)
+    assert plan["margin"] == pytest.approx(normal_quantile(0.95) * variance**0.5, rel=1e-12)
 
 
 def test_the_margin_is_that_of_the_widest_target_at_its_worst_shares() -> None:
     weights = np.array([[14, 1, 1], [6, 8, 2], [2, 5, 9]])
-    found = ask(weights=weights.tolist(), bits=4, solve_for="margin", n=100)
+    plan = plan_for(weights=weights.tolist(), bits=4, solve_for="margin", n=100)
     Q = weights / 16
     V = np.linalg.inv(Q)
     shares = grid(3, 60)
     worst = np.max(shares @ Q @ V**2 - shares**2, axis=0)
     assert np.ptp(worst) > 0.5
     np.testing.assert_allclose(
-        np.square(found["margins"]), normal_quantile(0.95) ** 2 * worst / 100, rtol=2e-3
+        np.square(plan["margins"]), normal_quantile(0.95) ** 2 * worst / 100, rtol=2e-3
     )
-    assert found["margin"] == max(found["margins"])
+    assert plan["margin"] == max(plan["margins"])
     assert (
-        ask(weights=weights.tolist(), bits=4, solve_for="n", margin=found["margin"] + 1e-9)["n"]
+        plan_for(weights=weights.tolist(), bits=4, solve_for="n", margin=plan["margin"] + 1e-9)["n"]
         == 100
     )
 
 
 def test_the_level_that_a_margin_needs_is_the_least() -> None:
-    found = ask(**GRR, solve_for="epsilon", n=2000, margin=0.06)
-    assert found["margin"] <= 0.06
-    less = f"{float(found['epsilon']) - 0.001:.3f}"
-    assert ask(**GRR, solve_for="margin", n=2000, epsilon=less)["margin"] > 0.06
-    again = ask(**GRR, solve_for="n", margin=found["margin"], epsilon=found["epsilon"])
+    plan = plan_for(**GRR, solve_for="epsilon", n=2000, margin=0.06)
+    assert plan["margin"] <= 0.06
+    less = f"{float(plan['epsilon']) - 0.001:.3f}"
+    assert plan_for(**GRR, solve_for="margin", n=2000, epsilon=less)["margin"] > 0.06
+    again = plan_for(**GRR, solve_for="n", margin=plan["margin"], epsilon=plan["epsilon"])
     assert again["n"] == pytest.approx(2000, abs=1)
 
 
 def test_the_frontier_falls_in_margin_and_rises_in_information() -> None:
-    points = ask(**GRR, solve_for="margin", n=1000, epsilon="1", frontier=5)["frontier"]
+    points = plan_for(**GRR, solve_for="margin", n=1000, epsilon="1", frontier=5)["frontier"]
     assert [float(point["epsilon"]) for point in points][::4] == [0.1, 8]
     assert all(a["margin"] > b["margin"] for a, b in pairwise(points))
     assert all(a["information"] < b["information"] for a, b in pairwise(points))
@@ -103,7 +101,7 @@ def test_the_frontier_falls_in_margin_and_rises_in_information() -> None:
 def test_simulated_surveys_keep_the_planned_margin(full: bool) -> None:
     """50 random requests; in each the truth is random, and the estimate is within the margin as often as promised."""
     rng = np.random.default_rng(77)
-    runs, kept = 2000 if full else 100, []
+    runs, within = 2000 if full else 100, []
     for _ in range(50):
         answers = int(rng.integers(2, 6))
         level = str(round(float(rng.uniform(0.5, 3)), 2))
@@ -114,16 +112,16 @@ def test_simulated_surveys_keep_the_planned_margin(full: bool) -> None:
             "mechanism": "grr",
             "epsilon": level,
         }
-        n = ask(**design, solve_for="n", margin=margin)["n"]
+        n = plan_for(**design, solve_for="n", margin=margin)["n"]
         e = np.exp(float(level))
         on, off = e / (e + answers - 1), 1 / (e + answers - 1)
         p = rng.dirichlet(np.ones(answers))
         rates = rng.multinomial(n, off + (on - off) * p, size=runs) / n
         off_by = np.abs((rates - off) / (on - off) - p)
-        kept.append(np.mean(off_by <= margin, axis=0).min())
+        within.append(np.mean(off_by <= margin, axis=0).min())
     # Each of the 50 at the worst of its answers: never below 95% by more than three binomial standard errors.
-    assert min(kept) >= 0.95 - 3 * (0.95 * 0.05 / runs) ** 0.5
-    assert np.mean(kept) >= 0.95
+    assert min(within) >= 0.95 - 3 * (0.95 * 0.05 / runs) ** 0.5
+    assert np.mean(within) >= 0.95
 
 
 BAD: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -143,7 +141,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
     "frontier of a mechanism": ({**WARNER, "solve_for": "margin", "n": 5, "frontier": 4}, "unsupported", "frontier"),
     "not to be had": ({**GRR, "solve_for": "epsilon", "n": 10, "margin": 0.001}, "unsupported", "margin"),
     "an unknown key": ({**WARNER, "solve_for": "margin", "n": 5, "depth": 4}, "field_unknown", "depth"),
-    "not to be told": (
+    "not identifiable": (
         {"weights": [[8, 8], [8, 8]], "bits": 4, "solve_for": "margin", "n": 5}, "not_identifiable", "targets",
     ),
 }  # fmt: skip
@@ -151,7 +149,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_refusals(name: str) -> None:
-    asked, code, field = BAD[name]
+    request, code, field = BAD[name]
     with pytest.raises(InvalidInput) as refused:
-        ask(**asked)
+        plan_for(**request)
     assert (refused.value.code, refused.value.field) == (code, field)

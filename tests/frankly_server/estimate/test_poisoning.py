@@ -32,12 +32,12 @@ def test_every_attack_stays_within_and_the_worst_reaches_the_bound(full: bool) -
         truth = estimate(mechanism, honest).unbiased
         reached_up, reached_down = [False] * 3, [False] * 3
         for attack in attacks:
-            shown = estimate(
+            estimated = estimate(
                 mechanism, [h + f for h, f in zip(honest, attack, strict=True)], beta=beta
             )
             for t in range(3):
-                moved = (shown.unbiased[t] or 0) - (truth[t] or 0)
-                up, down = shown.poisoning.up[t] or 0, shown.poisoning.down[t] or 0
+                moved = (estimated.unbiased[t] or 0) - (truth[t] or 0)
+                up, down = estimated.poisoning.up[t] or 0, estimated.poisoning.down[t] or 0
                 assert -down - 1e-9 <= moved <= up + 1e-9
                 reached_up[t] |= moved == pytest.approx(up)
                 reached_down[t] |= -moved == pytest.approx(down)
@@ -49,9 +49,9 @@ def test_one_percent_moves_a_share_at_one_nat_by_the_known_figure() -> None:
     """1% fakes, two choices, ε = 1, true share 0: up by β/(1−β)·max V = 0.0160 (spec 9.4)."""
     on = round(2**48 * 0.7310585786300049)
     mechanism = DenseMechanism(48, ((on, 2**48 - on), (2**48 - on, on)))
-    found = estimate(mechanism, [on // 2**28, (2**48 - on) // 2**28])
-    assert found.unbiased[1] == pytest.approx(0, abs=1e-4)
-    assert found.poisoning.up[1] == pytest.approx(0.016, abs=1e-4)
+    result = estimate(mechanism, [on // 2**28, (2**48 - on) // 2**28])
+    assert result.unbiased[1] == pytest.approx(0, abs=1e-4)
+    assert result.poisoning.up[1] == pytest.approx(0.016, abs=1e-4)
 
 
 @pytest.mark.parametrize("beta", [1, -0.1, 2, True, "0.1", None])

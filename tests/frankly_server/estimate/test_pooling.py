@@ -30,9 +30,9 @@ def test_the_test_of_equal_versions_does_not_depend_on_units() -> None:
     values = [np.array([0.5, 0.1]), np.array([0.5, 0.3])]
     covariance = np.diag([2e-5, 2e-5])
     units = np.array([1.0, 1e-6])
-    plain = homogeneity(values, [covariance] * 2)
-    other = homogeneity([units * x for x in values], [covariance * np.outer(units, units)] * 2)
-    assert plain is not None
-    assert other is not None
-    assert other.p == pytest.approx(plain.p, rel=1e-6)
-    assert plain.p < 1e-100
+    unscaled = homogeneity(values, [covariance] * 2)
+    rescaled = homogeneity([units * x for x in values], [covariance * np.outer(units, units)] * 2)
+    assert unscaled is not None
+    assert rescaled is not None
+    assert rescaled.p == pytest.approx(unscaled.p, rel=1e-6)
+    assert unscaled.p < 1e-100

@@ -34,8 +34,8 @@ def holds(mechanism: DenseMechanism, counts: list[int], target: Target, rho: flo
     both = list(zip(target.weights, target.over or (), strict=True))
     weights = [a - Fraction(rho) * b for a, b in both]
     counted = [w for w, (a, b) in zip(weights, both, strict=True) if a or b]
-    found = estimate(mechanism, counts, targets=[weights])
-    value, half, score = found.unbiased[0], found.margins.clt[0], found.margins.uncut[0]
+    result = estimate(mechanism, counts, targets=[weights])
+    value, half, score = result.unbiased[0], result.margins.clt[0], result.margins.uncut[0]
     assert value is not None
     assert half is not None
     assert score is not None
@@ -54,7 +54,7 @@ def test_the_ends_are_where_the_interval_of_the_difference_stops_to_hold_0(seed:
     counts = [
         int(c) for c in draw.multinomial(400, draw.dirichlet(np.ones(answers)) @ law(mechanism))
     ]
-    ends = told(mechanism, counts, target, "score")
+    ends = ends_of(mechanism, counts, target, "score")
     if ends is None:
         b = estimate(mechanism, counts, targets=[target.over or ()]).margins.uncut[0]
         assert b is not None
@@ -73,17 +73,17 @@ def test_the_ends_are_where_the_interval_of_the_difference_stops_to_hold_0(seed:
 
 def test_normal_ends_are_the_roots_of_fiellers_equation() -> None:
     mechanism, counts, target = grr(4, 2), [130, 90, 60, 220], odds(4, 0, 3)
-    found = estimate(mechanism, counts)
+    result = estimate(mechanism, counts)
     (a, b), C = (
-        (found.unbiased[0], found.unbiased[3]),
-        np.array(found.covariance)[np.ix_([0, 3], [0, 3])],
+        (result.unbiased[0], result.unbiased[3]),
+        np.array(result.covariance)[np.ix_([0, 3], [0, 3])],
     )
     assert a is not None
     assert b is not None
     roots = np.roots(
         [b * b - Z * Z * C[1, 1], -2 * (a * b - Z * Z * C[0, 1]), a * a - Z * Z * C[0, 0]]
     )
-    assert told(mechanism, counts, target, "clt") == pytest.approx(sorted(roots), rel=1e-9)
+    assert ends_of(mechanism, counts, target, "clt") == pytest.approx(sorted(roots), rel=1e-9)
     row = row_of(mechanism, counts, target, "clt")
     rho = a / b
     assert row["estimate"] == pytest.approx(rho)
@@ -92,11 +92,11 @@ def test_normal_ends_are_the_roots_of_fiellers_equation() -> None:
 
 def test_ends_of_score_are_no_nearer_than_normal_ones() -> None:
     for counts in ([130, 90, 60, 220], [30, 90, 60, 90], [60, 40, 30, 90]):
-        plain, wide = (
-            told(grr(4, 2), counts, odds(4, 0, 3), method) for method in ("clt", "score")
+        normal, wide = (
+            ends_of(grr(4, 2), counts, odds(4, 0, 3), method) for method in ("clt", "score")
         )
-        assert plain is not None
-        assert wide is None or (wide[0] <= plain[0] + 1e-12 and wide[1] >= plain[1] - 1e-12)
+        assert normal is not None
+        assert wide is None or (wide[0] <= normal[0] + 1e-12 and wide[1] >= normal[1] - 1e-12)
 
 
 @pytest.mark.parametrize("counts", [[56, 11, 19, 14], [38, 1, 6, 5], [43, 1, 2, 4], [31, 1, 5, 13]])
@@ -105,7 +105,7 @@ def test_what_is_possible_is_not_passed_over(counts: list[int]) -> None:
     epsilon = 1 if sum(counts) == 100 else 2
     mechanism, target = grr(4, epsilon), ratio_of(4, {0: 1}, {0: 1, 1: 1})
     assert holds(mechanism, counts, target, 0.99)
-    ends = told(mechanism, counts, target, "score")
+    ends = ends_of(mechanism, counts, target, "score")
     assert ends is not None
     assert ends[0] < 0.99
     assert not holds(mechanism, counts, target, ends[0] - 1e-6)
@@ -127,7 +127,7 @@ def test_a_ratio_is_unbounded_where_the_score_interval_of_its_denominator_holds_
         assert ends is not None
         if value:
             holds_0 = ends[0] <= 0 <= ends[1]
-            assert (told(mechanism, counts, target, "score") is None) is holds_0
+            assert (ends_of(mechanism, counts, target, "score") is None) is holds_0
             score_alone += holds_0 and abs(value) > (half or 0.0)
     assert score_alone > 0
 
@@ -146,7 +146,7 @@ def test_where_all_that_is_estimated_vanishes_the_worst_case_stands_in() -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [50, 100, 500])
-def test_a_ratio_is_covered_where_nobody_sends_the_rarer_answer(n: int) -> None:
+def test_a_ratio_is_covered_if_the_rarer_answer_has_no_reports(n: int) -> None:
     """Answer 1, of 0.2%, has reports of its own: where they are missing, its share varies with the others' alone.
 
     Then a and a + b are perfectly correlated in the sample, and an interval from that correlation has no width: that
@@ -161,7 +161,7 @@ def test_a_ratio_is_covered_where_nobody_sends_the_rarer_answer(n: int) -> None:
     )
     share = truth[0] / (truth[0] + truth[1])
     for counts in np.random.default_rng(n).multinomial(n, truth @ law(open_rows), size=runs):
-        ends = told(open_rows, [int(c) for c in counts], target, "score")
+        ends = ends_of(open_rows, [int(c) for c in counts], target, "score")
         covered += ends is None or ends[0] <= share <= ends[1]
     assert covered / runs >= 0.93 - 3.5 * (0.93 * 0.07 / runs) ** 0.5
 
@@ -169,9 +169,9 @@ def test_a_ratio_is_covered_where_nobody_sends_the_rarer_answer(n: int) -> None:
 def test_a_ratio_of_several_versions_has_their_distances_in_squares() -> None:
     """Normal ends of two versions of like mechanisms are those of all their reports, but for the division by n − 1."""
     target, halves = odds(4, 0, 3), ([130, 90, 60, 220], [260, 180, 120, 440])
-    together = told(grr(4, 2), [a + b for a, b in zip(*halves, strict=True)], target, "clt")
-    parts = [part_of(grr(4, 2), counts, target) for counts in halves]
-    (row,) = table_json(table_with(grr(4, 2), target), parts, Request(method="clt"), ["a", "b"])[
+    together = ends_of(grr(4, 2), [a + b for a, b in zip(*halves, strict=True)], target, "clt")
+    versions = [part_of(grr(4, 2), counts, target) for counts in halves]
+    (row,) = table_json(table_with(grr(4, 2), target), versions, Request(method="clt"), ["a", "b"])[
         "rows"
     ]
     assert (row["low"], row["high"]) == pytest.approx(together, rel=2e-3)
@@ -204,9 +204,9 @@ def table_with(mechanism: DenseMechanism, target: Target) -> Table:
 def table_of(
     mechanism: DenseMechanism, counts: list[int], target: Target, method: str
 ) -> list[dict[str, Any]]:
-    parts = [part_of(mechanism, counts, target)]
+    versions = [part_of(mechanism, counts, target)]
     rows: list[dict[str, Any]] = table_json(
-        table_with(mechanism, target), parts, Request(method=method), ["d"]
+        table_with(mechanism, target), versions, Request(method=method), ["d"]
     )["rows"]
     return rows
 
@@ -221,7 +221,7 @@ def row_of(
     return row
 
 
-def told(
+def ends_of(
     mechanism: DenseMechanism, counts: list[int], target: Target, method: str
 ) -> tuple[float, float] | None:
     """Return the ends of a ratio as an answer's row holds them, None for unbounded ones."""
@@ -251,7 +251,7 @@ def test_the_ratio_of_two_choices_is_covered_by_enumeration(
     covered = 0.0
     for k, chance in enumerate(stats.binom.pmf(range(n + 1), n, rate)):
         if chance > 1e-9:
-            ends = told(mechanism, [n - k, k], target, "score")
+            ends = ends_of(mechanism, [n - k, k], target, "score")
             covered += chance * (ends is None or ends[0] <= share / (1 - share) <= ends[1])
     assert covered >= 0.93
 
@@ -263,8 +263,8 @@ def test_the_ratio_of_two_rare_shares_is_covered(n: int, plain: str, full: bool)
     mechanism, target, truth = grr(4, 1), odds(4, 0, 1), np.array([0.05, 0.05, 0.3, 0.6])
     runs, covered, unbounded = 4000 if full else 400, 0, 0
     for counts in np.random.default_rng(n).multinomial(n, truth @ law(mechanism), size=runs):
-        ends = told(mechanism, [int(c) for c in counts], target, plain)
+        ends = ends_of(mechanism, [int(c) for c in counts], target, plain)
         unbounded += ends is None
         covered += ends is None or ends[0] <= 1 <= ends[1]
     assert covered / runs >= 0.95 - 3.5 * (0.05 * 0.95 / runs) ** 0.5
-    assert unbounded > runs / 2  # a share of 5% is not told from 0 by so few
+    assert unbounded > runs / 2  # so few reports do not distinguish a share of 5% from 0

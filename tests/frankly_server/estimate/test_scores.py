@@ -29,11 +29,11 @@ SUBSET = SubsetMechanism(4, 4, 2, 11)
 
 def uneven(answers: int, epsilon: float, seed: int) -> DenseMechanism:
     """Randomised response whose weights differ in the last bits, as those of a quantised optimum do."""
-    rng, whole = random.Random(seed), 1 << 48
-    off = int(whole / (exp(epsilon) + answers - 1))
+    rng, denominator = random.Random(seed), 1 << 48
+    off = int(denominator / (exp(epsilon) + answers - 1))
     rows = [[off + rng.randrange(-2, 3) for _ in range(answers)] for _ in range(answers)]
     for x, row in enumerate(rows):
-        row[x] = whole - sum(row) + row[x]
+        row[x] = denominator - sum(row) + row[x]
     return DenseMechanism(48, tuple(map(tuple, rows)))
 
 
@@ -60,9 +60,9 @@ def test_uneven_last_bits_leave_two_groups_of_outer_values(answers: int) -> None
         assert score.two.low == pytest.approx((float(below[0]), float(below[-1])), rel=1e-15)
         assert score.two.high == (float(above), float(above))
         assert score.two.count == counts[x]
-    found = estimate(mechanism, counts)
-    assert found.margins.exact is not None
-    assert None not in found.margins.exact
+    result = estimate(mechanism, counts)
+    assert result.margins.exact is not None
+    assert None not in result.margins.exact
 
 
 def reference(score_of: dict[int, Fraction], counts: list[int]) -> int:
@@ -80,10 +80,10 @@ def test_informative_reports_are_those_off_the_commonest_score() -> None:
         counts = [rng.randrange(6) for _ in range(4)]
         counts[0] += 1
         rows = decoder(mechanism, shares(3), None).rows
-        wanted = tuple(
+        expected = tuple(
             None if row is None else reference(dict(enumerate(row)), counts) for row in rows
         )
-        assert estimate(mechanism, counts).informative == wanted
+        assert estimate(mechanism, counts).informative == expected
     assert estimate(GRR, [90, 6, 4]).informative == (10, 6, 4)
     assert estimate(GRR, [0, 0, 0]).informative == (None, None, None)
 
@@ -98,27 +98,27 @@ def test_a_set_scores_two_values_for_one_answer_and_more_for_several(
     mechanism: UnaryMechanism | SubsetMechanism,
 ) -> None:
     answers = mechanism.answers
-    one, two = Fraction(1), Fraction(2)
-    first = (one,) + (Fraction(0),) * (answers - 1)
-    minus = (-two,) + (Fraction(0),) * (answers - 1)
-    contrast = (one, -two) + (Fraction(0),) * (answers - 2)
-    seen = symbols(mechanism, 40, 3)
+    first_share, second_share = Fraction(1), Fraction(2)
+    first = (first_share,) + (Fraction(0),) * (answers - 1)
+    minus = (-second_share,) + (Fraction(0),) * (answers - 1)
+    contrast = (first_share, -second_share) + (Fraction(0),) * (answers - 2)
+    symbol_counts = symbols(mechanism, 40, 3)
     evidence = evidence_of(
-        mechanism, SetCounts.of_symbols(answers, seen), (first, minus, contrast), None
+        mechanism, SetCounts.of_symbols(answers, symbol_counts), (first, minus, contrast), None
     )
-    plain, negative, several = evidence.scores()
-    held = sum(n for mask, n in seen.items() if mask & 1)
-    assert plain.two is not None
+    single, negative, several = evidence.scores()
+    held = sum(n for mask, n in symbol_counts.items() if mask & 1)
+    assert single.two is not None
     assert negative.two is not None
-    assert (plain.two.count, negative.two.count) == (held, 40 - held)
-    assert plain.informative == negative.informative == min(held, 40 - held)
+    assert (single.two.count, negative.two.count) == (held, 40 - held)
+    assert single.informative == negative.informative == min(held, 40 - held)
     assert several.two is None
     assert several.law is not None
     # The law lists every set: its mean given each answer is the target's weight, which is what decoding means.
     middle = (several.law.low + several.law.high) / 2
     assert several.law.chances @ middle == pytest.approx(evidence.W[2])
     assert several.law.chances.sum(axis=1) == pytest.approx(np.ones(answers))
-    for score, ends in zip((plain, negative, several), evidence.ends(), strict=True):
+    for score, ends in zip((single, negative, several), evidence.ends(), strict=True):
         assert score.reach == pytest.approx(tuple(map(float, ends)))
 
 
@@ -144,8 +144,8 @@ def test_laws_of_tables_products_and_joint_tables_decode_to_their_weights() -> N
 
 def test_joint_tables_too_large_to_list_know_their_range_and_their_informative_reports() -> None:
     joint = Joint((UnaryMechanism(4, 6, 9, 4), UnaryMechanism(4, 5, 9, 4)))
-    same, other = (0b000001, 0b00001), (0b000011, 0b00001)
-    evidence = evidence_of(joint, {same: 50, other: 3}, shares(30), None)
+    same, different = (0b000001, 0b00001), (0b000011, 0b00001)
+    evidence = evidence_of(joint, {same: 50, different: 3}, shares(30), None)
     scores = evidence.scores()
     assert all(score.law is None and score.two is None for score in scores)
     assert [score.informative for score in scores] == [3] * 30
@@ -157,13 +157,13 @@ def test_joint_tables_too_large_to_list_know_their_range_and_their_informative_r
 def test_a_set_that_most_reports_hold_has_as_few_informative_ones_as_one_that_few_hold() -> None:
     target = ((Fraction(1), Fraction(0), Fraction(0)),)
     for held in (3, 37):
-        seen = SetCounts.of_symbols(3, {0b001: held, 0b010: 40 - held})
-        assert [score.informative for score in evidence_of(UNARY, seen, target, None).scores()] == [
-            3
-        ]
+        set_counts = SetCounts.of_symbols(3, {0b001: held, 0b010: 40 - held})
+        assert [
+            score.informative for score in evidence_of(UNARY, set_counts, target, None).scores()
+        ] == [3]
 
 
-def test_without_counts_of_single_reports_nothing_is_said_of_them() -> None:
+def test_without_counts_of_single_reports_only_the_law_is_left() -> None:
     score = listed_score(0.5, np.array([0.0, 1.0, 1.0]), None, np.array([[0.5, 0.3, 0.2]]))
     assert (score.two, score.informative) == (None, None)
     assert score.law is not None

@@ -39,8 +39,8 @@ def drawn(
 ) -> tuple[np.ndarray, SetCounts]:
     symbols, Q = law(mechanism)
     counts = rng.multinomial(n, p @ Q)
-    seen = {y: int(c) for y, c in zip(symbols, counts, strict=True) if c}
-    return counts, SetCounts.of_symbols(mechanism.answers, seen)
+    symbol_counts = {y: int(c) for y, c in zip(symbols, counts, strict=True) if c}
+    return counts, SetCounts.of_symbols(mechanism.answers, symbol_counts)
 
 
 def fit_of(mechanism: Any, tally: SetCounts) -> float | None:
@@ -53,31 +53,31 @@ def test_nothing_on_a_grid_is_likelier(name: str) -> None:
     _, Q = law(mechanism)
     for n in (30, 3000):
         counts, tally = drawn(mechanism, P[4], n, rng)
-        found = estimate(mechanism, tally)
-        assert found.mle_gap is not None
-        best = np.array(found.mle, dtype=float)
+        result = estimate(mechanism, tally)
+        assert result.mle_gap is not None
+        best = np.array(result.mle, dtype=float)
         assert best.sum() == pytest.approx(1)
         assert best.min() >= 0
 
         def mean_log(p: np.ndarray, counts: np.ndarray = counts, n: int = n) -> np.ndarray:
             return np.asarray(np.log(p @ Q) @ counts / n)
 
-        assert mean_log(points).max() <= mean_log(best) + found.mle_gap / n + 1e-12
+        assert mean_log(points).max() <= mean_log(best) + result.mle_gap / n + 1e-12
 
 
 def test_sets_that_do_not_show_the_truth_change_nothing() -> None:
     """flip = 0: the empty set is alike for all; half of the people send it."""
     mechanism = UnaryMechanism(4, 3, 8, 0)
-    found = estimate(mechanism, SetCounts.of_symbols(3, {0: 40, 1: 20, 2: 15, 4: 5}))
-    assert found.mle == pytest.approx((0.5, 0.375, 0.125), abs=1e-6)
+    result = estimate(mechanism, SetCounts.of_symbols(3, {0: 40, 1: 20, 2: 15, 4: 5}))
+    assert result.mle == pytest.approx((0.5, 0.375, 0.125), abs=1e-6)
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_efficiency_is_the_fisher_bound_of_all_symbols(name: str) -> None:
     mechanism, rng = KINDS[name], np.random.default_rng(2)
     _, Q = law(mechanism)
-    found = estimate(mechanism, drawn(mechanism, P[mechanism.answers], 5000, rng)[1])
-    p = np.array(found.projected, dtype=float)
+    result = estimate(mechanism, drawn(mechanism, P[mechanism.answers], 5000, rng)[1])
+    p = np.array(result.projected, dtype=float)
     # Of shares that sum to one, on their free coordinates: the last is one less the others.
     free = Q[:-1] - Q[-1]
     bound = np.linalg.inv((free / (p @ Q)) @ free.T)
@@ -89,7 +89,7 @@ def test_efficiency_is_the_fisher_bound_of_all_symbols(name: str) -> None:
     sizes = np.array([int(y).bit_count() for y in symbols])
     score += (1 - (sizes - len(p) * q0) / (q1 - q0)) / len(p)
     variance = (p @ q) @ score**2 - p[0] ** 2
-    assert found.efficiency[0] == pytest.approx(bound[0, 0] / variance, rel=1e-6)
+    assert result.efficiency[0] == pytest.approx(bound[0, 0] / variance, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -115,7 +115,7 @@ def test_honest_sets_seldom_alarm_and_attacks_do(name: str, full: bool) -> None:
     best = (
         0b0001 if name == "unary" else 0b0011
     )  # all sets with answer 0 in them raise its share alike
-    alarms, found, uniform, counts = 0, 0, [], SetCounts.of_symbols(mechanism.answers, {})
+    alarms, detected, uniform, counts = 0, 0, [], SetCounts.of_symbols(mechanism.answers, {})
     for _ in range(runs):
         fit = fit_of(mechanism, drawn(mechanism, p, n, rng)[1])
         assert fit is not None
@@ -126,10 +126,10 @@ def test_honest_sets_seldom_alarm_and_attacks_do(name: str, full: bool) -> None:
         counts = SetCounts.of_symbols(
             mechanism.answers, dict(zip(symbols, map(int, attacked), strict=True))
         )
-        found += (fit_of(mechanism, counts) or 0) < 0.001
+        detected += (fit_of(mechanism, counts) or 0) < 0.001
     assert "reports_do_not_fit" in estimate(mechanism, counts).flags
     assert alarms / runs <= 0.01
-    assert found / runs >= 0.95
+    assert detected / runs >= 0.95
     # A p-value is below one half in half of the surveys; twice the smaller one of two (unary) in 1 − (¾)² of them.
     below_half = 1 - 0.75**2 if name == "unary" else 0.5
     assert np.mean(np.array(uniform) < 0.5) == pytest.approx(below_half, abs=4 * 0.5 / runs**0.5)
@@ -181,13 +181,13 @@ def test_pairs_that_are_seldom_apart_are_not_looked_at_in_a_few_sets() -> None:
 
 def test_counts_of_pairs_alone_give_all_but_the_likeliest() -> None:
     _, tally = drawn(OUE, P[4], 2000, np.random.default_rng(5))
-    whole, pairs = estimate(OUE, tally), estimate(OUE, SetCounts(tally.n, tally.pairs))
-    assert pairs.unbiased == whole.unbiased
-    assert pairs.se == whole.se
-    assert whole.mle[0] is not None
-    assert pairs.mle == (None,) * 4
-    assert pairs.mle_gap is None
-    assert (pairs.fit_p or 0) == pytest.approx(whole.fit_p, abs=0.05)
+    from_symbols, from_pairs = estimate(OUE, tally), estimate(OUE, SetCounts(tally.n, tally.pairs))
+    assert from_pairs.unbiased == from_symbols.unbiased
+    assert from_pairs.se == from_symbols.se
+    assert from_symbols.mle[0] is not None
+    assert from_pairs.mle == (None,) * 4
+    assert from_pairs.mle_gap is None
+    assert (from_pairs.fit_p or 0) == pytest.approx(from_symbols.fit_p, abs=0.05)
 
 
 @pytest.mark.parametrize("answers", [2, 3, 5])
@@ -246,12 +246,12 @@ def test_guaranteed_intervals_of_a_bit_hold_the_truth_and_the_estimate(epsilon: 
     for cuts in combinations(range(n + 3), 3):
         places = (-1, *cuts, n + 3)
         counts = [b - a - 1 for a, b in pairwise(places)]
-        found = estimate(mechanism, SetCounts.of_symbols(2, dict(enumerate(counts))))
+        result = estimate(mechanism, SetCounts.of_symbols(2, dict(enumerate(counts))))
         ways = exp(lgamma(n + 1) - sum(lgamma(c + 1) for c in counts))
         chance = ways * np.prod([(p * Q[0] + (1 - p) * Q[1]) ** counts for p in truths], axis=1)
-        estimate_shown = found.unbiased[0] or 0.0
+        estimate_shown = result.unbiased[0] or 0.0
         for method in covered:
-            low, high = getattr(found.margins, method)[0]
+            low, high = getattr(result.margins, method)[0]
             # As far as that is possible; an interval of impossible values alone is left one.
             value = min(max(estimate_shown, 0.0), 1.0) if low <= 1 and high >= 0 else estimate_shown
             assert low <= value <= high
@@ -265,14 +265,15 @@ def test_guaranteed_intervals_of_a_bit_hold_the_truth_and_the_estimate(epsilon: 
 def test_a_sum_of_single_bits_is_widened_to_the_sum_of_the_estimates() -> None:
     """Half of the reports hold all answers: a bit alone then says far more than 1, all bits say an even share."""
     quarter = tuple(tuple(w / 2 for w in row) for row in shares(4))
-    parts = [
+    versions = [
         evidence_of(OUE, SetCounts.of_symbols(4, {mask: 400}), quarter, None)
         for mask in (0b1111, 0b0001)
     ]
     total = [
-        float(a or 0) + float(b or 0) for a, b in zip(*(part.exact for part in parts), strict=True)
+        float(a or 0) + float(b or 0)
+        for a, b in zip(*(part.exact for part in versions), strict=True)
     ]
-    for value, pair in zip(total, kl_ends(parts, 0.95), strict=True):
+    for value, pair in zip(total, kl_ends(versions, 0.95), strict=True):
         assert pair is not None
         low, high = pair
         assert low <= (min(max(value, 0.0), 1.0) if low <= 1 and high >= 0 else value) <= high

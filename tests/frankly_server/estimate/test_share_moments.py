@@ -24,7 +24,7 @@ UNARY, SUBSET = UnaryMechanism(4, 3, 8, 3), SubsetMechanism(4, 4, 2, 11)
 PRODUCT = ProductMechanism((WARNER, SKEWED))
 
 
-def one(mechanism: Any, symbol: Any, place: int) -> Any:
+def evidence_of_report(mechanism: Any, symbol: Any, place: int) -> Any:
     """Return the counts of one report."""
     if isinstance(mechanism, Joint):
         return {symbol: 1}
@@ -35,12 +35,12 @@ def one(mechanism: Any, symbol: Any, place: int) -> Any:
 
 def chance(mechanism: Any, symbol: Any, x: int) -> float:
     if isinstance(mechanism, Joint):
-        parts = np.unravel_index(x, [block.answers for block in mechanism.blocks])
-        found = [
+        coordinates = np.unravel_index(x, [block.answers for block in mechanism.blocks])
+        chances = [
             b.probability(y, int(z))
-            for b, y, z in zip(mechanism.blocks, symbol, parts, strict=True)
+            for b, y, z in zip(mechanism.blocks, symbol, coordinates, strict=True)
         ]
-        return float(np.prod([float(v) for v in found]))
+        return float(np.prod([float(v) for v in chances]))
     return float(mechanism.probability(symbol, x))
 
 
@@ -58,11 +58,13 @@ def test_share_moments_are_those_of_single_reports(mechanism: Any, kind: str) ->
     symbols = list(product(*(b.symbols() for b in blocks)) if blocks else mechanism.symbols())
     expected = np.zeros((a, a))
     for place, symbol in enumerate(symbols):
-        found = evidence_of(mechanism, one(mechanism, symbol, place), targets, None).shares
-        assert found is not None
-        s = np.array([float(v or 0) for v in found])
+        share_moments = evidence_of(
+            mechanism, evidence_of_report(mechanism, symbol, place), targets, None
+        ).shares
+        assert share_moments is not None
+        s = np.array([float(v or 0) for v in share_moments])
         expected += sum(p[x] * chance(mechanism, symbol, x) for x in range(a)) * np.outer(s, s)
-    evidence = evidence_of(mechanism, one(mechanism, symbols[0], 0), targets, None)
+    evidence = evidence_of(mechanism, evidence_of_report(mechanism, symbols[0], 0), targets, None)
     assert evidence.share_moments(p) == pytest.approx(expected)
     assert evidence.moment_at(p) == pytest.approx(evidence.W @ expected @ evidence.W.T)
 

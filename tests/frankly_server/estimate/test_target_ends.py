@@ -31,22 +31,22 @@ def decoded(mechanism: DenseMechanism) -> np.ndarray:
 
 
 def by_definition(
-    mechanism: DenseMechanism, counts: list[int], found: Estimate, t: int, sampling: float
+    mechanism: DenseMechanism, counts: list[int], result: Estimate, t: int, sampling: float
 ) -> tuple[float, float]:
     """Return the ends of {θ : (θ̂ − θ)² ≤ z²/n · V(θ)} by a search for the roots, joined with θ̂ ± z·se, also at p*."""
     n, Q, D = sum(counts), np.array(mechanism.weights) / mechanism.denominator, decoded(mechanism)
     v, w = D[t], np.eye(mechanism.answers)[t]
     value = float(v @ counts / n)
     c = Q @ v**2 - (1 - sampling) * w**2
-    known = (n * np.array(found.projected) + Z**2 / len(w)) / (n + Z**2)
-    together = np.cov(c @ D, v, aweights=known @ Q, ddof=0)
+    truth_shares = (n * np.array(result.projected) + Z**2 / len(w)) / (n + Z**2)
+    together = np.cov(c @ D, v, aweights=truth_shares @ Q, ddof=0)
     slope = together[0, 1] / together[1, 1]
-    here = float(c @ D @ counts / n)
+    estimate_of_target = float(c @ D @ counts / n)
 
     def excess(theta: float) -> float:
-        least = min(0.0, here - sampling * value**2)
+        least = min(0.0, estimate_of_target - sampling * value**2)
         return (value - theta) ** 2 - Z**2 / n * (
-            here + slope * (theta - value) - sampling * theta**2 - least
+            estimate_of_target + slope * (theta - value) - sampling * theta**2 - least
         )
 
     far = 10 * (float(np.ptp(v)) + 1)
@@ -56,8 +56,8 @@ def by_definition(
         ends.append(
             optimize.brentq(excess, inside, value + side * far) if excess(inside) < 0 else value
         )
-    theirs = float(c @ known - sampling * (w @ known) ** 2) / n
-    se = max(found.se[t] or 0.0, max(0.0, theirs) ** 0.5)
+    theirs = float(c @ truth_shares - sampling * (w @ truth_shares) ** 2) / n
+    se = max(result.se[t] or 0.0, max(0.0, theirs) ** 0.5)
     return min(ends[0], value - Z * se), max(ends[1], value + Z * se)
 
 
@@ -75,21 +75,21 @@ def test_the_score_margin_is_what_it_is_defined_as(kind: str) -> None:
     for mechanism in (SKEWED, ORDINARY, random_mechanism(rng, 3, 5), random_mechanism(rng, 4, 6)):
         counts = [rng.randrange(1, 40) for _ in range(mechanism.reports)]
         factor = (300 - sum(counts)) / 299 if sampling < 0 else sampling
-        found = estimate(mechanism, counts, methods=(), **options)
-        for t, value in enumerate(found.unbiased):
-            low, high = by_definition(mechanism, counts, found, t, factor)
-            assert found.margins.uncut[t] == pytest.approx((low, high), abs=1e-6)
+        result = estimate(mechanism, counts, methods=(), **options)
+        for t, value in enumerate(result.unbiased):
+            low, high = by_definition(mechanism, counts, result, t, factor)
+            assert result.margins.uncut[t] == pytest.approx((low, high), abs=1e-6)
             if low <= 1 and high >= 0:
                 # As an interval that is outside altogether it is left alone.
                 low, high = min(max(low, 0.0), value), max(min(high, 1.0), value)  # type: ignore[assignment, type-var]
-            assert found.margins.score[t] == pytest.approx((low, high), abs=1e-6)
+            assert result.margins.score[t] == pytest.approx((low, high), abs=1e-6)
 
 
 @pytest.mark.parametrize("counts", [[99, 1], [60, 40]])
 def test_of_two_choices_the_score_margin_is_wilsons_and_no_more(counts: list[int]) -> None:
     mechanism = DenseMechanism(6, ((60, 4), (4, 60)))
-    found = estimate(mechanism, counts, methods=())
-    (low, high), value, se = found.margins.uncut[1], found.unbiased[1], found.se[1]
+    result = estimate(mechanism, counts, methods=())
+    (low, high), value, se = result.margins.uncut[1], result.unbiased[1], result.se[1]
     assert value is not None
     assert se is not None
     wilson = stats.binomtest(counts[1], 100).proportion_ci(method="wilson")
@@ -102,7 +102,7 @@ def test_of_two_choices_the_score_margin_is_wilsons_and_no_more(counts: list[int
 def test_without_the_shares_the_mean_square_stands_in() -> None:
     counts, n = [60, 70, 50], 180
     targets = ((Fraction(1), Fraction(-1), Fraction(0)),)
-    found = estimate(DEFICIENT, counts, targets=targets, methods=())
+    result = estimate(DEFICIENT, counts, targets=targets, methods=())
     row = decoder(DEFICIENT, targets, None).rows[0]
     assert row is not None
     assert len(set(row)) == 3
@@ -116,9 +116,9 @@ def test_without_the_shares_the_mean_square_stands_in() -> None:
     slope = np.polyfit(w, c, 1)[0]
     constant = float(v**2 @ counts / n) - slope * value
     roots = np.roots([1 + Z**2 / n, -2 * value - Z**2 / n * slope, value**2 - Z**2 / n * constant])
-    se = found.se[0]
+    se = result.se[0]
     assert se is not None
-    ends = found.margins.score[0]
+    ends = result.margins.score[0]
     assert max(roots) < 1
     assert min(roots) > -1
     assert ends == pytest.approx((min(*roots, value - Z * se), max(*roots, value + Z * se)))
@@ -134,9 +134,9 @@ def test_no_counts_give_a_margin_of_nothing(
     vanished = 0
     for n in (1, 4):
         for counts in tallies(n, 4):
-            found = estimate(mechanism, counts, methods=(), **options)
-            vanished += 0.0 in found.se
-            for value, ends in zip(found.unbiased, found.margins.score, strict=True):
+            result = estimate(mechanism, counts, methods=(), **options)
+            vanished += 0.0 in result.se
+            for value, ends in zip(result.unbiased, result.margins.score, strict=True):
                 assert ends is not None
                 assert value is not None
                 assert ends[0] <= value <= ends[1]
@@ -145,8 +145,8 @@ def test_no_counts_give_a_margin_of_nothing(
 
 
 def test_open_answers_of_everybody_have_none() -> None:
-    found = estimate(OPEN, [50, 30, 20], census=True, methods=())
-    assert found.margins.score == ((0.5, 0.5), (0.3, 0.3), (0.2, 0.2))
+    result = estimate(OPEN, [50, 30, 20], census=True, methods=())
+    assert result.margins.score == ((0.5, 0.5), (0.3, 0.3), (0.2, 0.2))
     assert [
         ends is not None and ends[0] < ends[1] for ends in estimate(OPEN, [50, 50, 0]).margins.score
     ] == [True] * 3
@@ -192,9 +192,9 @@ def test_a_rare_report_of_a_large_score_is_reckoned_with() -> None:
     )
     held = {"score": 0, "clt": 0}
     for counts in drawn:
-        found = estimate(mechanism, [int(c) for c in counts], methods=())
+        result = estimate(mechanism, [int(c) for c in counts], methods=())
         for method in held:
-            ends = found.margins.ends(method, found.unbiased)[0]
+            ends = result.margins.ends(method, result.unbiased)[0]
             assert ends is not None
             held[method] += ends[0] <= p[0] <= ends[1]
     assert held["clt"] < 0.75 * 400
@@ -209,17 +209,17 @@ def test_reports_that_are_all_alike_are_flagged_where_clt_says_nothing() -> None
     """Randomised response at ε = 4 with all of 100 reports alike: clt is ±0, and was not flagged."""
     off = int((1 << 48) / 55.598150033144236)
     mechanism = DenseMechanism(48, (((1 << 48) - off, off), (off, (1 << 48) - off)))
-    found = estimate(mechanism, [100, 0])
-    assert found.margins.clt == (0.0, 0.0)
+    result = estimate(mechanism, [100, 0])
+    assert result.margins.clt == (0.0, 0.0)
     for method in ("score", "kl", "exact", "sequence"):
-        pair = getattr(found.margins, method)[1]
+        pair = getattr(result.margins, method)[1]
         assert pair[0] <= 0
         assert pair[1] >= 0.0189
-    score = found.margins.score[1]
+    score = result.margins.score[1]
     assert score is not None
     assert score[1] > 0.019
-    assert found.row_flags[1] == ("outside_unit_interval", "imprecise", "few_informative")
-    assert found.row_flags[0] == ("outside_unit_interval", "few_informative")
+    assert result.row_flags[1] == ("outside_unit_interval", "imprecise", "few_informative")
+    assert result.row_flags[0] == ("outside_unit_interval", "few_informative")
     assert "few_informative" not in flags_of(mechanism, [95, 5])[1]
     assert "few_informative" in flags_of(mechanism, [96, 4])[1]
 
@@ -241,8 +241,8 @@ ROWS: dict[str, tuple[tuple[float, tuple[float, float], int | None], list[str]]]
 
 @pytest.mark.parametrize("name", ROWS)
 def test_flags_of_a_margin(name: str) -> None:
-    (value, ends, informative), wanted = ROWS[name]
-    assert row_flags(value, ends, (0.0, 1.0), informative, 0.1) == wanted
+    (value, ends, informative), expected = ROWS[name]
+    assert row_flags(value, ends, (0.0, 1.0), informative, 0.1) == expected
 
 
 def test_flags_without_a_margin() -> None:
@@ -250,22 +250,22 @@ def test_flags_without_a_margin() -> None:
     assert row_flags(0.5, (-3, 3), (float("-inf"), float("inf")), None, None) == ["imprecise"]
 
 
-def test_the_same_for_everybody_has_no_flags() -> None:
+def test_a_constant_answer_has_no_flags() -> None:
     assert row_flags(1.0, (1.0 - 1e-16, 1.0), (1.0, 1.0), 0, 0.0) == []
 
 
 def test_honest_surveys_fit() -> None:
-    """16 choices of which 12 are nobody's: a tenth of the intervals of level ½ lie below 0 for each of them."""
+    """16 choices, 12 with a true share of 0: a tenth of the intervals of level ½ lie below 0 for each of them."""
     off = int((1 << 48) / 17.718281828459045)
-    kept = (1 << 48) - 15 * off
+    diagonal = (1 << 48) - 15 * off
     mechanism = DenseMechanism(
-        48, tuple(tuple(kept if x == y else off for y in range(16)) for x in range(16))
+        48, tuple(tuple(diagonal if x == y else off for y in range(16)) for x in range(16))
     )
     law = np.array(mechanism.weights) / mechanism.denominator
     rng = np.random.default_rng(8)
     for counts in rng.multinomial(2000, np.r_[[0.25] * 4, [0.0] * 12] @ law, size=30):
-        found = estimate(mechanism, [int(c) for c in counts], level=0.5, methods=())
-        assert not any("reports_do_not_fit" in flags for flags in found.row_flags)
+        result = estimate(mechanism, [int(c) for c in counts], level=0.5, methods=())
+        assert not any("reports_do_not_fit" in flags for flags in result.row_flags)
 
 
 FIRST_RARE = DenseMechanism(
@@ -275,7 +275,7 @@ ONE_SIDED = DenseMechanism(4, ((16, 0), (12, 4)))
 
 
 @pytest.mark.slow
-def test_answers_that_nobody_has_shown_are_reckoned_with() -> None:
+def test_rare_answers_without_reports_are_covered() -> None:
     """Two answers whose reports carry large scores are rare: as long as neither came, the variance looks like 0."""
     law, p = np.array(FIRST_RARE.weights) / 1024, np.array([0.002, 0.55, 0.446, 0.002])
     rng, held = np.random.default_rng(3), np.zeros(4)
@@ -297,10 +297,10 @@ def test_no_cell_of_a_table_is_certain_where_all_reports_are_alike(counts: list[
 
 def test_flags_are_of_the_margin_before_it_is_cut() -> None:
     """Two reports that decode to −½ and 1½: the standard error is 1, so ±196 points, of which 0 to 100% is shown."""
-    found = estimate(DenseMechanism(4, ((12, 4), (4, 12))), [1, 1], methods=())
-    assert found.margins.score == ((0.0, 1.0), (0.0, 1.0))
-    assert found.margins.clt == pytest.approx((Z, Z))
-    for flags in found.row_flags:
+    result = estimate(DenseMechanism(4, ((12, 4), (4, 12))), [1, 1], methods=())
+    assert result.margins.score == ((0.0, 1.0), (0.0, 1.0))
+    assert result.margins.clt == pytest.approx((Z, Z))
+    for flags in result.row_flags:
         assert flags == ("imprecise", "margin_too_wide", "few_informative")
 
 
@@ -314,14 +314,14 @@ def test_rows_that_no_truth_gives_are_flagged() -> None:
 
 def test_margins_that_are_not_asked_for_are_left_out() -> None:
     counts = SetCounts.of_symbols(3, {0b001: 30, 0b011: 20})
-    found = estimate(UNARY, counts, methods=("kl",)).margins
-    assert None not in found.kl
-    assert None not in found.score
-    assert (found.exact, found.sequence) == (None, (None, None, None))
-    everything = estimate(UNARY, counts).margins
-    assert everything.kl == found.kl
-    assert everything.exact is not None
-    assert None not in everything.exact
+    requested = estimate(UNARY, counts, methods=("kl",)).margins
+    assert None not in requested.kl
+    assert None not in requested.score
+    assert (requested.exact, requested.sequence) == (None, (None, None, None))
+    all_margins = estimate(UNARY, counts).margins
+    assert all_margins.kl == requested.kl
+    assert all_margins.exact is not None
+    assert None not in all_margins.exact
 
 
 def test_intervals_without_a_proof_are_left_out() -> None:
@@ -334,6 +334,6 @@ def test_intervals_without_a_proof_are_left_out() -> None:
             assert sequence == (None,) * table.answers
     assert estimate(warner, [20, 20], population=200).margins.exact is None
     assert estimate(warner, [20, 20], level=0.49).margins.exact is None
-    for found in (estimate(warner, [20, 20], census=True), estimate(warner, [20, 20], level=0.5)):
-        assert found.margins.exact not in (None, nothing)
-        assert None not in found.margins.kl
+    for result in (estimate(warner, [20, 20], census=True), estimate(warner, [20, 20], level=0.5)):
+        assert result.margins.exact not in (None, nothing)
+        assert None not in result.margins.kl

@@ -23,9 +23,9 @@ def test_no_shares_of_a_grid_are_worse_and_the_best_come_close(factor: float) ->
         w = np.array([rng.uniform(-2, 2) for _ in range(4)])
         c = np.array([rng.uniform(0, 4) for _ in range(4)]) + factor * w**2
         values = P @ c - factor * (P @ w) ** 2
-        found = worst_case_variance(c, w, factor)
-        assert np.max(values) <= found + 1e-12
-        assert found <= np.max(values) + 0.2
+        variance = worst_case_variance(c, w, factor)
+        assert np.max(values) <= variance + 1e-12
+        assert variance <= np.max(values) + 0.2
 
 
 @pytest.mark.parametrize("factor", [1.0, 0.3])

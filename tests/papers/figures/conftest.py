@@ -27,7 +27,7 @@ def records(people: Path) -> Records:
 
 @pytest.fixture(scope="session")
 def making(records: Records) -> Making:
-    """Make a figure in a quick run; the clock never tells the same difference twice."""
+    """Make a figure in a quick run; the clock never returns the same difference twice."""
     ticks = count(1)
 
     def made(name: str) -> Made:
@@ -44,11 +44,11 @@ def making(records: Records) -> Making:
 
 @pytest.fixture(scope="session")
 def made(making: Making) -> Making:
-    known: dict[str, Made] = {}
+    drawn: dict[str, Made] = {}
 
     def once(name: str) -> Made:
-        if name not in known:
-            known[name] = making(name)
-        return known[name]
+        if name not in drawn:
+            drawn[name] = making(name)
+        return drawn[name]
 
     return once

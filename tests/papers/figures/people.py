@@ -19,7 +19,7 @@ VALUES = {
 
 
 def write_people(file: Path, rows: int = 400) -> Path:
-    """Write people whose columns depend on each other, so that every answer tells something of every secret."""
+    """Write people whose columns depend on each other, so that every answer depends on every secret."""
     rng = np.random.default_rng(11)
     lines = [",".join(VALUES)]
     for _ in range(rows):

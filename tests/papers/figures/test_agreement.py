@@ -25,7 +25,7 @@ ON_ADULT = ("lift-3", "lift-5", "lift-7")
 
 def printed(name: str, draws: int | None, *, quick: bool = False) -> list[Check]:
     records = read_records(adult.DATA) if FIGURES[name].adult else None
-    made = make(
+    figure = make(
         FIGURES[name],
         quick=quick,
         timer=lambda: 0.0,
@@ -33,15 +33,15 @@ def printed(name: str, draws: int | None, *, quick: bool = False) -> list[Check]
         draws=draws,
         records=records,
     )
-    return [check for check in made.checks if check.paper is not None]
+    return [check for check in figure.checks if check.paper is not None]
 
 
 @pytest.mark.parametrize("name", FEW)
 def test_printed_numbers_from_a_few_draws(name: str) -> None:
     draws, wider = FEW[name]
-    found = printed(name, draws, quick=True)
-    assert found
-    for check in found:
+    numbers = printed(name, draws, quick=True)
+    assert numbers
+    for check in numbers:
         assert check.paper is not None
         assert check.tolerance is not None
         if "lower end" in check.words and name == "lift-1":
@@ -51,14 +51,14 @@ def test_printed_numbers_from_a_few_draws(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["thesis-4.1", "thesis-6.1", "thesis-6.2", "thesis-6.3"])
 def test_printed_numbers_without_draws(name: str) -> None:
-    found = printed(name, None)
-    assert len(found) >= 1
-    assert [check.line() for check in found if not check.holds] == []
+    numbers = printed(name, None)
+    assert len(numbers) >= 1
+    assert [check.line() for check in numbers if not check.holds] == []
 
 
 @pytest.mark.full_only
 @pytest.mark.parametrize("name", [*FULL, *ON_ADULT])
 def test_printed_numbers_at_full_counts(name: str) -> None:
-    found = printed(name, FULL.get(name))
-    assert found
-    assert [check.line() for check in found if check.holds is not check.expected] == []
+    numbers = printed(name, FULL.get(name))
+    assert numbers
+    assert [check.line() for check in numbers if check.holds is not check.expected] == []

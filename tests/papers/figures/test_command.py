@@ -26,39 +26,39 @@ def papers(capsys: pytest.CaptureFixture[str]) -> Papers:
     return run
 
 
-def test_a_figure_is_written_and_told(papers: Papers, tmp_path: Path) -> None:
-    done = papers("thesis-6.1", "--out", tmp_path / "new" / "folder")
-    assert done.code == 0
-    assert "g: paper -9.508" in done.out
+def test_a_figure_is_written_and_printed(papers: Papers, tmp_path: Path) -> None:
+    run = papers("thesis-6.1", "--out", tmp_path / "new" / "folder")
+    assert run.code == 0
+    assert "g: paper -9.508" in run.out
     names = sorted(file.name for file in (tmp_path / "new" / "folder").iterdir())
     assert names == ["thesis-6.1.csv", "thesis-6.1.svg"]
-    assert "thesis-6.1: " in done.out
+    assert "thesis-6.1: " in run.out
 
 
 def test_a_timed_figure_has_its_seconds_beside_it(papers: Papers, tmp_path: Path) -> None:
-    done = papers("funnel-3", "--quick", "--draws", "1", "--out", tmp_path, "--json")
-    assert done.code == 0
-    (made,) = done.json["figures"]
-    assert [Path(name).name for name in made["files"]] == [
+    run = papers("funnel-3", "--quick", "--draws", "1", "--out", tmp_path, "--json")
+    assert run.code == 0
+    (figure,) = run.json["figures"]
+    assert [Path(name).name for name in figure["files"]] == [
         "funnel-3.csv",
         "funnel-3.svg",
         "funnel-3.seconds.csv",
     ]
     assert "1 random distributions" in (tmp_path / "funnel-3.csv").read_text()
-    assert {"words", "paper", "tolerance", "ours", "holds", "expected"} == set(made["checks"][0])
-    assert "funnel-3: ε = 0.5" in done.err
+    assert {"words", "paper", "tolerance", "ours", "holds", "expected"} == set(figure["checks"][0])
+    assert "funnel-3: ε = 0.5" in run.err
 
 
 def test_a_figure_on_a_file_of_people(papers: Papers, tmp_path: Path, people: Path) -> None:
-    done = papers("lift-7", "--quick", "--adult", people, "--out", tmp_path)
-    assert done.code == 0
+    run = papers("lift-7", "--quick", "--adult", people, "--out", tmp_path)
+    assert run.code == 0
     assert (tmp_path / "lift-7.svg").read_text().startswith("<svg")
 
 
 def test_the_list(papers: Papers) -> None:
-    told = papers("--list", "--json").json["figures"]
-    assert len(told) == 29
-    assert {figure["id"] for figure in told if figure["adult"]} == {
+    listed = papers("--list", "--json").json["figures"]
+    assert len(listed) == 29
+    assert {figure["id"] for figure in listed if figure["adult"]} == {
         "funnel-6", "funnel-9", "robust-2", "lift-3", "lift-5", "lift-7", "lift-9", "lift-12",
     }  # fmt: skip
     assert "thesis-6.3" in papers("--list").out
@@ -84,19 +84,19 @@ def test_what_cannot_be_done_is_refused(
     problem: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = papers(*arguments, "--json")
-    assert (done.code, done.problem["code"]) == (code, problem)
+    run = papers(*arguments, "--json")
+    assert (run.code, run.problem["code"]) == (code, problem)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_usual_place_of_the_data_is_looked_at(
     papers: Papers, tmp_path: Path, people: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here, data = tmp_path / "main", tmp_path / "shared" / "data"
-    here.mkdir()
+    checkout, data = tmp_path / "main", tmp_path / "shared" / "data"
+    checkout.mkdir()
     data.mkdir(parents=True)
-    monkeypatch.chdir(here)
+    monkeypatch.chdir(checkout)
     assert papers("lift-3", "--quick").code == 3
     (data / "adult.csv").write_bytes(people.read_bytes())
     assert papers("lift-3", "--quick").code == 0
-    assert (here / "lift-3.csv").is_file()
+    assert (checkout / "lift-3.csv").is_file()

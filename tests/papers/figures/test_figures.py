@@ -76,11 +76,11 @@ TIMED = {"funnel-3", "funnel-4", "funnel-5", "lift-8", "lift-9", "lift-10"}
 
 
 def test_every_figure_of_the_issue_is_there() -> None:
-    wanted = (
+    expected = (
         {f"funnel-{k}" for k in range(3, 10)} | {f"robust-{k}" for k in range(2, 6)} | {"robust-table-2"}
         | {f"lift-{k}" for k in range(1, 14)} | {"thesis-4.1", "thesis-6.1", "thesis-6.2", "thesis-6.3"}
     )  # fmt: skip
-    assert set(FIGURES) == wanted == set(SHAPES)
+    assert set(FIGURES) == expected == set(SHAPES)
     assert [figure.id for figure in chosen("all")] == list(FIGURES)
 
 
@@ -100,11 +100,11 @@ def test_the_numbers_have_the_captions_shape(made: Making, name: str) -> None:
             assert -1e-9 <= float(row["y"]) <= 1 + 1e-9
         ends = [float(row[key]) for key in ("least", "y", "most") if row[key]]
         assert ends == sorted(ends) or (name == "lift-1" and row["y"])
-    found: dict[str, set[str]] = {}
+    values_by_axis: dict[str, set[str]] = {}
     for row in rows:
-        found.setdefault(row["panel"], set()).add(row["curve"])
-    assert found == SHAPES[name]
-    assert set(found) == {panel.key for panel in FIGURES[name].panels}
+        values_by_axis.setdefault(row["panel"], set()).add(row["curve"])
+    assert values_by_axis == SHAPES[name]
+    assert set(values_by_axis) == {panel.key for panel in FIGURES[name].panels}
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -115,7 +115,7 @@ def test_the_header_says_how_they_were_made(made: Making, name: str) -> None:
     )
     assert figure.number in head[0]
     assert any(line.startswith("# seed: ") for line in head)
-    assert all(f"# {key}: {words}" in head for key, words in figure.parameters.items())
+    assert all(f"# {key}: {value}" in head for key, value in figure.parameters.items())
     assert sum(line.startswith("# paper's text: ") for line in head) == len(made(name).checks) > 0
 
 
@@ -123,12 +123,12 @@ def test_the_header_says_how_they_were_made(made: Making, name: str) -> None:
 def test_the_plot_is_well_formed_and_says_what_it_shows(made: Making, name: str) -> None:
     svg = made(name).svg
     root = ET.fromstring(svg)
-    words = {text.text for text in root.iter("{http://www.w3.org/2000/svg}text")}
+    texts = {text.text for text in root.iter("{http://www.w3.org/2000/svg}text")}
     curves = {curve for curves in SHAPES[name].values() for curve in curves}
-    assert curves <= words
-    assert {panel.title for panel in FIGURES[name].panels if panel.title} <= words
-    assert {panel.x for panel in FIGURES[name].panels} <= words
-    assert {panel.y for panel in FIGURES[name].panels} <= words
+    assert curves <= texts
+    assert {panel.title for panel in FIGURES[name].panels if panel.title} <= texts
+    assert {panel.x for panel in FIGURES[name].panels} <= texts
+    assert {panel.y for panel in FIGURES[name].panels} <= texts
     assert "nan" not in svg
     assert "<script" not in svg
     _, _, width, height = map(float, root.attrib["viewBox"].split())
@@ -175,10 +175,10 @@ def test_an_unknown_figure_is_refused_with_the_list(name: str) -> None:
 
 def test_draws_are_a_prefix_of_more_draws(made: Making) -> None:
     """Draw i does not depend on how many there are: the extremes of more draws only grow."""
-    few, more = (
+    shorter, longer = (
         make(FIGURES["lift-1"], quick=True, timer=lambda: 0.0, said=lambda _words: None, draws=n)
         for n in (2, 9)
     )
-    assert few.rows[0].least is not None
-    assert more.rows[0].least is not None
-    assert more.rows[0].least <= few.rows[0].least
+    assert shorter.rows[0].least is not None
+    assert longer.rows[0].least is not None
+    assert longer.rows[0].least <= shorter.rows[0].least

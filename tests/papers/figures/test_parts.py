@@ -115,17 +115,17 @@ def test_draws_have_the_distributions_they_are_named_after() -> None:
     assert np.allclose(counts / 40_000, truth, atol=5 * 0.5 / 200)
 
 
-def test_what_a_mechanism_tells() -> None:
+def test_lift_figures_of_a_mechanism() -> None:
     joint, weights = [[30, 10, 5], [5, 20, 30]], [[3, 1], [1, 3], [2, 2]]
-    told = Told.of(weights, Prior.from_rows(joint))
+    figures = Told.of(weights, Prior.from_rows(joint))
     P, Q = np.array(joint) / 100, np.array(weights) / 4
     lift = (P @ Q) / P.sum(axis=1, keepdims=True) / (P.sum(axis=0) @ Q)
     both = P.sum(axis=0)[:, None] * Q
     p, sent = P.sum(axis=0), both.sum(axis=0)
     information = float((both * np.log(both / np.outer(p, sent))).sum())
-    assert told.largest == pytest.approx(math.log(lift.max()))
-    assert told.least == pytest.approx(math.log(lift.min()))
-    assert told.utility == pytest.approx(information / -float(p @ np.log(p)))
+    assert figures.largest == pytest.approx(math.log(lift.max()))
+    assert figures.least == pytest.approx(math.log(lift.min()))
+    assert figures.utility == pytest.approx(information / -float(p @ np.log(p)))
 
 
 def test_summaries_of_draws() -> None:
@@ -175,8 +175,8 @@ def test_one_curve_below_another() -> None:
         [Row("a", "low", x, y) for x, y in ((1, 1.0), (2, 3.0), (3, 0.0))]
         + [Row("a", "high", x, 2) for x in (1, 2)]
     )
-    found = rows.ordered("low is below high", "a", "low", "high")
-    assert (found.ours, found.holds) == (0.5, False)
+    check = rows.ordered("low is below high", "a", "low", "high")
+    assert (check.ours, check.holds) == (0.5, False)
     assert rows.ordered("with slack", "a", "low", "high", slack=1).holds
     assert math.isnan(rows.y("a", "high", 3))
 

@@ -21,9 +21,9 @@ def test_counts_are_those_of_the_file(people: Path, records: Records) -> None:
     expected = [[counted[s, r] for r in sorted(VALUES["race"])] for s in sorted(VALUES["sex"])]
     assert records.joint("sex", "race") == expected
     assert len(records) == 400
-    kept = records.joint("relationship", "sex", ("relationship", "Other-relative"))
-    assert len(kept) == 3
-    assert sum(map(sum, kept)) == sum(
+    filtered = records.joint("relationship", "sex", ("relationship", "Other-relative"))
+    assert len(filtered) == 3
+    assert sum(map(sum, filtered)) == sum(
         line[lines[0].index("relationship")] != "Other-relative" for line in lines[1:]
     )
     assert records.prior("sex", "race").joint == tuple(map(tuple, expected))
@@ -43,10 +43,10 @@ BAD: dict[str, tuple[str | bytes, str]] = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_a_file_that_is_not_the_data_is_refused(tmp_path: Path, case: str) -> None:
-    content, words = BAD[case]
+    content, message = BAD[case]
     file = tmp_path / "people.csv"
     file.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(InvalidInput, match=words) as refused:
+    with pytest.raises(InvalidInput, match=message) as refused:
         read_records(file)
     assert refused.value.field == "--adult"
 

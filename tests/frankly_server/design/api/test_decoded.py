@@ -37,8 +37,8 @@ def exact_variance(
 
 
 def optimum(prior: tuple[int, ...], epsilon: str) -> DenseMechanism:
-    known = Prior.from_rows([prior])
-    return design(DesignRequest(known, (promises.answer_ldp(Fraction(epsilon)),))).table
+    known_prior = Prior.from_rows([prior])
+    return design(DesignRequest(known_prior, (promises.answer_ldp(Fraction(epsilon)),))).table
 
 
 def as_floats(truth: tuple[int, ...]) -> np.ndarray:
@@ -108,7 +108,7 @@ def test_sets_are_counted_and_what_misses_of_one_is_spread(
     assert total_variance(mechanism, SKEWED, share) == pytest.approx(expected, rel=1e-9)
 
 
-def test_what_cannot_be_told_apart_has_no_variance() -> None:
+def test_unidentifiable_answers_have_no_variance() -> None:
     blurred = DenseMechanism(4, ((12, 4), (8, 8), (8, 8)))
     assert math.isinf(total_variance(blurred, (1, 1, 1), np.full(3, 1 / 3)))
 

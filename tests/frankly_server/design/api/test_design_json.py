@@ -29,32 +29,33 @@ def read(obj: Any) -> Any:
 
 
 def test_a_design_is_what_it_says() -> None:
-    found = json.loads(json.dumps(design_json(read(DESIGN))))
-    assert set(found) == OUT
-    assert set(found["measures"]) >= MEASURES
-    assert found["kind"] == "dense"
-    mechanism = DenseMechanism(found["bits"], tuple(map(tuple, found["weights"])))
-    (promised,) = found["parameters"]["claims"]
+    response = json.loads(json.dumps(design_json(read(DESIGN))))
+    assert set(response) == OUT
+    assert set(response["measures"]) >= MEASURES
+    assert response["kind"] == "dense"
+    mechanism = DenseMechanism(response["bits"], tuple(map(tuple, response["weights"])))
+    (promised,) = response["parameters"]["claims"]
     claim = Claim(promised["notion"], tuple(promised["level"]), tuple(map(tuple, JOINT)))
     require_private(mechanism, claim)
-    assert found["matrix"] == [[w / 2**48 for w in row] for row in found["weights"]]
-    assert found["measures"]["lip"] <= 0.2
-    assert found["measures"]["variance"] == found["variance"]
-    assert found["information_bound"] is None
-    assert found["certified"] is True
-    assert found["measures"]["secret_ldp"] <= 0.4
+    assert response["matrix"] == [[w / 2**48 for w in row] for row in response["weights"]]
+    assert response["measures"]["lip"] <= 0.2
+    assert response["measures"]["variance"] == response["variance"]
+    assert response["information_bound"] is None
+    assert response["certified"] is True
+    assert response["measures"]["secret_ldp"] <= 0.4
 
 
 def test_what_a_design_measures_is_what_measuring_it_says() -> None:
-    found = design_json(read(DESIGN))
+    response = design_json(read(DESIGN))
     assert (
-        measure_json({"weights": found["weights"], "prior": {"joint": JOINT}}) == found["measures"]
+        measure_json({"weights": response["weights"], "prior": {"joint": JOINT}})
+        == response["measures"]
     )
 
 
 def test_infinite_figures_are_words() -> None:
-    found = measure_json({"weights": [[1, 0], [0, 1]], "prior": {"joint": [[1, 2], [3, 4]]}})
-    assert (found["ceiling"], found["answer_ldp"]) == ("inf", "inf")
+    measured = measure_json({"weights": [[1, 0], [0, 1]], "prior": {"joint": [[1, 2], [3, 4]]}})
+    assert (measured["ceiling"], measured["answer_ldp"]) == ("inf", "inf")
 
 
 def test_a_matrix_is_measured_like_its_weights() -> None:
@@ -67,19 +68,19 @@ def test_a_matrix_is_measured_like_its_weights() -> None:
 
 
 def test_the_most_informative_mechanism_is_returned_as_it_is_or_repaired() -> None:
-    asked = {
+    request = {
         "prior": {"joint": [[5, 3, 2]]},
         "notion": "ldp",
         "epsilon": "0.1",
         "objective": "information",
     }
-    found = design_json(asked)
-    assert found["identifiable"] is False
-    assert found["variance"] == "inf"
-    assert found["information_bound"] == pytest.approx(found["information"], rel=1e-6)
-    repaired = design_json({**asked, "accept_unidentifiable": False})
+    response = design_json(request)
+    assert response["identifiable"] is False
+    assert response["variance"] == "inf"
+    assert response["information_bound"] == pytest.approx(response["information"], rel=1e-6)
+    repaired = design_json({**request, "accept_unidentifiable": False})
     assert repaired["identifiable"] is True
-    assert 0.98 < repaired["information"] / found["information"] < 1
+    assert 0.98 < repaired["information"] / response["information"] < 1
 
 
 def test_floats_and_decimals_of_a_prior_are_the_same_counts() -> None:
@@ -92,10 +93,12 @@ def test_floats_and_decimals_of_a_prior_are_the_same_counts() -> None:
 
 
 def test_the_identity_is_returned_with_a_note() -> None:
-    found = design_json({**DESIGN, "epsilon": "5"})
-    assert found["parameters"]["identity"] is True
-    assert found["measures"]["ceiling"] == "inf"
-    assert found["information"] == pytest.approx(found["information_bound"] or found["information"])
+    response = design_json({**DESIGN, "epsilon": "5"})
+    assert response["parameters"]["identity"] is True
+    assert response["measures"]["ceiling"] == "inf"
+    assert response["information"] == pytest.approx(
+        response["information_bound"] or response["information"]
+    )
 
 
 def test_a_gap_is_what_certified_means() -> None:
@@ -110,14 +113,14 @@ def test_a_gap_is_what_certified_means() -> None:
 @pytest.mark.parametrize("objective", ["variance", "information", "hamming"])
 def test_when_the_time_is_up_the_best_so_far_comes_back_with_its_bound(objective: str) -> None:
     ticks = iter(range(0, 10**9, 10))
-    found = design_json(
+    response = design_json(
         read({**DESIGN, "objective": objective, "limits": {"seconds": 5}}), lambda: next(ticks)
     )
-    whole = design_json(read({**DESIGN, "objective": objective}))["parameters"]["value"]
-    value, bound = found["parameters"]["value"], found["parameters"]["bound"]
+    full_value = design_json(read({**DESIGN, "objective": objective}))["parameters"]["value"]
+    value, bound = response["parameters"]["value"], response["parameters"]["bound"]
     low, high = (value, bound) if objective == "information" else (bound, value)
     assert low <= high
-    assert low - 1e-9 <= whole <= high + 1e-9
+    assert low - 1e-9 <= full_value <= high + 1e-9
 
 
 BAD_DESIGNS: list[tuple[str, Any, str, str | None]] = [
@@ -182,13 +185,13 @@ BAD_DESIGNS: list[tuple[str, Any, str, str | None]] = [
 
 
 @pytest.mark.parametrize(
-    ("given", "code", "field"),
+    ("body", "code", "field"),
     [case[1:] for case in BAD_DESIGNS],
     ids=[case[0] for case in BAD_DESIGNS],
 )
-def test_bad_designs(given: Any, code: str, field: str | None) -> None:
+def test_bad_designs(body: Any, code: str, field: str | None) -> None:
     with pytest.raises(InvalidInput) as caught:
-        design_json(read(given))
+        design_json(read(body))
     assert (caught.value.code, caught.value.field) == (code, field)
 
 
@@ -243,22 +246,22 @@ BAD_MEASURES: list[tuple[str, Any, str, str | None]] = [
 
 
 @pytest.mark.parametrize(
-    ("given", "code", "field"),
+    ("body", "code", "field"),
     [case[1:] for case in BAD_MEASURES],
     ids=[case[0] for case in BAD_MEASURES],
 )
-def test_bad_measures(given: Any, code: str, field: str | None) -> None:
+def test_bad_measures(body: Any, code: str, field: str | None) -> None:
     with pytest.raises(InvalidInput) as caught:
-        measure_json(read(given))
+        measure_json(read(body))
     assert (caught.value.code, caught.value.field) == (code, field)
 
 
-def test_what_a_person_should_know_is_told() -> None:
+def test_warnings_are_listed_in_the_response() -> None:
     assert design_json(read(DESIGN))["warnings"] == []
     (unchanged,) = design_json(read(DESIGN | {"epsilon": "5"}))["warnings"]
     assert "unchanged" in unchanged
-    few = {"prior": {"joint": [[1, 1], [1, 1]]}, "notion": "rldp", "epsilon": "1"}
-    (empty,) = design_json(read(few | {"robust": {"order": 0.5, "n": 1, "beta": "0.05"}}))[
+    request = {"prior": {"joint": [[1, 1], [1, 1]]}, "notion": "rldp", "epsilon": "1"}
+    (empty,) = design_json(read(request | {"robust": {"order": 0.5, "n": 1, "beta": "0.05"}}))[
         "warnings"
     ]
     assert "lower bound is 0" in empty

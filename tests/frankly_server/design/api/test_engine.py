@@ -83,24 +83,28 @@ def test_the_claim_is_kept_and_every_figure_is_of_the_whole_numbers(
     rng = random.Random(41)
     for _ in range(8):
         prior, epsilon = random_prior(rng, rng.randint(2, 6), 3), random_epsilon(rng)
-        found = design(wanted(prior, notion, epsilon, objective=objective, accept_identity=True))
-        assert found.level == level_for(epsilon)
-        require_private(found.mechanism, *found.claims)
-        assert (found.claims[0].joint is None) == (notion == "ldp")
-        assert found.ceiling == ceiling(found.mechanism)
-        Q = np.array(dense_of(found.mechanism).weights) / 2.0**48
+        designed = design(wanted(prior, notion, epsilon, objective=objective, accept_identity=True))
+        assert designed.level == level_for(epsilon)
+        require_private(designed.mechanism, *designed.claims)
+        assert (designed.claims[0].joint is None) == (notion == "ldp")
+        assert designed.ceiling == ceiling(designed.mechanism)
+        Q = np.array(dense_of(designed.mechanism).weights) / 2.0**48
         p = prior.probabilities()
         A = (Q / (p @ Q)) @ Q.T
-        assert found.variance == pytest.approx(np.trace(np.linalg.inv(A)) - p @ p, rel=1e-6)
+        assert designed.variance == pytest.approx(np.trace(np.linalg.inv(A)) - p @ p, rel=1e-6)
         logs = np.log(np.where(Q > 0, Q / (p @ Q), 1.0))
-        assert found.information == pytest.approx(p @ np.sum(Q * logs, axis=1), rel=1e-6, abs=1e-12)
-        assert found.normalised_information == pytest.approx(
-            found.information / -(p @ np.log(p)), rel=1e-12
+        assert designed.information == pytest.approx(
+            p @ np.sum(Q * logs, axis=1), rel=1e-6, abs=1e-12
         )
-        assert found.value == (found.variance if objective == "variance" else found.information)
-        assert found.identifiable
-        assert found.rank == prior.answers
-        assert found.estimable == tuple(f"answer {x}" for x in range(prior.answers))
+        assert designed.normalised_information == pytest.approx(
+            designed.information / -(p @ np.log(p)), rel=1e-12
+        )
+        assert designed.value == (
+            designed.variance if objective == "variance" else designed.information
+        )
+        assert designed.identifiable
+        assert designed.rank == prior.answers
+        assert designed.estimable == tuple(f"answer {x}" for x in range(prior.answers))
 
 
 @pytest.mark.parametrize("notion", ["ldp", "secret-ldp", "lip"])
@@ -109,26 +113,26 @@ def test_variance_designs_are_certified_at_every_size(notion: str) -> None:
     for answers in range(2, 9):
         for epsilon in ("0.01", "0.7", "8"):
             prior = random_prior(rng, answers, 2)
-            found = design(wanted(prior, notion, Fraction(epsilon), accept_identity=True))
-            assert found.certified
-            assert found.bound is not None
-            assert found.bound <= found.value * (1 + 1e-9)
+            designed = design(wanted(prior, notion, Fraction(epsilon), accept_identity=True))
+            assert designed.certified
+            assert designed.bound is not None
+            assert designed.bound <= designed.value * (1 + 1e-9)
 
 
 def test_the_identity_needs_a_yes_and_says_so() -> None:
     with pytest.raises(InvalidInput, match="sends answers unchanged"):
         ask(CORRELATED, "lip", "3")
-    found = ask(CORRELATED, "lip", "3", accept_identity=True)
-    assert found.identity
-    assert found.ceiling is None
-    assert found.certified
-    assert found.gap == 0
-    assert dense_of(found.mechanism).weights == tuple(
+    response = ask(CORRELATED, "lip", "3", accept_identity=True)
+    assert response.identity
+    assert response.ceiling is None
+    assert response.certified
+    assert response.gap == 0
+    assert dense_of(response.mechanism).weights == tuple(
         tuple((1 << 48) * (x == y) for y in range(5)) for x in range(5)
     )
     p = np.array([170, 320, 530, 740, 130]) / 1890
-    assert found.variance == pytest.approx(1 - p @ p, rel=1e-12)
-    assert found.normalised_information == pytest.approx(1, rel=1e-12)
+    assert response.variance == pytest.approx(1 - p @ p, rel=1e-12)
+    assert response.normalised_information == pytest.approx(1, rel=1e-12)
 
 
 def test_no_other_design_is_called_the_identity() -> None:
@@ -154,11 +158,11 @@ def test_the_most_informative_mechanism_is_repaired_or_accepted() -> None:
 
 
 def test_what_cannot_be_estimated_is_listed() -> None:
-    found = ask([[5, 3, 2]], epsilon="0.1", objective="information", accept_unidentifiable=True)
-    groups = dense_of(found.mechanism).weights
+    response = ask([[5, 3, 2]], epsilon="0.1", objective="information", accept_unidentifiable=True)
+    groups = dense_of(response.mechanism).weights
     same = [x for x in range(3) if groups.count(groups[x]) == 2]
     alone = next(x for x in range(3) if x not in same)
-    assert set(found.estimable) == {f"answer {alone}", f"answer {same[0]} + answer {same[1]}"}
+    assert set(response.estimable) == {f"answer {alone}", f"answer {same[0]} + answer {same[1]}"}
 
 
 @pytest.mark.parametrize("answers", [2, 3, 8, 64, 256])
@@ -176,17 +180,22 @@ def test_grr_meets_its_level_to_the_last_unit(answers: int, epsilon: str) -> Non
 
 
 def test_families_are_described_without_a_bound() -> None:
-    found = ask(CORRELATED, mechanism="grr")
-    assert (found.bound, found.gap, found.certified, found.eta) == (None, None, False, 0)
-    assert found.mechanism_name == "grr"
-    assert found.mechanism == grr(5, found.level)
+    response = ask(CORRELATED, mechanism="grr")
+    assert (response.bound, response.gap, response.certified, response.eta) == (
+        None,
+        None,
+        False,
+        0,
+    )
+    assert response.mechanism_name == "grr"
+    assert response.mechanism == grr(5, response.level)
 
 
 def test_answers_without_mass_are_protected_by_ldp() -> None:
-    found = ask([[3, 0, 4]])
-    assert found.identifiable
-    assert found.certified
-    require_private(found.mechanism, Claim("ldp", found.level))
+    response = ask([[3, 0, 4]])
+    assert response.identifiable
+    assert response.certified
+    require_private(response.mechanism, Claim("ldp", response.level))
 
 
 def test_equal_requests_give_equal_mechanisms() -> None:

@@ -45,29 +45,29 @@ def information(Q: Floats, p: Floats) -> float:
     return entropy(p @ Q) - math.fsum(share * entropy(row) for share, row in zip(p, Q, strict=True))
 
 
-def check(found: Design, request: DesignRequest) -> None:
+def check(designed: Design, request: DesignRequest) -> None:
     """The promise is kept exactly, and every figure is that of the whole numbers."""
-    require_private(found.mechanism, *request.claims)
-    Q, p = channel(dense_of(found.mechanism).weights), request.prior.probabilities()
+    require_private(designed.mechanism, *request.claims)
+    Q, p = channel(dense_of(designed.mechanism).weights), request.prior.probabilities()
     W = (
         np.eye(len(p))
         if request.targets is None
         else np.array([[float(v) for v in row] for row in request.targets])
     )
-    assert found.information == pytest.approx(information(Q, p), abs=1e-9)
-    assert found.hamming == pytest.approx(1 - np.sum(np.max(Q * p[:, None], axis=0)), abs=1e-9)
-    figures = {"information": found.information, "hamming": found.hamming}
-    if found.identifiable and np.all(p > 0):
+    assert designed.information == pytest.approx(information(Q, p), abs=1e-9)
+    assert designed.hamming == pytest.approx(1 - np.sum(np.max(Q * p[:, None], axis=0)), abs=1e-9)
+    figures = {"information": designed.information, "hamming": designed.hamming}
+    if designed.identifiable and np.all(p > 0):
         figures["variance"] = float(np.sum(variances(Q, p, W)))
-        np.testing.assert_allclose(found.target_variances, variances(Q, p, W), rtol=1e-5)
-        assert found.variance == pytest.approx(np.sum(variances(Q, p, np.eye(len(p)))), rel=1e-5)
+        np.testing.assert_allclose(designed.target_variances, variances(Q, p, W), rtol=1e-5)
+        assert designed.variance == pytest.approx(np.sum(variances(Q, p, np.eye(len(p)))), rel=1e-5)
     if request.objective in figures and request.criterion == "total":
-        assert found.value == pytest.approx(figures[request.objective], rel=1e-5, abs=1e-9)
-    assert found.eta <= Fraction(1, 10**6)
-    assert found.ceiling == ceiling(found.mechanism)
-    assert found.bound is not None
+        assert designed.value == pytest.approx(figures[request.objective], rel=1e-5, abs=1e-9)
+    assert designed.eta <= Fraction(1, 10**6)
+    assert designed.ceiling == ceiling(designed.mechanism)
+    assert designed.bound is not None
     sign = 1 if request.objective == "information" else -1
-    assert sign * (found.bound - found.value) >= -1e-6 * max(1.0, abs(found.value))
+    assert sign * (designed.bound - designed.value) >= -1e-6 * max(1.0, abs(designed.value))
 
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
@@ -79,10 +79,10 @@ def test_every_notion_and_objective_is_kept_certified_and_figured(
     for _ in range(3):
         prior, cone = tamed(kind, rng, 0.05, 2.0)
         request = DesignRequest(prior, cone.claims, objective=objective, accept_unidentifiable=True)
-        found = design(request)
-        check(found, request)
-        assert found.certified
-        assert found.exact
+        designed = design(request)
+        check(designed, request)
+        assert designed.certified
+        assert designed.exact
 
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
@@ -96,31 +96,45 @@ def test_targets_and_their_worst(kind: str) -> None:
     worst = DesignRequest(
         prior, cone.claims, targets=W, criterion="worst", accept_unidentifiable=True
     )
-    one, other = design(total), design(worst)
-    check(one, total)
-    check(other, worst)
-    assert one.certified
-    assert other.value == max(other.target_variances) <= max(one.target_variances) * (1 + 1e-6)
-    assert math.fsum(one.target_variances) <= math.fsum(other.target_variances) * (1 + 1e-6)
+    of_total, of_worst = design(total), design(worst)
+    check(of_total, total)
+    check(of_worst, worst)
+    assert of_total.certified
+    assert (
+        of_worst.value
+        == max(of_worst.target_variances)
+        <= max(of_total.target_variances) * (1 + 1e-6)
+    )
+    assert math.fsum(of_total.target_variances) <= math.fsum(of_worst.target_variances) * (1 + 1e-6)
     for_shares = channel(dense_of(design(DesignRequest(prior, cone.claims)).mechanism).weights)
     targets = np.array(W, dtype=np.float64)
-    assert one.value <= np.sum(variances(for_shares, prior.probabilities(), targets)) * (1 + 1e-6)
+    assert of_total.value <= np.sum(variances(for_shares, prior.probabilities(), targets)) * (
+        1 + 1e-6
+    )
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_a_finite_set_of_priors_holds_under_each(objective: str) -> None:
     rng = random.Random(objective)
-    prior, others = (
+    prior, other_priors = (
         random_prior(rng, 4, 2),
         [random_prior(rng, 4, secrets) for secrets in (2, 3, 4)],
     )
-    claims = tuple(promise("lip", each, Fraction(1, 10)) for each in (prior, *others))
+    claims = tuple(
+        promise("lip", known_prior, Fraction(1, 10)) for known_prior in (prior, *other_priors)
+    )
     request = DesignRequest(prior, claims, objective=objective, accept_unidentifiable=True)
-    check(found := design(request), request)
+    check(designed := design(request), request)
     E = math.exp(0.1)
-    for each in (prior, *others):
-        given = np.array(each.joint, dtype=np.float64) @ channel(dense_of(found.mechanism).weights)
-        lift = given / np.array(each.masses)[:, None] / (given.sum(axis=0) / each.total)
+    for known_prior in (prior, *other_priors):
+        conditional = np.array(known_prior.joint, dtype=np.float64) @ channel(
+            dense_of(designed.mechanism).weights
+        )
+        lift = (
+            conditional
+            / np.array(known_prior.masses)[:, None]
+            / (conditional.sum(axis=0) / known_prior.total)
+        )
         assert np.max(lift) <= E * (1 + 1e-9)
         assert np.min(lift) >= (1 - 1e-9) / E
 
@@ -134,10 +148,10 @@ def test_a_ceiling_cap_bounds_what_any_prior_can_reveal(kind: str) -> None:
     for cap in ("0.5", "2", "6"):
         claims = (*cone.claims, answer_ldp(Fraction(cap)))
         request = DesignRequest(prior, claims, objective="hamming", accept_unidentifiable=True)
-        check(found := design(request), request)
-        assert found.ceiling is not None
-        assert math.log(found.ceiling) <= float(cap)
-        assert found.value >= free.value - 1e-9  # it cannot help to promise more
+        check(designed := design(request), request)
+        assert designed.ceiling is not None
+        assert math.log(designed.ceiling) <= float(cap)
+        assert designed.value >= free.value - 1e-9  # it cannot help to promise more
 
 
 def joint_of(rows: list[list[int]]) -> tuple[Prior, list[Claim]]:
@@ -168,8 +182,8 @@ def test_inputs_at_the_edge(rows: list[list[int]], objective: str) -> None:
         request = DesignRequest(
             prior, (claim,), objective=objective, accept_unidentifiable=True, accept_identity=True
         )
-        check(found := design(request), request)
-        assert not found.identity or claim.level == level_for(Fraction(1, 2))
+        check(designed := design(request), request)
+        assert not designed.identity or claim.level == level_for(Fraction(1, 2))
 
 
 @pytest.mark.parametrize("epsilon", ["0.01", "10"])
@@ -186,18 +200,18 @@ def test_the_least_and_the_largest_level(epsilon: str) -> None:
         promise("secret-ldp", prior, Fraction(epsilon)),
     ]:
         request = DesignRequest(prior, (claim,), accept_unidentifiable=True, accept_identity=True)
-        check(found := design(request), request)
-        assert found.certified
+        check(designed := design(request), request)
+        assert designed.certified
 
 
 def test_a_secret_that_is_independent_lets_the_raw_answer_through() -> None:
     prior = Prior.from_rows([[1, 2, 3], [2, 4, 6]])
     for objective in OBJECTIVES:
         claims = (Claim("lip", level_for(Fraction(1, 100)), prior.joint),)
-        found = design(DesignRequest(prior, claims, objective=objective, accept_identity=True))
-        assert found.identity
-        assert found.hamming == 0
-        assert found.normalised_information == pytest.approx(1)
+        designed = design(DesignRequest(prior, claims, objective=objective, accept_identity=True))
+        assert designed.identity
+        assert designed.hamming == 0
+        assert designed.normalised_information == pytest.approx(1)
 
 
 @pytest.mark.parametrize("kind", ["ldp", "lip", "srlip", "rldp", "two-priors"])
@@ -212,9 +226,9 @@ def test_frontiers_rise_and_every_point_is_verified(kind: str) -> None:
         assert point.variance == pytest.approx(np.sum(variances(Q, p, np.eye(4))), rel=1e-4)
         assert point.information_bound >= point.information - 1e-7
         assert point.variance_bound <= point.variance * (1 + 1e-6)
-    for one, other in pairwise(points):
-        assert one.information <= other.information + 1e-9
-        assert one.variance <= other.variance * (1 + 1e-6)
+    for before, after in pairwise(points):
+        assert before.information <= after.information + 1e-9
+        assert before.variance <= after.variance * (1 + 1e-6)
     best = design(
         DesignRequest(prior, cone.claims, objective="information", accept_unidentifiable=True)
     )
@@ -229,6 +243,6 @@ def test_a_variance_cap_is_kept() -> None:
     request = DesignRequest(
         prior, cone.claims, objective="information", variance_cap=cap, accept_unidentifiable=True
     )
-    check(found := design(request), request)
-    assert found.variance <= cap * (1 + 1e-6)
-    assert least.information <= found.information + 1e-9
+    check(designed := design(request), request)
+    assert designed.variance <= cap * (1 + 1e-6)
+    assert least.information <= designed.information + 1e-9

@@ -28,7 +28,7 @@ KINDS: dict[str, Mechanism] = {
     "unary": UnaryMechanism(8, 5, 200, 31),
     "unary, never together": UnaryMechanism(8, 4, 128, 0),
     "subset": SubsetMechanism(8, 6, 2, 180),
-    "subset that tells nothing": SubsetMechanism(8, 4, 2, 128),
+    "subset without information": SubsetMechanism(8, 4, 2, 128),
     "product": ProductMechanism(
         (random_mechanism(RNG, 2, 3, bits=8), random_mechanism(RNG, 3, 3, bits=8))
     ),
@@ -48,8 +48,8 @@ def test_the_table_is_the_mechanism_and_has_its_rank(name: str) -> None:
     assert [[Fraction(w, total) for w in row] for row in rows] == listed
     assert {sum(row) for row in rows} == {total}
     assert kinds.rank_of(mechanism) == rational.rank(rows)
-    words = kinds.estimable_of(mechanism, kinds.rank_of(mechanism))
-    assert len(words) == kinds.rank_of(mechanism)
+    estimable = kinds.estimable_of(mechanism, kinds.rank_of(mechanism))
+    assert len(estimable) == kinds.rank_of(mechanism)
 
 
 @pytest.mark.parametrize("name", ["unary", "unary, never together", "subset"])
@@ -65,12 +65,14 @@ def test_variances_of_sets_are_those_of_the_estimator(name: str) -> None:
         chances.append(
             sum(p[x] * float(mechanism.probability(y, x)) for x in range(mechanism.answers))
         )
-        one = SetCounts.of_symbols(mechanism.answers, {int(y): 1})
-        values.append([estimate(mechanism, one, targets=t).unbiased for t in ("shares", targets)])
-    for i, wanted in enumerate((None, targets)):
+        single = SetCounts.of_symbols(mechanism.answers, {int(y): 1})
+        values.append(
+            [estimate(mechanism, single, targets=t).unbiased for t in ("shares", targets)]
+        )
+    for i, requested in enumerate((None, targets)):
         d = np.array([value[i] for value in values], dtype=float)
         expected = chances @ d**2 - (chances @ d) ** 2
-        assert kinds.variances(mechanism, prior, wanted) == pytest.approx(expected, rel=1e-9)
+        assert kinds.variances(mechanism, prior, requested) == pytest.approx(expected, rel=1e-9)
     assert kinds.measures(mechanism, prior)["variance"] == pytest.approx(
         sum(kinds.variances(mechanism, prior, None))
     )

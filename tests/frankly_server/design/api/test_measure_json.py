@@ -37,67 +37,72 @@ def ask(**more: Any) -> dict[str, Any]:
 
 def test_the_names_are_those_of_the_interface() -> None:
     assert set(ask()) == ALWAYS
-    everything = ask(
+    measured = ask(
         attributes=[2, 2], sensitive=1, breaches=["0.1", 0.5], orders=[0.5, 2, 10, "inf"]
     )
-    assert set(everything) == ALWAYS | {"srlip", "dpv", "breaches"}
+    assert set(measured) == ALWAYS | {"srlip", "dpv", "breaches"}
     for name in ("alpha_lift", "alpha_lift_inverse", "sibson", "arimoto"):
-        assert set(everything[name]) == {"0.5", "2", "10", "inf"}
-    assert [entry["probability"] for entry in everything["breaches"]] == [0.1, 0.5]
+        assert set(measured[name]) == {"0.5", "2", "10", "inf"}
+    assert [entry["probability"] for entry in measured["breaches"]] == [0.1, 0.5]
 
 
 def test_what_is_written_is_json_without_a_bare_infinity() -> None:
-    found = ask(orders=["inf"], prior={"joint": [[1, 2, 1, 0], [3, 1, 2, 2]]})
+    response = ask(orders=["inf"], prior={"joint": [[1, 2, 1, 0], [3, 1, 2, 2]]})
     assert (
-        found["ceiling"] == found["alpha_lift_inverse"]["inf"] == found["l1_lift_inverse"] == "inf"
+        response["ceiling"]
+        == response["alpha_lift_inverse"]["inf"]
+        == response["l1_lift_inverse"]
+        == "inf"
     )
-    assert found["lift"][0][2] == 0
-    assert found["variance"] == "inf"
-    json.dumps(found, allow_nan=False)
+    assert response["lift"][0][2] == 0
+    assert response["variance"] == "inf"
+    json.dumps(response, allow_nan=False)
 
 
 def test_orders_are_named_as_they_were_asked() -> None:
     close = 1 + 1e-9
-    found = ask(orders=[1, 2.5, close])
-    assert set(found["sibson"]) == {"1", "2.5", repr(close)}
-    assert found["sibson"]["1"] == pytest.approx(found["sibson"][repr(close)], rel=1e-6)
-    assert found["sibson"]["1"] == pytest.approx(found["information_secret"], rel=1e-9)
+    response = ask(orders=[1, 2.5, close])
+    assert set(response["sibson"]) == {"1", "2.5", repr(close)}
+    assert response["sibson"]["1"] == pytest.approx(response["sibson"][repr(close)], rel=1e-6)
+    assert response["sibson"]["1"] == pytest.approx(response["information_secret"], rel=1e-9)
     assert ask(orders=[])["sibson"] == {}
 
 
 def test_answers_that_are_pairs_have_a_realised_level() -> None:
     joint, mechanism = [[10, 10], [20, 60]], secret_rr(2, 2, level_for(Fraction(1)))
-    found = measure_json(
+    measured = measure_json(
         {"prior": {"joint": joint}, "weights": [list(row) for row in mechanism.weights]}
     )
     pairs = Prior(((10, 10, 0, 0), (0, 0, 20, 60)))
     assert (
-        found["realised_epsilon"]
-        == found["secret_ldp"]
+        measured["realised_epsilon"]
+        == measured["secret_ldp"]
         == realised_epsilon(mechanism.weights, joint)
     )
-    assert {key: value for key, value in found.items() if key != "realised_epsilon"} == measure(
+    assert {key: value for key, value in measured.items() if key != "realised_epsilon"} == measure(
         mechanism.weights, pairs
     )
     # By the definition: ln max P(y|s)/P(y|t) under P*.
-    given = [
+    conditional = [
         [
             sum(n * row[y] for n, row in zip(counts, rows, strict=True)) / sum(counts)
             for y in range(4)
         ]
         for counts, rows in zip(joint, (mechanism.weights[:2], mechanism.weights[2:]), strict=True)
     ]
-    level = max(abs(math.log(u / v)) for u, v in zip(*given, strict=True))
-    assert found["realised_epsilon"] == pytest.approx(level, rel=1e-12)
+    level = max(abs(math.log(u / v)) for u, v in zip(*conditional, strict=True))
+    assert measured["realised_epsilon"] == pytest.approx(level, rel=1e-12)
 
 
 def test_targets_have_variances_of_their_own() -> None:
     joint, weights = [[2, 1, 1]], [[6, 1, 1], [1, 6, 1], [1, 1, 6]]
-    found = measure_json(
+    measured = measure_json(
         {"prior": {"joint": joint}, "weights": weights, "targets": [[1, 0, 0], [1, 1, 1]]}
     )
     shares = measure_json({"prior": {"joint": joint}, "weights": weights, "targets": "shares"})
-    assert found["target_variances"] == pytest.approx([shares["target_variances"][0], 0], abs=1e-12)
+    assert measured["target_variances"] == pytest.approx(
+        [shares["target_variances"][0], 0], abs=1e-12
+    )
     assert sum(shares["target_variances"]) == pytest.approx(shares["variance"])
 
 

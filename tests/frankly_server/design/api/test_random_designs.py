@@ -72,7 +72,7 @@ def some_request(rng: random.Random, number: int) -> DesignRequest:
 
 
 def rivals(
-    request: DesignRequest, found: Design, rng: np.random.Generator
+    request: DesignRequest, designed: Design, rng: np.random.Generator
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Mechanisms (columns with p·v = 1, how often each is sent) made of random vertices of the cone."""
     p = request.prior.probabilities()
@@ -81,20 +81,20 @@ def rivals(
     columns = [np.ones(a)]
     directions = np.vstack([np.eye(a), rng.standard_normal((2 * a, a))])
     for c in directions:
-        made = linprog(
+        solution = linprog(
             -c * p, A_ub=-rows, b_ub=np.zeros(len(rows)), A_eq=p[None], b_eq=[1.0], method="highs"
         )
-        if made.status == 0:
-            columns.append(made.x)
+        if solution.status == 0:
+            columns.append(solution.x)
     V = np.array(columns)
     found_ones = []
     for weights in (
         np.sum(V * p * np.log(np.maximum(V, 1e-300)), axis=1),
         *rng.random((3, len(V))),
     ):
-        made = linprog(-weights, A_eq=V.T, b_eq=np.ones(a), method="highs")
-        if made.status == 0:
-            found_ones.append((V, made.x))
+        solution = linprog(-weights, A_eq=V.T, b_eq=np.ones(a), method="highs")
+        if solution.status == 0:
+            found_ones.append((V, solution.x))
     return found_ones
 
 
@@ -113,13 +113,13 @@ def value_of(objective: str, p: np.ndarray, V: np.ndarray, theta: np.ndarray) ->
 def linprog_spread(V: np.ndarray) -> np.ndarray:
     """A mechanism that uses every column as much as possible."""
     n, a = V.shape
-    made = linprog(
+    solution = linprog(
         np.append(np.zeros(n), -1.0),
         A_eq=np.column_stack([V.T, V.sum(axis=0)]),
         b_eq=np.ones(a),
         method="highs",
     )
-    return np.asarray(made.x[:n] + made.x[n])
+    return np.asarray(solution.x[:n] + solution.x[n])
 
 
 @pytest.mark.slow
@@ -132,16 +132,16 @@ def test_random_designs_keep_their_claims_and_nothing_beats_their_bounds(
     compared = 0
     for number in itertools.islice(itertools.count(part), 100 if full else 3):
         request = some_request(rng, number)
-        found = design(request)
-        require_private(found.mechanism, *request.claims)
-        assert found.eta <= Fraction(1, 10**6)
-        assert found.bound is not None
+        designed = design(request)
+        require_private(designed.mechanism, *request.claims)
+        assert designed.eta <= Fraction(1, 10**6)
+        assert designed.bound is not None
         p = request.prior.probabilities()
-        for V, theta in rivals(request, found, generator):
+        for V, theta in rivals(request, designed, generator):
             value = value_of(request.objective, p, V, theta)
             compared += 1
             if request.objective == "information":
-                assert value <= found.bound + 1e-7
+                assert value <= designed.bound + 1e-7
             else:
-                assert value >= found.bound - 1e-7 * max(1.0, abs(found.bound))
+                assert value >= designed.bound - 1e-7 * max(1.0, abs(designed.bound))
     assert compared > 0

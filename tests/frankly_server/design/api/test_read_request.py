@@ -52,7 +52,7 @@ BAD: dict[str, tuple[Any, str, str | None]] = {
     # 4-7: priors
     "prior sums to 0.999": (prior([[0.5, 0.2], [0.2, 0.099]]), "prior_sum", "prior.joint"),
     "prior sums to 1.3": (prior([[0.5, 0.2], [0.2, 0.4]]), "prior_sum", "prior.joint"),
-    "prior of nobody": (prior([[0, 0], [0, 0]]), "prior_sum", "prior.joint"),
+    "prior of no people": (prior([[0, 0], [0, 0]]), "prior_sum", "prior.joint"),
     "prior negative": (prior([[3, 2], [2, -1]]), "prior_value", "prior.joint[1][1]"),
     "prior a text": (prior([[3, "NaN"], [2, 1]]), "prior_value", "prior.joint[0][1]"),
     "prior true": (prior([[3, 2], [True, 1]]), "prior_value", "prior.joint[1][0]"),
@@ -153,40 +153,42 @@ def read(value: Any) -> Any:
     return parse_json(json.dumps(value).encode(), decimals=True)
 
 
-@pytest.mark.parametrize(("given", "code", "field"), BAD.values(), ids=BAD)
-def test_bad_requests_are_refused_by_field(given: Any, code: str, field: str | None) -> None:
+@pytest.mark.parametrize(("body", "code", "field"), BAD.values(), ids=BAD)
+def test_bad_requests_are_refused_by_field(body: Any, code: str, field: str | None) -> None:
     with pytest.raises(InvalidInput) as caught:
-        design_json(read(given))
+        design_json(read(body))
     assert (caught.value.code, caught.value.field) == (code, field)
     assert caught.value.problem.status == 422
 
 
 def test_a_bad_frontier_is_refused_before_anything_is_searched() -> None:
-    asked = 0
+    calls = 0
 
     def stopped() -> bool:
-        nonlocal asked
-        asked += 1
+        nonlocal calls
+        calls += 1
         return False
 
     design_json(read(LIP), stopped=stopped)
-    assert asked  # a search asks whether to go on
-    asked = 0
+    assert calls  # a search asks whether to go on
+    calls = 0
     with pytest.raises(InvalidInput):
         design_json(read({**LIP, "frontier": 1}), stopped=stopped)
-    assert not asked
+    assert not calls
 
 
 def test_a_notion_is_claimed_of_every_prior() -> None:
-    other = [[9, 1, 1, 1], [1, 9, 9, 9]]
-    asked = RequestedClaims(read({**LIP, "priors": [{"joint": other}], "ceiling_cap": "3"}))
+    second_joint = [[9, 1, 1, 1], [1, 9, 9, 9]]
+    requested = RequestedClaims(
+        read({**LIP, "priors": [{"joint": second_joint}], "ceiling_cap": "3"})
+    )
     E = level_for(Fraction(1, 5))
-    tables = [tuple(map(tuple, rows)) for rows in (JOINT, other)]
-    assert asked.claims == (
+    tables = [tuple(map(tuple, rows)) for rows in (JOINT, second_joint)]
+    assert requested.claims == (
         *(Claim("lip", E, table) for table in tables),
         Claim("ldp", level_for(Fraction(3))),
     )
-    assert asked.prior.joint == tables[0]
+    assert requested.prior.joint == tables[0]
 
 
 def test_levels_travel_into_their_claims() -> None:
@@ -197,30 +199,30 @@ def test_levels_travel_into_their_claims() -> None:
     assert srlip.attributes == (2, 2)
     (dpv,) = RequestedClaims(read(DPV)).claims
     assert (dpv.level, dpv.sensitive) == ((1, 2), 1)
-    asked = RequestedClaims(read({**RLDP, "diagonal": True}))
-    assert asked.claims[0].lower_bounds == lower_bounds(JOINT, 2, 1190, "0.05")
-    assert asked.claims[0].diagonal
-    assert asked.prior.shares == (120, 300, 500, 80, 50, 20, 30, 90)
+    requested = RequestedClaims(read({**RLDP, "diagonal": True}))
+    assert requested.claims[0].lower_bounds == lower_bounds(JOINT, 2, 1190, "0.05")
+    assert requested.claims[0].diagonal
+    assert requested.prior.shares == (120, 300, 500, 80, 50, 20, 30, 90)
 
 
 def test_a_radius_that_leaves_nothing_falls_back_to_ldp_between_secrets() -> None:
     # bad input 16: all lower bounds 0, so that any two answers of different secrets are as alike as under LDP.
-    found = design_json(
+    response = design_json(
         read(
             {**RLDP, "prior": {"joint": [[3, 1], [2, 5]]}, "robust": {**BALL, "order": 0.5, "n": 1}}
         )
     )
-    (claim,) = found["parameters"]["claims"]
+    (claim,) = response["parameters"]["claims"]
     assert not any(n for row in claim["lower_bounds"] for n, _ in row)
     E = Fraction(*claim["level"])
-    for column in zip(*found["weights"], strict=True):
-        for one, other in ((column[:2], column[2:]), (column[2:], column[:2])):
-            assert max(one) <= E * min(other)
+    for column in zip(*response["weights"], strict=True):
+        for first, second in ((column[:2], column[2:]), (column[2:], column[:2])):
+            assert max(first) <= E * min(second)
 
 
 def test_sixteen_notions_are_all_kept() -> None:
-    found = design_json(read(notions(*[{**ONE, "epsilon": f"0.{n}"} for n in range(25, 41)])))
-    assert found["measures"]["lip"] <= 0.25  # the tightest of them
-    assert len(found["parameters"]["claims"]) == 16
-    levels = [Fraction(*claim["level"]) for claim in found["parameters"]["claims"]]
+    response = design_json(read(notions(*[{**ONE, "epsilon": f"0.{n}"} for n in range(25, 41)])))
+    assert response["measures"]["lip"] <= 0.25  # the tightest of them
+    assert len(response["parameters"]["claims"]) == 16
+    levels = [Fraction(*claim["level"]) for claim in response["parameters"]["claims"]]
     assert all(a < b for a, b in pairwise(levels))

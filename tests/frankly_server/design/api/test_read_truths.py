@@ -25,10 +25,10 @@ PRIOR = Prior.from_rows([[4, 3, 2, 1]])
 
 
 def test_a_list_holds_names_counts_and_shares() -> None:
-    found = read_truths(["prior", "even", [0, 0, 0, 7], [0.5, 0.25, 0.25, 0]], PRIOR)
-    assert found is not None
-    assert not found.mixed
-    assert found.points == pytest.approx(
+    truths = read_truths(["prior", "even", [0, 0, 0, 7], [0.5, 0.25, 0.25, 0]], PRIOR)
+    assert truths is not None
+    assert not truths.mixed
+    assert truths.points == pytest.approx(
         np.array([[0.4, 0.3, 0.2, 0.1], [0.25] * 4, [0, 0, 0, 1], [0.5, 0.25, 0.25, 0]])
     )
     assert read_truths(None, PRIOR) is None
@@ -36,11 +36,11 @@ def test_a_list_holds_names_counts_and_shares() -> None:
 
 @pytest.mark.parametrize("radius", ["0.2", 0.2])
 def test_a_ball_lets_a_share_of_the_people_answer_anything(radius: Any) -> None:
-    found = read_truths({"around": "prior", "radius": radius}, PRIOR)
-    assert found is not None
-    assert found.mixed
-    assert found.points[3] == pytest.approx([0.32, 0.24, 0.16, 0.28])
-    assert found.points.sum(axis=1) == pytest.approx(np.ones(4))
+    truths = read_truths({"around": "prior", "radius": radius}, PRIOR)
+    assert truths is not None
+    assert truths.mixed
+    assert truths.points[3] == pytest.approx([0.32, 0.24, 0.16, 0.28])
+    assert truths.points.sum(axis=1) == pytest.approx(np.ones(4))
 
 
 @pytest.mark.parametrize(
@@ -79,14 +79,14 @@ def test_bad_truths(value: Any, code: str, field: str) -> None:
     ],
 )
 def test_truths_are_for_the_variance_of_an_optimum(more: dict[str, Any], field: str) -> None:
-    asked = {
+    request = {
         "prior": {"joint": [[4, 3, 2, 1]]},
         "notion": "ldp",
         "epsilon": "1",
         "truths": ["prior", "even"],
     }
     with pytest.raises(InvalidInput) as refused:
-        design_json(asked | more)
+        design_json(request | more)
     assert (refused.value.problem.code, refused.value.field) == ("unsupported", field)
 
 
@@ -104,14 +104,14 @@ def truths_of(prior: Prior) -> Truths:
     return Truths(np.array([p, np.full(len(p), 1 / len(p)), p[::-1], np.eye(len(p))[-1]]))
 
 
-def ratios(found: Design, truths: Truths, epsilon: Fraction) -> list[float]:
+def ratios(designed: Design, truths: Truths, epsilon: Fraction) -> list[float]:
     """Total variance over that of the best closed form, each truth with the closed form that is best there."""
     claims, result = (promises.answer_ldp(epsilon),), []
     for q in truths.points:
         at = Prior.from_rows([[max(1, int(v * 10**9)) for v in q]])
         peers = [FAMILIES[name](FamilyRequest(name, at, claims)).mechanism for name in PEERS]
         best = min(total_variance(peer, at.shares, q) for peer in peers)
-        result.append(total_variance(found.mechanism, found.decoder_prior, q) / best)
+        result.append(total_variance(designed.mechanism, designed.decoder_prior, q) / best)
     return result
 
 
@@ -144,41 +144,41 @@ def test_every_figure_is_that_of_the_published_table_and_decoder() -> None:
     claims = (promises.promise("lip", prior, Fraction("0.25")), promises.answer_ldp(Fraction(3)))
     rows = [(1, 1, 1, 1), (1, 2, 3, 14), prior.shares]
     points = np.array([[n / sum(row) for n in row] for row in rows])
-    found = design(DesignRequest(prior, claims, truths=Truths(points)))
-    each = [exact_variance(found.table, found.decoder_prior, row) for row in rows]
-    assert found.value == pytest.approx(max(each), rel=1e-9)
-    assert found.parameters["truth_variances"] == pytest.approx(each, rel=1e-9)
-    assert found.parameters["decoder_prior"] == list(found.decoder_prior)
-    assert found.variance == pytest.approx(each[2], rel=1e-9)
-    assert sum(found.target_variances) == pytest.approx(found.variance)
-    assert found.bound is not None
-    assert found.bound <= found.value <= found.bound * (1 + 1e-6)
+    designed = design(DesignRequest(prior, claims, truths=Truths(points)))
+    variances = [exact_variance(designed.table, designed.decoder_prior, row) for row in rows]
+    assert designed.value == pytest.approx(max(variances), rel=1e-9)
+    assert designed.parameters["truth_variances"] == pytest.approx(variances, rel=1e-9)
+    assert designed.parameters["decoder_prior"] == list(designed.decoder_prior)
+    assert designed.variance == pytest.approx(variances[2], rel=1e-9)
+    assert sum(designed.target_variances) == pytest.approx(designed.variance)
+    assert designed.bound is not None
+    assert designed.bound <= designed.value <= designed.bound * (1 + 1e-6)
 
 
 def test_a_ball_lies_between_its_centre_and_everything() -> None:
-    asked = {"prior": {"joint": [[60, 20, 10, 7, 3]]}, "notion": "ldp", "epsilon": "2"}
-    values = [design_json(asked)["parameters"]["value"]]
+    request = {"prior": {"joint": [[60, 20, 10, 7, 3]]}, "notion": "ldp", "epsilon": "2"}
+    values = [design_json(request)["parameters"]["value"]]
     for radius in ("0.05", "0.2", "0.5", "1"):
-        found = design_json(asked | {"truths": {"around": "prior", "radius": radius}})
-        assert found["certified"]
-        values.append(found["parameters"]["value"])
+        response = design_json(request | {"truths": {"around": "prior", "radius": radius}})
+        assert response["certified"]
+        values.append(response["parameters"]["value"])
     assert values == sorted(values)
-    even = design_json(asked | {"prior": {"joint": [[1] * 5]}})
+    even = design_json(request | {"prior": {"joint": [[1] * 5]}})
     assert values[-1] == pytest.approx(even["parameters"]["value"], rel=1e-6)
 
 
 def test_the_raw_answer_is_worth_what_its_worst_truth_is() -> None:
-    asked = {
+    request = {
         "prior": {"joint": [[5, 5], [5, 5]]},
         "notion": "lip",
         "epsilon": "1",
         "truths": ["even", [9, 1]],
     }
-    found = design_json(
-        parse_json(b"%s" % str(asked).replace("'", '"').encode(), max_bytes=1000, decimals=True)
+    response = design_json(
+        parse_json(b"%s" % str(request).replace("'", '"').encode(), max_bytes=1000, decimals=True)
     )
-    assert found["parameters"]["identity"]
-    assert found["parameters"]["value"] == pytest.approx(0.5)
+    assert response["parameters"]["identity"]
+    assert response["parameters"]["value"] == pytest.approx(0.5)
 
 
 def test_fewer_reports_have_the_same_variance_at_every_truth() -> None:
@@ -194,8 +194,8 @@ def test_fewer_reports_have_the_same_variance_at_every_truth() -> None:
 
     before = squares(columns, theta)
     scores = np.sum((columns @ np.linalg.inv((columns.T * theta) @ columns)) ** 2, axis=1)
-    few = solver._thinned_optimum(columns, theta, 0.0, (columns * scores[:, None]).T)
-    assert len(few.rays) <= a * (a + 1) // 2 + a
-    kept = np.array(few.rays, dtype=np.float64)
-    kept /= (kept @ q)[:, None]
-    assert squares(kept, few.theta) == pytest.approx(before, rel=1e-8)
+    thinned = solver._thinned_optimum(columns, theta, 0.0, (columns * scores[:, None]).T)
+    assert len(thinned.rays) <= a * (a + 1) // 2 + a
+    columns_left = np.array(thinned.rays, dtype=np.float64)
+    columns_left /= (columns_left @ q)[:, None]
+    assert squares(columns_left, thinned.theta) == pytest.approx(before, rel=1e-8)

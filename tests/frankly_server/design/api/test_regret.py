@@ -25,9 +25,9 @@ def mostly_one(answers: int, percent: int) -> Prior:
     return Prior.from_rows([[percent * (answers - 1)] + [100 - percent] * (answers - 1)])
 
 
-def of(prior: Prior, epsilon: str, mechanism: str = "optimal") -> Regret | None:
-    found = design(DesignRequest(prior, (promises.answer_ldp(Fraction(epsilon)),), mechanism))
-    return regret(found.mechanism, found.claims, found.decoder_prior)
+def regret_of(prior: Prior, epsilon: str, mechanism: str = "optimal") -> Regret | None:
+    designed = design(DesignRequest(prior, (promises.answer_ldp(Fraction(epsilon)),), mechanism))
+    return regret(designed.mechanism, designed.claims, designed.decoder_prior)
 
 
 @pytest.mark.parametrize(
@@ -45,22 +45,22 @@ def test_skewed_priors_cost_what_was_found_outside(
     prior: Prior, epsilon: str, ratio: float
 ) -> None:
     """Ratios computed with code of its own, of tables and closed forms, before this module was written."""
-    found = of(prior, epsilon)
-    assert found is not None
-    assert found.ratio == pytest.approx(ratio, abs=6e-4)
-    assert found.against == "subset-selection"
+    worth = regret_of(prior, epsilon)
+    assert worth is not None
+    assert worth.ratio == pytest.approx(ratio, abs=6e-4)
+    assert worth.against == "subset-selection"
 
 
 @pytest.mark.parametrize("answers", [2, 4, 16])
 def test_equal_shares_cost_nothing(answers: int) -> None:
-    assert of(Prior.from_rows([[1] * answers]), "1") is None
-    assert of(zipf(8), "1") is None  # 1.3% is not worth a line
+    assert regret_of(Prior.from_rows([[1] * answers]), "1") is None
+    assert regret_of(zipf(8), "1") is None  # 1.3% is not worth a line
 
 
 def test_a_family_that_is_not_the_best_costs_something_too() -> None:
     """GRR of 16 answers at ε = 1: pq'/(p − q)² in closed form against the best subset's."""
-    found = of(Prior.from_rows([[1] * 16]), "1", "grr")
-    assert found is not None
+    worth = regret_of(Prior.from_rows([[1] * 16]), "1", "grr")
+    assert worth is not None
 
     def by_size(k: int) -> float:
         e, a = float(np.exp(1)), 16
@@ -69,40 +69,42 @@ def test_a_family_that_is_not_the_best_costs_something_too() -> None:
         inside = q + (p - q) / a
         return a * inside * (1 - inside) / (p - q) ** 2
 
-    assert found.ratio == pytest.approx(by_size(1) / min(map(by_size, range(1, 16))), rel=1e-6)
+    assert worth.ratio == pytest.approx(by_size(1) / min(map(by_size, range(1, 16))), rel=1e-6)
 
 
-def test_the_peers_keep_the_claims_and_none_is_better_than_told() -> None:
+def test_peers_keep_the_claims_and_none_beats_the_stated_regret() -> None:
     prior = Prior.from_rows([[40, 110, 210, 140], [90, 80, 60, 20]])
     claims = (promises.promise("lip", prior, Fraction("0.25")), promises.answer_ldp(Fraction(3)))
-    found = design(DesignRequest(prior, claims))
-    told = regret(found.mechanism, found.claims, found.decoder_prior)
-    assert told is not None
-    assert told.against == "the optimum for equal shares"
+    designed = design(DesignRequest(prior, claims))
+    worth = regret(designed.mechanism, designed.claims, designed.decoder_prior)
+    assert worth is not None
+    assert worth.against == "the optimum for equal shares"
     even = (1, 1, 1, 1)
-    own = exact_variance(found.table, prior.shares, even)
+    own_variance = exact_variance(designed.table, prior.shares, even)
     best = design(DesignRequest(Prior.from_rows([even]), claims))
-    assert told.ratio == pytest.approx(own / exact_variance(best.table, even, even), rel=1e-6)
+    assert worth.ratio == pytest.approx(
+        own_variance / exact_variance(best.table, even, even), rel=1e-6
+    )
     for name, peer in module._peers(claims, 4):
         require_private(peer, *claims)
-        assert name in (*PEERS, told.against)
+        assert name in (*PEERS, worth.against)
 
 
 def test_a_family_that_keeps_nothing_of_this_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     claims = (promises.answer_ldp(Fraction("1.25")),)
-    found = design(DesignRequest(mostly_one(8, 99), claims))
+    designed = design(DesignRequest(mostly_one(8, 99), claims))
 
-    def refuses(wanted: FamilyRequest) -> object:
+    def refuses(family: FamilyRequest) -> object:
         raise InvalidInput(Problem.MECHANISM_NOT_CERTIFIED, "not this", "mechanism")
 
     for name in PEERS[1:]:
         monkeypatch.setitem(FAMILIES, name, refuses)
-    told = regret(found.mechanism, found.claims, found.decoder_prior)
-    assert told is None or told.against == "grr"
+    worth = regret(designed.mechanism, designed.claims, designed.decoder_prior)
+    assert worth is None or worth.against == "grr"
     monkeypatch.setitem(FAMILIES, "grr", refuses)
     module._peers.cache_clear()
     regret.cache_clear()
-    assert regret(found.mechanism, found.claims, found.decoder_prior) is None
+    assert regret(designed.mechanism, designed.claims, designed.decoder_prior) is None
     module._peers.cache_clear()
     regret.cache_clear()
 
@@ -111,9 +113,9 @@ def test_what_cannot_be_estimated_has_no_regret() -> None:
     prior = Prior.from_rows([[30, 10, 20], [10, 30, 20]])
     claims = (promises.promise("lip", prior, Fraction("0.25")),)
     request = DesignRequest(prior, claims, "watchdog", accept_unidentifiable=True)
-    found = design(request)
-    assert not found.identifiable
-    assert regret(found.mechanism, found.claims, found.decoder_prior) is None
+    designed = design(request)
+    assert not designed.identifiable
+    assert regret(designed.mechanism, designed.claims, designed.decoder_prior) is None
 
 
 @pytest.mark.parametrize(
@@ -125,6 +127,6 @@ def test_what_cannot_be_estimated_has_no_regret() -> None:
     ],
 )
 def test_words(ratio: float, words: str) -> None:
-    found = Regret(ratio, "grr")
-    assert str(found) == words == in_words(found.to_json())
+    worth = Regret(ratio, "grr")
+    assert str(worth) == words == in_words(worth.to_json())
     assert ratio > LEAST_RATIO

@@ -18,14 +18,14 @@ JOINT = [[40, 110, 210, 140], [90, 80, 60, 20]]
 ROBUST = {"order": 2, "n": 750, "beta": "0.05"}
 
 
-def ask(mechanism: str, joint: Any = JOINT, **given: Any) -> dict[str, Any]:
-    request = {"prior": {"joint": joint}, "mechanism": mechanism, **given}
+def ask(mechanism: str, joint: Any = JOINT, **options: Any) -> dict[str, Any]:
+    request = {"prior": {"joint": joint}, "mechanism": mechanism, **options}
     return design_json(parse_json(json.dumps(request).encode(), decimals=True))
 
 
-def mechanism_of(found: dict[str, Any]) -> Mechanism:
-    params = found.get("params") or {"bits": found["bits"], "weights": found["weights"]}
-    return KINDS[found["kind"]].from_params(params)
+def mechanism_of(response: dict[str, Any]) -> Mechanism:
+    params = response.get("params") or {"bits": response["bits"], "weights": response["weights"]}
+    return KINDS[response["kind"]].from_params(params)
 
 
 def exact(mechanism: Mechanism) -> list[list[Fraction]]:
@@ -40,11 +40,11 @@ def floats(mechanism: Mechanism) -> Floats:
 def lip_of(Q: Floats, joint: Any) -> float:
     """LIP from its definition, in nats."""
     P = np.array(joint, dtype=float)
-    given = (P / P.sum(axis=1, keepdims=True)) @ Q
+    conditional = (P / P.sum(axis=1, keepdims=True)) @ Q
     average = P.sum(axis=0) / P.sum() @ Q
-    seen = average > 0
+    positive = average > 0
     with np.errstate(divide="ignore"):
-        return float(np.max(np.abs(np.log(given[:, seen] / average[seen]))))
+        return float(np.max(np.abs(np.log(conditional[:, positive] / average[positive]))))
 
 
 def grr_matrix(size: int, alpha: float) -> Floats:

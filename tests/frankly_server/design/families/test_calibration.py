@@ -85,19 +85,19 @@ def more_open(mechanism: Mechanism) -> Mechanism:
 @pytest.mark.parametrize("notion", NOTIONS)
 @pytest.mark.parametrize("family", CALIBRATED)
 def test_a_family_goes_as_far_as_the_promise_lets_it(family: str, notion: str) -> None:
-    asked, claims = NOTIONS[notion]
-    found = ask(family, **asked)
-    mechanism = mechanism_of(found)
+    options, claims = NOTIONS[notion]
+    response = ask(family, **options)
+    mechanism = mechanism_of(response)
     require_private(mechanism, *claims)
-    assert found["identifiable"] is True
+    assert response["identifiable"] is True
     with pytest.raises(DocumentRejected):
         require_private(more_open(mechanism), *claims)
 
 
 @pytest.mark.parametrize("family", CALIBRATED)
 def test_a_family_under_rldp_takes_pairs(family: str) -> None:
-    found = ask(family, notion="rldp", epsilon="0.5", robust=ROBUST)
-    mechanism = mechanism_of(found)
+    response = ask(family, notion="rldp", epsilon="0.5", robust=ROBUST)
+    mechanism = mechanism_of(response)
     assert mechanism.answers == 8
     bounds = lower_bounds(TABLE, 2, 750, "0.05")
     claim = Claim("rldp", E, lower_bounds=bounds)
@@ -110,32 +110,32 @@ def test_a_family_under_rldp_takes_pairs(family: str) -> None:
     "family", ["grr", "oue", "symmetric-unary", "subset-selection", "conditional-reporting"]
 )
 def test_the_realised_lip_is_the_one_asked_for(family: str) -> None:
-    found = ask(family, notion="lip", epsilon="0.5")
+    response = ask(family, notion="lip", epsilon="0.5")
     joint = pairs(Prior.from_rows(JOINT)).joint if family == "conditional-reporting" else JOINT
-    assert lip_of(floats(mechanism_of(found)), joint) == pytest.approx(0.5, abs=1e-9)
-    assert 0.5 - 1e-9 < found["measures"]["lip"] <= 0.5
+    assert lip_of(floats(mechanism_of(response)), joint) == pytest.approx(0.5, abs=1e-9)
+    assert 0.5 - 1e-9 < response["measures"]["lip"] <= 0.5
 
 
 @pytest.mark.parametrize("family", ["grr", "oue", "symmetric-unary", "subset-selection"])
 def test_figures_are_those_of_the_listed_reports(family: str) -> None:
-    found = ask(family, notion="lip", epsilon="0.5")
-    mechanism = mechanism_of(found)
+    response = ask(family, notion="lip", epsilon="0.5")
+    mechanism = mechanism_of(response)
     Q, p = floats(mechanism), np.array(JOINT).sum(axis=0) / 750
-    assert found["matrix"] == [[pytest.approx(v, abs=1e-15) for v in row] for row in Q.tolist()]
+    assert response["matrix"] == [[pytest.approx(v, abs=1e-15) for v in row] for row in Q.tolist()]
     expected = p @ Q
-    seen = expected > 0
-    information = np.sum(p[:, None] * Q[:, seen] * np.log(Q[:, seen] / expected[seen]))
-    assert found["information"] == pytest.approx(information, rel=1e-9)
-    inverse = np.linalg.inv(Q[:, seen] / expected[seen] @ Q[:, seen].T)
+    positive = expected > 0
+    information = np.sum(p[:, None] * Q[:, positive] * np.log(Q[:, positive] / expected[positive]))
+    assert response["information"] == pytest.approx(information, rel=1e-9)
+    inverse = np.linalg.inv(Q[:, positive] / expected[positive] @ Q[:, positive].T)
     least = np.trace(inverse) - p @ p
     # Sets are decoded by counting their answers, not by a matrix over all sets.
     slack = 1.1 if isinstance(mechanism, UnaryMechanism | SubsetMechanism) else 1 + 1e-9
-    assert least * (1 - 1e-9) <= found["variance"] <= least * slack
+    assert least * (1 - 1e-9) <= response["variance"] <= least * slack
     assert all(sum(row) == 1 for row in exact(mechanism))
 
 
 @pytest.mark.parametrize(
-    ("family", "given", "ratio"),
+    ("family", "options", "ratio"),
     [
         ("grr", {"alpha": "1"}, np.e),
         ("oue", {"alpha": "1"}, np.e),
@@ -146,33 +146,33 @@ def test_figures_are_those_of_the_listed_reports(family: str) -> None:
         ("secret-rr", {"alpha": "1"}, np.e**2),
     ],
 )
-def test_with_its_own_parameter_a_family_tells_the_level_it_needs(
-    family: str, given: Any, ratio: float
+def test_a_family_with_its_own_parameter_returns_the_needed_level(
+    family: str, options: Any, ratio: float
 ) -> None:
-    found = ask(family, **given)
-    (claim,) = found["parameters"]["claims"]
+    response = ask(family, **options)
+    (claim,) = response["parameters"]["claims"]
     promised = Fraction(*claim["level"])
-    needed = worst(mechanism_of(found), Claim("ldp", (1, 1))).ratio
+    needed = worst(mechanism_of(response), Claim("ldp", (1, 1))).ratio
     assert needed is not None
     assert needed <= promised <= needed + Fraction(1, 2**40)
     assert ratio * (1 - 1e-9) < promised <= ratio * (1 + 1e-12)
-    assert found["parameters"]["alpha" if "alpha" in found["parameters"] else "k"] == pytest.approx(
-        1, abs=1e-9
-    )
+    assert response["parameters"][
+        "alpha" if "alpha" in response["parameters"] else "k"
+    ] == pytest.approx(1, abs=1e-9)
 
 
 def test_an_open_level_of_every_notion_is_the_realised_one() -> None:
     for notion, key in (("lip", "lip"), ("secret-ldp", "secret_ldp"), ("ldp", "answer_ldp")):
-        found = ask("grr", notion=notion, alpha="1")
-        (claim,) = found["parameters"]["claims"]
+        response = ask("grr", notion=notion, alpha="1")
+        (claim,) = response["parameters"]["claims"]
         assert np.log(claim["level"][0] / claim["level"][1]) == pytest.approx(
-            found["measures"][key], rel=1e-9
+            response["measures"][key], rel=1e-9
         )
-    found = ask("grr", notion="alip", alpha="1")
-    (claim,) = found["parameters"]["claims"]
+    response = ask("grr", notion="alip", alpha="1")
+    (claim,) = response["parameters"]["claims"]
     for side, key in (("level", "alip_high"), ("low_level", "alip_low")):
         assert np.log(claim[side][0] / claim[side][1]) == pytest.approx(
-            found["measures"][key], rel=1e-9
+            response["measures"][key], rel=1e-9
         )
 
 
@@ -234,8 +234,8 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_refusals(case: str) -> None:
-    family, given, code, field = REFUSED[case]
+    family, options, code, field = REFUSED[case]
     with pytest.raises(InvalidInput) as caught:
-        ask(family, **given)
+        ask(family, **options)
     assert (caught.value.code, caught.value.field) == (code, field)
     assert len(caught.value.detail) > 10

@@ -33,20 +33,22 @@ def conditionals(joint: list[list[int]]) -> tuple[Floats, Floats]:
 
 def lip_grr(alpha: float, joint: list[list[int]]) -> float:
     """(26)."""
-    given, p = conditionals(joint)
+    conditional, p = conditionals(joint)
     return float(
-        np.max(np.abs(np.log((1 + (exp(alpha) - 1) * given) / (1 + (exp(alpha) - 1) * p))))
+        np.max(np.abs(np.log((1 + (exp(alpha) - 1) * conditional) / (1 + (exp(alpha) - 1) * p))))
     )
 
 
 def lip_oue(alpha: float, joint: list[list[int]]) -> float:
     """(29) over all 2^a subsets."""
-    given, p = conditionals(joint)
+    conditional, p = conditionals(joint)
     sets = np.array(list(product((0, 1), repeat=len(p)))).T
     return float(
         np.max(
             np.abs(
-                np.log((1 + (exp(alpha) - 1) * given @ sets) / (1 + (exp(alpha) - 1) * p @ sets))
+                np.log(
+                    (1 + (exp(alpha) - 1) * conditional @ sets) / (1 + (exp(alpha) - 1) * p @ sets)
+                )
             )
         )
     )
@@ -54,12 +56,14 @@ def lip_oue(alpha: float, joint: list[list[int]]) -> float:
 
 def lip_cr(alpha: float, joint: list[list[int]]) -> float:
     """(30)."""
-    given, p = conditionals(joint)
-    everyone = given.sum(axis=0)
+    conditional, p = conditionals(joint)
+    everyone = conditional.sum(axis=0)
     return float(
         np.max(
             np.abs(
-                np.log(((exp(alpha) - 1) * given + everyone) / ((exp(alpha) - 1) * p + everyone))
+                np.log(
+                    ((exp(alpha) - 1) * conditional + everyone) / ((exp(alpha) - 1) * p + everyone)
+                )
             )
         )
     )
@@ -80,9 +84,9 @@ FORMULAS: dict[str, Callable[[float, list[list[int]]], float]] = {
 def test_alpha_is_the_root_of_the_paper(family: str, epsilon: str, joint: list[list[int]]) -> None:
     level = FORMULAS[family]
     root = brentq(lambda alpha: level(alpha, joint) - float(epsilon), 1e-9, 30, xtol=1e-13)
-    found = ask(family, joint, notion="lip", epsilon=epsilon)
-    assert found["parameters"]["alpha"] == pytest.approx(root, abs=1e-8)
-    assert found["parameters"]["alpha"] <= root + 1e-12
+    response = ask(family, joint, notion="lip", epsilon=epsilon)
+    assert response["parameters"]["alpha"] == pytest.approx(root, abs=1e-8)
+    assert response["parameters"]["alpha"] <= root + 1e-12
 
 
 @pytest.mark.parametrize("family", FORMULAS)
@@ -98,10 +102,10 @@ def test_alpha_is_infinite_where_the_raw_answer_keeps_the_level(family: str) -> 
 def test_with_an_empty_cell_a_finite_root_exists_at_every_level(family: str) -> None:
     """erratum 9.19: LIP(identity) is infinite then."""
     joint = [[5, 0, 9, 4], [3, 8, 1, 6]]
-    found = ask(family, joint, notion="lip", epsilon="6")
+    response = ask(family, joint, notion="lip", epsilon="6")
     root = brentq(lambda alpha: FORMULAS[family](alpha, joint) - 6, 1e-9, 30, xtol=1e-13)
-    assert found["parameters"]["alpha"] == pytest.approx(root, rel=1e-6)
-    assert found["parameters"]["identity"] is False
+    assert response["parameters"]["alpha"] == pytest.approx(root, rel=1e-6)
+    assert response["parameters"]["identity"] is False
 
 
 def test_grr_and_oue_are_the_papers_tables() -> None:
@@ -121,20 +125,20 @@ def test_grr_and_oue_are_the_papers_tables() -> None:
 def test_conditional_reporting_is_algorithm_1() -> None:
     """Every path of the algorithm, the error of its second line corrected."""
     joint, alpha = JOINTS[1], 0.75
-    given, p = conditionals(joint)
-    c, a = given.shape
+    conditional, p = conditionals(joint)
+    c, a = conditional.shape
     Q = floats(mechanism_of(ask("conditional-reporting", joint, alpha="0.75")))
     for s, x in product(range(c), range(a)):
         expected = np.zeros(a)
-        for told in range(c):
-            chance = (exp(alpha) if told == s else 1) / (exp(alpha) + c - 1)
-            expected += chance * (np.eye(a)[x] if told == s else given[told])
+        for sent in range(c):
+            chance = (exp(alpha) if sent == s else 1) / (exp(alpha) + c - 1)
+            expected += chance * (np.eye(a)[x] if sent == s else conditional[sent])
         assert Q[s * a + x] == pytest.approx(expected, abs=1e-12)
     P = np.array(joint) / np.sum(joint)
     channel = sum(P[s][:, None] * Q[s * a : (s + 1) * a] for s in range(c)) / p[:, None]
     information = float(np.sum(p[:, None] * channel * np.log(channel / (p @ channel))))
-    found = ask("conditional-reporting", joint, alpha="0.75")["parameters"]["information_x"]
-    assert found == pytest.approx(information, rel=1e-9)
+    information_x = ask("conditional-reporting", joint, alpha="0.75")["parameters"]["information_x"]
+    assert information_x == pytest.approx(information, rel=1e-9)
 
 
 @pytest.mark.slow
@@ -143,40 +147,45 @@ def test_conditional_reporting_keeps_alpha_ldp_of_the_secret_and_often_less() ->
     rng = random.Random(11)
     for _ in range(20):
         joint = [[rng.randint(1, 60) for _ in range(4)] for _ in range(3)]
-        found = ask("conditional-reporting", joint, notion="secret-ldp", alpha="1.5")
-        assert found["measures"]["lip"] == pytest.approx(lip_cr(1.5, joint), abs=1e-9)
-        assert found["measures"]["secret_ldp"] < 1.5
+        response = ask("conditional-reporting", joint, notion="secret-ldp", alpha="1.5")
+        assert response["measures"]["lip"] == pytest.approx(lip_cr(1.5, joint), abs=1e-9)
+        assert response["measures"]["secret_ldp"] < 1.5
 
 
 def test_unary_encoding_of_many_answers_has_no_table() -> None:
     rng = random.Random(3)
     joint = [[rng.randint(1, 90) for _ in range(40)] for _ in range(3)]
-    found = ask("oue", joint, notion="lip", epsilon="0.2")
-    assert (found["kind"], found["matrix"], found["information"], found["identifiable"]) == (
+    response = ask("oue", joint, notion="lip", epsilon="0.2")
+    assert (
+        response["kind"],
+        response["matrix"],
+        response["information"],
+        response["identifiable"],
+    ) == (
         "unary",
         None,
         None,
         True,
     )
-    given, p = conditionals(joint)
-    ratio, worst = exp(found["parameters"]["alpha"]) - 1, 0.0
-    for (
-        row
-    ) in given:  # the worst set is a prefix by likelihood: brute force over all prefixes, both ways
+    conditional, p = conditionals(joint)
+    ratio, worst = exp(response["parameters"]["alpha"]) - 1, 0.0
+    for row in (
+        conditional
+    ):  # the worst set is a prefix by likelihood: brute force over all prefixes, both ways
         order = np.argsort(row / p)
         for turned in (order, order[::-1]):
             sums = [(row[turned[:k]].sum(), p[turned[:k]].sum()) for k in range(41)]
             worst = max(worst, *(abs(log((1 + ratio * r) / (1 + ratio * v))) for r, v in sums))
     assert worst == pytest.approx(0.2, abs=1e-8)
-    q = found["parameters"]["q"]
+    q = response["parameters"]["q"]
     chances = [q + v * (0.5 - q) for v in p]
     lacking = 0.25 + 39 * q * (
         1 - q
     )  # the variance of the size of a set, of which evening takes away a 40th
     expected = (sum(v * (1 - v) for v in chances) - lacking / 40) / (0.5 - q) ** 2
-    assert found["variance"] == pytest.approx(expected, rel=1e-12)
-    assert found["measures"]["lip"] <= 0.2
-    assert sum(found["parameters"]["target_variances"]) == pytest.approx(found["variance"])
+    assert response["variance"] == pytest.approx(expected, rel=1e-12)
+    assert response["measures"]["lip"] <= 0.2
+    assert sum(response["parameters"]["target_variances"]) == pytest.approx(response["variance"])
 
 
 def test_subset_selection_takes_the_best_size() -> None:
@@ -194,8 +203,8 @@ def test_subset_selection_takes_the_best_size() -> None:
             inside = k * E / (k * E + a - k)
             p, q = inside, (inside * (k - 1) + (1 - inside) * k) / (a - 1)
             spreads[k] = float(sum(v * (1 - v) for v in q + shares * (p - q)) / (p - q) ** 2)
-        found = ask("subset-selection", joint, notion="ldp", epsilon=epsilon)
-        assert found["parameters"]["size"] == min(spreads, key=lambda k: spreads[k])
-        assert found["parameters"]["alpha"] == pytest.approx(float(epsilon), abs=1e-9)
-        assert found["measures"]["answer_ldp"] <= float(epsilon)
-        assert found["variance"] == pytest.approx(min(spreads.values()), rel=1e-9)
+        response = ask("subset-selection", joint, notion="ldp", epsilon=epsilon)
+        assert response["parameters"]["size"] == min(spreads, key=lambda k: spreads[k])
+        assert response["parameters"]["alpha"] == pytest.approx(float(epsilon), abs=1e-9)
+        assert response["measures"]["answer_ldp"] <= float(epsilon)
+        assert response["variance"] == pytest.approx(min(spreads.values()), rel=1e-9)

@@ -39,11 +39,11 @@ def information(Q: Floats, p: Floats) -> float:
 
 
 @pytest.mark.parametrize(
-    "given", [RLDP, {"notion": "secret-ldp", "epsilon": "0.5"}, {"alpha": "0.5"}], ids=len
+    "options", [RLDP, {"notion": "secret-ldp", "epsilon": "0.5"}, {"alpha": "0.5"}], ids=len
 )
-def test_secret_randomised_response_has_three_weights(given: dict[str, Any]) -> None:
+def test_secret_randomised_response_has_three_weights(options: dict[str, Any]) -> None:
     """Robust Definition 4, (58)."""
-    Q = floats(mechanism_of(ask("secret-rr", **given)))
+    Q = floats(mechanism_of(ask("secret-rr", **options)))
     E = exp(0.5)
     truth = [(s, u) for s in range(2) for u in range(4)]
     weights = [[E if x == y else 1 / E if x[0] == y[0] else 1.0 for y in truth] for x in truth]
@@ -53,8 +53,8 @@ def test_secret_randomised_response_has_three_weights(given: dict[str, Any]) -> 
 
 def test_independent_reporting_is_the_best_split_of_a_scan() -> None:
     """Robust (82) with δ₂ exact over the polytopes: every split of a grid, by floats and definitions of its own."""
-    found = ask("independent-reporting", **RLDP)
-    mechanism = mechanism_of(found)
+    response = ask("independent-reporting", **RLDP)
+    mechanism = mechanism_of(response)
     assert isinstance(mechanism, ProductMechanism)
     require_private(mechanism, Claim("rldp", level_for(Fraction(1, 2)), lower_bounds=BOUNDS))
     low = np.array([[n / d for n, d in row] for row in BOUNDS])
@@ -73,9 +73,9 @@ def test_independent_reporting_is_the_best_split_of_a_scan() -> None:
         best = max(
             best, information(np.kron(grr(2, exp(0.5 - eps2)), grr(4, g)).astype(np.float64), p)
         )
-    assert found["information"] == pytest.approx(best, rel=1e-6)
-    assert found["information"] >= best * (1 - 1e-9)
-    split = found["parameters"]
+    assert response["information"] == pytest.approx(best, rel=1e-6)
+    assert response["information"] >= best * (1 - 1e-9)
+    split = response["parameters"]
     assert split["eps1"] + split["eps2"] == pytest.approx(0.5, abs=1e-12)
     assert worst_case_epsilon(exact_rows(mechanism), BOUNDS) <= 0.5
 
@@ -86,37 +86,39 @@ def exact_rows(mechanism: ProductMechanism) -> list[list[int]]:
 
 
 def test_independent_reporting_under_a_trusted_prior_meets_its_level() -> None:
-    found = ask("independent-reporting", notion="secret-ldp", epsilon="0.5")
-    Q = floats(mechanism_of(found))
-    given = pairs(Prior.from_rows(JOINT)).joint
-    P = np.array(given, dtype=float)
-    told = P / P.sum(axis=1, keepdims=True) @ Q
-    assert float(np.max(np.abs(np.log(told[0] / told[1])))) == pytest.approx(0.5, abs=1e-9)
-    assert found["measures"]["secret_ldp"] <= 0.5
+    response = ask("independent-reporting", notion="secret-ldp", epsilon="0.5")
+    Q = floats(mechanism_of(response))
+    pair_joint = pairs(Prior.from_rows(JOINT)).joint
+    P = np.array(pair_joint, dtype=float)
+    by_secret = P / P.sum(axis=1, keepdims=True) @ Q
+    assert float(np.max(np.abs(np.log(by_secret[0] / by_secret[1])))) == pytest.approx(
+        0.5, abs=1e-9
+    )
+    assert response["measures"]["secret_ldp"] <= 0.5
 
 
-def test_independent_reporting_at_its_own_level_tells_what_it_leaks_of_the_answer() -> None:
-    found = ask("independent-reporting", alpha="1")
-    (claim,) = found["parameters"]["claims"]
-    eps1, delta2 = found["parameters"]["eps1"], found["parameters"]["delta2"]
+def test_independent_reporting_at_its_own_level_returns_the_leak_of_the_answer() -> None:
+    response = ask("independent-reporting", alpha="1")
+    (claim,) = response["parameters"]["claims"]
+    eps1, delta2 = response["parameters"]["eps1"], response["parameters"]["delta2"]
     assert log(claim["level"][0] / claim["level"][1]) == pytest.approx(eps1 + delta2, abs=1e-9)
 
 
 def test_the_non_robust_optimum_trusts_the_counts_and_fails_the_ball() -> None:
     """Robust §8.3: realised ε* is the level under P̂, and more than it over the ball; PolyOpt keeps both."""
     joint = [[60, 150], [90, 20]]
-    asked: dict[str, Any] = {"objective": "information", "joint": joint}
+    options: dict[str, Any] = {"objective": "information", "joint": joint}
     ball = {"notion": "rldp", "epsilon": "0.5", "robust": {"order": 2, "n": 320, "beta": "0.05"}}
     bounds = lower_bounds(joint, 2, 320, "0.05")
-    trusting = ask("non-robust", notion="secret-ldp", epsilon="0.5", **asked)
-    robust = ask("polyopt", **ball, **asked)
-    for found, worst in ((trusting, False), (robust, True)):
-        assert found["certified"] is True
-        rows = found["weights"]
+    trusting = ask("non-robust", notion="secret-ldp", epsilon="0.5", **options)
+    robust = ask("polyopt", **ball, **options)
+    for response, worst in ((trusting, False), (robust, True)):
+        assert response["certified"] is True
+        rows = response["weights"]
         assert realised_epsilon(rows, joint) <= 0.5
         assert (worst_case_epsilon(rows, bounds) <= 0.5) is worst
     assert robust["information"] < trusting["information"]
-    assert robust["information"] == ask("optimal", **ball, **asked)["information"]
+    assert robust["information"] == ask("optimal", **ball, **options)["information"]
     for family in ("independent-reporting", "secret-rr"):
         assert ask(family, joint, **ball)["information"] <= robust["information_bound"]
 
@@ -131,31 +133,31 @@ MAKERS = {
 @pytest.mark.parametrize("measure", ["lift", "l1", "chi2", "alpha"])
 @pytest.mark.parametrize("family", MAKERS)
 def test_the_watchdogs_keep_their_measure_report_by_report(family: str, measure: str) -> None:
-    asked = {
+    options = {
         "notion": "alip",
         "epsilon_low": "0.5",
         "epsilon_high": "0.25",
         "lift_measure": measure,
         "lift_order": 3,
     }
-    found = ask(family, **asked)
+    response = ask(family, **options)
     low, high = level_for(Fraction(1, 2)), level_for(Fraction(1, 4))
     weights = MAKERS[family](JOINT, low, high, measure=measure, order=3)  # type: ignore[arg-type]
-    assert found["weights"] == [list(row) for row in weights]
+    assert response["weights"] == [list(row) for row in weights]
     rule = criterion((500, 250), low, high, measure, 3)  # type: ignore[arg-type]
     for column in zip(*weights, strict=True):
         assert rule.holds([sum(n * w for n, w in zip(row, column, strict=True)) for row in JOINT])
-    (claim,) = found["parameters"]["claims"]
+    (claim,) = response["parameters"]["claims"]
     promised = Claim("alip", tuple(claim["level"]), TABLE, low_level=tuple(claim["low_level"]))
-    require_private(mechanism_of(found), promised)
+    require_private(mechanism_of(response), promised)
     assert (claim["level"] == list(high)) is (measure == "lift")
-    assert found["parameters"]["lift_measure"] == measure
+    assert response["parameters"]["lift_measure"] == measure
 
 
 @pytest.mark.parametrize("family", MAKERS)
 @pytest.mark.parametrize("notion", ["lip", "secret-ldp"])
 def test_the_watchdogs_under_one_level(family: str, notion: str) -> None:
-    found = ask(family, notion=notion, epsilon="0.25")
-    require_private(mechanism_of(found), Claim(notion, level_for(Fraction(1, 4)), TABLE))
-    measured = found["measures"]["lip" if notion == "lip" else "secret_ldp"]
+    response = ask(family, notion=notion, epsilon="0.25")
+    require_private(mechanism_of(response), Claim(notion, level_for(Fraction(1, 4)), TABLE))
+    measured = response["measures"]["lip" if notion == "lip" else "secret_ldp"]
     assert measured <= 0.25

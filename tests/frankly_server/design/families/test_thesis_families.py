@@ -41,8 +41,8 @@ def test_warner_and_mangat_at_a_degree_of_privacy_violation(alpha: str, pi: Frac
     assert warner["parameters"]["p"] == pytest.approx(float(p_w), abs=1e-12)
     assert p_w + mirrored == 1
     assert mangat["parameters"]["p_m"] == pytest.approx(float(p_m), abs=1e-12)
-    for found in (warner, mangat):
-        assert bound - Fraction(1, 10**12) < dpv(exact(mechanism_of(found)), pi) <= bound
+    for response in (warner, mangat):
+        assert bound - Fraction(1, 10**12) < dpv(exact(mechanism_of(response)), pi) <= bound
     # Theorem 6.5, with its bracket and 1/n: the variance of the share, half of that of both
     var_w = pi * (1 - pi) * (bound * (1 - pi) + pi * (pi - bound)) / (bound - pi) ** 2
     assert warner["variance"] / 2 == pytest.approx(float(var_w), rel=1e-9)
@@ -51,35 +51,35 @@ def test_warner_and_mangat_at_a_degree_of_privacy_violation(alpha: str, pi: Frac
     )
     assert mangat["variance"] <= warner["variance"]
     # (6.30) as explicit parameter: the same variance, the reports' names exchanged
-    other = ask("warner", joint, notion="dpv", p00=f"{float(mirrored):.15f}")
-    assert other["variance"] == pytest.approx(warner["variance"], rel=1e-9)
-    assert other["parameters"]["claims"][0]["level"][0] / other["parameters"]["claims"][0]["level"][
-        1
-    ] == (pytest.approx(float(bound), abs=1e-12))
+    mirrored_response = ask("warner", joint, notion="dpv", p00=f"{float(mirrored):.15f}")
+    assert mirrored_response["variance"] == pytest.approx(warner["variance"], rel=1e-9)
+    assert mirrored_response["parameters"]["claims"][0]["level"][0] / mirrored_response[
+        "parameters"
+    ]["claims"][0]["level"][1] == (pytest.approx(float(bound), abs=1e-12))
 
 
 def test_mangat_with_the_other_answer_sensitive() -> None:
-    found = ask("mangat", [[1, 9]], notion="dpv", dpv="0.5", sensitive=0)
-    assert exact(mechanism_of(found))[0][1] == 0
-    assert found["parameters"]["p_m"] == pytest.approx((0.5 - 0.1) / (0.5 * 0.9), abs=1e-12)
-    assert found["parameters"]["sensitive_answer"] == 0
+    response = ask("mangat", [[1, 9]], notion="dpv", dpv="0.5", sensitive=0)
+    assert exact(mechanism_of(response))[0][1] == 0
+    assert response["parameters"]["p_m"] == pytest.approx((0.5 - 0.1) / (0.5 * 0.9), abs=1e-12)
+    assert response["parameters"]["sensitive_answer"] == 0
 
 
 def test_super_binary_mangat_is_632() -> None:
     m = 5
-    found = ask("super-binary-mangat", [[6, 1, 2, 3, 4]], notion="dpv", sensitive=2)
-    Q = floats(mechanism_of(found))
+    response = ask("super-binary-mangat", [[6, 1, 2, 3, 4]], notion="dpv", sensitive=2)
+    Q = floats(mechanism_of(response))
     expected = np.eye(m)
     expected[0] = 1 / m
     assert pytest.approx(expected, abs=1e-14) == Q
-    (claim,) = found["parameters"]["claims"]
+    (claim,) = response["parameters"]["claims"]
     assert claim["level"][0] / claim["level"][1] == pytest.approx(
         (2 / 16) / (2 / 16 + 6 / 16 / m), abs=1e-12
     )
-    assert found["measures"]["answer_ldp"] == "inf"
+    assert response["measures"]["answer_ldp"] == "inf"
     # (6.34)-(6.35): Var(share 1) from its unbiased estimate m·N_1/n
     p = np.array([6, 1, 2, 3, 4]) / 16
-    assert found["parameters"]["target_variances"][0] == pytest.approx(
+    assert response["parameters"]["target_variances"][0] == pytest.approx(
         m * p[0] - p[0] ** 2, rel=1e-9
     )
 
@@ -123,7 +123,7 @@ def test_no_grid_point_of_the_region_beats_the_binary_optimum(
         assert allowed(*point, E, d)
         assert min(point) >= least
         pi = Fraction(share, 100)
-        assert all(variance_at(point, pi) <= variance_at(other, pi) for other in feasible)
+        assert all(variance_at(point, pi) <= variance_at(rival, pi) for rival in feasible)
 
 
 def test_the_two_regions_of_a_rare_answer() -> None:
@@ -144,36 +144,36 @@ def test_the_two_regions_of_a_rare_answer() -> None:
 
 
 def test_the_optimum_under_dp_is_certified_for_two_answers_and_any_targets() -> None:
-    for given in (
+    for extra in (
         {},
         {"targets": [[1, -1]]},
         {"targets": [[0, 1], [2, 0.5]], "criterion": "worst"},
     ):
         for region in ("honest", "whole"):
-            asked = {"notion": "dp", "epsilon": "0.5", "delta": "0.2", "region": region, **given}
-            found = ask("optimal", [[97, 3]], **asked)
-            assert found["certified"] is True
-            assert found["parameters"]["exact"] is True
-            assert found["parameters"]["bound"] <= found["parameters"]["value"] * (1 + 1e-12)
-            family = ask("binary", [[97, 3]], **asked)
-            assert (family["weights"], family["gap"]) == (found["weights"], None)
+            options = {"notion": "dp", "epsilon": "0.5", "delta": "0.2", "region": region, **extra}
+            response = ask("optimal", [[97, 3]], **options)
+            assert response["certified"] is True
+            assert response["parameters"]["exact"] is True
+            assert response["parameters"]["bound"] <= response["parameters"]["value"] * (1 + 1e-12)
+            family = ask("binary", [[97, 3]], **options)
+            assert (family["weights"], family["gap"]) == (response["weights"], None)
 
 
 def test_explicit_chances_are_taken_as_they_are() -> None:
-    found = ask("binary", [[7, 3]], p00="0.75", p11=0.625)
-    assert exact(mechanism_of(found)) == [
+    response = ask("binary", [[7, 3]], p00="0.75", p11=0.625)
+    assert exact(mechanism_of(response)) == [
         [Fraction(3, 4), Fraction(1, 4)],
         [Fraction(3, 8), Fraction(5, 8)],
     ]
-    assert found["parameters"]["claims"] == [{"notion": "ldp", "level": [5 << 47, 1 << 48]}]
+    assert response["parameters"]["claims"] == [{"notion": "ldp", "level": [5 << 47, 1 << 48]}]
 
 
 @pytest.mark.parametrize(("m", "delta"), [(2, "0"), (3, "0.1"), (5, "0.25"), (8, "0.5")])
 def test_product_sanitisation_has_the_least_error(m: int, delta: str) -> None:
     """Theorem 4.8, (4.10), (4.14), (3.17): p = (1−δ)/(e^ε+m−1), at the bound, tight over all subsets of reports."""
     E, d = exp(0.75), float(delta)
-    found = ask("product-sanitisation", [[1] * m], notion="dp", epsilon="0.75", delta=delta)
-    figures = found["parameters"]
+    response = ask("product-sanitisation", [[1] * m], notion="dp", epsilon="0.75", delta=delta)
+    figures = response["parameters"]
     assert figures["p"] == pytest.approx((1 - d) / (E + m - 1), abs=1e-12)
     assert figures["hamming_error"] == pytest.approx((m - 1) * (1 - d) / (m - 1 + E), abs=1e-11)
     assert figures["error_bound"] == pytest.approx(figures["hamming_error"], abs=1e-11)
@@ -183,13 +183,13 @@ def test_product_sanitisation_has_the_least_error(m: int, delta: str) -> None:
     )
     assert np.exp(figures["k"]) == pytest.approx((E + (m - 1) * d) / (1 - d), rel=1e-11)
     assert figures["k_range"][1] == pytest.approx(figures["k"], abs=1e-11)
-    rows = exact(mechanism_of(found))
+    rows = exact(mechanism_of(response))
     level = Fraction(*level_for(Fraction(3, 4)))
     subsets = list(chain.from_iterable(combinations(range(m), k) for k in range(m + 1)))
     excess = max(sum(rows[0][y] - level * rows[1][y] for y in T) for T in subsets)
     assert Fraction(delta) - Fraction(1, 10**12) < excess <= Fraction(delta)
     same = ask("discrete-exponential", [[1] * m], notion="dp", epsilon="0.75", delta=delta)
-    assert same["weights"] == found["weights"]
+    assert same["weights"] == response["weights"]
 
 
 def test_the_exponent_and_the_chance_are_one_another_inverse_and_their_ranges_agree() -> None:
@@ -197,35 +197,35 @@ def test_the_exponent_and_the_chance_are_one_another_inverse_and_their_ranges_ag
         for d in (Fraction(0), Fraction(1, 10), Fraction(3, 5)):
             E = Fraction(7, 4)
             low, high = exponent_range(E, d, m)
-            least, most = theory.wrong_range(E, d, m)
-            assert theory.exponent_of(least, m) == high  # (4.16) takes (4.17) to (4.10)
-            assert theory.exponent_of(most, m) == low
-            assert theory.wrong_of(high, m) == least
-            assert error_range(E, d, m) == (least * (m - 1), most * (m - 1))
-            assert theory.error_bound(E, d) <= error_bound_discrete(E, d, m) == least * (m - 1)
+            lowest, highest = theory.wrong_range(E, d, m)
+            assert theory.exponent_of(lowest, m) == high  # (4.16) takes (4.17) to (4.10)
+            assert theory.exponent_of(highest, m) == low
+            assert theory.wrong_of(high, m) == lowest
+            assert error_range(E, d, m) == (lowest * (m - 1), highest * (m - 1))
+            assert theory.error_bound(E, d) <= error_bound_discrete(E, d, m) == lowest * (m - 1)
 
 
 def test_the_ranges_are_where_the_verifier_says() -> None:
     E, d, m = Fraction(3, 2), Fraction(1, 8), 4
-    least, most = theory.wrong_range(E, d, m)
-    for p, kept in (
-        (least, True),
-        (least - Fraction(1, 2**40), False),
-        (most, True),
-        (most + Fraction(1, 2**40), False),
+    lowest, highest = theory.wrong_range(E, d, m)
+    for p, holds in (
+        (lowest, True),
+        (lowest - Fraction(1, 2**40), False),
+        (highest, True),
+        (highest + Fraction(1, 2**40), False),
     ):
-        off = int(p * 2**48) + (p == least)
-        assert (theory.delta_needed(symmetric_response(m, off), E) <= d) is kept
+        off = int(p * 2**48) + (p == lowest)
+        assert (theory.delta_needed(symmetric_response(m, off), E) <= d) is holds
 
 
 def test_a_discrete_exponential_mechanism_of_two_parts_is_the_exponential_of_hamming_distance() -> (
     None
 ):
-    found = ask("discrete-exponential", notion="srlip", attributes=[2, 2], alpha="0.5")
-    Q = floats(mechanism_of(found))
+    response = ask("discrete-exponential", notion="srlip", attributes=[2, 2], alpha="0.5")
+    Q = floats(mechanism_of(response))
     distance = np.array([[(x ^ y).bit_count() for y in range(4)] for x in range(4)])
     expected = np.exp(-0.5 * distance)
     assert (
         pytest.approx(expected / expected.sum(axis=1, keepdims=True), abs=1e-12) == Q
     )  # Def 4.2, Theorem 4.5
-    assert found["parameters"]["hamming_error"] == pytest.approx(2 / (exp(0.5) + 1), abs=1e-12)
+    assert response["parameters"]["hamming_error"] == pytest.approx(2 / (exp(0.5) + 1), abs=1e-12)

@@ -20,7 +20,7 @@ Table = list[list[Fraction]]
 ORDERS = (1e-6, 1e-3, 0.3, 0.5, 1 - 1e-12, 1.0, 1 + 1e-9, 1.4, 2.0, 3.0, 1e3, math.inf)
 
 
-def told(
+def lifts_and_shares(
     weights: tuple[tuple[int, ...], ...], prior: Prior
 ) -> tuple[Table, list[Fraction], list[Fraction]]:
     """P(s|y)/P(s), P(s) and P(y), by Bayes' rule in fractions."""
@@ -78,13 +78,13 @@ def test_sibson_and_arimoto_at_every_order_in_sixty_digits(order: float) -> None
     rng = random.Random(1)
     for _ in range(6):
         prior, mechanism = random_prior(rng, 4, 3), random_mechanism(rng, 4, 3)
-        lift, p, q = told(mechanism.weights, prior)
-        found = Lifts.of(mechanism.weights, prior)
-        assert found.sibson(order) == pytest.approx(sibson(lift, p, q, order), rel=1e-9, abs=1e-15)
+        lift, p, q = lifts_and_shares(mechanism.weights, prior)
+        lifts = Lifts.of(mechanism.weights, prior)
+        assert lifts.sibson(order) == pytest.approx(sibson(lift, p, q, order), rel=1e-9, abs=1e-15)
         expected = (
-            sibson(lift, tilted(p, order), q, order) if order < 1000 else found.arimoto(math.inf)
+            sibson(lift, tilted(p, order), q, order) if order < 1000 else lifts.arimoto(math.inf)
         )
-        assert found.arimoto(order) == pytest.approx(
+        assert lifts.arimoto(order) == pytest.approx(
             expected, rel=1e-9 if order < 1000 else 0.01, abs=1e-14
         )
 
@@ -94,11 +94,11 @@ def test_the_limits_of_the_orders() -> None:
     rng = random.Random(2)
     for _ in range(10):
         prior, mechanism = random_prior(rng, 4, 3), random_mechanism(rng, 4, 3)
-        lift, p, q = told(mechanism.weights, prior)
-        found, terms = Lifts.of(mechanism.weights, prior), list(product(range(3), range(3)))
+        lift, p, q = lifts_and_shares(mechanism.weights, prior)
+        lifts, terms = Lifts.of(mechanism.weights, prior), list(product(range(3), range(3)))
         mutual = sum(float(p[s] * q[y] * lift[s][y]) * math.log(lift[s][y]) for s, y in terms)
         for name in ("sibson", "arimoto"):
-            value = getattr(found, name)
+            value = getattr(lifts, name)
             assert value(1) == pytest.approx(mutual, rel=1e-9)
             slope = (value(1 + 1e-4) - value(1 - 1e-4)) / 2e-4
             for h in (1e-5, 1e-8, 1e-11):
@@ -106,13 +106,13 @@ def test_the_limits_of_the_orders() -> None:
         means = [
             math.exp(sum(float(p[s]) * math.log(lift[s][y]) for s in range(3))) for y in range(3)
         ]
-        assert found.alpha(1e-6) == pytest.approx(means, rel=1e-5)
+        assert lifts.alpha(1e-6) == pytest.approx(means, rel=1e-5)
         log_mean = math.log(sum(float(r) * m for r, m in zip(q, means, strict=True)))
-        assert found.sibson(1e-6) == pytest.approx(-1e-6 * log_mean, rel=1e-4)
+        assert lifts.sibson(1e-6) == pytest.approx(-1e-6 * log_mean, rel=1e-4)
         largest = [float(max(column)) for column in zip(*lift, strict=True)]
-        assert found.alpha(math.inf) == pytest.approx(largest)
-        assert found.alpha(1e6) == pytest.approx(largest, rel=1e-5)
-        assert found.sibson(math.inf) == pytest.approx(
+        assert lifts.alpha(math.inf) == pytest.approx(largest)
+        assert lifts.alpha(1e6) == pytest.approx(largest, rel=1e-5)
+        assert lifts.sibson(math.inf) == pytest.approx(
             math.log(sum(float(r) * v for r, v in zip(q, largest, strict=True))), rel=1e-9
         )
 
@@ -120,63 +120,67 @@ def test_the_limits_of_the_orders() -> None:
 def test_at_order_zero_what_is_ruled_out() -> None:
     # Reports rule out secret 0, of probability 1/8, and secret 2, of 1/2: −log of the most that is left.
     prior = Prior.from_rows([[1, 0], [1, 2], [0, 4]])
-    found = Lifts.of(((8, 0), (0, 8)), prior)
-    assert found.sibson(1e-6) == pytest.approx(-math.log(7 / 8), rel=1e-4)
-    assert found.alpha(1e-6).max() == 0
+    lifts = Lifts.of(((8, 0), (0, 8)), prior)
+    assert lifts.sibson(1e-6) == pytest.approx(-math.log(7 / 8), rel=1e-4)
+    assert lifts.alpha(1e-6).max() == 0
 
 
 @pytest.mark.parametrize("flip", [Fraction(1, 100), Fraction(1, 4), Fraction(49, 100)])
 def test_a_symmetric_bit_has_closed_forms(flip: Fraction) -> None:
     n, d = flip.as_integer_ratio()
     weights, p = ((d - n, n), (n, d - n)), float(flip)
-    found = measure(weights, Prior.from_rows([[1, 1]]), MeasureOptions(orders=ORDERS))
+    measured = measure(weights, Prior.from_rows([[1, 1]]), MeasureOptions(orders=ORDERS))
     entropy = -p * math.log(p) - (1 - p) * math.log(1 - p)
-    assert found["chi2"] == found["chi2_lift"] == pytest.approx((1 - 2 * p) ** 2)
-    assert found["total_variation"] == pytest.approx((1 - 2 * p) / 2)
-    assert found["l1_lift"] == pytest.approx(1 - 2 * p)
+    assert measured["chi2"] == measured["chi2_lift"] == pytest.approx((1 - 2 * p) ** 2)
+    assert measured["total_variation"] == pytest.approx((1 - 2 * p) / 2)
+    assert measured["l1_lift"] == pytest.approx(1 - 2 * p)
     for name in ("information", "information_secret"):
-        assert found[name] == pytest.approx(math.log(2) - entropy, rel=1e-9)
+        assert measured[name] == pytest.approx(math.log(2) - entropy, rel=1e-9)
     for order in (0.3, 1.4, 2.0, 3.0):
         value = math.log(2) + math.log(p**order + (1 - p) ** order) / (order - 1)
-        assert found["sibson"][f"{order:g}"] == pytest.approx(value, rel=1e-9)
-        assert found["arimoto"][f"{order:g}"] == pytest.approx(value, rel=1e-9)
+        assert measured["sibson"][f"{order:g}"] == pytest.approx(value, rel=1e-9)
+        assert measured["arimoto"][f"{order:g}"] == pytest.approx(value, rel=1e-9)
         mean = ((2 * p) ** order / 2 + (2 - 2 * p) ** order / 2) ** (1 / order)
-        assert found["alpha_lift"][f"{order:g}"] == pytest.approx(mean)
+        assert measured["alpha_lift"][f"{order:g}"] == pytest.approx(mean)
     for name in ("sibson", "arimoto"):
-        assert found[name]["inf"] == pytest.approx(math.log(2 - 2 * p), rel=1e-9)
-    assert found["hamming"] == pytest.approx(p)
-    assert found["lip"] == found["alip_low"] == pytest.approx(-math.log(2 * p))
-    assert found["secret_ldp"] == found["answer_ldp"]
-    assert found["answer_ldp"] == pytest.approx(math.log((1 - p) / p))
+        assert measured[name]["inf"] == pytest.approx(math.log(2 - 2 * p), rel=1e-9)
+    assert measured["hamming"] == pytest.approx(p)
+    assert measured["lip"] == measured["alip_low"] == pytest.approx(-math.log(2 * p))
+    assert measured["secret_ldp"] == measured["answer_ldp"]
+    assert measured["answer_ldp"] == pytest.approx(math.log((1 - p) / p))
     # (6.6) of the thesis at π = ½, for both shares.
-    assert found["variance"] == pytest.approx(2 * (0.25 / (1 - 2 * p) ** 2))
-    assert found["target_variances"] == pytest.approx([found["variance"] / 2] * 2)
+    assert measured["variance"] == pytest.approx(2 * (0.25 / (1 - 2 * p) ** 2))
+    assert measured["target_variances"] == pytest.approx([measured["variance"] / 2] * 2)
 
 
-def test_hardly_anything_told_is_measured_to_the_last_digits() -> None:
+def test_nearly_constant_reports_are_measured_to_the_last_digits() -> None:
     weights, prior = ((2**48, 2**48), (2**48 - 1, 2**48 + 1)), Prior.from_rows([[3, 1], [1, 2]])
-    lift, p, q = told(weights, prior)
-    found = measure(weights, prior, MeasureOptions(orders=(2.0, 1 + 1e-6)))
+    lift, p, q = lifts_and_shares(weights, prior)
+    measured = measure(weights, prior, MeasureOptions(orders=(2.0, 1 + 1e-6)))
     chi2 = sum(p[s] * q[y] * (lift[s][y] - 1) ** 2 for s, y in product(range(2), range(2)))
     l1 = max(sum(p[s] * abs(lift[s][y] - 1) for s in range(2)) for y in range(2))
     inverse = max(sum(p[s] * (1 / lift[s][y] - 1) ** 2 for s in range(2)) for y in range(2))
-    assert found["chi2"] == pytest.approx(float(chi2), rel=1e-12)
-    assert found["l1_lift"] == pytest.approx(float(l1), rel=1e-12)
-    assert found["chi2_lift_inverse"] == pytest.approx(float(inverse), rel=1e-12)
+    assert measured["chi2"] == pytest.approx(float(chi2), rel=1e-12)
+    assert measured["l1_lift"] == pytest.approx(float(l1), rel=1e-12)
+    assert measured["chi2_lift_inverse"] == pytest.approx(float(inverse), rel=1e-12)
     # I ≈ χ²/2, Sibson of order α ≈ α·χ²/2: far below what 1 − 1 leaves of a float.
     assert 0 < float(chi2) < 1e-28
-    assert found["lip"] > 0
+    assert measured["lip"] > 0
 
 
 def test_side_channels_and_violations_by_definition() -> None:
     rng = random.Random(3)
     for _ in range(15):
         prior, mechanism = random_prior(rng, 6, 2), random_mechanism(rng, 6, 3)
-        found = measure(mechanism.weights, prior, MeasureOptions(attributes=(2, 3), sensitive=1))
+        measured = measure(mechanism.weights, prior, MeasureOptions(attributes=(2, 3), sensitive=1))
         levels = []
-        for one, other, y in product((None, 0, 1), (None, 0, 1, 2), range(3)):
-            cells = [x for x in range(6) if one in (None, x // 3) and other in (None, x % 3)]
-            given = [
+        for known_first, known_second, y in product((None, 0, 1), (None, 0, 1, 2), range(3)):
+            cells = [
+                x
+                for x in range(6)
+                if known_first in (None, x // 3) and known_second in (None, x % 3)
+            ]
+            conditional = [
                 Fraction(
                     sum(row[x] * mechanism.weights[x][y] for x in cells), sum(row[x] for x in cells)
                 )
@@ -186,16 +190,16 @@ def test_side_channels_and_violations_by_definition() -> None:
                 sum(row[x] * mechanism.weights[x][y] for row in prior.joint for x in cells),
                 sum(row[x] for row in prior.joint for x in cells),
             )
-            levels += [abs(math.log(g / average)) for g in given if g] + [
-                math.inf for g in given if average and not g
+            levels += [abs(math.log(g / average)) for g in conditional if g] + [
+                math.inf for g in conditional if average and not g
             ]
-        assert found["srlip"] == pytest.approx(max(levels), rel=1e-12)
-        lift, p, _ = told(mechanism.weights, prior)
-        assert Fraction(found["dpv"]) >= max(lift[1]) * p[1]  # rounded up
-        assert found["dpv"] == pytest.approx(float(max(lift[1]) * p[1]), rel=1e-15)
+        assert measured["srlip"] == pytest.approx(max(levels), rel=1e-12)
+        lift, p, _ = lifts_and_shares(mechanism.weights, prior)
+        assert Fraction(measured["dpv"]) >= max(lift[1]) * p[1]  # rounded up
+        assert measured["dpv"] == pytest.approx(float(max(lift[1]) * p[1]), rel=1e-15)
         alone = measure(mechanism.weights, prior)
         assert not {"srlip", "dpv", "breaches"} & set(alone)
-        assert found["srlip"] >= alone["lip"]
+        assert measured["srlip"] >= alone["lip"]
 
 
 def test_a_breach_is_the_worst_of_all_events() -> None:
@@ -203,14 +207,14 @@ def test_a_breach_is_the_worst_of_all_events() -> None:
     rng = random.Random(4)
     for _ in range(30):
         prior, mechanism = random_prior(rng, 3, 4), random_mechanism(rng, 3, 3)
-        lift, p, _ = told(mechanism.weights, prior)
+        lift, p, _ = lifts_and_shares(mechanism.weights, prior)
         rho = Fraction(rng.randint(1, 19), 20)
-        found = breach(mechanism.weights, prior, rho)
+        breached = breach(mechanism.weights, prior, rho)
         for y, k in product(range(3), range(1, 4)):
             for event in combinations(range(4), k):
                 before, after = sum(p[s] for s in event), sum(p[s] * lift[s][y] for s in event)
-                assert before > rho or after <= found.highest
-                assert before < rho or after >= found.lowest
+                assert before > rho or after <= breached.highest
+                assert before < rho or after >= breached.lowest
         best, worst = rho, rho
         for y in range(3):
             gain = [float(u * v) for u, v in zip(p, [row[y] for row in lift], strict=True)]
@@ -218,11 +222,11 @@ def test_a_breach_is_the_worst_of_all_events() -> None:
             up = linprog([-v for v in gain], shares, [float(rho)], bounds=[(0, 1)] * 4)
             down = linprog(gain, [[-v for v in shares[0]]], [-float(rho)], bounds=[(0, 1)] * 4)
             best, worst = max(best, -up.fun), min(worst, down.fun)
-        assert float(found.highest) == pytest.approx(best, abs=1e-9)
-        assert float(found.lowest) == pytest.approx(worst, abs=1e-9)
+        assert float(breached.highest) == pytest.approx(best, abs=1e-9)
+        assert float(breached.lowest) == pytest.approx(worst, abs=1e-9)
         Lambda, Psi = max(map(max, lift)), min(map(min, lift))
-        assert found.highest <= min(Lambda * rho, 1 - Psi * (1 - rho))
-        assert found.lowest >= max(Psi * rho, 1 - Lambda * (1 - rho))
+        assert breached.highest <= min(Lambda * rho, 1 - Psi * (1 - rho))
+        assert breached.lowest >= max(Psi * rho, 1 - Lambda * (1 - rho))
 
 
 def test_guessing_the_answer_by_enumeration() -> None:
@@ -249,35 +253,37 @@ def test_the_variance_of_shares_and_targets_is_that_of_the_best_unbiased_estimat
         Q = np.array(mechanism.weights) / mechanism.denominator
         p = prior.probabilities()
         targets = np.vstack([np.eye(3), [[1.0, -2.0, 0.5]]])
-        found = measure(
+        measured = measure(
             mechanism.weights,
             prior,
             MeasureOptions(targets=tuple(tuple(map(Fraction, row)) for row in targets.tolist())),
         )
-        for w, value in zip(targets, found["target_variances"], strict=True):
+        for w, value in zip(targets, measured["target_variances"], strict=True):
             kkt = np.block([[2 * np.diag(p @ Q), Q.T], [Q, np.zeros((3, 3))]])
             v = np.linalg.solve(kkt, np.concatenate([np.zeros(4), w]))[:4]
             assert value == pytest.approx(p @ Q @ v**2 - (p @ w) ** 2, rel=1e-6)
-        assert found["variance"] == pytest.approx(sum(found["target_variances"][:3]), rel=1e-12)
+        assert measured["variance"] == pytest.approx(
+            sum(measured["target_variances"][:3]), rel=1e-12
+        )
 
 
 def test_of_a_deficient_mechanism_single_shares_may_still_be_estimable() -> None:
-    found = measure(((4, 0), (0, 4), (0, 4)), Prior.from_rows([[1, 1, 2]]))
-    assert (found["variance"], found["rank"]) == (math.inf, 2)
-    assert found["target_variances"] == [pytest.approx(3 / 16), math.inf, math.inf]
+    measured = measure(((4, 0), (0, 4), (0, 4)), Prior.from_rows([[1, 1, 2]]))
+    assert (measured["variance"], measured["rank"]) == (math.inf, 2)
+    assert measured["target_variances"] == [pytest.approx(3 / 16), math.inf, math.inf]
     nothing = measure(((4, 4), (4, 4)), Prior.from_rows([[1, 3]]))
     assert nothing["target_variances"] == [math.inf, math.inf]
 
 
 def test_one_row_means_the_answer_is_the_secret() -> None:
     weights = ((5, 2, 1), (1, 6, 1), (2, 2, 4))
-    one, diagonal = (
+    single_row, diagonal = (
         measure(weights, Prior.from_rows(rows))
         for rows in ([[3, 1, 2]], [[3, 0, 0], [0, 1, 0], [0, 0, 2]])
     )
-    assert one == diagonal
-    assert one["secret_ldp"] == one["answer_ldp"]
-    assert one["information_secret"] == pytest.approx(one["information"], rel=1e-12)
+    assert single_row == diagonal
+    assert single_row["secret_ldp"] == single_row["answer_ldp"]
+    assert single_row["information_secret"] == pytest.approx(single_row["information"], rel=1e-12)
 
 
 def test_a_level_of_any_size_is_shown() -> None:

@@ -22,29 +22,31 @@ def test_levels_are_those_the_verifier_finds_rounded_up() -> None:
     rng = random.Random(51)
     for _ in range(40):
         prior, mechanism = random_prior(rng, 4, 3), random_mechanism(rng, 4, 5)
-        found = measure(mechanism.weights, prior)
+        measured = measure(mechanism.weights, prior)
         for name, notion in (("answer_ldp", "ldp"), ("secret_ldp", "secret-ldp"), ("lip", "lip")):
             ratio = worst(
                 mechanism, Claim(notion, (1, 1), None if notion == "ldp" else prior.joint)
             ).ratio
-            assert found[name] == nats(ratio)
-        assert found["lip"] == max(found["alip_low"], found["alip_high"])
+            assert measured[name] == nats(ratio)
+        assert measured["lip"] == max(measured["alip_low"], measured["alip_high"])
 
 
 def test_the_identity_under_a_prior() -> None:
-    found = measure(IDENTITY, PRIOR)
+    measured = measure(IDENTITY, PRIOR)
     # P(s) = ½; P(s=0|x) = 3/4, 1/2, 1/3.
-    assert found["alip_high"] == pytest.approx(math.log(1.5), rel=1e-12)
-    assert found["alip_low"] == pytest.approx(math.log(2), rel=1e-12)
-    assert found["secret_ldp"] == pytest.approx(math.log(3), rel=1e-12)
-    assert found["answer_ldp"] == found["ceiling"] == math.inf
-    assert found["normalised_information"] == pytest.approx(1, rel=1e-12)
-    assert found["variance"] == pytest.approx(1 - sum((n / 12) ** 2 for n in (4, 2, 6)), rel=1e-12)
-    assert found["rank"] == 3
+    assert measured["alip_high"] == pytest.approx(math.log(1.5), rel=1e-12)
+    assert measured["alip_low"] == pytest.approx(math.log(2), rel=1e-12)
+    assert measured["secret_ldp"] == pytest.approx(math.log(3), rel=1e-12)
+    assert measured["answer_ldp"] == measured["ceiling"] == math.inf
+    assert measured["normalised_information"] == pytest.approx(1, rel=1e-12)
+    assert measured["variance"] == pytest.approx(
+        1 - sum((n / 12) ** 2 for n in (4, 2, 6)), rel=1e-12
+    )
+    assert measured["rank"] == 3
 
 
 def test_a_constant_reveals_nothing_and_estimates_nothing() -> None:
-    found = measure([[3, 5], [3, 5], [3, 5]], PRIOR)
+    measured = measure([[3, 5], [3, 5], [3, 5]], PRIOR)
     for name in (
         "lip",
         "secret_ldp",
@@ -53,17 +55,17 @@ def test_a_constant_reveals_nothing_and_estimates_nothing() -> None:
         "information_secret",
         "normalised_information",
     ):
-        assert found[name] == 0
-    assert found["ceiling"] == 1
-    assert found["variance"] == math.inf
-    assert found["rank"] == 1
+        assert measured[name] == 0
+    assert measured["ceiling"] == 1
+    assert measured["variance"] == math.inf
+    assert measured["rank"] == 1
 
 
 def test_informations_against_their_definition() -> None:
     rng = random.Random(52)
     for _ in range(30):
         prior, mechanism = random_prior(rng, 3, 2), random_mechanism(rng, 3, 4)
-        found = measure(mechanism.weights, prior)
+        measured = measure(mechanism.weights, prior)
         joint = np.array(prior.joint) / prior.total
         Q = np.array(mechanism.weights) / 2.0**48
         for name, both in (
@@ -72,15 +74,15 @@ def test_informations_against_their_definition() -> None:
         ):
             independent = both.sum(axis=1, keepdims=True) * both.sum(axis=0, keepdims=True)
             expected = np.sum(both * np.log(np.where(both > 0, both / independent, 1)))
-            assert found[name] == pytest.approx(expected, rel=1e-9, abs=1e-14)
+            assert measured[name] == pytest.approx(expected, rel=1e-9, abs=1e-14)
 
 
 def test_secrets_without_mass_and_impossible_reports_are_left_out() -> None:
     prior = Prior.from_rows([[3, 0], [0, 0], [2, 0]])
-    found = measure([[2, 2, 0], [0, 2, 2]], prior)  # report 2 never comes from answer 0
-    assert found["lip"] == 0
-    assert found["information"] == 0
-    assert found["information_secret"] == 0
+    measured = measure([[2, 2, 0], [0, 2, 2]], prior)  # report 2 never comes from answer 0
+    assert measured["lip"] == 0
+    assert measured["information"] == 0
+    assert measured["information_secret"] == 0
     assert secret_channel([[2, 2, 0], [0, 2, 2]], prior)[1] == [0, 0, 0]
 
 
@@ -95,9 +97,9 @@ def test_where_the_prior_is_zero_the_variance_is_the_limit() -> None:
 
 
 def test_zero_cells_make_lip_infinite() -> None:
-    found = measure(IDENTITY, Prior.from_rows([[3, 0, 2], [1, 1, 4]]))
-    assert found["lip"] == found["alip_low"] == found["secret_ldp"] == math.inf
-    assert found["alip_high"] < math.inf
+    measured = measure(IDENTITY, Prior.from_rows([[3, 0, 2], [1, 1, 4]]))
+    assert measured["lip"] == measured["alip_low"] == measured["secret_ldp"] == math.inf
+    assert measured["alip_high"] < math.inf
 
 
 def test_levels_near_zero_do_not_cancel() -> None:

@@ -48,35 +48,35 @@ def test_every_measure_is_its_definition(full: bool) -> None:
         lift = P / p[:, None] / r
         with np.errstate(divide="ignore"):
             inverse = 1 / lift
-        found = measure_lift(weights, prior, ORDERS)
-        assert np.allclose(found["lift"], lift, rtol=1e-12)
-        assert np.allclose(found["max_lift"], lift.max(axis=0))
-        assert np.allclose(found["min_lift"], lift.min(axis=0))
+        measured = measure_lift(weights, prior, ORDERS)
+        assert np.allclose(measured["lift"], lift, rtol=1e-12)
+        assert np.allclose(measured["max_lift"], lift.max(axis=0))
+        assert np.allclose(measured["min_lift"], lift.min(axis=0))
         for name, table in (("", lift), ("_inverse", inverse)):
-            assert found["l1_lift" + name] == pytest.approx((p @ abs(table - 1)).max())
-            assert found["chi2_lift" + name] == pytest.approx((p @ (table - 1) ** 2).max())
+            assert measured["l1_lift" + name] == pytest.approx((p @ abs(table - 1)).max())
+            assert measured["chi2_lift" + name] == pytest.approx((p @ (table - 1) ** 2).max())
             for order in (0.5, 2, 2.5, 10):
                 direct = ((p @ table**order) ** (1 / order)).max()
-                assert found["alpha_lift" + name][f"{order:g}"] == pytest.approx(direct)
-            assert found["alpha_lift" + name]["inf"] == pytest.approx(table.max())
-        assert found["total_variation"] == pytest.approx(abs(P - np.outer(p, r)).sum() / 2)
-        assert found["chi2"] == pytest.approx((P**2 / np.outer(p, r)).sum() - 1, abs=1e-12)
+                assert measured["alpha_lift" + name][f"{order:g}"] == pytest.approx(direct)
+            assert measured["alpha_lift" + name]["inf"] == pytest.approx(table.max())
+        assert measured["total_variation"] == pytest.approx(abs(P - np.outer(p, r)).sum() / 2)
+        assert measured["chi2"] == pytest.approx((P**2 / np.outer(p, r)).sum() - 1, abs=1e-12)
         for order in ORDERS[:-2]:
             tilted = p**order / (p**order).sum()
-            assert found["sibson"][f"{order:g}"] == pytest.approx(
+            assert measured["sibson"][f"{order:g}"] == pytest.approx(
                 max(0, sibson(P / p[:, None], p, order)), abs=1e-9
             )
             if order != 1:
                 direct = max(0, sibson(P / p[:, None], tilted, order))
-                assert found["arimoto"][f"{order:g}"] == pytest.approx(direct, abs=1e-9)
-        assert found["sibson"]["inf"] == pytest.approx(
+                assert measured["arimoto"][f"{order:g}"] == pytest.approx(direct, abs=1e-9)
+        assert measured["sibson"]["inf"] == pytest.approx(
             max(0, sibson(P / p[:, None], p, math.inf)), abs=1e-9
         )
-        assert found["arimoto"]["inf"] == pytest.approx(
+        assert measured["arimoto"]["inf"] == pytest.approx(
             math.log(P.max(axis=0).sum() / p.max()), abs=1e-9
         )
-        assert found["sibson"]["1"] == found["arimoto"]["1"]
-        assert found["sibson"]["1"] == pytest.approx(
+        assert measured["sibson"]["1"] == measured["arimoto"]["1"]
+        assert measured["sibson"]["1"] == pytest.approx(
             measures.measure(weights, prior)["information_secret"], abs=1e-9
         )
 
@@ -92,29 +92,29 @@ def test_the_lift_table_is_exact() -> None:
 def test_the_measures_of_levels_agree_with_those_of_the_ratios() -> None:
     prior = random_counts(5, 3, 4)
     weights = random_mechanism(random.Random(5), 4, 3).weights
-    found, levels = measure_lift(weights, prior), measures.measure(weights, prior)
-    assert math.log(max(found["max_lift"])) == pytest.approx(levels["alip_high"])
-    assert -math.log(min(found["min_lift"])) == pytest.approx(levels["alip_low"])
+    measured, levels = measure_lift(weights, prior), measures.measure(weights, prior)
+    assert math.log(max(measured["max_lift"])) == pytest.approx(levels["alip_high"])
+    assert -math.log(min(measured["min_lift"])) == pytest.approx(levels["alip_low"])
 
 
 def test_high_orders_do_not_overflow() -> None:
     prior = Prior.from_rows([[10**15, 1], [1, 1]])
-    found = measure_lift(((16, 0), (0, 16)), prior, [1000, 1e6])
-    largest = max(found["max_lift"])
+    measured = measure_lift(((16, 0), (0, 16)), prior, [1000, 1e6])
+    largest = max(measured["max_lift"])
     assert largest > 1e14
     for order in ("1000", "1e+06"):
-        assert largest * 0.9 < found["alpha_lift"][order] <= largest
-        assert 0 < found["sibson"][order] < math.log(2)
+        assert largest * 0.9 < measured["alpha_lift"][order] <= largest
+        assert 0 < measured["sibson"][order] < math.log(2)
 
 
 def test_answers_sent_as_they_are_and_answers_not_sent_at_all() -> None:
     prior = Prior.from_rows([[2, 0, 1], [1, 3, 1]])
-    told = measure_lift(((16, 0, 0), (0, 16, 0), (0, 0, 16)), prior)
-    assert told["min_lift"][1] == 0
+    measured = measure_lift(((16, 0, 0), (0, 16, 0), (0, 0, 16)), prior)
+    assert measured["min_lift"][1] == 0
     assert (
-        told["l1_lift_inverse"]
-        == told["chi2_lift_inverse"]
-        == told["alpha_lift_inverse"]["2"]
+        measured["l1_lift_inverse"]
+        == measured["chi2_lift_inverse"]
+        == measured["alpha_lift_inverse"]["2"]
         == math.inf
     )
     nothing = measure_lift(((16,),) * 3, prior, [2, math.inf])
@@ -132,13 +132,13 @@ def test_answers_sent_as_they_are_and_answers_not_sent_at_all() -> None:
     )
 
 
-def test_a_report_that_never_occurs_and_a_secret_without_mass_tell_nothing() -> None:
+def test_impossible_reports_and_secrets_without_mass_do_not_count() -> None:
     prior = Prior(((1, 2, 0), (3, 1, 0), (0, 0, 0)))
     weights = ((8, 8, 0), (4, 12, 0), (0, 0, 16))
     assert all(row[2] == 1 for row in lift_table(weights, prior))
     assert lift_table(weights, prior)[2] == (1, 1, 1)
     less = Prior(((1, 2), (3, 1)))
-    found, same = (
+    measured, same = (
         measure_lift(w, p, [2, 3]) for w, p in ((weights, prior), (((8, 8), (4, 12)), less))
     )
     for name in (
@@ -150,7 +150,7 @@ def test_a_report_that_never_occurs_and_a_secret_without_mass_tell_nothing() -> 
         "sibson",
         "arimoto",
     ):
-        assert found[name] == same[name]
+        assert measured[name] == same[name]
     assert Lifts.of(weights, prior).table.shape == (2, 2)
 
 

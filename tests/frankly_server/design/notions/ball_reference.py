@@ -15,8 +15,8 @@ Vector = NDArray[np.float64]
 
 def renyi(p: Vector, q: Vector, order: float) -> float:
     p, q = p.ravel(), q.ravel()
-    seen = p > 0
-    p, q = p[seen], q[seen]
+    positive = p > 0
+    p, q = p[positive], q[positive]
     if order == 1:
         return float(np.sum(p * np.log(p / q)))
     return float(np.log(np.sum(p**order * q ** (1 - order))) / (order - 1))
@@ -37,7 +37,7 @@ def minimum_over_ball(
         start = 0.8 * p + 0.2 * rng.dirichlet(np.ones(p.size)).reshape(p.shape)
         while renyi(p, start, order) > radius:
             start = (start + p) / 2
-        found = minimize(
+        solution = minimize(
             lambda v: f(v.reshape(p.shape)),
             start.ravel(),
             method="SLSQP",
@@ -48,7 +48,7 @@ def minimum_over_ball(
             ],
             options={"maxiter": 400, "ftol": 1e-13},
         )
-        point = np.abs(found.x.reshape(p.shape)) / np.abs(found.x).sum()
+        point = np.abs(solution.x.reshape(p.shape)) / np.abs(solution.x).sum()
         # What SLSQP oversteps is pulled back inside: a distribution that is in the ball for certain.
         pull = 1.0
         while renyi(p, point, order) > radius and pull > 1e-12:

@@ -18,7 +18,7 @@ UNIT = Fraction(1, 2**48)
 
 
 def truth_holds(ball: Ball, s: int, u: int, L: Fraction) -> bool:
-    """Whether (L, 1−L) is on or outside the conditional ball, by Theorem 1 in 400 digits."""
+    """True if (L, 1−L) is on or outside the conditional ball, by Theorem 1 in 400 digits."""
     with localcontext(prec=400):
         total = sum(map(sum, ball.counts))
         number = lambda v: Decimal(v.numerator) / Decimal(v.denominator)  # noqa: E731
@@ -68,8 +68,8 @@ def test_no_distribution_of_the_ball_is_below_its_bounds(order: float) -> None:
             direction[s] += P[s] * rng.random()
             direction -= direction.sum() * P
             Q = boundary_point(P, ball.radius, order, direction)
-            given = Q / Q.sum(axis=1, keepdims=True)
-            assert np.all(given >= bounds * (1 - 1e-12))
+            conditional = Q / Q.sum(axis=1, keepdims=True)
+            assert np.all(conditional >= bounds * (1 - 1e-12))
 
 
 def test_every_bound_fits_a_claim() -> None:
@@ -94,8 +94,8 @@ def test_more_people_and_more_risk_give_larger_bounds() -> None:
 
 
 def test_the_largest_counts_are_taken() -> None:
-    most = 2**53 - 1
+    largest = 2**53 - 1
     for order in (2, 3, 0.5, 1):
-        bounds = lower_bounds([[1, most], [most, most]], order, most, "0.05")
+        bounds = lower_bounds([[1, largest], [largest, largest]], order, largest, "0.05")
         assert bounds[0][1][0] > 0.99 * 2**48
         assert 0 <= bounds[0][0][0] < 2

@@ -25,12 +25,12 @@ def test_the_ball_is_where_scipys_power_divergence_stays_below_the_quantile(orde
     for _ in range(50):
         counts = random_counts(rng, 2, 3)
         n = sum(map(sum, counts))
-        found = confidence_ball(counts, order, n, "0.05")
+        ball = confidence_ball(counts, order, n, "0.05")
         P = rng.dirichlet(np.ones(6))
         statistic = power_divergence(np.ravel(counts), n * P, lambda_=order - 1).statistic
-        # (n times) the threshold is scipy's quantile of the statistic, whatever the order.
-        inside = renyi(np.array(counts) / n, P.reshape(2, 3), order) <= found.radius
-        assert inside == bool(statistic <= float(found.threshold) * n)
+        # (n times) the threshold is scipy's quantile of the statistic, for every order.
+        inside = renyi(np.array(counts) / n, P.reshape(2, 3), order) <= ball.radius
+        assert inside == bool(statistic <= float(ball.threshold) * n)
 
 
 @pytest.mark.slow
@@ -38,43 +38,43 @@ def test_the_ball_is_where_scipys_power_divergence_stays_below_the_quantile(orde
 def test_least_and_spread_are_attained_and_never_exceeded(order: float) -> None:
     rng = np.random.default_rng(1000 + round(100 * order))
     counts = random_counts(rng, 2, 3)
-    found = confidence_ball(counts, order, 150, "0.05")
+    ball = confidence_ball(counts, order, 150, "0.05")
     P = np.array(counts) / np.sum(counts)
     s = 1
     for u in range(3):
         low, _ = minimum_over_ball(
-            P, found.radius, order, lambda Q, u=u: float(Q[s, u] / Q[s].sum())
+            P, ball.radius, order, lambda Q, u=u: float(Q[s, u] / Q[s].sum())
         )
         high, _ = minimum_over_ball(
-            P, found.radius, order, lambda Q, u=u: -float(Q[s, u] / Q[s].sum())
+            P, ball.radius, order, lambda Q, u=u: -float(Q[s, u] / Q[s].sum())
         )
-        assert low == pytest.approx(found.least(s)[u], rel=1e-4, abs=1e-9)
-        assert low >= found.least(s)[u] * (1 - 1e-9)
-        assert -high == pytest.approx(found.greatest(s)[u], rel=1e-4)
-        assert -high <= found.greatest(s)[u] * (1 + 1e-9)
+        assert low == pytest.approx(ball.least(s)[u], rel=1e-4, abs=1e-9)
+        assert low >= ball.least(s)[u] * (1 - 1e-9)
+        assert -high == pytest.approx(ball.greatest(s)[u], rel=1e-4)
+        assert -high <= ball.greatest(s)[u] * (1 + 1e-9)
     center = P[s] / P[s].sum()
     # The ℓ1 norm is the largest of its linear pieces, one for each choice of signs.
     widest = max(
         -minimum_over_ball(
-            P, found.radius, order, lambda Q, v=v: -float(np.dot(v, Q[s] / Q[s].sum() - center))
+            P, ball.radius, order, lambda Q, v=v: -float(np.dot(v, Q[s] / Q[s].sum() - center))
         )[0]
         for v in product((-1, 1), repeat=3)
     )
-    assert widest == pytest.approx(found.spread(s), rel=1e-4)
-    assert widest <= found.spread(s) * (1 + 1e-9)
+    assert widest == pytest.approx(ball.spread(s), rel=1e-4)
+    assert widest <= ball.spread(s) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("order", [2, 3, 1, 0.5, 0.7])
 def test_a_value_nobody_gave_may_gain_all(order: float) -> None:
     # erratum 9.8: as ρ → 0 the gain tends to 1 − e^(−B_s).
-    found = Ball(((0, 6, 14), (10, 5, 5)), Fraction(order), Fraction(1, 10))
-    radius = found.conditional_radius(0)
-    assert found.least(0)[0] == 0
-    assert found.greatest(0)[0] == pytest.approx(1 - math.exp(-radius), rel=1e-9)
+    ball = Ball(((0, 6, 14), (10, 5, 5)), Fraction(order), Fraction(1, 10))
+    radius = ball.conditional_radius(0)
+    assert ball.least(0)[0] == 0
+    assert ball.greatest(0)[0] == pytest.approx(1 - math.exp(-radius), rel=1e-9)
     # The distribution that does it: everything else shrinks in proportion.
     R = np.array([1 - math.exp(-radius), 0.3 * math.exp(-radius), 0.7 * math.exp(-radius)])
     assert renyi(np.array([0, 0.3, 0.7]), R, order) == pytest.approx(radius, rel=1e-9)
-    assert found.spread(0) >= 2 * found.greatest(0)[0] * (1 - 1e-9)
+    assert ball.spread(0) >= 2 * ball.greatest(0)[0] * (1 - 1e-9)
 
 
 def test_below_order_one_a_ball_can_hold_everything() -> None:
@@ -91,9 +91,9 @@ def test_below_order_one_a_ball_can_hold_everything() -> None:
 
 
 def test_a_secret_nobody_has_is_unknown() -> None:
-    found = confidence_ball([[0, 0, 0], [1, 2, 3]], 2, 100, "0.05")
-    assert found.conditional_radius(0) == math.inf
-    assert (list(found.least(0)), list(found.greatest(0)), found.spread(0)) == ([0] * 3, [1] * 3, 2)
+    ball = confidence_ball([[0, 0, 0], [1, 2, 3]], 2, 100, "0.05")
+    assert ball.conditional_radius(0) == math.inf
+    assert (list(ball.least(0)), list(ball.greatest(0)), ball.spread(0)) == ([0] * 3, [1] * 3, 2)
 
 
 def test_beyond_the_subsets_the_spread_is_bounded_from_above() -> None:
@@ -102,13 +102,13 @@ def test_beyond_the_subsets_the_spread_is_bounded_from_above() -> None:
     row = [int(n) for n in rng.integers(2**30, 2**40, size=24)]
     assert subset_sums(row) is None
     for order in (0.5, 1, 1.5, 2, 4):
-        found = Ball((tuple(row), tuple(reversed(row))), Fraction(order), Fraction(1, 50))
-        radius, p = found.conditional_radius(0), found.conditional(0)
+        ball = Ball((tuple(row), tuple(reversed(row))), Fraction(order), Fraction(1, 50))
+        radius, p = ball.conditional_radius(0), ball.conditional(0)
         # Random sets of values stay below the bound: what a set gains is gained twice.
         picks = rng.integers(0, 2, size=(2000, 24)).astype(bool)
         sums = np.array([p[pick].sum() for pick in picks])
         sums = sums[(sums > 0) & (sums < 1 - 1e-12)]
-        assert 2 * np.max(sums - least(sums, radius, order)) <= found.spread(0) <= 2
+        assert 2 * np.max(sums - least(sums, radius, order)) <= ball.spread(0) <= 2
 
 
 @pytest.mark.slow
@@ -118,10 +118,10 @@ def test_the_spread_is_the_best_of_all_sets(order: float) -> None:
     for _ in range(12):
         row = [int(n) for n in rng.integers(0, 30, size=rng.integers(2, 7))]
         row[0] += 1
-        found = Ball(
+        ball = Ball(
             (tuple(row), (1,) * len(row)), Fraction(order), Fraction(int(rng.integers(1, 40)), 100)
         )
-        p, radius = found.conditional(0), found.conditional_radius(0)
+        p, radius = ball.conditional(0), ball.conditional_radius(0)
         if radius == math.inf:
             continue
         picks = [
@@ -132,7 +132,7 @@ def test_the_spread_is_the_best_of_all_sets(order: float) -> None:
         gains = [
             (sigma := p[pick].sum()) - least(np.array([sigma]), radius, order)[0] for pick in picks
         ]
-        assert found.spread(0) == pytest.approx(2 * max(gains), rel=1e-9, abs=1e-12)
+        assert ball.spread(0) == pytest.approx(2 * max(gains), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("order", [0.5, 2])
@@ -152,7 +152,7 @@ def test_subset_sums_are_all_of_them() -> None:
         sum(n for n, take in zip(row, pick, strict=True) if take)
         for pick in product((0, 1), repeat=4)
     }
-    found = subset_sums(row)
-    assert found is not None
-    # The whole is a set of its own here, for the value nobody gave may be all that gains.
-    assert sorted(expected - {0}) == [round(v * 17) for v in found]
+    sums = subset_sums(row)
+    assert sums is not None
+    # The full set is included: a value with count 0 may be the only one that gains.
+    assert sorted(expected - {0}) == [round(v * 17) for v in sums]

@@ -37,7 +37,7 @@ def test_the_rays_of_answer_ldp_are_those_of_exact_enumeration(answers: int) -> 
 def test_a_column_is_in_the_cone_iff_the_verifier_accepts_it(notion: str) -> None:
     # The rows and the audit are written apart; they must say the same of any mechanism, column by column.
     rng = random.Random(11)
-    seen = {True: 0, False: 0}
+    verdicts = {True: 0, False: 0}
     for _ in range(300):
         answers, prior = 3, random_prior(rng, 3, 2)
         level = level_for(random_epsilon(rng, 0.1, 3.0))
@@ -48,9 +48,9 @@ def test_a_column_is_in_the_cone_iff_the_verifier_accepts_it(notion: str) -> Non
             for column in zip(*mechanism.weights, strict=True)
             for row in rows
         )
-        seen[inside] += 1
+        verdicts[inside] += 1
         assert inside == accepted(mechanism, claim_of(notion, level, prior))
-    assert min(seen.values()) > 10
+    assert min(verdicts.values()) > 10
 
 
 def accepted(mechanism: DenseMechanism, claim: Claim) -> bool:

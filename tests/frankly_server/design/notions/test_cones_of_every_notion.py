@@ -46,7 +46,7 @@ def softened(rng: random.Random, answers: int) -> DenseMechanism:
 @pytest.mark.parametrize("kind", EVERY_NOTION)
 def test_rows_say_of_columns_what_the_verifier_says_of_mechanisms(kind: str) -> None:
     rng = random.Random(kind)
-    seen = {True: 0, False: 0}
+    verdicts = {True: 0, False: 0}
     for _ in range(30):
         prior, claims = claims_of(kind, rng, 0.02, 2.0)
         for _ in range(5):
@@ -54,8 +54,8 @@ def test_rows_say_of_columns_what_the_verifier_says_of_mechanisms(kind: str) -> 
             columns = list(zip(*mechanism.weights, strict=True))
             inside = all(holds(Cone(claims, prior.answers), column) for column in columns)
             assert inside == accepted(mechanism, claims)
-            seen[inside] += 1
-    assert min(seen.values()) >= 10, seen
+            verdicts[inside] += 1
+    assert min(verdicts.values()) >= 10, verdicts
 
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
@@ -79,24 +79,25 @@ def test_rays_are_inside_exactly_and_extreme(kind: str) -> None:
 def test_every_column_of_the_cone_is_a_mixture_of_its_rays(kind: str) -> None:
     rng = random.Random(kind)
     prior, cone = tamed(kind, rng)
-    V, found = scaled_rays(cone, prior), 0
-    while found < 10:
+    V, mixtures = scaled_rays(cone, prior), 0
+    while mixtures < 10:
         column = tuple(rng.randint(0, 60) + 40 for _ in range(prior.answers))
         if holds(cone, column):
             _, off = nnls(V.T, np.array(column, dtype=np.float64))
             assert off < 1e-8
-            found += 1
+            mixtures += 1
 
 
 def exact_rank(rows: list[list[int]]) -> int:
-    left, rank = [[Fraction(v) for v in row] for row in rows], 0
+    remaining, rank = [[Fraction(v) for v in row] for row in rows], 0
     for x in range(len(rows[0]) if rows else 0):
-        pivot = next((row for row in left if row[x]), None)
+        pivot = next((row for row in remaining if row[x]), None)
         if pivot is not None:
             rank += 1
-            left = [row for row in left if row is not pivot]
-            left = [
-                [v - row[x] / pivot[x] * w for v, w in zip(row, pivot, strict=True)] for row in left
+            remaining = [row for row in remaining if row is not pivot]
+            remaining = [
+                [v - row[x] / pivot[x] * w for v, w in zip(row, pivot, strict=True)]
+                for row in remaining
             ]
     return rank
 
@@ -105,7 +106,7 @@ def definition_3(claim: Claim) -> set[tuple[Fraction, ...]]:
     """The rows −(43) ≥ 0 of the paper, for all s₁, s₂, u₁, u₂, each scaled to a largest entry of 1."""
     L = [[Fraction(n, d) for n, d in row] for row in claim.lower_bounds or ()]
     E, secrets, size = Fraction(*(claim.level or (0, 1))), len(L), len(L[0])
-    found = set()
+    conditions = set()
     for s1, s2, u1, u2 in product(range(secrets), range(secrets), range(size), range(size)):
         row = [Fraction(0)] * (secrets * size)
         row[s1 * size + u1] -= 1
@@ -116,8 +117,8 @@ def definition_3(claim: Claim) -> set[tuple[Fraction, ...]]:
             row[s2 * size + u] += E * L[s2][u]
             row[s2 * size + u2] -= E * L[s2][u]
         if min(row) < 0:
-            found.add(tuple(v / max(map(abs, row)) for v in row))
-    return found
+            conditions.add(tuple(v / max(map(abs, row)) for v in row))
+    return conditions
 
 
 def test_the_papers_robust_definition_is_the_diagonal_form() -> None:

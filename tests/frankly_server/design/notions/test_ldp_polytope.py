@@ -21,8 +21,8 @@ def normal(matrix: polytope.Rows) -> tuple[tuple[Fraction, ...], ...]:
 @pytest.mark.parametrize(("m", "count"), [(2, 4), (3, 33), (4, 904)])
 @pytest.mark.parametrize("level", [(2, 1), (21, 20)])
 def test_as_many_as_the_thesis_counts(m: int, count: int, level: tuple[int, int]) -> None:
-    found = {normal(matrix) for matrix in extreme_points(m, level)}
-    assert len(found) == len(list(extreme_points(m, level))) == count
+    points = {normal(matrix) for matrix in extreme_points(m, level)}
+    assert len(points) == len(list(extreme_points(m, level))) == count
 
 
 @pytest.mark.parametrize("m", [2, 3])
@@ -43,8 +43,8 @@ def test_the_same_points_as_by_vertex_enumeration(m: int) -> None:
         same = [(x == 0) - (x == i) for x in range(m) for _ in range(m)]
         rows += [same, [-v for v in same]]
     rays = extreme_rays(rows, m * m)
-    found = {normal([ray[x * m : (x + 1) * m] for x in range(m)]) for ray in rays}
-    assert found == {normal(matrix) for matrix in extreme_points(m, (p, q))}
+    points = {normal([ray[x * m : (x + 1) * m] for x in range(m)]) for ray in rays}
+    assert points == {normal(matrix) for matrix in extreme_points(m, (p, q))}
 
 
 def test_the_rank_test_knows_extreme_points() -> None:
@@ -63,9 +63,9 @@ def test_the_rank_test_knows_extreme_points() -> None:
                 for a, b in zip(first, second, strict=True)
             ]
             common = rational.whole([v for row in middle for v in row])
-            whole = [common[x * m : (x + 1) * m] for x in range(m)]
-            assert polytope.is_inside(whole, (3, 1))
-            assert not polytope.is_extreme(whole, (3, 1))
+            square = [common[x * m : (x + 1) * m] for x in range(m)]
+            assert polytope.is_inside(square, (3, 1))
+            assert not polytope.is_extreme(square, (3, 1))
 
 
 def test_the_loose_entry_point_of_five_answers() -> None:

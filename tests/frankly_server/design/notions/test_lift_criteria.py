@@ -23,19 +23,21 @@ def test_every_criterion_is_its_definition(full: bool) -> None:
         )
         epsilon = Fraction(rng.randint(1, 80), 10)
         for low, high, measure, order in asked(epsilon, Fraction(rng.randint(1, 9), 10)):
-            one = criterion(prior.masses, low, high, measure, order)
+            rule = criterion(prior.masses, low, high, measure, order)
             column = [rng.choice([0, 1, rng.randint(1, 2**20)]) for _ in range(prior.answers)]
             if any(column):
-                told = [sum(n * w for n, w in zip(row, column, strict=True)) for row in prior.joint]
+                reported = [
+                    sum(n * w for n, w in zip(row, column, strict=True)) for row in prior.joint
+                ]
                 expected = keeps(column, prior, low, high, measure, order)
-                assert one.holds(told) is expected
+                assert rule.holds(reported) is expected
                 agreed[expected] += 1
-                if abs(over := float(one.excess(np.array([told], dtype=float))[0])) > 1e-9:
+                if abs(over := float(rule.excess(np.array([reported], dtype=float))[0])) > 1e-9:
                     assert (over < 0) is expected
     assert min(agreed.values()) > 50
 
 
-# Two secrets of equal mass; a report that is told (t, u) has the lifts 2t/(t+u), 2u/(t+u).
+# Two secrets of equal mass; a report of masses (t, u) has the lifts 2t/(t+u), 2u/(t+u).
 @pytest.mark.parametrize(
     ("measure", "low", "high", "inside", "outside"),
     [
@@ -55,17 +57,17 @@ def test_the_line_itself_is_kept(
     inside: tuple[int, ...],
     outside: tuple[int, ...],
 ) -> None:
-    one = criterion((1, 1), low, high, measure)
-    assert one.holds(inside)
-    assert not one.holds(outside)
+    rule = criterion((1, 1), low, high, measure)
+    assert rule.holds(inside)
+    assert not rule.holds(outside)
 
 
 def test_a_level_on_either_side_of_an_irrational_line() -> None:
     """Lifts 9/7 and 5/7: the inverse χ²-lift is ½(4/81 + 4/25), the level's line its square root."""
     line = float(Fraction(4, 81) + Fraction(4, 25)) / 2
-    for step, kept in ((Fraction(1, 10**9), True), (Fraction(-1, 10**9), False)):
+    for step, holds in ((Fraction(1, 10**9), True), (Fraction(-1, 10**9), False)):
         level = (1 + Fraction(int(line**0.5 * 10**12), 10**12) + step).as_integer_ratio()
-        assert criterion((1, 1), level, None, "chi2").holds([9, 5]) is kept
+        assert criterion((1, 1), level, None, "chi2").holds([9, 5]) is holds
 
 
 def test_a_secret_that_is_ruled_out() -> None:
@@ -78,10 +80,10 @@ def test_a_secret_that_is_ruled_out() -> None:
 
 
 def test_fewer_secrets_ruled_out_are_less_risk() -> None:
-    told = np.array([[5.0, 0, 0], [9, 1, 0], [1, 1, 1], [3, 2, 1]])
+    reported = np.array([[5.0, 0, 0], [9, 1, 0], [1, 1, 1], [3, 2, 1]])
     for measure in MEASURES:
-        one = criterion((1, 1, 1), None if measure == "ldp" else (2, 1), (2, 1), measure)
-        assert np.argsort(-one.risks(told)).tolist() == [0, 1, 3, 2]
+        rule = criterion((1, 1, 1), None if measure == "ldp" else (2, 1), (2, 1), measure)
+        assert np.argsort(-rule.risks(reported)).tolist() == [0, 1, 3, 2]
 
 
 def test_rows_say_what_holds_says(full: bool) -> None:
@@ -89,17 +91,17 @@ def test_rows_say_what_holds_says(full: bool) -> None:
         rng = random.Random(seed)
         prior = random_counts(seed, 3, 4, zeros=0.2)
         for low, high, measure, order in asked(Fraction(rng.randint(1, 40), 10)):
-            one = criterion(prior.masses, low, high, measure, order)
-            rows = one.rows(prior.joint)
+            rule = criterion(prior.masses, low, high, measure, order)
+            rows = rule.rows(prior.joint)
             if measure not in ("lift", "ldp"):
                 assert rows is None
                 continue
             column = [rng.randint(0, 2) * rng.randint(1, 1000) for _ in range(4)]
-            told = [sum(n * w for n, w in zip(row, column, strict=True)) for row in prior.joint]
+            reported = [sum(n * w for n, w in zip(row, column, strict=True)) for row in prior.joint]
             inside = all(
                 sum(r * w for r, w in zip(row, column, strict=True)) >= 0 for row in present(rows)
             )
-            assert inside is one.holds(told)
+            assert inside is rule.holds(reported)
 
 
 @pytest.mark.parametrize(

@@ -39,15 +39,15 @@ def test_corners_give_the_optimum_of_every_linear_programme() -> None:
     ball = confidence_ball(JOINT, 2, 450, "0.05")
     low, high = ball_bounds(ball), upper_bounds(ball)
     for s in (0, 1):
-        found = vertices(low[s], high[s])
-        assert all(sum(point) == 1 for point in found)
+        corners = vertices(low[s], high[s])
+        assert all(sum(point) == 1 for point in corners)
         for _ in range(20):
             w = np.array([rng.gauss(0, 1) for _ in range(3)])
             sides = [(n / d, m / e) for (n, d), (m, e) in zip(low[s], high[s], strict=True)]
             best = linprog(-w, A_eq=[[1, 1, 1]], b_eq=[1], bounds=sides).fun
-            assert max(float(w @ np.array(point, dtype=float)) for point in found) == pytest.approx(
-                -best, abs=1e-9
-            )
+            assert max(
+                float(w @ np.array(point, dtype=float)) for point in corners
+            ) == pytest.approx(-best, abs=1e-9)
 
 
 def test_the_claims_together_are_rldp_over_the_boxes() -> None:
@@ -81,33 +81,35 @@ def test_the_claims_together_are_rldp_over_the_boxes() -> None:
         assert over is None or over >= needed
 
 
-def test_polyopt_over_boxes_tells_more_and_still_keeps_the_ball() -> None:
+def test_polyopt_over_boxes_has_more_information_and_keeps_the_ball() -> None:
     prior, ball = pairs(Prior.from_rows(JOINT)), confidence_ball(JOINT, 2, 450, "0.05")
     simplices = (robust(ball_bounds(ball), Fraction(1, 2), diagonal=False),)
     boxes = box_claims(ball, Fraction(1, 2))
-    found = [
+    designs = [
         design(DesignRequest(prior, c, objective="information", accept_unidentifiable=True))
         for c in (simplices, boxes)
     ]
-    for one, claims in zip(found, (simplices, boxes), strict=True):
-        require_private(one.mechanism, *claims)
-        assert worst_case_over_ball(one.table.weights, ball).epsilon <= 0.5
-        assert one.certified
-    assert found[1].information > found[0].information + 1e-4
+    for optimum, claims in zip(designs, (simplices, boxes), strict=True):
+        require_private(optimum.mechanism, *claims)
+        assert worst_case_over_ball(optimum.table.weights, ball).epsilon <= 0.5
+        assert optimum.certified
+    assert designs[1].information > designs[0].information + 1e-4
     assert boxes[0].level == level_for(Fraction(1, 2))
 
 
 def test_boxes_are_asked_for_by_name_and_the_answer_holds_their_priors() -> None:
-    asked = {
+    options = {
         "notion": "rldp",
         "epsilon": "0.5",
         "robust": {"order": 2, "n": 320, "beta": "0.05", "polyhedra": "box"},
     }
-    found = ask("polyopt", [[60, 150], [90, 20]], **asked, objective="information")
-    told = found["parameters"]["claims"]
-    assert len(told) == 4  # two corners for each of two secrets
-    claims = [Claim(c["notion"], tuple(c["level"]), tuple(map(tuple, c["joint"]))) for c in told]
-    require_private(mechanism_of(found), *claims)
+    response = ask("polyopt", [[60, 150], [90, 20]], **options, objective="information")
+    published = response["parameters"]["claims"]
+    assert len(published) == 4  # two corners for each of two secrets
+    claims = [
+        Claim(c["notion"], tuple(c["level"]), tuple(map(tuple, c["joint"]))) for c in published
+    ]
+    require_private(mechanism_of(response), *claims)
     for change, code, field in (
         ({"polyhedra": "ball"}, "unsupported", "robust.polyhedra"),
         ({"polytopes": "box"}, "field_unknown", "robust.polytopes"),
@@ -116,11 +118,11 @@ def test_boxes_are_asked_for_by_name_and_the_answer_holds_their_priors() -> None
             ask(
                 "grr",
                 [[6, 2], [3, 4]],
-                **{**asked, "robust": {"order": 2, "n": 15, "beta": "0.05", **change}},
+                **{**options, "robust": {"order": 2, "n": 15, "beta": "0.05", **change}},
             )
         assert (caught.value.code, caught.value.field) == (code, field)
     with pytest.raises(InvalidInput) as caught:
-        ask("grr", [[6, 2], [3, 4]], **asked, diagonal=True)
+        ask("grr", [[6, 2], [3, 4]], **options, diagonal=True)
     assert caught.value.field == "diagonal"
 
 

@@ -44,7 +44,7 @@ def test_bad_priors(rows: Any, code: str, field: str) -> None:
     assert (caught.value.code, caught.value.field) == (code, field)
 
 
-def test_the_sum_is_told() -> None:
+def test_the_error_names_the_sum() -> None:
     with pytest.raises(InvalidInput, match=r"1\.3"):
         Prior.from_rows([[0.8, 0.5]])
 

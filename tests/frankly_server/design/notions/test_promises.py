@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what is asked to exact claims: levels on the safe side, and priors that protect nobody refused."""
+"""Exact claims of requested notions: levels rounded to the safe side, priors of no people refused."""
 
 import math
 import random
@@ -36,11 +36,11 @@ def test_alip_carries_each_side_where_it_is_promised() -> None:
 
 @pytest.mark.parametrize("bound", ["1/3", "0.5", "0.41", "0.9999999999999999999", "1"])
 def test_violation_bounds_round_down(bound: str) -> None:
-    asked = Fraction(bound)
+    requested = Fraction(bound)
     prior = Prior.from_rows([[1, 1], [9, 3]])
-    claim = promises.no_violation(prior, asked, 0)
+    claim = promises.no_violation(prior, requested, 0)
     assert claim.level is not None
-    assert asked - Fraction(1, 2**48) < Fraction(*claim.level) <= asked
+    assert requested - Fraction(1, 2**48) < Fraction(*claim.level) <= requested
 
 
 REFUSED = {
@@ -108,10 +108,10 @@ def test_what_would_promise_nothing_is_refused(ask: "object", code: str, field: 
 
 def test_pairs_keep_the_joint_distribution() -> None:
     prior = random_prior(random.Random(1), 3, 2)
-    made = promises.pairs(prior)
-    assert made.shares == tuple(n for row in prior.joint for n in row)
-    assert made.masses == prior.masses
-    for s, row in enumerate(made.joint):
+    pairs = promises.pairs(prior)
+    assert pairs.shares == tuple(n for row in prior.joint for n in row)
+    assert pairs.masses == prior.masses
+    for s, row in enumerate(pairs.joint):
         assert all(n == 0 for x, n in enumerate(row) if x // 3 != s)
 
 

@@ -11,16 +11,16 @@ from scipy.stats import chi2
 @pytest.mark.parametrize("degrees", [1, 2, 3, 4, 9, 40, 239, 255])
 @pytest.mark.parametrize("beta", ["0.999", "0.5", "0.05", "0.001", "0.000000001"])
 def test_the_quantile_is_scipys_rounded_up(degrees: int, beta: str) -> None:
-    found = chi_square_quantile(degrees, Fraction(beta))
+    quantile = chi_square_quantile(degrees, Fraction(beta))
     expected = chi2.isf(float(beta), degrees)
-    assert -1e-12 * (1 + expected) <= float(found) - expected <= 3e-12 * (1 + expected)
+    assert -1e-12 * (1 + expected) <= float(quantile) - expected <= 3e-12 * (1 + expected)
 
 
 def test_two_degrees_have_a_logarithm_as_quantile() -> None:
     # F(x) = 1 − e^(−x/2): the quantile is −2 ln β, here to 30 digits.
     twice_ln_20 = Fraction(5991464547107981986870447152285, 10**30)
-    found = chi_square_quantile(2, Fraction("0.05"))
-    assert twice_ln_20 <= found <= twice_ln_20 + Fraction(1, 2**40) + Fraction(1, 10**29)
+    quantile = chi_square_quantile(2, Fraction("0.05"))
+    assert twice_ln_20 <= quantile <= twice_ln_20 + Fraction(1, 2**40) + Fraction(1, 10**29)
 
 
 def test_a_risk_of_1e_30_is_still_reached() -> None:

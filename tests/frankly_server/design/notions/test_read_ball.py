@@ -40,7 +40,7 @@ BAD = {
     "beta with foreign digits": ({"beta": "0.٠٥"}, "robust.beta"),
     "one secret": ({"joint": [[1, 2]]}, "prior.joint"),
     "ragged": ({"joint": [[1, 2], [1]]}, "prior.joint"),
-    "nobody": ({"joint": [[0, 0], [0, 0]]}, "prior.joint"),
+    "no people": ({"joint": [[0, 0], [0, 0]]}, "prior.joint"),
     "too many cells": ({"joint": [[1] * 129] * 2}, "prior.joint"),
     "a negative count": ({"joint": [[1, 2], [3, -1]]}, "prior.joint[1][1]"),
     "a float count": ({"joint": [[1, 2.0], [3, 1]]}, "prior.joint[0][1]"),
@@ -56,12 +56,12 @@ def test_a_bad_request_is_refused_by_its_field(change: dict[str, Any], field: st
 
 
 def test_a_decimal_is_read_as_it_is_written() -> None:
-    found = confidence_ball(**{**GOOD, "order": 0.1, "beta": Decimal("0.050")})
-    assert found.order == Fraction(1, 10)
-    assert found.threshold == confidence_ball(**GOOD).threshold
+    ball = confidence_ball(**{**GOOD, "order": 0.1, "beta": Decimal("0.050")})
+    assert ball.order == Fraction(1, 10)
+    assert ball.threshold == confidence_ball(**GOOD).threshold
 
 
-def test_a_radius_that_leaves_nothing_is_told() -> None:
-    # One person's answer says nothing of anybody else's: the Hellinger ball of order 1/2 holds everything.
+def test_a_vacuous_radius_is_recognised() -> None:
+    # One answer does not constrain the others: the Hellinger ball of order 1/2 is the whole simplex.
     assert is_vacuous(lower_bounds(**{**GOOD, "order": 0.5, "n": 1}))
     assert not is_vacuous(lower_bounds(**GOOD))

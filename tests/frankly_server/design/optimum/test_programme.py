@@ -32,14 +32,14 @@ from tests.frankly_server.maths import (
 
 def instances(seed: int, count: int) -> list[tuple[Prior, list[Ray]]]:
     """Random priors with the rays of a random notion at a random level, ε 0.01..8, a 2..8; never the identity."""
-    found: list[Any] = []
+    drawn: list[Any] = []
     rng = random.Random(seed)
-    while len(found) < count:
+    while len(drawn) < count:
         prior = random_prior(rng, rng.randint(2, 8), rng.randint(1, 4))
         notion, level = rng.choice(["ldp", "lip", "secret-ldp"]), level_for(random_epsilon(rng))
         if not admits_identity(notion, level, prior):
-            found.append((prior, rays_of(notion, level, prior)))
-    return found
+            drawn.append((prior, rays_of(notion, level, prior)))
+    return drawn
 
 
 def least(rays: list[Ray], prior: Prior) -> VarianceOptimum:
@@ -56,8 +56,8 @@ def subset_selection_variance(a: int, k: int, E: float) -> float:
     scale = inside * E + outside  # Σ_y of an unnormalised row
     mean = (k * E + a - k) / a  # p·q of every report, unnormalised
     trace = a * (inside * E**2 + outside) / (mean * scale)
-    other = (trace - a) / (a - 1)
-    return 1 / a + (a - 1) / other - 1 / a
+    spread = (trace - a) / (a - 1)
+    return 1 / a + (a - 1) / spread - 1 / a
 
 
 @pytest.mark.parametrize("answers", range(2, 9))
@@ -65,12 +65,12 @@ def subset_selection_variance(a: int, k: int, E: float) -> float:
 def test_for_uniform_priors_the_best_subset_selection_is_optimal(
     answers: int, epsilon: str
 ) -> None:
-    found = design(wanted(Prior.from_rows([[1] * answers]), "ldp", Fraction(epsilon)))
-    E = float(Fraction(*found.level))
+    designed = design(wanted(Prior.from_rows([[1] * answers]), "ldp", Fraction(epsilon)))
+    E = float(Fraction(*designed.level))
     best = min(subset_selection_variance(answers, k, E) for k in range(1, answers))
-    assert found.variance == pytest.approx(best, rel=1e-6)
-    assert found.certified
-    assert found.mechanism.reports <= answers * (answers + 1) // 2
+    assert designed.variance == pytest.approx(best, rel=1e-6)
+    assert designed.certified
+    assert designed.mechanism.reports <= answers * (answers + 1) // 2
 
 
 def test_the_formula_of_subset_selection_is_right() -> None:
@@ -90,9 +90,9 @@ def test_the_bound_of_the_variance_holds_on_every_ray_exactly(
     prior: Prior, rays: list[Ray]
 ) -> None:
     # spec 1.6 in fractions: for any Z and ν with |Zᵀv|²/(p·v) ≤ ν·v on every ray, every design has f ≥ (tr Z)²/Σν.
-    found = least(rays, prior)
-    A = (found.columns.T * found.theta) @ found.columns
-    prices = found.certificate.prices
+    optimum = least(rays, prior)
+    A = (optimum.columns.T * optimum.theta) @ optimum.columns
+    prices = optimum.certificate.prices
     Z = [[Fraction(v) for v in row] for row in prices.Z.tolist()]
     trace = sum(Z[x][x] for x in range(prior.answers))
     slack = Fraction(1) + Fraction(
@@ -111,7 +111,7 @@ def test_the_bound_of_the_variance_holds_on_every_ray_exactly(
     reached = float(np.trace(np.linalg.inv(A)))
     assert proven <= reached * (1 + 1e-12)
     assert proven >= reached * (1 - 1e-6)
-    assert found.bound + float(np.sum(prior.probabilities() ** 2)) == pytest.approx(
+    assert optimum.bound + float(np.sum(prior.probabilities() ** 2)) == pytest.approx(
         proven, rel=1e-6
     )
 
@@ -120,18 +120,18 @@ def test_the_bound_of_the_variance_holds_on_every_ray_exactly(
 def test_the_optimum_of_the_information_is_that_of_another_solver(
     prior: Prior, rays: list[Ray]
 ) -> None:
-    found = most_gain(rays, prior, "information")
+    optimum = most_gain(rays, prior, "information")
     V = scaled(rays, prior)
     gains = ray_information(V, prior)
     scale = float(gains.max())
     oracle = linprog(-gains / scale, A_eq=V.T, b_eq=np.ones(prior.answers), method="highs-ds")
     assert oracle.status == 0
-    reached = float(found.theta @ ray_information(scaled(found.rays, prior), prior))
+    reached = float(optimum.theta @ ray_information(scaled(optimum.rays, prior), prior))
     assert reached == pytest.approx(-oracle.fun * scale, rel=1e-6)
-    assert reached <= found.bound * (1 + 1e-12) <= reached * (1 + 1e-6)
-    assert len(found.rays) <= prior.answers
-    assert np.max(gains - V @ found.multipliers) <= 1e-12 * max(
-        1.0, float(np.abs(found.multipliers).max())
+    assert reached <= optimum.bound * (1 + 1e-12) <= reached * (1 + 1e-6)
+    assert len(optimum.rays) <= prior.answers
+    assert np.max(gains - V @ optimum.multipliers) <= 1e-12 * max(
+        1.0, float(np.abs(optimum.multipliers).max())
     )
 
 
@@ -140,15 +140,17 @@ def test_repair_gives_up_at_most_one_percent_and_identifies_every_share(
     prior: Prior, rays: list[Ray]
 ) -> None:
     best = most_gain(rays, prior, "information")
-    found = repaired(rays, prior, best, 0.01)
-    assert found is not None
-    V = scaled(found.rays, prior)
-    assert float(found.theta @ ray_information(V, prior)) >= best.bound * (0.99 - 1e-7)
+    repaired_optimum = repaired(rays, prior, best, 0.01)
+    assert repaired_optimum is not None
+    V = scaled(repaired_optimum.rays, prior)
+    assert float(repaired_optimum.theta @ ray_information(V, prior)) >= best.bound * (0.99 - 1e-7)
     assert np.linalg.matrix_rank(V) == prior.answers
     p = prior.probabilities()
     least_possible = least(rays, prior).bound + p @ p
-    assert float(np.trace(np.linalg.inv((V.T * found.theta) @ V))) >= least_possible * (1 - 1e-9)
-    np.testing.assert_allclose(found.theta @ V, 1, atol=1e-12)
+    assert float(np.trace(np.linalg.inv((V.T * repaired_optimum.theta) @ V))) >= least_possible * (
+        1 - 1e-9
+    )
+    np.testing.assert_allclose(repaired_optimum.theta @ V, 1, atol=1e-12)
 
 
 def test_repair_breaks_ties_without_giving_anything_up() -> None:
@@ -157,11 +159,13 @@ def test_repair_breaks_ties_without_giving_anything_up() -> None:
     prior = Prior.from_rows([[1] * 6])
     rays = answer_rays(level_for(Fraction(1, 2)), 6)
     best = most_gain(rays, prior, "information")
-    found = repaired(rays, prior, best, 0)
-    assert found is not None
-    assert len({tuple(sorted(ray)) for ray in found.rays}) == 1
-    V = scaled(found.rays, prior)
-    assert float(found.theta @ ray_information(V, prior)) == pytest.approx(best.bound, rel=1e-12)
+    repaired_optimum = repaired(rays, prior, best, 0)
+    assert repaired_optimum is not None
+    assert len({tuple(sorted(ray)) for ray in repaired_optimum.rays}) == 1
+    V = scaled(repaired_optimum.rays, prior)
+    assert float(repaired_optimum.theta @ ray_information(V, prior)) == pytest.approx(
+        best.bound, rel=1e-12
+    )
     assert np.linalg.matrix_rank(V) == 6
 
 
@@ -196,13 +200,13 @@ def test_targets_other_than_all_shares() -> None:
 
 def test_the_linear_programme_returns_a_basic_optimum_and_its_dual() -> None:
     # min x1 + 2 x2 + 3 x3 with x1 + x2 + x3 = 1, x2 + 2 x3 = 1: only (0, 1, 0) and (½, 0, ½) are basic.
-    found = lp(
+    solution = lp(
         np.array([1.0, 3.0, 3.0]),
         np.array([[1.0, 1.0, 1.0], [0.0, 1.0, 2.0]]),
         np.array([1.0, 1.0]),
     )
-    np.testing.assert_allclose(found.x, [0.5, 0, 0.5], atol=1e-12)
-    np.testing.assert_allclose(found.dual, [1, 1], atol=1e-12)
+    np.testing.assert_allclose(solution.x, [0.5, 0, 0.5], atol=1e-12)
+    np.testing.assert_allclose(solution.dual, [1, 1], atol=1e-12)
 
 
 def test_an_impossible_programme_is_not_called_solved() -> None:

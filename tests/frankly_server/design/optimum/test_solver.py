@@ -18,14 +18,14 @@ from tests.frankly_server.maths import EVERY_NOTION, random_prior, tamed
 
 
 def value_of(best: Optimum, prior: Prior, objective: str) -> float:
-    """What the whole-number mechanism is worth, from the joint distribution of answer and report."""
+    """Value of the integer mechanism, from the joint distribution of answer and report."""
     rows = np.array([[float(Fraction(w, sum(row))) for w in row] for row in best.rows(prior)])
     joint = rows * prior.probabilities()[:, None]
     if objective == "hamming":
         return float(np.sum(np.max(joint, axis=0)))
     outer = np.outer(joint.sum(axis=1), joint.sum(axis=0))
-    some = joint > 0
-    return float(np.sum(joint[some] * np.log(joint[some] / outer[some])))
+    positive = joint > 0
+    return float(np.sum(joint[positive] * np.log(joint[positive] / outer[positive])))
 
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
@@ -40,9 +40,9 @@ def test_listing_and_generating_reach_the_same(
     assert (listed.exact, generated.exact) == (True, False)
     best = value_of(listed.optimum, prior, objective)
     assert value_of(generated.optimum, prior, objective) == pytest.approx(best, abs=2e-6)
-    for found in (listed, generated):
-        assert found.optimum.bound >= best - 1e-9
-        assert found.optimum.bound == pytest.approx(best, abs=2e-6)
+    for result in (listed, generated):
+        assert result.optimum.bound >= best - 1e-9
+        assert result.optimum.bound == pytest.approx(best, abs=2e-6)
 
 
 LOOSE = ("rldp", "rldp-diagonal", "lip-and-ldp")
@@ -57,21 +57,21 @@ def test_variances_by_listing_and_by_generating(
     prior, cone = tamed(kind, random.Random(kind))
     W = np.array([[1.0, 2.0, 3.0, 4.0], [1.0, -1.0, 0.0, 0.0]])
 
-    def reached(found: solver.SolverResult) -> float:
+    def reached(result: solver.SolverResult) -> float:
         rows = np.array(
-            [[float(Fraction(w, sum(row))) for w in row] for row in found.optimum.rows(prior)]
+            [[float(Fraction(w, sum(row))) for w in row] for row in result.optimum.rows(prior)]
         )
         p = prior.probabilities()
         inverse = np.linalg.pinv((rows / (p @ rows)) @ rows.T, rcond=1e-9, hermitian=True)
-        each = np.sum(W @ inverse * W, axis=1) - (W @ p) ** 2
-        return float(np.max(each) if criterion == "worst" else np.sum(each))
+        variances = np.sum(W @ inverse * W, axis=1) - (W @ p) ** 2
+        return float(np.max(variances) if criterion == "worst" else np.sum(variances))
 
     listed = solver.least_variance(cone, prior, W, criterion, Limits(), "vertices")
     monkeypatch.setattr(Cone, "is_small", lambda self: False)
     generated = solver.least_variance(cone, prior, W, criterion, Limits(), "auto")
     assert reached(generated) == pytest.approx(reached(listed), rel=1e-5)
-    for found in (listed, generated):
-        assert found.optimum.bound <= reached(listed) * (1 + 1e-6)
+    for result in (listed, generated):
+        assert result.optimum.bound <= reached(listed) * (1 + 1e-6)
     assert listed.optimum.bound == pytest.approx(reached(listed), rel=1e-5)
     if kind not in LOOSE:
         assert generated.optimum.bound == pytest.approx(reached(listed), rel=1e-5)
@@ -85,33 +85,37 @@ def test_a_cone_too_large_to_list_is_generated() -> None:
     with pytest.raises(InvalidInput) as caught:
         solver.most_gain(cone, prior, "information", Limits(), "vertices", deficient=True)
     assert (caught.value.code, caught.value.field) == ("optimiser_limit", "method")
-    found = solver.most_gain(cone, prior, "information", Limits(), "auto", deficient=True)
-    assert not found.exact
-    reached = value_of(found.optimum, prior, "information")
-    assert -1e-12 <= found.optimum.bound - reached <= 1e-5
+    optimum = solver.most_gain(cone, prior, "information", Limits(), "auto", deficient=True)
+    assert not optimum.exact
+    reached = value_of(optimum.optimum, prior, "information")
+    assert -1e-12 <= optimum.optimum.bound - reached <= 1e-5
 
 
 def test_a_small_cone_is_not_listed_once_time_is_up() -> None:
     prior, cone = tamed("lip", random.Random(3))
     assert cone.is_small()
-    found = solver.most_gain(
+    optimum = solver.most_gain(
         cone, prior, "information", Limits(out_of_time=lambda: True), "auto", deficient=True
     )
-    assert not found.exact
-    assert value_of(found.optimum, prior, "information") <= found.optimum.bound + 1e-12
+    assert not optimum.exact
+    assert value_of(optimum.optimum, prior, "information") <= optimum.optimum.bound + 1e-12
 
 
 def test_repair_gives_up_at_most_its_share() -> None:
     prior = Prior.from_rows([[5, 3, 2]])
     cone = Cone((Claim("ldp", level_for(Fraction(1, 10))),), 3)
     raw = solver.most_gain(cone, prior, "information", Limits(), "auto", deficient=True).optimum
-    whole = solver.most_gain(cone, prior, "information", Limits(), "auto", deficient=False).optimum
+    unrepaired = solver.most_gain(
+        cone, prior, "information", Limits(), "auto", deficient=False
+    ).optimum
     best = value_of(raw, prior, "information")
-    assert (np.linalg.matrix_rank(np.array(raw.rays, dtype=float)), len(whole.rays) >= 3) == (
+    assert (np.linalg.matrix_rank(np.array(raw.rays, dtype=float)), len(unrepaired.rays) >= 3) == (
         2,
         True,
     )
-    assert np.linalg.matrix_rank(np.array(whole.rays, dtype=float)) == 3
+    assert np.linalg.matrix_rank(np.array(unrepaired.rays, dtype=float)) == 3
     assert (
-        best * (1 - solver.REPAIR_LOSS) * (1 - 1e-7) <= value_of(whole, prior, "information") < best
+        best * (1 - solver.REPAIR_LOSS) * (1 - 1e-7)
+        <= value_of(unrepaired, prior, "information")
+        < best
     )

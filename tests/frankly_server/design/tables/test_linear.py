@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear programmes against scipy's, and bounds that hold by weak duality whatever the solver does."""
+"""Linear programmes against scipy's, and bounds that hold by weak duality for any answer of the solver."""
 
 import random
 
@@ -23,13 +23,13 @@ def test_optima_and_duals_are_scipys(seed: int) -> None:
     rng = random.Random(seed)
     matrix = np.abs(numbers(rng, 4, 12))
     cost, rhs = numbers(rng, 12), matrix @ np.abs(numbers(rng, 12))
-    found, other = lp(cost, matrix, rhs), linprog(cost, A_eq=matrix, b_eq=rhs)
-    assert cost @ found.x == pytest.approx(other.fun, rel=1e-8)
-    np.testing.assert_allclose(matrix @ found.x, rhs, rtol=1e-8)
-    assert np.min(found.x) >= 0
-    assert np.count_nonzero(found.x > 1e-9) <= 4  # basic
-    assert found.dual @ rhs == pytest.approx(other.fun, rel=1e-8)
-    assert np.min(cost - found.dual @ matrix) > -1e-8
+    solution, reference = lp(cost, matrix, rhs), linprog(cost, A_eq=matrix, b_eq=rhs)
+    assert cost @ solution.x == pytest.approx(reference.fun, rel=1e-8)
+    np.testing.assert_allclose(matrix @ solution.x, rhs, rtol=1e-8)
+    assert np.min(solution.x) >= 0
+    assert np.count_nonzero(solution.x > 1e-9) <= 4  # basic
+    assert solution.dual @ rhs == pytest.approx(reference.fun, rel=1e-8)
+    assert np.min(cost - solution.dual @ matrix) > -1e-8
 
 
 def test_what_cannot_be_solved_names_another_mechanism() -> None:
@@ -53,8 +53,8 @@ def scipys(
 ) -> float | None:
     rows = np.vstack([A[np.isfinite(high)], -A[np.isfinite(low)]])
     rhs = np.concatenate([high[np.isfinite(high)], -low[np.isfinite(low)]])
-    found = linprog(-c, rows, rhs, bounds=list(zip(*box, strict=True)))
-    return None if found.status == 2 else -float(found.fun)
+    solution = linprog(-c, rows, rhs, bounds=list(zip(*box, strict=True)))
+    return None if solution.status == 2 else -float(solution.fun)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -66,23 +66,23 @@ def test_farthest_points_and_their_bounds(seed: int) -> None:
         c = numbers(rng, 6)
         ends = np.sort([[rng.random() for _ in range(6)] for _ in range(2)], axis=0)
         box = (ends[0] * 0.8, np.minimum(1, ends[1] + 0.3))
-        found, other = polytope.farthest(c, *box), scipys(A, low, high, c, box)
-        assert (found is None) == (other is None)
+        point, reference = polytope.farthest(c, *box), scipys(A, low, high, c, box)
+        assert (point is None) == (reference is None)
         vertex = polytope.vertex(c, *box)
-        assert (vertex is None) == (other is None)
-        if found is None or other is None or vertex is None:
+        assert (vertex is None) == (reference is None)
+        if point is None or reference is None or vertex is None:
             empty += 1
             continue
-        assert c @ found.x == pytest.approx(other, abs=1e-7)
-        assert c @ vertex == pytest.approx(other, abs=1e-7)
-        assert other - 1e-9 <= found.bound <= other + 1e-6
-        assert np.all(box[0] <= found.x)
-        assert np.all(found.x <= box[1])
-        assert np.all(A @ found.x >= low - 1e-8)
-        assert np.all(A @ found.x <= high + 1e-8)
+        assert c @ point.x == pytest.approx(reference, abs=1e-7)
+        assert c @ vertex == pytest.approx(reference, abs=1e-7)
+        assert reference - 1e-9 <= point.bound <= reference + 1e-6
+        assert np.all(box[0] <= point.x)
+        assert np.all(point.x <= box[1])
+        assert np.all(A @ point.x >= low - 1e-8)
+        assert np.all(A @ point.x <= high + 1e-8)
         # Complementary slackness: what pays for itself lies on the bound that holds it back.
-        assert found.reduced @ found.x == pytest.approx(
-            np.maximum(found.reduced, 0) @ box[1] + np.minimum(found.reduced, 0) @ box[0], abs=1e-6
+        assert point.reduced @ point.x == pytest.approx(
+            np.maximum(point.reduced, 0) @ box[1] + np.minimum(point.reduced, 0) @ box[0], abs=1e-6
         )
     assert empty < 20
 
@@ -91,15 +91,15 @@ def test_points_off_their_bound_are_worth_that_much_less() -> None:
     rng = random.Random(5)
     A, low, high, polytope = random_polytope(rng, 3, 3)
     c = numbers(rng, 3)
-    found = polytope.farthest(c)
-    assert found is not None
+    point = polytope.farthest(c)
+    assert point is not None
     for _ in range(2000):
         x = np.array([rng.random() for _ in range(3)])
         x[2] = (low[-1] - A[-1, :2] @ x[:2]) / A[-1, 2]  # on the row that is an equation
         if 0 <= x[2] <= 1 and np.all(A[:-1] @ x >= low[:-1]) and np.all(A[:-1] @ x <= high[:-1]):
-            for j, worth in enumerate(found.reduced):
+            for j, worth in enumerate(point.reduced):
                 off = 1 - x[j] if worth > 0 else x[j]
-                assert c @ x <= found.bound - abs(worth) * off + 1e-9
+                assert c @ x <= point.bound - abs(worth) * off + 1e-9
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -109,22 +109,22 @@ def test_a_master_with_penalties_is_the_programme_written_out(seed: int) -> None
     penalty = np.array([50.0, 60.0, np.inf, 70.0])
     rhs = np.abs(numbers(rng, 2, 7)).sum(axis=0) @ columns
     master = MasterProgramme(rhs, penalty)
-    for some in (columns[:3], columns[3:]):  # in two goes, the second from the first's basis
-        master.add(some, cost[:3] if len(some) == 3 else cost[3:])
-    found = master.solve()
+    for batch in (columns[:3], columns[3:]):  # in two goes, the second from the first's basis
+        master.add(batch, cost[:3] if len(batch) == 3 else cost[3:])
+    solution = master.solve()
     free = np.flatnonzero(np.isfinite(penalty))
     slacks = np.hstack([np.eye(4)[:, free], -np.eye(4)[:, free]])
-    other = linprog(
+    reference = linprog(
         np.concatenate([cost, penalty[free], penalty[free]]),
         A_eq=np.hstack([columns.T, slacks]),
         b_eq=rhs,
     )
-    assert other.status == 0
-    reached = cost @ found.x + penalty[free] @ np.abs(found.missing[free])
-    assert reached == pytest.approx(other.fun, rel=1e-8)
-    assert np.all(np.abs(found.dual) <= penalty + 1e-7)
-    np.testing.assert_allclose(found.x @ columns + found.missing, rhs, rtol=1e-8)
-    assert found.missing[2] == 0
+    assert reference.status == 0
+    reached = cost @ solution.x + penalty[free] @ np.abs(solution.missing[free])
+    assert reached == pytest.approx(reference.fun, rel=1e-8)
+    assert np.all(np.abs(solution.dual) <= penalty + 1e-7)
+    np.testing.assert_allclose(solution.x @ columns + solution.missing, rhs, rtol=1e-8)
+    assert solution.missing[2] == 0
 
 
 def test_nothing_may_be_missing_once_that_is_insisted_on() -> None:

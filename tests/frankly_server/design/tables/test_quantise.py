@@ -29,10 +29,12 @@ TRIALS = 400
 
 
 def steady(rays: Sequence[Ray], prior: Prior) -> programme.Optimum:
-    found = least_variance(
+    optimum = least_variance(
         Listed(programme.scaled(rays, prior), prior.probabilities()), np.eye(prior.answers)
     )
-    return programme.generated(found.columns, found.theta, found.bound, np.zeros(prior.answers))
+    return programme.generated(
+        optimum.columns, optimum.theta, optimum.bound, np.zeros(prior.answers)
+    )
 
 
 def informative(rays: Sequence[Ray], prior: Prior) -> programme.Optimum:
@@ -60,8 +62,8 @@ def keeps(mechanism: DenseMechanism, claim: Claim) -> bool:
 @pytest.mark.slow
 def test_400_random_optima_pass_and_naive_rounding_fails_most_of_them() -> None:
     rng = random.Random(31)
-    done = naive_passes = 0
-    while done < TRIALS:
+    runs = naive_passes = 0
+    while runs < TRIALS:
         notion = rng.choice(["ldp", "lip", "secret-ldp", "lip"])
         prior = random_prior(rng, rng.randint(2, 6), rng.randint(1, 4))
         level = level_for(random_epsilon(rng))
@@ -71,33 +73,33 @@ def test_400_random_optima_pass_and_naive_rounding_fails_most_of_them() -> None:
         solver = steady if rng.random() < 0.5 else informative
         rows = solver(rays, prior).rows(prior)
         claim = claim_of(notion, level, prior)
-        found = quantise(rows, [claim], prior.shares)
-        require_private(found.mechanism, claim)
-        assert found.eta <= Fraction(1, 10**6)
-        for row, weights in zip(rows, found.mechanism.weights, strict=True):
+        quantised = quantise(rows, [claim], prior.shares)
+        require_private(quantised.mechanism, claim)
+        assert quantised.eta <= Fraction(1, 10**6)
+        for row, weights in zip(rows, quantised.mechanism.weights, strict=True):
             for r, w in zip(row, weights, strict=True):
-                assert abs(Fraction(w, 1 << 48) - Fraction(r, sum(row))) <= found.eta + Fraction(
-                    2, 1 << 48
-                )
+                assert abs(
+                    Fraction(w, 1 << 48) - Fraction(r, sum(row))
+                ) <= quantised.eta + Fraction(2, 1 << 48)
         naive_passes += keeps(naive(rows), claim)
-        done += 1
+        runs += 1
     assert naive_passes < TRIALS // 2  # so that passing above means something
 
 
 def test_what_already_passes_is_not_touched() -> None:
     rows = [[3, 1], [1, 3]]
-    found = quantise(rows, [Claim("ldp", (3, 1))], [1, 1], bits=8)
-    assert found.mechanism.weights == ((192, 64), (64, 192))
-    assert found.eta == 0
+    quantised = quantise(rows, [Claim("ldp", (3, 1))], [1, 1], bits=8)
+    assert quantised.mechanism.weights == ((192, 64), (64, 192))
+    assert quantised.eta == 0
 
 
 def test_largest_remainders_go_first_and_ties_by_index() -> None:
-    found = quantise([[1, 1, 1], [1, 1, 1]], [Claim("ldp", (2, 1))], [1, 1], bits=4)
-    assert found.mechanism.weights == ((6, 5, 5), (6, 5, 5))
-    found = quantise(
+    quantised = quantise([[1, 1, 1], [1, 1, 1]], [Claim("ldp", (2, 1))], [1, 1], bits=4)
+    assert quantised.mechanism.weights == ((6, 5, 5), (6, 5, 5))
+    quantised = quantise(
         [[10, 13, 9], [10, 13, 9]], [Claim("ldp", (2, 1))], [1, 1], bits=4
     )  # 5, 6.5, 4.5
-    assert found.mechanism.weights == ((5, 7, 4), (5, 7, 4))
+    assert quantised.mechanism.weights == ((5, 7, 4), (5, 7, 4))
 
 
 def mixed(rows: list[list[int]], u: list[Fraction], eta: Fraction) -> DenseMechanism:
@@ -121,7 +123,7 @@ def test_the_mixture_is_the_smallest_that_passes() -> None:
     p, q = level_for(Fraction(1, 2))
     rows = [[p, q, q], [q, p, q], [q, q, p]]
     claim, prior = Claim("ldp", (p, q)), [1, 2, 3]
-    found = quantise(rows, [claim], prior)
+    quantised = quantise(rows, [claim], prior)
     u = [
         sum(
             (n * Fraction(row[y], sum(row)) for n, row in zip(prior, rows, strict=True)),
@@ -132,12 +134,12 @@ def test_the_mixture_is_the_smallest_that_passes() -> None:
     ]
     smaller = [
         Fraction(0),
-        *(Fraction(1, 1 << k) for k in range(50, 19, -1) if Fraction(1, 1 << k) < found.eta),
+        *(Fraction(1, 1 << k) for k in range(50, 19, -1) if Fraction(1, 1 << k) < quantised.eta),
     ]
     assert len(smaller) >= 1
     assert not any(keeps(mixed(rows, u, eta), claim) for eta in smaller)
-    assert mixed(rows, u, found.eta) == found.mechanism
-    assert keeps(found.mechanism, claim)
+    assert mixed(rows, u, quantised.eta) == quantised.mechanism
+    assert keeps(quantised.mechanism, claim)
 
 
 def test_rare_reports_are_mixed_uniformly() -> None:
@@ -145,16 +147,16 @@ def test_rare_reports_are_mixed_uniformly() -> None:
     p, q = level_for(Fraction(1, 100))
     claim = Claim("ldp", (p, q))
     for offset in range(1, 200, 2):
-        whole = (p << 26) + offset * (p << 2) + offset
-        rows = [[whole - p, p], [whole - q, q]]
+        denominator = (p << 26) + offset * (p << 2) + offset
+        rows = [[denominator - p, p], [denominator - q, q]]
         u = [Fraction(row[1], sum(row)) for row in rows]
         share = (u[0] + u[1]) / 2
         if keeps(mixed(rows, [1 - share, share], Fraction(0)), claim):
             continue  # this one happens to round well; look for one that does not
         assert not keeps(mixed(rows, [1 - share, share], Fraction(1, 1 << 20)), claim)
-        found = quantise(rows, [claim], [1, 1])
-        assert 0 < found.eta < Fraction(1, 1 << 30)
-        assert keeps(found.mechanism, claim)
+        quantised = quantise(rows, [claim], [1, 1])
+        assert 0 < quantised.eta < Fraction(1, 1 << 30)
+        assert keeps(quantised.mechanism, claim)
         return
     raise AssertionError("no case was found that needs mixing")
 

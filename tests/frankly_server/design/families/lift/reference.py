@@ -30,10 +30,10 @@ def random_counts(seed: int, secrets: int, answers: int, *, zeros: float = 0.0) 
 def lifts(column: Sequence[int], prior: Prior) -> list[Fraction]:
     """P(s|y)/P(s) for the report sent with weights `column`: Bayes' rule, cell by cell."""
     weighted = [[Fraction(n * w) for n, w in zip(row, column, strict=True)] for row in prior.joint]
-    whole = sum(map(sum, weighted))
+    total = sum(map(sum, weighted))
     return [
-        sum(row) / whole / Fraction(sum(own), prior.total)
-        for row, own in zip(weighted, prior.joint, strict=True)
+        sum(row) / total / Fraction(sum(row_weight), prior.total)
+        for row, row_weight in zip(weighted, prior.joint, strict=True)
     ]
 
 
@@ -45,23 +45,26 @@ def keeps(
     measure: str,
     order: int,
 ) -> bool:
-    """Whether one report keeps its levels  [Lift Defs 1-3, 5, 6, §6.2]."""
-    told, p = lifts(column, prior), [Fraction(sum(row), prior.total) for row in prior.joint]
+    """True if one report keeps its levels  [Lift Defs 1-3, 5, 6, §6.2]."""
+    column_lifts, p = lifts(column, prior), [Fraction(sum(row), prior.total) for row in prior.joint]
     M, m = (Fraction(*level) if level else None for level in (high, low))
     if measure == "ldp":
-        return all(u <= present(M) * v for u in told for v in told)
+        return all(u <= present(M) * v for u in column_lifts for v in column_lifts)
     if measure == "lift":
-        return (M is None or max(told) <= M) and (m is None or min(told) * m >= 1)
+        return (M is None or max(column_lifts) <= M) and (m is None or min(column_lifts) * m >= 1)
     if measure == "alpha":
         bound, term = (lambda e: e**order), (lambda v: v**order)
     elif measure == "l1":
         bound, term = (lambda e: e - 1), (lambda v: abs(v - 1))
     else:
         bound, term = (lambda e: (e - 1) ** 2), (lambda v: (v - 1) ** 2)
-    above = M is None or sum(w * term(v) for w, v in zip(p, told, strict=True)) <= bound(M)
+    above = M is None or sum(w * term(v) for w, v in zip(p, column_lifts, strict=True)) <= bound(M)
     return above and (
         m is None
-        or (all(told) and sum(w * term(1 / v) for w, v in zip(p, told, strict=True)) <= bound(m))
+        or (
+            all(column_lifts)
+            and sum(w * term(1 / v) for w, v in zip(p, column_lifts, strict=True)) <= bound(m)
+        )
     )
 
 

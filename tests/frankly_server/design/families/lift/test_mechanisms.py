@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watchdog's three mechanisms: what they promise they keep, and each tells at least as much as the one before."""
+"""The watchdog's three mechanisms: each keeps its levels, and each has at least the information of the one before."""
 
 import random
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def mutual(table: Table, prior: Prior) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILY)
-def test_no_report_tells_more_than_is_promised(family: Callable[..., Table], full: bool) -> None:
+def test_no_report_exceeds_its_lift_levels(family: Callable[..., Table], full: bool) -> None:
     """Every report, in fractions, by the definition; a level below that of the raw answers, so that there is work."""
     changed = 0
     for seed in range(200 if full else 12):
@@ -71,7 +71,7 @@ def test_the_exact_verifier_accepts_them(full: bool) -> None:
 
 
 @pytest.mark.slow
-def test_each_tells_at_least_as_much_as_the_one_before(full: bool) -> None:
+def test_information_does_not_fall_from_one_mechanism_to_the_next(full: bool) -> None:
     """Merging refines the one group; a group's response is at least its merged report, to rounding.
 
     Only where no group had to be enlarged: which answers of low risk join is not the same for both.
@@ -82,14 +82,14 @@ def test_each_tells_at_least_as_much_as_the_one_before(full: bool) -> None:
         for epsilon in ("0.8", "1.5", "3"):
             for low, high, measure, order in asked(Fraction(epsilon)):
                 watched = Watched.of(prior.joint, low, high, measure, order)
-                one, some, best = (
+                merging, response, optimum = (
                     family(prior.joint, low, high, measure=measure, order=order)
                     for family in FAMILY
                 )
-                assert mutual(some, prior) <= mutual(best, prior) + 1e-6
+                assert mutual(response, prior) <= mutual(optimum, prior) + 1e-6
                 if watched.keeps(watched.split()[1] or range(9)):
-                    assert mutual(one, prior) <= mutual(some, prior) + 1e-9
-                    compared += mutual(one, prior) < mutual(best, prior) - 1e-3
+                    assert mutual(merging, prior) <= mutual(response, prior) + 1e-9
+                    compared += mutual(merging, prior) < mutual(optimum, prior) - 1e-3
     assert compared > 10
 
 
@@ -165,8 +165,8 @@ def test_a_groups_response_is_its_optimum(full: bool) -> None:
                         points.append(np.clip(v, 0, None))
             # Σ β_k H(v_k) least, with Σ β_k v_k = P_X on the group; I is then H(X) minus it
             cost = [-float(np.sum(v[v > 0] * np.log(v[v > 0]))) for v in points]
-            found = linprog(cost, A_eq=np.array(points).T, b_eq=p[list(group)])
-            best += -sum(p[x] * np.log(p[x]) for x in group) - found.fun
+            solution = linprog(cost, A_eq=np.array(points).T, b_eq=p[list(group)])
+            best += -sum(p[x] * np.log(p[x]) for x in group) - solution.fun
             tried += 1
         table = subset_random_response(prior.joint, low, high)
         assert mutual(table, prior) == pytest.approx(best, abs=1e-7)

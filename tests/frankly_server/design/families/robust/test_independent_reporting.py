@@ -54,15 +54,15 @@ def test_the_verifier_accepts_the_best_split_of_a_claim(secrets: int, values: in
         claim = Claim(
             "rldp", level_for(epsilon), lower_bounds=lower_bounds(counts, 2, 2000, "0.05")
         )
-        split, found = independent_reporting(counts, claim)
-        require_private(found.mechanism, claim)
-        assert found.eta <= Fraction(1, 2**30)
+        split, designed = independent_reporting(counts, claim)
+        require_private(designed.mechanism, claim)
+        assert designed.eta <= Fraction(1, 2**30)
         assert split.eps1 + split.eps2 == pytest.approx(float(epsilon), rel=1e-12)
         # The level is used up, unless everything is sent as it is.
-        leaked = worst_case_epsilon(found.mechanism.weights, claim.lower_bounds or ())
+        leaked = worst_case_epsilon(designed.mechanism.weights, claim.lower_bounds or ())
         assert leaked == pytest.approx(float(epsilon), rel=1e-6)
-        made = np.array(found.mechanism.weights) / 2**48
-        assert direct_information(counts, made) == pytest.approx(
+        table = np.array(designed.mechanism.weights) / 2**48
+        assert direct_information(counts, table) == pytest.approx(
             split.information, rel=1e-6, abs=1e-9
         )
         assert direct_information(counts, split.table()) == pytest.approx(
@@ -81,12 +81,12 @@ def test_no_split_on_a_finer_grid_is_better(secrets: int, values: int) -> None:
             ValueLeak.of_distance(distance_bound(ball)),
             ValueLeak.of_bounds(ball_bounds(ball)),
         ):
-            found = best_split(counts, epsilon, leak)
+            split = best_split(counts, epsilon, leak)
             for eps2 in np.linspace(0, epsilon, 1337):
                 Q = np.kron(
                     grr_rows(secrets, epsilon - eps2), grr_rows(values, leak.delta2(float(eps2)))
                 )
-                assert direct_information(counts, Q) <= found.information + 1e-9
+                assert direct_information(counts, Q) <= split.information + 1e-9
 
 
 @pytest.mark.slow
@@ -100,22 +100,22 @@ def test_over_the_ball_no_rule_leaks_more_than_it_says(order: int) -> None:
         rules.append(ValueLeak.of_bounds(ball_bounds(ball)))
         values = []
         for leak in rules:
-            found = best_split(counts, 1.0, leak)
-            assert worst_case_over_ball(whole(found.table()), ball).epsilon <= 1 + 1e-6
-            values.append(found.information)
+            split = best_split(counts, 1.0, leak)
+            assert worst_case_over_ball(whole(split.table()), ball).epsilon <= 1 + 1e-6
+            values.append(split.information)
         # The intervals of single values are never worse than the ℓ1 distance of all of them.
         assert values[0] <= values[1] + 1e-9
         assert values[2] <= values[1] + 1e-9
 
 
 def test_independence_sends_the_value_unchanged() -> None:
-    # d = 0 (erratum 9.10): nothing can be told of S by U, so all of ε goes to S.
+    # d = 0 (erratum 9.10): U carries no information on S, so all of ε goes to S.
     leak = ValueLeak.of_distance(0.0)
     assert (leak.delta2(0.0), leak.knee) == (math.inf, 0.0)
-    found = best_split([[10, 30], [20, 60]], 1.0, leak)
-    assert (found.eps1, found.delta2) == (1.0, math.inf)
+    split = best_split([[10, 30], [20, 60]], 1.0, leak)
+    assert (split.eps1, split.delta2) == (1.0, math.inf)
     expected = np.kron(grr_rows(2, 1.0), np.eye(2))
-    assert found.table() == pytest.approx(expected)
+    assert split.table() == pytest.approx(expected)
 
 
 def test_a_distance_of_two_is_composition() -> None:
@@ -138,11 +138,11 @@ def test_from_the_knee_on_values_are_sent_unchanged() -> None:
 def test_the_knee_is_found_where_it_is_best() -> None:
     bounds = (((30, 100), (60, 100)), ((29, 100), (61, 100)))
     leak = ValueLeak.of_bounds(bounds)
-    found = best_split([[35, 65], [34, 66]], 1.0, leak)
+    split = best_split([[35, 65], [34, 66]], 1.0, leak)
     assert 0 < leak.knee < 1
-    assert found.eps2 == pytest.approx(leak.knee, abs=1e-9)
+    assert split.eps2 == pytest.approx(leak.knee, abs=1e-9)
     sent = np.kron(grr_rows(2, 1.0 - leak.knee), np.eye(2))
-    assert found.information >= direct_information([[35, 65], [34, 66]], sent) - 1e-12
+    assert split.information >= direct_information([[35, 65], [34, 66]], sent) - 1e-12
 
 
 @pytest.mark.parametrize("eps2", [0.05, 0.3, 0.6])

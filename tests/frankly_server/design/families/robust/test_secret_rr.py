@@ -14,7 +14,7 @@ from frankly_server.design.families.robust.secret_rr import no_bounds, secret_rr
 @pytest.mark.parametrize(
     ("secrets", "values"), [(2, 2), (2, 5), (5, 2), (3, 1), (42, 6), (15, 16), (2, 128)]
 )
-def test_it_keeps_the_level_whatever_the_distribution(secrets: int, values: int) -> None:
+def test_the_level_holds_for_every_distribution(secrets: int, values: int) -> None:
     rng = random.Random(secrets)
     for _ in range(3):
         level = level_for(Fraction(rng.randint(10, 9999), 1000))

@@ -68,11 +68,11 @@ def test_the_bound_beyond_is_the_best_of_patterns_taken_in_part(
 ) -> None:
     # F/N over a fine grid of P, with the least cost of each P by interpolation between the cheapest answers
     p, ratio, prices = random_case(seed)
-    some = p > 0
-    order = np.argsort(prices[some] / p[some])
-    knees = np.concatenate([[0.0], np.cumsum(p[some][order])])
-    costs = np.minimum(prices[~some], 0).sum() + np.concatenate(
-        [[0.0], np.cumsum(prices[some][order])]
+    positive = p > 0
+    order = np.argsort(prices[positive] / p[positive])
+    knees = np.concatenate([[0.0], np.cumsum(p[positive][order])])
+    costs = np.minimum(prices[~positive], 0).sum() + np.concatenate(
+        [[0.0], np.cumsum(prices[positive][order])]
     )
     P = np.unique(np.concatenate([knees, np.linspace(0, 1, 200_001)]))
     N = 1 + (ratio - 1) * P

@@ -44,7 +44,7 @@ def test_a_climb_ends_at_a_ray_at_least_as_good_as_its_start(
 
 
 def promised(gain: Information | Guessing, prices: Floats, T: Floats, t: Floats) -> float:
-    """How much more than t the tangent at t sees in any ray."""
+    """Largest excess over t of any ray, by the tangent at t."""
     tangent = gain.slope(t) - prices
     return float(np.max(T @ tangent) - t @ tangent)
 
@@ -53,5 +53,5 @@ def test_what_a_column_is_worth_is_its_gain_less_its_price() -> None:
     prior, cone = tamed("ldp", random.Random(0))
     base = ConeBase(cone, prior)
     assert worth_of(Information(base), np.array([1.0, 2.0, 3.0, 4.0]), base.scale) == pytest.approx(
-        -float(base.scale @ [1, 2, 3, 4])  # the constant column tells nothing
+        -float(base.scale @ [1, 2, 3, 4])  # the constant column has no information
     )

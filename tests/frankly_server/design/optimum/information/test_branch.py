@@ -24,8 +24,8 @@ MANY = 10**9
 
 def after(questions: int) -> Callable[[], bool]:
     """A clock that runs out once it was asked so many times."""
-    left = iter(range(questions))
-    return lambda: next(left, None) is None
+    ticks = iter(range(questions))
+    return lambda: next(ticks, None) is None
 
 
 class Small:
@@ -90,11 +90,11 @@ def test_what_is_worth_more_is_found(kind: str) -> None:
 @pytest.mark.parametrize("stopped", ["boxes", "time"])
 def test_a_bound_that_is_cut_short_still_holds(kind: str, stopped: str) -> None:
     case = Small(kind)
-    for asked in (1, 2, 5, 20):
+    for questions in (1, 2, 5, 20):
         prices = case.prices()
         best = case.best(prices)
-        limits = Limits(out_of_time=after(asked)) if stopped == "time" else Limits()
-        boxes = asked if stopped == "boxes" else MANY
+        limits = Limits(out_of_time=after(questions)) if stopped == "time" else Limits()
+        boxes = questions if stopped == "boxes" else MANY
         for tolerance in (best - 0.1, best + 1e-9):
             columns, bound = branch.bound(case.base, case.gain, prices, tolerance, limits, boxes)
             assert bound >= best - 1e-9
@@ -142,8 +142,8 @@ def test_the_dearest_guess_is_bounded_and_found(kind: str) -> None:
         best = float(np.max(worth))
         priced = pricer.prove(prices, best - 1e-3, Limits(), MANY)
         assert best - 1e-9 <= priced.bound <= best + 1e-6
-        found = gain.values(priced.columns) - priced.columns @ prices
-        assert np.max(found) == pytest.approx(best, abs=1e-7)
+        reduced_costs = gain.values(priced.columns) - priced.columns @ prices
+        assert np.max(reduced_costs) == pytest.approx(best, abs=1e-7)
         assert len(pricer.prove(prices, best + 1e-6, Limits(), MANY).columns) == 0
 
 

@@ -67,7 +67,7 @@ def test_supports_of_boxes_are_bounds_and_those_of_other_programmes(kind: str) -
     rng = random.Random(kind)
     prior, cone = tamed(kind, rng)
     base, V, rows = ConeBase(cone, prior), scaled_rays(cone, prior), unit_rows(cone)
-    p, seen = prior.probabilities(), 0
+    p, checked = prior.probabilities(), 0
     for gain in directions(rng, 4, 25):
         shares = np.array([rng.expovariate(1) for _ in V])
         inside = (
@@ -75,25 +75,29 @@ def test_supports_of_boxes_are_bounds_and_those_of_other_programmes(kind: str) -
         )  # in the base, so that the box is not empty
         low = inside - (inside - base.low) * rng.random()
         high = inside + (base.high - inside) * rng.random()
-        found = base.support(gain, low, high)
+        support = base.support(gain, low, high)
         bounds = list(zip(low / base.scale, high / base.scale, strict=True))
-        other = linprog(-gain * base.scale, -rows, np.zeros(len(rows)), p[None], [1.0], bounds)
-        assert found is not None
-        assert other.status == 0
-        assert -other.fun - 1e-9 <= found.bound == pytest.approx(-other.fun, rel=1e-6, abs=1e-7)
-        assert gain @ found.x == pytest.approx(found.bound, rel=1e-6, abs=1e-7)
-        assert np.all(low - 1e-12 <= found.x)
-        assert np.all(found.x <= high + 1e-12)
+        solution = linprog(-gain * base.scale, -rows, np.zeros(len(rows)), p[None], [1.0], bounds)
+        assert support is not None
+        assert solution.status == 0
+        assert (
+            -solution.fun - 1e-9
+            <= support.bound
+            == pytest.approx(-solution.fun, rel=1e-6, abs=1e-7)
+        )
+        assert gain @ support.x == pytest.approx(support.bound, rel=1e-6, abs=1e-7)
+        assert np.all(low - 1e-12 <= support.x)
+        assert np.all(support.x <= high + 1e-12)
         for t in np.vstack([V * base.scale, inside]):
             if np.all(low <= t) and np.all(
                 t <= high
             ):  # what is off its bound by δ is worth |reduced|·δ less
-                cost = np.maximum(found.reduced, 0) * (high - t) + np.maximum(-found.reduced, 0) * (
-                    t - low
-                )
-                assert gain @ t + np.max(cost) <= found.bound + 1e-9
-                seen += 1
-    assert seen >= 25
+                cost = np.maximum(support.reduced, 0) * (high - t) + np.maximum(
+                    -support.reduced, 0
+                ) * (t - low)
+                assert gain @ t + np.max(cost) <= support.bound + 1e-9
+                checked += 1
+    assert checked >= 25
 
 
 def test_an_empty_box_has_no_support() -> None:
@@ -161,11 +165,11 @@ def test_tiny_secrets_and_answers_are_seen(notion: str) -> None:
 
 def test_rows_are_the_cones_and_left_out_where_there_would_be_many() -> None:
     prior, cone = tamed("lip", random.Random(4))
-    found = ConeBase(cone, prior).rows
-    assert found is not None
-    np.testing.assert_allclose(found, unit_rows(cone), rtol=1e-12)
-    many = Prior.from_rows([[1] * 60])
-    assert ConeBase(Cone((Claim("ldp", (2, 1)),), 60), many).rows is None
+    rows = ConeBase(cone, prior).rows
+    assert rows is not None
+    np.testing.assert_allclose(rows, unit_rows(cone), rtol=1e-12)
+    large_prior = Prior.from_rows([[1] * 60])
+    assert ConeBase(Cone((Claim("ldp", (2, 1)),), 60), large_prior).rows is None
 
 
 def test_only_ldp_alone_has_a_ratio() -> None:

@@ -108,9 +108,9 @@ def test_answers_without_mass_are_worth_nothing() -> None:
     prior = Prior.from_rows([[3, 0, 4]])
     base = ConeBase(Cone((Claim("ldp", (3, 1)),), 3), prior)
     gain = Information(base)
-    one, other = base.scale * [1, 1, 1], base.scale * [1, 2, 1]
-    assert gain.values(one[None])[0] == gain.values(other[None])[0] == 0
-    assert gain.slope(one)[1] == 0
+    first, second = base.scale * [1, 1, 1], base.scale * [1, 2, 1]
+    assert gain.values(first[None])[0] == gain.values(second[None])[0] == 0
+    assert gain.slope(first)[1] == 0
     assert Guessing(base).slope(base.scale * [1, 3, 1]).tolist()[1] == 0
     assert gain.ceiling == pytest.approx(
         -sum(float(n * math.log(n)) for n in (Fraction(3, 7), Fraction(4, 7)))

@@ -26,7 +26,7 @@ Gain = type[Information] | type[Guessing]
 
 
 def worth(V: Floats, p: Floats, of: Gain) -> Floats:
-    """What each report is worth, from the definitions: Σ p_x v_x ln v_x, and the largest posterior."""
+    """Gain of each report, from the definitions: Σ p_x v_x ln v_x, and the largest posterior."""
     if of is Guessing:
         return np.asarray(np.max(V * p, axis=1))
     return np.asarray(np.where(V > 0, V * np.log(np.where(V > 0, V, 1.0)), 0.0) @ p)
@@ -34,20 +34,22 @@ def worth(V: Floats, p: Floats, of: Gain) -> Floats:
 
 def listed_optimum(cone: Cone, prior: Prior, of: Gain) -> float:
     V = scaled_rays(cone, prior)
-    found = linprog(-worth(V, prior.probabilities(), of), A_eq=V.T, b_eq=np.ones(V.shape[1]))
-    assert found.status == 0
-    return -float(found.fun)
+    solution = linprog(-worth(V, prior.probabilities(), of), A_eq=V.T, b_eq=np.ones(V.shape[1]))
+    assert solution.status == 0
+    return -float(solution.fun)
 
 
-def check_mechanism(made: GeneratedMechanism, cone: Cone, prior: Prior, of: Gain) -> None:
+def check_mechanism(optimum: GeneratedMechanism, cone: Cone, prior: Prior, of: Gain) -> None:
     """Rows sum to one, columns are in the cone, the value is that of the mechanism."""
     p = prior.probabilities()
-    assert np.min(made.theta) >= 0
-    np.testing.assert_allclose(made.theta @ made.columns, 1, atol=1e-8)
-    np.testing.assert_allclose(made.columns @ p, 1, atol=1e-8)
+    assert np.min(optimum.theta) >= 0
+    np.testing.assert_allclose(optimum.theta @ optimum.columns, 1, atol=1e-8)
+    np.testing.assert_allclose(optimum.columns @ p, 1, atol=1e-8)
     rows = np.array([[float(Fraction(r, max(map(abs, row)))) for r in row] for row in cone.rows()])
-    assert np.min(made.columns @ rows.T) > -1e-7 * np.max(made.columns)
-    assert made.value == pytest.approx(float(made.theta @ worth(made.columns, p, of)), abs=1e-9)
+    assert np.min(optimum.columns @ rows.T) > -1e-7 * np.max(optimum.columns)
+    assert optimum.value == pytest.approx(
+        float(optimum.theta @ worth(optimum.columns, p, of)), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
@@ -57,11 +59,11 @@ def test_generated_optima_are_those_of_all_rays(kind: str, of: Gain) -> None:
     for _ in range(2):
         prior, cone = tamed(kind, rng, 0.1, 2.5)
         base = ConeBase(cone, prior)
-        made, best = generate(base, of(base), Limits()), listed_optimum(cone, prior, of)
-        check_mechanism(made, cone, prior, of)
-        assert made.value == pytest.approx(best, abs=1e-6 * max(1e-2, best))
-        assert best <= made.bound + 1e-9
-        assert made.bound - made.value <= 1e-6 * max(1e-3, made.value) + 1e-9
+        optimum, best = generate(base, of(base), Limits()), listed_optimum(cone, prior, of)
+        check_mechanism(optimum, cone, prior, of)
+        assert optimum.value == pytest.approx(best, abs=1e-6 * max(1e-2, best))
+        assert best <= optimum.bound + 1e-9
+        assert optimum.bound - optimum.value <= 1e-6 * max(1e-3, optimum.value) + 1e-9
 
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
@@ -69,10 +71,10 @@ def test_the_multipliers_prove_the_bound_ray_by_ray(kind: str) -> None:
     rng = random.Random(kind)
     prior, cone = tamed(kind, rng)
     base, V = ConeBase(cone, prior), scaled_rays(cone, prior)
-    made = generate(base, Information(base), Limits())
+    optimum = generate(base, Information(base), Limits())
     # λ·v ≥ what v is worth, for every ray: so Σ_j θ_j worth_j ≤ λ·Σ_j θ_j v_j = Σλ
-    assert np.sum(made.multipliers) == pytest.approx(made.bound, abs=1e-9)
-    assert np.min(V @ made.multipliers - worth(V, prior.probabilities(), Information)) > -1e-9
+    assert np.sum(optimum.multipliers) == pytest.approx(optimum.bound, abs=1e-9)
+    assert np.min(V @ optimum.multipliers - worth(V, prior.probabilities(), Information)) > -1e-9
 
 
 @pytest.mark.parametrize("answers", [5, 7])
@@ -81,12 +83,12 @@ def test_more_answers_than_are_listed_of_themselves(notion: str, answers: int) -
     prior = random_prior(random.Random(answers), answers, 3)
     cone = Cone((Claim(notion, level_for(Fraction(1, 5)), prior.joint),), answers)
     base = ConeBase(cone, prior)
-    made, best = (
+    optimum, best = (
         generate(base, Information(base), Limits()),
         listed_optimum(cone, prior, Information),
     )
-    assert made.value == pytest.approx(best, abs=1e-6)
-    assert best - 1e-9 <= made.bound <= made.value * (1 + 1e-6) + 1e-9
+    assert optimum.value == pytest.approx(best, abs=1e-6)
+    assert best - 1e-9 <= optimum.bound <= optimum.value * (1 + 1e-6) + 1e-9
 
 
 @pytest.mark.parametrize("kind", ["ldp", "lip", "srlip", "rldp", "two-priors"])
@@ -96,16 +98,16 @@ def test_the_same_question_has_the_same_answer_bit_for_bit(kind: str) -> None:
         base = ConeBase(cone, prior)
         return generate(base, Information(base), Limits())
 
-    one, other = ask(), ask()
-    assert one.columns.tobytes() == other.columns.tobytes()
-    assert one.theta.tobytes() == other.theta.tobytes()
-    assert (one.value, one.bound) == (other.value, other.bound)
-    assert one.multipliers.tobytes() == other.multipliers.tobytes()
+    first, second = ask(), ask()
+    assert first.columns.tobytes() == second.columns.tobytes()
+    assert first.theta.tobytes() == second.theta.tobytes()
+    assert (first.value, first.bound) == (second.value, second.bound)
+    assert first.multipliers.tobytes() == second.multipliers.tobytes()
 
 
 def stopping_after(questions: float) -> Callable[[], bool]:
-    asked = iter(range(10**9))
-    return lambda: next(asked) >= questions
+    questions_so_far = iter(range(10**9))
+    return lambda: next(questions_so_far) >= questions
 
 
 @pytest.mark.parametrize("kind", EVERY_NOTION)
@@ -114,10 +116,10 @@ def test_out_of_time_still_gives_a_mechanism_and_a_bound(kind: str, questions: i
     prior, cone = tamed(kind, random.Random(kind))
     base = ConeBase(cone, prior)
     for of in (Information, Guessing):
-        made = generate(base, of(base), Limits(out_of_time=stopping_after(questions)))
-        check_mechanism(made, cone, prior, of)
+        optimum = generate(base, of(base), Limits(out_of_time=stopping_after(questions)))
+        check_mechanism(optimum, cone, prior, of)
         best = listed_optimum(cone, prior, of)
-        assert made.value - 1e-9 <= best <= made.bound + 1e-9
+        assert optimum.value - 1e-9 <= best <= optimum.bound + 1e-9
 
 
 @pytest.mark.parametrize("of", [Information, Guessing])
@@ -129,10 +131,10 @@ def test_known_columns_are_never_done_worse_than(of: Gain) -> None:
     columns = np.array(grr(5, level).weights, dtype=np.float64).T
     starts = columns / (columns @ p)[:, None]
     explicit = float((columns @ p / 2.0**48) @ worth(starts, p, of))
-    made = generate(base, of(base), Limits(out_of_time=lambda: True), starts=starts)
-    assert made.value >= explicit - 1e-12
+    optimum = generate(base, of(base), Limits(out_of_time=lambda: True), starts=starts)
+    assert optimum.value >= explicit - 1e-12
     for start in starts:
-        assert np.min(np.max(np.abs(made.columns - start), axis=1)) < 1e-8
+        assert np.min(np.max(np.abs(optimum.columns - start), axis=1)) < 1e-8
 
 
 def several_rounds() -> tuple[Prior, Cone]:
@@ -140,14 +142,14 @@ def several_rounds() -> tuple[Prior, Cone]:
     return prior, Cone((Claim("secret-ldp", level_for(Fraction(1, 10)), prior.joint),), 10)
 
 
-def test_progress_is_told_of_growing_values_and_falling_bounds() -> None:
-    told: list[tuple[str, float, float]] = []
+def test_progress_reports_growing_values_and_falling_bounds() -> None:
+    events: list[tuple[str, float, float]] = []
     prior, cone = several_rounds()
     base = ConeBase(cone, prior)
-    made = generate(base, Information(base), Limits(progress=lambda *now: told.append(now)))
-    values = [value for _, value, _ in told if not math.isnan(value)]
-    bounds = [bound for _, _, bound in told]
-    assert {stage for stage, _, _ in told} == {"search", "proof"}
+    optimum = generate(base, Information(base), Limits(progress=lambda *now: events.append(now)))
+    values = [value for _, value, _ in events if not math.isnan(value)]
+    bounds = [bound for _, _, bound in events]
+    assert {stage for stage, _, _ in events} == {"search", "proof"}
     assert len(values) > 3
     assert np.min(np.diff(values)) > -1e-9
     assert values[-1] > values[0]
@@ -155,31 +157,31 @@ def test_progress_is_told_of_growing_values_and_falling_bounds() -> None:
     assert (
         bounds[0] <= -float(prior.probabilities() @ np.log(prior.probabilities())) + 1e-12
     )  # no more than H(X)
-    assert values[-1] <= made.value + 1e-9
-    assert bounds[-1] == made.bound
+    assert values[-1] <= optimum.value + 1e-9
+    assert bounds[-1] == optimum.bound
 
 
 @pytest.mark.parametrize("when", [1, 2, 5])
 def test_a_search_that_is_cancelled_stops_within_a_step(when: int) -> None:
     prior, cone = several_rounds()
-    base, told = ConeBase(cone, prior), 0
+    base, calls = ConeBase(cone, prior), 0
 
     def progress(stage: str, value: float, bound: float) -> None:
-        nonlocal told
-        told += 1
+        nonlocal calls
+        calls += 1
 
-    made = generate(
-        base, Information(base), Limits(progress=progress, out_of_time=lambda: told >= when)
+    optimum = generate(
+        base, Information(base), Limits(progress=progress, out_of_time=lambda: calls >= when)
     )
-    assert told <= when + 1  # at most the proof of the round it was cancelled in
-    check_mechanism(made, cone, prior, Information)
-    assert made.bound >= made.value
+    assert calls <= when + 1  # at most the proof of the round it was cancelled in
+    check_mechanism(optimum, cone, prior, Information)
+    assert optimum.bound >= optimum.value
 
 
-def test_a_gap_of_a_half_is_enough_where_that_is_asked() -> None:
+def test_the_search_stops_at_the_requested_gap() -> None:
     prior, cone = tamed("secret-ldp", random.Random(12))
     base = ConeBase(cone, prior)
     best = listed_optimum(cone, prior, Information)
-    made = generate(base, Information(base), Limits(gap=0.5))
-    assert made.value <= best + 1e-9
-    assert best <= made.bound + 1e-9 <= 1.5 * made.value + 1e-3
+    optimum = generate(base, Information(base), Limits(gap=0.5))
+    assert optimum.value <= best + 1e-9
+    assert best <= optimum.bound + 1e-9 <= 1.5 * optimum.value + 1e-3

@@ -71,19 +71,19 @@ def test_every_vertex_of_a_part_is_among_its_corners(values: int) -> None:
             Fraction(rng.randint(0, 60) * rng.choice([0, 1, 1]), 60 * values + 1)
             for _ in range(values)
         ]
-        f, least = 1 - sum(L), Fraction(rng.randint(1, 8), 4)
-        most = least * Fraction(rng.randint(4, 20), 4)
+        f, lower = 1 - sum(L), Fraction(rng.randint(1, 8), 4)
+        upper = lower * Fraction(rng.randint(4, 20), 4)
         # {(q, h) : W(q) ≥ least·h, U(q) ≤ most·h}, a row for each answer that could be the least or the largest
         rows = []
         for u in range(values):
             extreme = [L[x] + f * (x == u) for x in range(values)]
-            rows += [[*extreme, -least], [*(-e for e in extreme), most]]
-        whole = [[int(v * (60 * values + 1) * 16) for v in row] for row in rows]
+            rows += [[*extreme, -lower], [*(-e for e in extreme), upper]]
+        integers = [[int(v * (60 * values + 1) * 16) for v in row] for row in rows]
         vertices = np.array(
-            [[q / ray[-1] for q in ray[:-1]] for ray in extreme_rays(whole, values + 1)]
+            [[q / ray[-1] for q in ray[:-1]] for ray in extreme_rays(integers, values + 1)]
         )
         block = SecretBlock(np.array([float(v) for v in L]), float(f))
-        points, present = block.corners(np.array([float(least)]), np.array([float(most)]))
+        points, present = block.corners(np.array([float(lower)]), np.array([float(upper)]))
         points = points[0][present[0]]
         for vertex in vertices:
             assert np.min(np.max(np.abs(points - vertex), axis=1)) < 1e-9
@@ -113,9 +113,9 @@ def test_columns_worth_most_are_found_and_proven_as_all_rays_say(
                 assert bound == pytest.approx(best + above, abs=1e-12)
             for below in (1e-6, 0.3):
                 columns, bound = pricing.best_columns(prices, best - below, Limits())
-                found = worth(columns, p, prices)
-                assert np.all(found > best - below - 1e-9)
-                assert np.max(found) <= best + 1e-9
+                column_values = worth(columns, p, prices)
+                assert np.all(column_values > best - below - 1e-9)
+                assert np.max(column_values) <= best + 1e-9
                 assert bound >= best - 1e-12
                 np.testing.assert_allclose(columns @ p, 1, atol=1e-12)
 
@@ -164,9 +164,11 @@ def test_a_bound_that_is_cut_short_still_holds() -> None:
     prices = random_prices(rng, p)
     best = float(np.max(worth(V, p, prices)))
     bounds = []
-    for asked in range(6):
-        left = itertools.count()
-        limits = Limits(out_of_time=lambda left=left, asked=asked: next(left) >= asked)
+    for questions in range(6):
+        ticks = itertools.count()
+        limits = Limits(
+            out_of_time=lambda ticks=ticks, questions=questions: next(ticks) >= questions
+        )
         bounds.append(pricing.best_columns(prices, best + 1e-9, limits)[1])
         assert bounds[-1] >= best
     assert bounds == sorted(bounds, reverse=True)
@@ -186,8 +188,8 @@ def test_it_agrees_with_branch_and_bound() -> None:
             boxes = branch.bound(
                 base, Information(base), prices / base.scale, tolerance, Limits(), 10**6
             )
-            parts = pricing.best_columns(prices, tolerance, Limits())
-            assert bool(len(boxes[0])) == bool(len(parts[0])) == (tolerance < best)
+            by_parts = pricing.best_columns(prices, tolerance, Limits())
+            assert bool(len(boxes[0])) == bool(len(by_parts[0])) == (tolerance < best)
 
 
 def test_others_are_left_to_branch_and_bound() -> None:
@@ -236,33 +238,33 @@ def test_proposals_keep_the_claim_and_are_worth_what_is_asked(diagonal: bool) ->
         assert len(columns) > 0  # better than the best of twenty vertices
         np.testing.assert_allclose(columns @ p, 1, atol=1e-12)
         assert np.min(columns @ rows.T) > -1e-9 * np.max(columns)
-        found = worth(columns, p, prices)
-        assert np.all(found > best - 1e-12)
-        assert found[0] == pytest.approx(np.max(found), abs=1e-12)
+        values = worth(columns, p, prices)
+        assert np.all(values > best - 1e-12)
+        assert values[0] == pytest.approx(np.max(values), abs=1e-12)
         assert len(proposals.columns(prices, 100.0)) == 0
-    others = Cone((claim, Claim("ldp", (20, 1))), 40)
-    assert robust_pricing_proposals.of(others, p) is None
+    mixed_cone = Cone((claim, Claim("ldp", (20, 1))), 40)
+    assert robust_pricing_proposals.of(mixed_cone, p) is None
 
 
 def test_a_design_of_many_values_is_guided_and_bounded() -> None:
     rng = random.Random(17)
     counts = [[rng.randint(1, 9) * rng.choice([10, 100]) for _ in range(9)] for _ in range(3)]
     prior, claim = uncertain(counts, "1")
-    base, told = ConeBase(Cone((claim,), 27), prior), 0
+    base, calls = ConeBase(Cone((claim,), 27), prior), 0
 
     def progress(stage: str, value: float, bound: float) -> None:
-        nonlocal told
-        told += 1
+        nonlocal calls
+        calls += 1
 
     def asked(limit: int) -> float:
-        nonlocal told
-        told = 0
-        limits = Limits(progress=progress, out_of_time=lambda: told >= limit)
-        made = generate(base, Information(base), limits)
-        assert np.min(made.columns @ unit_rows(claim, 27).T) > -1e-8 * np.max(made.columns)
-        np.testing.assert_allclose(made.theta @ made.columns, 1, atol=1e-8)
-        assert made.bound >= made.value
-        return made.value
+        nonlocal calls
+        calls = 0
+        limits = Limits(progress=progress, out_of_time=lambda: calls >= limit)
+        optimum = generate(base, Information(base), limits)
+        assert np.min(optimum.columns @ unit_rows(claim, 27).T) > -1e-8 * np.max(optimum.columns)
+        np.testing.assert_allclose(optimum.theta @ optimum.columns, 1, atol=1e-8)
+        assert optimum.bound >= optimum.value
+        return optimum.value
 
     assert asked(8) > asked(1) > 0
 
@@ -283,12 +285,12 @@ def test_five_groups_by_two_are_certified(diagonal: bool) -> None:
     request = DesignRequest(
         prior, (claim,), objective="information", accept_identity=True, accept_unidentifiable=True
     )
-    made = design(request)
-    assert made.certified
-    assert made.gap is not None
-    assert made.gap <= 1e-6
-    assert made.bound is not None
-    assert made.bound >= made.information
+    designed = design(request)
+    assert designed.certified
+    assert designed.gap is not None
+    assert designed.gap <= 1e-6
+    assert designed.bound is not None
+    assert designed.bound >= designed.information
 
 
 @pytest.mark.slow
@@ -298,25 +300,25 @@ def test_more_answers_than_are_certified_have_a_mechanism_and_a_bound() -> None:
     counts = [[rng.choice([3, 30, 300]) * rng.randint(1, 9) for _ in range(4)] for _ in range(12)]
     prior, claim = uncertain(counts, "1")
     base = ConeBase(Cone((claim,), 48), prior)
-    told: list[tuple[float, float]] = []
+    events: list[tuple[float, float]] = []
     limits = Limits(
-        progress=lambda _, value, bound: told.append((value, bound)),
-        out_of_time=lambda: len(told) > 14,
+        progress=lambda _, value, bound: events.append((value, bound)),
+        out_of_time=lambda: len(events) > 14,
     )
-    made = generate(base, Information(base), limits)
+    optimum = generate(base, Information(base), limits)
     rows = unit_rows(claim, 48)
-    assert np.min(made.columns @ rows.T) > -1e-8 * np.max(made.columns)
-    np.testing.assert_allclose(made.theta @ made.columns, 1, atol=1e-8)
-    bounds = [bound for _, bound in told]
+    assert np.min(optimum.columns @ rows.T) > -1e-8 * np.max(optimum.columns)
+    np.testing.assert_allclose(optimum.theta @ optimum.columns, 1, atol=1e-8)
+    bounds = [bound for _, bound in events]
     assert bounds == sorted(bounds, reverse=True)
     assert bounds[-1] < 0.9 * bounds[0]
-    assert made.bound >= made.value > 0
-    assert np.sum(made.multipliers) == pytest.approx(made.bound, abs=1e-9)
+    assert optimum.bound >= optimum.value > 0
+    assert np.sum(optimum.multipliers) == pytest.approx(optimum.bound, abs=1e-9)
     p = prior.probabilities()
     pricing = robust_pricing.of(base.cone, p)
     assert pricing is not None
     # the multipliers prove the bound on their own: no column is worth more than its price
-    assert len(pricing.best_columns(made.multipliers, 1e-6, Limits())[0]) == 0
+    assert len(pricing.best_columns(optimum.multipliers, 1e-6, Limits())[0]) == 0
     for _ in range(40):
         v = base.maximise(np.array([rng.gauss(0, 1) for _ in p]))
-        assert worth(v[None], p, made.multipliers)[0] <= 1e-9
+        assert worth(v[None], p, optimum.multipliers)[0] <= 1e-9

@@ -75,15 +75,15 @@ class ByRows:
         return len(self.prior)
 
     def maximise(self, c: Floats) -> Floats:
-        found = linprog(
+        solution = linprog(
             -c / np.abs(c).max(),
             A_ub=-self.rows,
             b_ub=np.zeros(len(self.rows)),
             A_eq=self.prior[None],
             b_eq=[1.0],
         )
-        assert found.status == 0
-        return np.asarray(found.x, dtype=np.float64)
+        assert solution.status == 0
+        return np.asarray(solution.x, dtype=np.float64)
 
     def highest(self, c: Floats) -> float:
         return float(c @ self.maximise(c)) + 1e-6 * float(np.abs(c).max())
@@ -95,8 +95,8 @@ def lip_base(seed: int, answers: int, secrets: int, epsilon: float) -> ByRows:
     joint = np.array([[rng.expovariate(1.0) for _ in range(answers)] for _ in range(secrets)])
     joint /= joint.sum()
     p, E = joint.sum(axis=0), np.exp(epsilon)
-    given = joint / joint.sum(axis=1, keepdims=True)
-    return ByRows(np.vstack([E * p - given, E * given - p]), p)
+    conditional = joint / joint.sum(axis=1, keepdims=True)
+    return ByRows(np.vstack([E * p - conditional, E * conditional - p]), p)
 
 
 def cone_of(prior: Prior, notion: str, epsilon: Fraction) -> Cone:
@@ -104,20 +104,20 @@ def cone_of(prior: Prior, notion: str, epsilon: Fraction) -> Cone:
     return Cone((Claim(notion, level_for(epsilon), joint),), prior.answers)
 
 
-def listed(seed: int, count: int, most: int = 6) -> list[Listed]:
+def listed(seed: int, count: int, max_answers: int = 6) -> list[Listed]:
     """Random priors with the rays of a random notion at a random level, scaled to p·v = 1; never the identity."""
     rng = random.Random(seed)
-    found: list[Listed] = []
-    while len(found) < count:
-        prior = random_prior(rng, rng.randint(2, most), rng.randint(1, 4))
+    cases: list[Listed] = []
+    while len(cases) < count:
+        prior = random_prior(rng, rng.randint(2, max_answers), rng.randint(1, 4))
         cone = cone_of(
             prior, rng.choice(["ldp", "lip", "secret-ldp"]), random_epsilon(rng, 0.1, 3.0)
         )
         if not cone.admits_identity():
             rays = np.array(cone.rays(), dtype=np.float64)
             p = prior.probabilities()
-            found.append(Listed(rays / (rays @ p)[:, None], p))
-    return found
+            cases.append(Listed(rays / (rays @ p)[:, None], p))
+    return cases
 
 
 def level(epsilon: str) -> float:
@@ -128,12 +128,12 @@ def random_mechanisms(V: Floats, rng: random.Random, count: int) -> list[Floats]
     """Weights θ ≥ 0 with Σ θ_j v_j = 1: some vertices of what is possible, and mixtures of a few of them."""
     costs = [[rng.gauss(0, 1) for _ in V] for _ in range(12)]
     corners = [linprog(cost, A_eq=V.T, b_eq=np.ones(V.shape[1])).x for cost in costs]
-    found = list(corners)
-    while len(found) < count:
+    mechanisms = list(corners)
+    while len(mechanisms) < count:
         chosen = rng.sample(corners, rng.randint(2, 8))
         shares = np.array([rng.expovariate(1.0) for _ in chosen])
-        found.append(np.asarray(shares @ np.array(chosen) / shares.sum()))
-    return found
+        mechanisms.append(np.asarray(shares @ np.array(chosen) / shares.sum()))
+    return mechanisms
 
 
 def variances(V: Floats, theta: Floats, W: Floats, p: Floats) -> Floats:
@@ -149,5 +149,5 @@ def information(V: Floats, theta: Floats, p: Floats) -> float:
     joint = p * V * theta[:, None]
     joint /= joint.sum()
     product = np.outer(joint.sum(axis=1), joint.sum(axis=0))
-    some = joint > 0
-    return float(np.sum(joint[some] * np.log(joint[some] / product[some])))
+    positive = joint > 0
+    return float(np.sum(joint[positive] * np.log(joint[positive] / product[positive])))

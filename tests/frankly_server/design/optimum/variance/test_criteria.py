@@ -37,7 +37,7 @@ def by_slsqp(V: Floats, W: Floats, p: Floats) -> float:
 
     rows = np.hstack([V.T, np.zeros((a, 1))])
     start = np.append(centre, variances(V, centre, W, p).max())
-    found = minimize(
+    solution = minimize(
         lambda x: x[-1],
         start,
         jac=lambda x: np.append(np.zeros(len(V)), 1.0),
@@ -49,20 +49,20 @@ def by_slsqp(V: Floats, W: Floats, p: Floats) -> float:
         method="SLSQP",
         options={"maxiter": 500, "ftol": 1e-11},
     )
-    return float(found.fun)
+    return float(solution.fun)
 
 
 @pytest.mark.parametrize("base", [b for b in listed(51, 30) if len(b.rays) <= 30][:10])
 def test_the_worst_variance_is_that_of_another_solver(base: Listed) -> None:
     W = np.eye(base.answers)
-    found = least_worst_variance(base, W)
-    reached = variances(found.columns, found.theta, W, base.prior).max()
-    assert found.value == pytest.approx(reached, rel=1e-6)
-    assert found.value * (1 - 1e-6) <= found.bound <= found.value * (1 + 1e-9)
-    assert found.certificate.exact
+    optimum = least_worst_variance(base, W)
+    reached = variances(optimum.columns, optimum.theta, W, base.prior).max()
+    assert optimum.value == pytest.approx(reached, rel=1e-6)
+    assert optimum.value * (1 - 1e-6) <= optimum.bound <= optimum.value * (1 + 1e-9)
+    assert optimum.certificate.exact
     oracle = by_slsqp(base.rays, W, base.prior)
-    assert oracle >= found.bound * (1 - 1e-6)
-    assert oracle == pytest.approx(found.value, rel=2e-3)
+    assert oracle >= optimum.bound * (1 - 1e-6)
+    assert oracle == pytest.approx(optimum.value, rel=2e-3)
 
 
 @pytest.mark.parametrize("base", listed(52, 8))
@@ -86,10 +86,10 @@ def test_the_worst_lies_between_the_mean_and_the_total() -> None:
 def test_two_targets_out_of_many() -> None:
     base = lip_base(10, 5, 3, 0.5)
     W = np.array([[1.0, -1, 0, 0, 0], [0, 0, 1, 0, 0]])
-    found = least_worst_variance(base, W)
-    each = variances(found.columns, found.theta, W, base.prior)
-    assert each.max() == pytest.approx(found.value, rel=1e-6)
-    assert found.value * (1 - 1e-6) <= found.bound <= found.value
+    optimum = least_worst_variance(base, W)
+    each_variance = variances(optimum.columns, optimum.theta, W, base.prior)
+    assert each_variance.max() == pytest.approx(optimum.value, rel=1e-6)
+    assert optimum.value * (1 - 1e-6) <= optimum.bound <= optimum.value
 
 
 def test_equal_answers_are_equally_well_known() -> None:

@@ -26,13 +26,13 @@ from tests.frankly_server.design.optimum.variance.cases import (
 )
 from tests.frankly_server.design.optimum.variance.test_proof import patterns
 
-SOME = [b for b in listed(61, 30, most=5) if 4 <= len(b.rays) <= 30][:8]
+SOME = [b for b in listed(61, 30, max_answers=5) if 4 <= len(b.rays) <= 30][:8]
 
 
 def most_informative(base: Listed) -> float:
     gains = xlogy(base.rays, base.rays) @ base.prior
-    found = linprog(-gains, A_eq=base.rays.T, b_eq=np.ones(base.answers))
-    return float(-found.fun)
+    solution = linprog(-gains, A_eq=base.rays.T, b_eq=np.ones(base.answers))
+    return float(-solution.fun)
 
 
 def by_slsqp(base: Listed, cap: float, least: Floats) -> float:
@@ -43,7 +43,7 @@ def by_slsqp(base: Listed, cap: float, least: Floats) -> float:
     def room(x: Floats) -> float:
         return float(cap - np.trace(np.linalg.inv((V.T * x) @ V)) + p @ p)
 
-    found = minimize(
+    solution = minimize(
         lambda x: -gains @ x,
         least,
         jac=lambda x: -gains,
@@ -59,8 +59,8 @@ def by_slsqp(base: Listed, cap: float, least: Floats) -> float:
         method="SLSQP",
         options={"maxiter": 500, "ftol": 1e-11},
     )
-    assert found.status in (0, 8)
-    return float(-found.fun)
+    assert solution.status in (0, 8)
+    return float(-solution.fun)
 
 
 @pytest.mark.parametrize("base", SOME)
@@ -69,47 +69,51 @@ def test_the_information_under_a_cap_is_that_of_another_solver(base: Listed, fac
     V, a = base.rays, base.answers
     least = least_variance(base, np.eye(a))
     cap = factor * least.value
-    found = information_under_cap(base, np.eye(a), cap)
-    assert found.exact
-    assert found.variance <= cap * (1 + 1e-12)
-    assert found.variance == pytest.approx(
-        variances(found.columns, found.theta, np.eye(a), base.prior).sum(), rel=1e-9
+    optimum = information_under_cap(base, np.eye(a), cap)
+    assert optimum.exact
+    assert optimum.variance <= cap * (1 + 1e-12)
+    assert optimum.variance == pytest.approx(
+        variances(optimum.columns, optimum.theta, np.eye(a), base.prior).sum(), rel=1e-9
     )
-    assert found.information == pytest.approx(
-        information(found.columns, found.theta, base.prior), rel=1e-7, abs=1e-9
+    assert optimum.information == pytest.approx(
+        information(optimum.columns, optimum.theta, base.prior), rel=1e-7, abs=1e-9
     )
-    assert found.information <= found.information_bound * (1 + 1e-12)
-    assert found.information >= found.information_bound * (1 - 2e-6) - 1e-7
+    assert optimum.information <= optimum.information_bound * (1 + 1e-12)
+    assert optimum.information >= optimum.information_bound * (1 - 2e-6) - 1e-7
     centre = minimise_trace(V, V.T.copy(), np.ones(a), np.eye(a), tolerance=1e-4).x
     oracle = by_slsqp(base, cap, centre)
-    assert oracle <= found.information_bound * (1 + 1e-6) + 1e-7
-    assert oracle == pytest.approx(found.information, rel=1e-3, abs=1e-6)
+    assert oracle <= optimum.information_bound * (1 + 1e-6) + 1e-7
+    assert oracle == pytest.approx(optimum.information, rel=1e-3, abs=1e-6)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("base", [*SOME[:4], lip_base(11, 5, 3, 0.5)])
 def test_the_frontier_rises_and_is_evenly_spread(base: Listed) -> None:
     W = np.eye(base.answers)
-    found = frontier(base, W, 8)
-    told = [point.information for point in found]
-    spread = [point.variance for point in found]
+    points = frontier(base, W, 8)
+    informations = [point.information for point in points]
+    spread = [point.variance for point in points]
     assert spread[0] == pytest.approx(least_variance(base, W).value, rel=1e-6)
-    if len(found) == 1:  # the least variance is the most information
+    if len(points) == 1:  # the least variance is the most information
         return
-    steps = np.diff(told)
+    steps = np.diff(informations)
     np.testing.assert_allclose(steps, steps.mean(), rtol=1e-5)
     assert steps.min() > 0
     assert np.diff(spread).min() >= -1e-9 * spread[0]
     assert np.diff(np.diff(spread) / steps).min() >= -1e-4 * spread[-1]  # convex
-    for point in found:
+    for point in points:
         assert point.variance_bound <= point.variance * (1 + 1e-9)
         assert point.information <= point.information_bound * (1 + 1e-9)
-    for point in found[1:-1]:
+    for point in points[1:-1]:
         assert point.variance_bound >= point.variance * (1 - 2e-6)
     if isinstance(base, Listed):
         best = most_informative(base)
-        assert told[-1] <= best * (1 + 1e-7) <= found[-1].information_bound * (1 + 1e-6) + 1e-3
-        assert told[-1] == pytest.approx(best, rel=1e-2)
+        assert (
+            informations[-1]
+            <= best * (1 + 1e-7)
+            <= points[-1].information_bound * (1 + 1e-6) + 1e-3
+        )
+        assert informations[-1] == pytest.approx(best, rel=1e-2)
 
 
 @pytest.mark.slow
@@ -117,13 +121,13 @@ def test_no_random_mechanism_lies_beyond_the_frontier() -> None:
     rng = random.Random(3)
     for base in SOME[:4]:
         W = np.eye(base.answers)
-        found = frontier(base, W, 6)
+        points = frontier(base, W, 6)
         for theta in random_mechanisms(base.rays, rng, 100):
-            told = information(base.rays, theta, base.prior)
+            reached = information(base.rays, theta, base.prior)
             spread = variances(base.rays, theta, W, base.prior).sum()
-            for point in found:
-                assert spread > point.variance or told <= point.information_bound + 1e-9
-                assert told < point.information or spread >= point.variance_bound * (1 - 1e-9)
+            for point in points:
+                assert spread > point.variance or reached <= point.information_bound + 1e-9
+                assert reached < point.information or spread >= point.variance_bound * (1 - 1e-9)
 
 
 def test_equally_likely_answers_give_the_same_frontier_by_counting_and_in_general() -> None:
@@ -132,9 +136,9 @@ def test_equally_likely_answers_give_the_same_frontier_by_counting_and_in_genera
         frontier(AnswerLdp(E, p), np.eye(6), 5),
         frontier(Listed(patterns(E, p), p), np.eye(6), 5),
     )
-    for one, other in zip(counted, general, strict=True):
-        assert one.information == pytest.approx(other.information, rel=1e-4)
-        assert one.variance == pytest.approx(other.variance, rel=1e-3)
+    for by_counting, in_general in zip(counted, general, strict=True):
+        assert by_counting.information == pytest.approx(in_general.information, rel=1e-4)
+        assert by_counting.variance == pytest.approx(in_general.variance, rel=1e-3)
 
 
 def test_a_cap_below_the_least_variance_is_refused() -> None:
@@ -148,8 +152,8 @@ def test_a_cap_below_the_least_variance_is_refused() -> None:
 
 def test_a_generous_cap_gives_the_most_informative_mechanism() -> None:
     base = SOME[0]
-    found = information_under_cap(base, np.eye(base.answers), 1e9)
-    assert found.information == pytest.approx(most_informative(base), rel=1e-4)
+    optimum = information_under_cap(base, np.eye(base.answers), 1e9)
+    assert optimum.information == pytest.approx(most_informative(base), rel=1e-4)
 
 
 @pytest.mark.slow

@@ -39,14 +39,14 @@ def subset_selection(a: int, k: int, E: float, p: Floats) -> tuple[Floats, Float
 
 @pytest.mark.parametrize("base", listed(31, 12))
 def test_the_optimum_is_that_of_another_solver(base: Listed) -> None:
-    found = least_variance(base, np.eye(base.answers))
+    optimum = least_variance(base, np.eye(base.answers))
     V, p, a = base.rays, base.prior, base.answers
-    reached = float(variances(found.columns, found.theta, np.eye(a), p).sum())
-    assert found.value == pytest.approx(reached, rel=1e-7)
-    assert found.bound <= found.value * (1 + 1e-9)
-    assert found.bound >= found.value * (1 - 1e-6)
-    assert found.certificate.exact
-    np.testing.assert_allclose(found.theta @ found.columns, 1, atol=1e-9)
+    reached = float(variances(optimum.columns, optimum.theta, np.eye(a), p).sum())
+    assert optimum.value == pytest.approx(reached, rel=1e-7)
+    assert optimum.bound <= optimum.value * (1 + 1e-9)
+    assert optimum.bound >= optimum.value * (1 - 1e-6)
+    assert optimum.certificate.exact
+    np.testing.assert_allclose(optimum.theta @ optimum.columns, 1, atol=1e-9)
     if len(V) <= 40:
         centre = minimise_trace(V, V.T.copy(), np.ones(a), np.eye(a), tolerance=0.1).x
         oracle = minimize(
@@ -58,8 +58,8 @@ def test_the_optimum_is_that_of_another_solver(base: Listed) -> None:
             method="SLSQP",
             options={"maxiter": 500, "ftol": 1e-12},
         )
-        assert oracle.fun >= found.bound * (1 - 1e-6)
-        assert oracle.fun == pytest.approx(found.value, rel=1e-3)
+        assert oracle.fun >= optimum.bound * (1 - 1e-6)
+        assert oracle.fun == pytest.approx(optimum.value, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,14 @@ def test_columns_are_generated_where_only_the_rows_are_known(
     answers: int, secrets: int, epsilon: float
 ) -> None:
     base = lip_base(answers, answers, secrets, epsilon)
-    found = least_variance(base, np.eye(answers))
-    assert found.certificate.exact
-    assert found.certificate.route == "vertices"
-    assert found.value * (1 - 1e-6) <= found.bound <= found.value
-    assert (found.columns @ base.rows.T).min() >= -1e-9
-    assert found.columns.min() >= 0
-    np.testing.assert_allclose(found.columns @ base.prior, 1, atol=1e-9)
-    np.testing.assert_allclose(found.theta @ found.columns, 1, atol=1e-9)
+    optimum = least_variance(base, np.eye(answers))
+    assert optimum.certificate.exact
+    assert optimum.certificate.route == "vertices"
+    assert optimum.value * (1 - 1e-6) <= optimum.bound <= optimum.value
+    assert (optimum.columns @ base.rows.T).min() >= -1e-9
+    assert optimum.columns.min() >= 0
+    np.testing.assert_allclose(optimum.columns @ base.prior, 1, atol=1e-9)
+    np.testing.assert_allclose(optimum.theta @ optimum.columns, 1, atol=1e-9)
 
 
 @pytest.mark.parametrize("answers", [3, 5, 8, 12])
@@ -87,16 +87,16 @@ def test_random_priors_do_no_worse_than_grr_and_subset_selection(
     rng, E = random.Random(answers), level(epsilon)
     p = np.array([rng.expovariate(1.0) for _ in range(answers)])
     p /= p.sum()
-    found = least_variance(AnswerLdp(E, p), np.eye(answers))
-    assert found.certificate.route == "patterns"
-    assert found.value * (1 - 1e-6) <= found.bound <= found.value
-    ratios = found.columns.max(axis=1) / found.columns.min(axis=1)
+    optimum = least_variance(AnswerLdp(E, p), np.eye(answers))
+    assert optimum.certificate.route == "patterns"
+    assert optimum.value * (1 - 1e-6) <= optimum.bound <= optimum.value
+    ratios = optimum.columns.max(axis=1) / optimum.columns.min(axis=1)
     assert ratios.max() <= E * (1 + 1e-9)
     for k in range(1, answers if answers < 12 else 4):
         V, theta = subset_selection(answers, k, E, p)
-        other = float(variances(V, theta, np.eye(answers), p).sum())
-        assert found.value <= other * (1 + 1e-9)
-        assert found.bound <= other
+        peer = float(variances(V, theta, np.eye(answers), p).sum())
+        assert optimum.value <= peer * (1 + 1e-9)
+        assert optimum.bound <= peer
 
 
 @pytest.mark.parametrize(
@@ -105,21 +105,21 @@ def test_random_priors_do_no_worse_than_grr_and_subset_selection(
 def test_targets_that_leave_something_open(W: Floats) -> None:
     # Fewer targets than answers: A may be all but singular, the certificate is not.
     base = lip_base(3, 4, 3, 0.5)
-    found = least_variance(base, W)
-    assert found.value * (1 - 3e-6) <= found.bound <= found.value
-    everything = least_variance(base, np.eye(4))
-    assert found.value <= variances(everything.columns, everything.theta, W, base.prior).sum() * (
+    optimum = least_variance(base, W)
+    assert optimum.value * (1 - 3e-6) <= optimum.bound <= optimum.value
+    all_shares = least_variance(base, np.eye(4))
+    assert optimum.value <= variances(all_shares.columns, all_shares.theta, W, base.prior).sum() * (
         1 + 3e-6
     )
-    assert found.value == pytest.approx(
-        variances(found.columns, found.theta, W, base.prior).sum(), rel=1e-6
+    assert optimum.value == pytest.approx(
+        variances(optimum.columns, optimum.theta, W, base.prior).sum(), rel=1e-6
     )
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "2"])
 def test_one_contrast_is_that_of_another_solver(epsilon: str) -> None:
     E, p = level(epsilon), np.array([0.3, 0.5, 0.2])
-    found = least_variance(AnswerLdp(E, p), np.array([[1.0, -1.0, 0.0]]))
+    optimum = least_variance(AnswerLdp(E, p), np.array([[1.0, -1.0, 0.0]]))
     U = np.array([[E if mask >> x & 1 else 1.0 for x in range(3)] for mask in range(1, 7)])
     V = U / (U @ p)[:, None]
     oracle = minimize(
@@ -132,15 +132,15 @@ def test_one_contrast_is_that_of_another_solver(epsilon: str) -> None:
         method="SLSQP",
         options={"maxiter": 500, "ftol": 1e-12},
     )
-    assert oracle.fun >= found.bound * (1 - 1e-6)
-    assert oracle.fun == pytest.approx(found.value, rel=1e-3)
+    assert oracle.fun >= optimum.bound * (1 - 1e-6)
+    assert oracle.fun == pytest.approx(optimum.value, rel=1e-3)
 
 
 def test_a_rare_answer_and_one_without_mass() -> None:
     # LDP keeps an answer of mass zero apart from the rest: its column entries lie between the others.
     for p in (np.array([0.5, 0.499, 0.001]), np.array([0.5, 0.5, 0.0])):
-        found = least_variance(AnswerLdp(level("1"), p), np.eye(3))
-        assert found.value * (1 - 1e-6) <= found.bound <= found.value
+        optimum = least_variance(AnswerLdp(level("1"), p), np.eye(3))
+        assert optimum.value * (1 - 1e-6) <= optimum.bound <= optimum.value
 
 
 def test_what_cannot_be_estimated_is_refused() -> None:
@@ -160,13 +160,15 @@ def test_the_best_found_is_returned_when_time_is_up() -> None:
 
 
 def test_two_runs_give_the_same_and_report_their_progress() -> None:
-    base, told = lip_base(6, 7, 4, 0.5), []
-    first = least_variance(base, np.eye(7), limits=Limits(progress=lambda *what: told.append(what)))
+    base, events = lip_base(6, 7, 4, 0.5), []
+    first = least_variance(
+        base, np.eye(7), limits=Limits(progress=lambda *event: events.append(event))
+    )
     second = least_variance(base, np.eye(7))
     np.testing.assert_array_equal(first.theta, second.theta)
     np.testing.assert_array_equal(first.columns, second.columns)
-    assert told[-1] == ("variance", first.value, first.bound)
-    assert all(told[i][1] >= told[i + 1][1] * (1 - 1e-9) for i in range(len(told) - 1))
+    assert events[-1] == ("variance", first.value, first.bound)
+    assert all(events[i][1] >= events[i + 1][1] * (1 - 1e-9) for i in range(len(events) - 1))
 
 
 def test_a_columns_start_is_used() -> None:
@@ -187,9 +189,9 @@ def test_both_forms_of_the_newton_system_end_at_the_same_point() -> None:
         np.eye(6),
         np.vstack([np.eye(6)] * 12) / math.sqrt(12),
     ):  # the same objective by 42 and by 438 rows
-        found = minimise_trace(V, V.T.copy(), np.ones(6), W, cost=cost)
-        assert found.converged
-        values.append(float(cost @ found.x + np.trace(np.linalg.inv((V.T * found.x) @ V))))
+        solution = minimise_trace(V, V.T.copy(), np.ones(6), W, cost=cost)
+        assert solution.converged
+        values.append(float(cost @ solution.x + np.trace(np.linalg.inv((V.T * solution.x) @ V))))
     assert values[0] == pytest.approx(values[1], rel=1e-8)
 
 
@@ -202,8 +204,8 @@ def test_an_answer_that_one_in_a_hundred_thousand_gives_is_no_reason_to_give_up(
         ((37992239974023, 2**48), (167961049063355, 2**48), (71777138860489, 2**48)),
     )
     claim = robust(bounds, Fraction("6.4045"), diagonal=False)
-    found = design(DesignRequest(prior, (claim,), limits=Limits(gap=1e-2)))
-    require_private(found.mechanism, claim)
-    assert found.identifiable
-    assert found.bound is not None
-    assert found.bound <= found.value <= found.bound * 1.01
+    designed = design(DesignRequest(prior, (claim,), limits=Limits(gap=1e-2)))
+    require_private(designed.mechanism, claim)
+    assert designed.identifiable
+    assert designed.bound is not None
+    assert designed.bound <= designed.value <= designed.bound * 1.01

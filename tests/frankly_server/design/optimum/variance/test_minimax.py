@@ -33,9 +33,9 @@ def some_truths(answers: int, count: int, seed: int) -> Floats:
     return np.asarray(rng.dirichlet(np.ones(answers), count), dtype=np.float64)
 
 
-def table_of(found: Minimax) -> Floats:
+def table_of(optimum: Minimax) -> Floats:
     """Q with row = truth."""
-    return np.asarray(found.optimum.columns.T * found.optimum.theta, dtype=np.float64)
+    return np.asarray(optimum.optimum.columns.T * optimum.optimum.theta, dtype=np.float64)
 
 
 def variance_at(Q: Floats, decoder: Floats, truth: Floats, W: Floats) -> float:
@@ -93,7 +93,7 @@ def by_slsqp(rays: Floats, points: Floats, W: Floats) -> float:
         A = (rays.T * theta) @ rays
         S = theta[:, None] * (rays @ np.linalg.solve(A, W.T))
         start = np.concatenate([np.log(theta), S.ravel(), [10.0]])
-        found = minimize(
+        solution = minimize(
             lambda x: x[-1],
             start,
             jac=lambda x: np.append(np.zeros(len(x) - 1), 1.0),
@@ -105,38 +105,38 @@ def by_slsqp(rays: Floats, points: Floats, W: Floats) -> float:
             method="SLSQP",
             options={"maxiter": 400, "ftol": 1e-10},
         )
-        if np.abs(rows(found.x)).max() < 1e-6 and below(found.x).min() > -1e-6:
-            best = min(best, float(found.fun))
+        if np.abs(rows(solution.x)).max() < 1e-6 and below(solution.x).min() > -1e-6:
+            best = min(best, float(solution.fun))
     return best
 
 
 @pytest.mark.parametrize(("base", "seed"), [(b, s) for s, b in enumerate(SMALL)])
 def test_over_a_list_it_is_that_of_another_solver(base: Listed, seed: int) -> None:
     points, W = some_truths(base.answers, 3, seed), np.eye(base.answers)
-    found = least_variance_over(lambda q: scaled_to(base, q), W, Truths(points))
-    assert found.optimum.bound <= found.optimum.value <= found.optimum.bound * (1 + 1e-6)
+    optimum = least_variance_over(lambda q: scaled_to(base, q), W, Truths(points))
+    assert optimum.optimum.bound <= optimum.optimum.value <= optimum.optimum.bound * (1 + 1e-6)
     oracle = by_slsqp(base.rays, points, W)
-    assert oracle == pytest.approx(found.optimum.value, rel=2e-3)
-    assert oracle >= found.optimum.bound * (1 - 1e-6)
+    assert oracle == pytest.approx(optimum.optimum.value, rel=2e-3)
+    assert oracle >= optimum.optimum.bound * (1 - 1e-6)
 
 
 @pytest.mark.parametrize(("base", "seed"), [(b, s) for s, b in enumerate(listed(62, 12))])
 @pytest.mark.parametrize("mixed", [False, True])
 def test_the_value_is_what_the_published_decoder_has(base: Listed, seed: int, mixed: bool) -> None:
     points, W = some_truths(base.answers, 4, seed + 50), np.eye(base.answers)
-    found = least_variance_over(lambda q: scaled_to(base, q), W, Truths(points, mixed))
-    Q = table_of(found)
+    optimum = least_variance_over(lambda q: scaled_to(base, q), W, Truths(points, mixed))
+    Q = table_of(optimum)
     assert Q.sum(axis=1) == pytest.approx(np.ones(base.answers), abs=1e-9)
-    scores = published(Q, found.decoder_prior, W)
+    scores = published(Q, optimum.decoder_prior, W)
     tried = list(points)
     if mixed:
         tried += [pi @ points for pi in np.random.default_rng(seed).dirichlet(np.ones(4), 500)]
-        tried.append(found.decoder_prior)
+        tried.append(optimum.decoder_prior)
     largest = max(variance_at(Q, scores, q, W) for q in tried)
-    assert largest == pytest.approx(found.optimum.value, rel=1e-6)
-    assert largest <= found.optimum.value * (1 + 1e-9)
-    assert found.optimum.bound <= found.optimum.value * (1 + 1e-12)
-    assert found.optimum.value - found.optimum.bound <= 1e-6 * found.optimum.value
+    assert largest == pytest.approx(optimum.optimum.value, rel=1e-6)
+    assert largest <= optimum.optimum.value * (1 + 1e-9)
+    assert optimum.optimum.bound <= optimum.optimum.value * (1 + 1e-12)
+    assert optimum.optimum.value - optimum.optimum.bound <= 1e-6 * optimum.optimum.value
 
 
 @pytest.mark.parametrize(("base", "seed"), [(b, s) for s, b in enumerate(listed(63, 6))])
@@ -176,7 +176,7 @@ def test_one_truth_is_the_ordinary_problem() -> None:
 
 
 def test_the_least_favourable_truth_of_a_ball_needs_as_much_as_the_ball() -> None:
-    """Where mixtures count, the bound is the ordinary one at q̄: nothing is better even at that one truth."""
+    """If mixtures count, the bound is the ordinary one at q̄: no mechanism is better even at that one truth."""
     for base in listed(66, 6):
         W, a = np.eye(base.answers), base.answers
         ball = Truths(0.7 * base.prior + 0.3 * np.eye(a), mixed=True)
@@ -199,12 +199,12 @@ def test_contrasts_are_targets_too() -> None:
     for seed, base in enumerate(listed(67, 6)):
         W = np.eye(base.answers) - 1 / base.answers
         points = some_truths(base.answers, 3, seed)
-        found = least_variance_over(lambda q, b=base: scaled_to(b, q), W, Truths(points))
-        Q = table_of(found)
-        scores = published(Q, found.decoder_prior, W)
+        optimum = least_variance_over(lambda q, b=base: scaled_to(b, q), W, Truths(points))
+        Q = table_of(optimum)
+        scores = published(Q, optimum.decoder_prior, W)
         largest = max(variance_at(Q, scores, q, W) for q in points)
-        assert largest == pytest.approx(found.optimum.value, rel=1e-6)
-        assert found.optimum.bound <= found.optimum.value <= found.optimum.bound * (1 + 1e-6)
+        assert largest == pytest.approx(optimum.optimum.value, rel=1e-6)
+        assert optimum.optimum.bound <= optimum.optimum.value <= optimum.optimum.bound * (1 + 1e-6)
 
 
 def test_columns_are_generated_where_only_the_rows_are_known() -> None:
@@ -214,9 +214,9 @@ def test_columns_are_generated_where_only_the_rows_are_known() -> None:
     def base_at(q: Floats) -> ColumnBase:
         return type(rows)(rows.rows, q)
 
-    found = least_variance_over(base_at, np.eye(5), Truths(points))
-    assert found.optimum.value - found.optimum.bound <= 1e-6 * found.optimum.value
-    assert found.optimum.certificate.exact
+    optimum = least_variance_over(base_at, np.eye(5), Truths(points))
+    assert optimum.optimum.value - optimum.optimum.bound <= 1e-6 * optimum.optimum.value
+    assert optimum.optimum.certificate.exact
 
 
 def test_the_bound_is_true_when_time_is_up() -> None:
@@ -272,5 +272,5 @@ def test_the_largest_over_mixtures_is_that_of_a_grid() -> None:
         grid = [(u, v, 1 - u - v) for u in steps for v in steps if u + v <= 1 + 1e-12]
         Q = np.array(grid) @ points
         best = float(np.max(Q @ squares - np.sum((Q @ W.T) ** 2, axis=1)))
-        found = truths.largest(squares, W)
-        assert best - 1e-9 <= found <= best + 1e-3
+        largest = truths.largest(squares, W)
+        assert best - 1e-9 <= largest <= best + 1e-3

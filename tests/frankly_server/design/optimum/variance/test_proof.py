@@ -37,11 +37,11 @@ def patterns(E: float, p: Floats) -> Floats:
 
 def worth(V: Floats, prices: Prices) -> Floats:
     """g(v) + |Zᵀv|² − ν·v, column by column."""
-    found = []
+    values = []
     for v in V:
         g = float(prices.objective.prior @ xlogy(v, v)) if prices.objective.informative else 0.0
-        found.append(g + float(np.sum((prices.Z.T @ v) ** 2)) - float(prices.nu @ v))
-    return np.array(found)
+        values.append(g + float(np.sum((prices.Z.T @ v) ** 2)) - float(prices.nu @ v))
+    return np.array(values)
 
 
 @pytest.mark.parametrize("base", listed(41, 10))
@@ -70,21 +70,21 @@ def test_the_products_prove_a_bound_that_no_mechanism_exceeds(
     prices = Prices(
         objective, np.asarray(np.linalg.solve(A, W.T), dtype=np.float64), np.zeros(answers)
     )
-    found = relaxed_certificate(base, prices, A, Limits())
-    assert not found.exact
-    assert found.route == "products"
+    certificate = relaxed_certificate(base, prices, A, Limits())
+    assert not certificate.exact
+    assert certificate.route == "products"
     # what it claims holds on every vertex of the base …
-    assert worth(V, found.prices).max() <= 1e-7 * np.abs(found.prices.nu).sum()
+    assert worth(V, certificate.prices).max() <= 1e-7 * np.abs(certificate.prices.nu).sum()
     # … so no mechanism is below
     rng = random.Random(answers)
     columns = np.vstack([V, np.ones(answers)])
     for theta in random_mechanisms(columns, rng, 100):
         F = variances(columns, theta, W, base.prior).sum() + float(np.sum((W @ base.prior) ** 2))
         F -= information(columns, theta, base.prior) if informative else 0.0
-        assert found.bound <= F
+        assert certificate.bound <= F
     if not informative:
         best = optimum.value + objective.constant()
-        assert 0.5 * best <= found.bound <= best
+        assert 0.5 * best <= certificate.bound <= best
 
 
 @pytest.mark.parametrize("informative", [False, True])
@@ -122,12 +122,12 @@ def test_directions_prove_something_where_nothing_else_can() -> None:
     object.__setattr__(base, "prior", p)
     object.__setattr__(base, "maximise", lambda c: V[int(np.argmax(V @ c))])
     object.__setattr__(base, "highest", lambda c: float((V @ c).max()))
-    found = least_variance(base, np.eye(3))
+    optimum = least_variance(base, np.eye(3))
     best = least_variance(Listed(V, p), np.eye(3))
-    assert found.certificate.route == "directions"
-    assert not found.certificate.exact
-    assert 0 < found.bound <= best.value <= found.value * (1 + 1e-9)
-    assert found.value == pytest.approx(best.value, rel=1e-6)
+    assert optimum.certificate.route == "directions"
+    assert not optimum.certificate.exact
+    assert 0 < optimum.bound <= best.value <= optimum.value * (1 + 1e-9)
+    assert optimum.value == pytest.approx(best.value, rel=1e-6)
 
 
 @pytest.mark.parametrize("informative", [False, True])
@@ -141,10 +141,10 @@ def test_every_pattern_is_priced(informative: bool) -> None:
         Objective(np.eye(4, 13), p, informative), Z, np.array([rng.gauss(0, 1) for _ in range(13)])
     )
     expected = worth(patterns(2.5, p), prices)
-    found = list(blocks(prices, 2.5))
-    best = max(float(w.max()) for w, _ in found)
+    priced = list(blocks(prices, 2.5))
+    best = max(float(w.max()) for w, _ in priced)
     constant = float(worth(np.ones((1, 13)), prices)[0])
     assert best == pytest.approx(max(expected.max(), constant), rel=1e-9)
-    for w, V in found:
+    for w, V in priced:
         np.testing.assert_allclose(worth(V, prices), w, rtol=1e-8, atol=1e-8)
         np.testing.assert_allclose(V @ p, 1, atol=1e-12)

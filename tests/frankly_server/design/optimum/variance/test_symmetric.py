@@ -19,12 +19,12 @@ def best_subset_selection(a: int, E: float) -> float:
     Report y favours k answers; x is inside with probability f = kE/(kE + a − k) if it is the truth, else with
     h = (k − f)/(a − 1). An answer's estimate is (1[x inside] − h)/(f − h); P(inside) = k/a.
     """
-    found = []
+    variances_by_size = []
     for k in range(1, a):
         f = k * E / (k * E + a - k)
         h = (k - f) / (a - 1)
-        found.append(a * (k / a) * (1 - k / a) / (f - h) ** 2)
-    return min(found)
+        variances_by_size.append(a * (k / a) * (1 - k / a) / (f - h) ** 2)
+    return min(variances_by_size)
 
 
 @pytest.mark.parametrize("answers", [3, 4, 5, 6, 7, 8])
@@ -36,26 +36,26 @@ def test_the_optimum_is_the_best_subset_selection(answers: int, epsilon: str) ->
         AnswerLdp(E, p),
         Listed(patterns(E, p), p),
     ):  # by counting, and by the general route
-        found = least_variance(base, np.eye(answers))
-        assert found.certificate.exact
-        assert found.value == pytest.approx(expected, rel=1e-6)
-        assert found.bound == pytest.approx(expected, rel=1e-6)
-        assert found.bound <= expected * (1 + 1e-12)
+        optimum = least_variance(base, np.eye(answers))
+        assert optimum.certificate.exact
+        assert optimum.value == pytest.approx(expected, rel=1e-6)
+        assert optimum.bound == pytest.approx(expected, rel=1e-6)
+        assert optimum.bound <= expected * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("answers", [21, 37, 64])
 @pytest.mark.parametrize("epsilon", ["0.25", "1", "2.5"])
 def test_many_answers(answers: int, epsilon: str) -> None:
     E, p = level(epsilon), np.full(answers, 1 / answers)
-    found = least_variance(AnswerLdp(E, p), np.eye(answers))
+    optimum = least_variance(AnswerLdp(E, p), np.eye(answers))
     expected = best_subset_selection(answers, E)
-    assert found.certificate.exact
-    assert found.certificate.route == "counts"
-    assert found.bound == pytest.approx(expected, rel=1e-9)
-    reached = variances(found.columns, found.theta, np.eye(answers), p)
+    assert optimum.certificate.exact
+    assert optimum.certificate.route == "counts"
+    assert optimum.bound == pytest.approx(expected, rel=1e-9)
+    reached = variances(optimum.columns, optimum.theta, np.eye(answers), p)
     assert reached.sum() == pytest.approx(expected, rel=1e-6)
-    assert found.columns.max(axis=1) / found.columns.min(axis=1) == pytest.approx(
-        np.full(len(found.theta), E)
+    assert optimum.columns.max(axis=1) / optimum.columns.min(axis=1) == pytest.approx(
+        np.full(len(optimum.theta), E)
     )
 
 
@@ -63,10 +63,10 @@ def test_many_answers(answers: int, epsilon: str) -> None:
 def test_other_targets(W: Floats) -> None:
     # The first two are the same for all answers, the third is not and takes the general route.
     E, p = level("1"), np.full(5, 0.2)
-    found = least_variance(AnswerLdp(E, p), W)
+    optimum = least_variance(AnswerLdp(E, p), W)
     general = least_variance(Listed(patterns(E, p), p), W)
-    assert found.value == pytest.approx(general.value, rel=1e-6)
-    assert (found.certificate.route == "counts") == (len(W) == 5)
+    assert optimum.value == pytest.approx(general.value, rel=1e-6)
+    assert (optimum.certificate.route == "counts") == (len(W) == 5)
 
 
 @pytest.mark.parametrize(("answers", "size"), [(6, 3), (21, 5), (40, 11), (64, 17)])

@@ -20,12 +20,12 @@ def test_the_walk_reaches_every_extreme_ray(seed: int) -> None:
     rows = np.array(cone.rows(), dtype=np.float64).reshape(-1, len(p))
     exact = np.array(cone.rays(), dtype=np.float64)
     exact /= (exact @ p)[:, None]
-    found = vertices(rows, p, np.array([rng.gauss(0, 1) for _ in p]), 100_000)
-    assert found is not None
+    rays = vertices(rows, p, np.array([rng.gauss(0, 1) for _ in p]), 100_000)
+    assert rays is not None
     for ray in exact:
-        assert np.abs(found - ray).max(axis=1).min() < 1e-5
+        assert np.abs(rays - ray).max(axis=1).min() < 1e-5
     # nothing else: every vertex lies beside an exact one, several beside one where more inequalities meet than needed
-    for v in found:
+    for v in rays:
         assert np.abs(exact - v).max(axis=1).min() < 1e-5
 
 
