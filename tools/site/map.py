@@ -10,6 +10,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -41,6 +42,42 @@ another today. The first file declares the table, reads and writes it; the other
 | table | files | what the first file is about |
 |---|---|---|
 """
+
+RULES: Final = (
+    ("how long a document may be valid", "frankly_protocol.documents:MAX_VALIDITY"),
+    ("what a notion demands of a mechanism", "frankly_protocol.audit.notions:require_private"),
+    ("the level of a whole report", "frankly_protocol.audit.report:report_level"),
+    ("how much work a device spends on a document", "frankly_protocol.audit.work:MAX_WORK"),
+    ("the HTTP status of an error code", "frankly_protocol.problems:Problem"),
+    ("how many witnesses a log's head needs", "frankly_protocol.trust.proof:require_watched"),
+    ("the app's limits and the ledger's refusal", "frankly_sdk.policy:Policy.check"),
+    ("the random moment at which a report leaves", "frankly_sdk.delivery:Delivery.schedule"),
+    ("whether an address is accepted", "frankly_sdk.link:require_secure"),
+    ("what a report must be to be taken", "frankly_server.intake.admission:Admission"),
+    ("how a token is spent", "frankly_server.intake.tokens:spend_all"),
+    ("when reports are released", "frankly_server.intake.releasing:Releasing"),
+    ("how pending reports become a batch", "frankly_server.store.releases:Releases"),
+    ("the minimum below which there is no number", "frankly_server.analysis.result:answer"),
+    ("how versions are pooled", "frankly_server.analysis.pooling:pool"),
+    ("the columns of the CSV of estimates", "frankly_analyst.rows:Estimate"),
+    ("the score interval", "frankly_server.estimate.intervals:score"),
+    ("the guaranteed interval", "frankly_server.estimate.chernoff:kl"),
+    ("the projection onto the simplex", "frankly_server.estimate.projection:onto_simplex"),
+    ("the length of passwords", "frankly_server.accounts.passwords:MIN_LENGTH"),
+    ("when an account is locked", "frankly_server.accounts.service:after_failure"),
+    ("which role opens an admin page", "frankly_server.web.security:needs"),
+    ("which role may call an API route", "frankly_server.web.auth:require_role"),
+    ("the Content-Security-Policy of admin pages", "frankly_server.web.security:POLICY"),
+    ("the Content-Security-Policy of the hosted page", "frankly_server.web.hosted:hosted_page"),
+    ("limits of rate", "frankly_server.web.limits:RateLimits"),
+    ("rounding to whole numbers", "frankly_server.design.tables.quantise:quantise"),
+    ("which solver designs a mechanism", "frankly_server.design.api.engine:design"),
+    ("the bound that no mechanism beats", "frankly_server.design.optimum.variance.proof:prove"),
+    ("limits of a design's time and size", "frankly_server.design.api.design_json:design_json"),
+    ("the margin of a planned survey", "frankly_server.analysis.plan:plan_json"),
+    ("when a webhook is tried again", "frankly_server.surveys.webhooks:WebhookThread"),
+)
+"""Rules that people look for, each with the object that decides it; a missing one fails the page."""
 
 _RECIPES = """
 ## How to add
@@ -82,10 +119,8 @@ def page() -> str:
     """Return the whole page."""
     parts = [_HEAD, "\n## Commands\n\n| command | file |\n|---|---|\n", *_commands()]
     parts += ["\n## URLs\n\n| URL | file |\n|---|---|\n", *_routes()]
-    parts += [
-        _TABLES_HEAD,
-        *_tables(),
-    ]
+    parts += [_TABLES_HEAD, *_tables()]
+    parts += ["\n## Rules\n\n| what is decided | object | file |\n|---|---|---|\n", *_rules()]
     return "".join(parts) + _RECIPES
 
 
@@ -133,6 +168,15 @@ def _tables() -> Iterator[str]:
             files = ", ".join(_link(str(path.relative_to(ROOT))) for path in (declared, *users))
             rows.append(f"| `{table}` | {files} | {about} |\n")
     yield from sorted(rows)
+
+
+def _rules() -> Iterator[str]:
+    for rule, place in RULES:
+        module, _, name = place.partition(":")
+        imported = import_module(module)
+        attrgetter(name)(imported)
+        file = str(Path(imported.__file__ or "").resolve().relative_to(ROOT))
+        yield f"| {rule} | `{name}` | {_link(file)} |\n"
 
 
 def _file_of(function: object) -> str:
