@@ -163,7 +163,7 @@ class Database:
                     os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
                 )
             if not self._path.is_file():
-                raise StoreError(f"{self._path} is no file; name one for this install's store")
+                raise StoreError(f"{self._path} is not a file; name one for this install's store")
             # isolation_level=None: no implicit BEGIN, as `transaction` writes its own. Threads are
             # kept apart by the lock of `_Connection`.
             db = sqlite3.connect(

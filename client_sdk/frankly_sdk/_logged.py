@@ -100,7 +100,7 @@ class LogRule:
             if tree.root(last.size) == last.root:
                 return
         self.store.keep_evidence(self.chain, {digest_of(data): data for data in (before, note)})
-        raise Equivocation("the log has forked: it shows another past than before", "log")
+        raise Equivocation("the log has forked: it shows a different history than before", "log")
 
     def _last_head(self) -> bytes | None:
         """Return the newest head seen of this log.
@@ -125,7 +125,7 @@ class LogRule:
         size = head.size * HASH_BYTES
         data = self.fetch(f"/v1/log/leaves?size={head.size}", size, "application/octet-stream")
         if len(data) != size:
-            raise LogError("the log's leaves are not as many as its head says", "leaves")
+            raise LogError("the number of the log's leaves differs from its head", "leaves")
         tree = Tree([data[i : i + HASH_BYTES] for i in range(0, size, HASH_BYTES)])
         if tree.root() != head.root:
             raise LogError("the log's leaves do not lead to its head", "leaves")

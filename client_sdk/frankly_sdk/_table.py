@@ -57,7 +57,10 @@ def _header(header: Sequence[str], columns: Columns, document: SurveyDocument) -
     )
     # A question could have the name of the key column.
     if len(set(expected)) < len(expected):
-        detail = "respondents and tokens need columns that are no questions: name them by --respondent and --token"
+        detail = (
+            "the columns of respondents and tokens must not be called like a question: name them "
+            "by --respondent and --token"
+        )
         raise _bad(1, detail)
     if sorted(header) != expected:
         raise _bad(1, f"expected the columns {', '.join(expected)}, each once")
@@ -74,7 +77,7 @@ def _rows(
         last += 1
         # With one line for each row, the line that a fault names is the line in the editor.
         if lines.line_num != last:  # type: ignore[attr-defined]
-            raise _bad(last, "a cell goes on over several lines")
+            raise _bad(last, "a cell spans several lines")
         if len(cells) != len(header):
             raise _bad(last, f"expected {len(header)} cells, found {len(cells)}")
         row = dict(zip(header, cells, strict=True))

@@ -48,7 +48,7 @@ class Answer:
                 return _unknown(question, "this question has no answer")
             # A subclass of str could compare equal to one choice now and to another later.
             if type(choices[name]) is not str:
-                return _unknown(question, "a choice is named by its id, a text")
+                return _unknown(question, "a choice is named by its id, a string")
             if question.index(choices[name]) is None:
                 return _unknown(question, "the answer is not one of the choices")
         if len(choices) != len(questions):

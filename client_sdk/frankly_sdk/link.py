@@ -93,7 +93,7 @@ def require_collect(url: str, origin: str, allowed: Collection[str] = ()) -> Non
     host, link_host = str(_split(url, "collect_url").hostname), str(_split(origin, "link").hostname)
     if _is_loopback(host) and not _is_loopback(link_host):
         raise InsecureTransport(
-            "reports for a survey on the network do not go to this machine itself",
+            "a survey from another host must not collect reports on this machine",
             "collect_url",
         )
     # All names of this machine count as one host, as 127.0.0.1 and localhost are.
@@ -125,7 +125,7 @@ def _form(field: str) -> str:
     return (
         _FORM
         if field == "link"
-        else "this is no address: it begins with https:// and the name of a host"
+        else "this is not an address: an address begins with https:// and the name of a host"
     )
 
 

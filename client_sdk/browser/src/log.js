@@ -192,11 +192,11 @@ async function requireGrowth(
   if (head.size > last.size) {
     if (head.size > MAX_ENTRIES) throw new LogError("size", `a log of more than ${MAX_ENTRIES} entries cannot be checked here: update the app`);
     const data = await fetch(`/v1/log/leaves?size=${head.size}`, 32 * head.size, "application/octet-stream");
-    if (data.length !== 32 * head.size) throw new LogError("leaves", "the log's leaves are not as many as its head says");
+    if (data.length !== 32 * head.size) throw new LogError("leaves", "the number of the log's leaves differs from its head");
     const leaves = Array.from({ length: head.size }, (_, i) => data.slice(32 * i, 32 * i + 32));
     if (!sameBytes(await treeRoot(leaves), head.root)) throw new LogError("leaves", "the log's leaves do not lead to its head");
     if (sameBytes(await treeRoot(leaves.slice(0, last.size)), last.root)) return;
   }
   await store.keepEvidence(chain, [[await digestOf(before), before], [await digestOf(note), note]]);
-  throw new Equivocation("log", "the log has forked: it shows another past than before");
+  throw new Equivocation("log", "the log has forked: it shows a different history than before");
 }

@@ -126,7 +126,7 @@ const TEXTS = {
   // Acceptance and policy.
   link_form: "a survey link looks like https://host/s/ID#sha256=…: copy it whole",
   link_user: "an address with a user name in it could distinguish devices",
-  own_machine: "reports for a survey on the network do not go to this machine itself",
+  own_machine: "a survey from another host must not collect reports on this machine",
   other_host: (host, own) => `reports would go to ${host}, the link names ${own}: an app allows that by its policy's collectHosts`,
   not_https: "only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone",
   insecure_page: "this page is no secure context, so browsers give it no cryptography: serve it by https:// (or from localhost)",
@@ -155,7 +155,7 @@ const TEXTS = {
   no_respondent: "a respondent's key is a text that is not blank; without one, the answer is the owner's of this install",
   no_answers: choices("answers are given as an object of question id to choice id"),
   no_answer: choices("this question has no answer"),
-  answer_no_text: choices("a choice is named by its id, a text"),
+  answer_no_text: choices("a choice is named by its id, a string"),
   no_choice: choices("the answer is not one of the choices"),
   no_question: choices("there is an answer to a question that the survey does not ask"),
   randomness: "the operating system gave no random bits; nothing was sent, try again later",

@@ -73,7 +73,7 @@ def _language(value: Any) -> str:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise custom(Problem.FIELD_TYPE, "write a text")
+        raise custom(Problem.FIELD_TYPE, "write some text")
     if len(value) > 4000:
         raise custom(Problem.DEFINITION_INVALID, "a text has at most 4000 characters")
     unsafe = unsafe_character(value)

@@ -129,7 +129,7 @@ class UnaryMechanism(SetSymbols):
         """
         mask = mask_of(value, self.answers, field)
         if not self._can_be_sent(mask):
-            raise unknown("the symbol is none that this block's mechanism can send", field)
+            raise unknown("the symbol is not one that this block's mechanism can send", field)
         return mask
 
     def _chance(self, ones: int, true_bit: int) -> int:
