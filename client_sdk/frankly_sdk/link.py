@@ -76,7 +76,7 @@ def require_secure(url: str, field: str = "link") -> None:
     if not address.netloc:  # no host: showing the form helps more than naming allowed schemes
         raise InsecureTransport(_form(field), field)
     raise InsecureTransport(
-        "only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone",
+        "only https:// is used; http:// works for this machine alone, such as 127.0.0.1 or localhost",
         field,
     )
 

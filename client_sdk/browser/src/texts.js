@@ -128,7 +128,7 @@ const TEXTS = {
   link_user: "an address with a user name in it could distinguish devices",
   own_machine: "a survey from another host must not collect reports on this machine",
   other_host: (host, own) => `reports would go to ${host}, the link names ${own}: an app allows that by its policy's collectHosts`,
-  not_https: "only https:// is used; http:// works for 127.0.0.1, ::1 and localhost alone",
+  not_https: "only https:// is used; http:// works for this machine alone, such as 127.0.0.1 or localhost",
   insecure_page: "this page is no secure context, so browsers give it no cryptography: serve it by https:// (or from localhost)",
   other_survey: "this is another survey's document",
   other_digest: (pinned, sent) => `the link pins ${pinned}, the server sent ${sent}`,
