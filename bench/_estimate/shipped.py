@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from frankly_protocol.mechanisms import KINDS, DenseMechanism, Mechanism, ProductMechanism
-from frankly_server.design.api.design_json import design_json
+from frankly_server.requests.design import design_json
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.drafting import draft_blocks
 from numpy.typing import NDArray

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from frankly_protocol.canonical import parse_json
-from frankly_server.design.api.design_json import design_json
+from frankly_server.requests.design import design_json
 
 from examples.demo.people import Person, joint_counts
 from examples.workplace.data import HEALTH, LIMITATION, people

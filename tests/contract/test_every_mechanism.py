@@ -251,9 +251,9 @@ OWN: list[tuple[dict[str, Any], str, str]] = [
     ),
     ({"p00": "1.7", "p11": "0.6"}, "field_type", "blocks[0].p00"),
     ({"p00": "0.7"}, "field_missing", "blocks[0].p11"),
-    ({"p00": "many", "p11": "0.6"}, "prior_value", "blocks[0].p00"),
+    ({"p00": "many", "p11": "0.6"}, "field_type", "blocks[0].p00"),
     ({"alpha": "nan"}, "eps_not_finite", "blocks[0].alpha"),
-    ({"region": "some"}, "definition_invalid", "blocks[0].region"),
+    ({"region": "some"}, "unsupported", "blocks[0].region"),
 ]
 
 

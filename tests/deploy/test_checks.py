@@ -26,7 +26,7 @@ DEPENDENCIES = {
 
 # Libraries with one home inside the server: the only folders or modules that know them.
 HOMES = {
-    "cdd": ["design/notions/vertices.py"],
+    "cdd": ["design/notions/rays.py"],
     "highspy": ["lazy.py"],
     "sqlalchemy": ["store"],
     "alembic": ["store"],

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from frankly_protocol.problems import Problem
 from frankly_server.durable import written_whole
-from frankly_server.estimate.interface import estimate_json
+from frankly_server.requests.estimate import estimate_json
 
 DEFINITION = "frankly_server/surveys/test_definition.py"
 SURVEYS = "frankly_server/surveys/test_surveys.py"
 PRIOR = "frankly_server/design/notions/test_prior.py"
-ASKED = "frankly_server/design/api/test_read_request.py"
+ASKED = "frankly_server/requests/test_claims.py"
 ENGINE = "frankly_server/design/api/test_engine.py"
 REPORTS = "frankly_server/web/test_reports.py"
 ROUTES = "frankly_server/web/test_routes.py"

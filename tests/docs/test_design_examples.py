@@ -16,7 +16,7 @@ from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.cli.exits import exit_code
-from frankly_server.design.api.design_json import design_json
+from frankly_server.requests.design import design_json
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]

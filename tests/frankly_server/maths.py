@@ -13,7 +13,7 @@ from frankly_server.design import DesignRequest
 from frankly_server.design.notions.cones import Cone
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.notions.promises import no_violation, pairs, promise
-from frankly_server.design.notions.vertices import Ray
+from frankly_server.design.notions.rays import Ray
 from numpy.typing import NDArray
 
 EVERY_NOTION = (

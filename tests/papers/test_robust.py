@@ -26,7 +26,7 @@ from frankly_server.design.families.robust.independent_reporting import (
 from frankly_server.design.families.robust.secret_rr import no_bounds, secret_rr
 from frankly_server.design.notions.ball_bounds import lower_bounds
 from frankly_server.design.notions.balls import Ball, confidence_ball
-from frankly_server.design.notions.vertices import extreme_rays
+from frankly_server.design.notions.rays import extreme_rays
 from frankly_server.design.tables.quantise import quantise
 from numpy.typing import NDArray
 from scipy.optimize import linprog

@@ -14,7 +14,7 @@ import pytest
 from frankly_server.design import Prior
 from frankly_server.design.notions.ldp_polytope import is_extreme as said_extreme
 from frankly_server.design.notions.ldp_polytope import loose_entries
-from frankly_server.design.notions.vertices import extreme_rays
+from frankly_server.design.notions.rays import extreme_rays
 
 from papers.extreme_points import extreme_points
 from tests.frankly_server.maths import rays_of

@@ -73,8 +73,8 @@ RULES: Final = (
     ("rounding to whole numbers", "frankly_server.design.tables.quantise:quantise"),
     ("which solver designs a mechanism", "frankly_server.design.api.engine:design"),
     ("the bound that no mechanism beats", "frankly_server.design.optimum.variance.proof:prove"),
-    ("limits of a design's time and size", "frankly_server.design.api.design_json:design_json"),
-    ("the margin of a planned survey", "frankly_server.analysis.plan:plan_json"),
+    ("limits of a design's time and size", "frankly_server.requests.design:design_json"),
+    ("the margin of a planned survey", "frankly_server.requests.plan:plan_json"),
     ("when a webhook is tried again", "frankly_server.surveys.webhooks:WebhookThread"),
 )
 """Rules that people look for, each with the object that decides it; a missing one fails the page."""

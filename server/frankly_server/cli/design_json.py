@@ -11,14 +11,14 @@ from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.analysis.plan import plan_json
 from frankly_server.cli.console import json_option, results, table, write_json
 from frankly_server.cli.search_progress import search_shown, stops_at_interrupt
-from frankly_server.cli.verify import verify_json
-from frankly_server.design.api.design_json import design_json
-from frankly_server.design.api.measure_json import measure_json
 from frankly_server.design.api.regret import in_words
-from frankly_server.estimate.interface import estimate_json
+from frankly_server.requests.design import design_json
+from frankly_server.requests.estimate import estimate_json
+from frankly_server.requests.measure import measure_json
+from frankly_server.requests.plan import plan_json
+from frankly_server.requests.verify import verify_json
 
 MAX_INPUT_BYTES = 64 * 2**20
 

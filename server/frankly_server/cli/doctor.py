@@ -156,7 +156,7 @@ def _disk(home: Path) -> CheckResult:
 
 def _libraries() -> CheckResult:
     try:
-        import frankly_server.design.notions.vertices  # noqa: F401, PLC0415 - slow to load, and the import is the check
+        import frankly_server.design.notions.rays  # noqa: F401, PLC0415 - slow to load, and the import is the check
     except ImportError:
         return CheckResult(
             "libraries",

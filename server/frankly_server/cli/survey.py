@@ -18,7 +18,7 @@ from frankly_server.surveys import Published, PublishedBlock, files
 from frankly_server.surveys.definition import file_schema
 from frankly_server.surveys.drafting import Progress as Report
 from frankly_server.surveys.live import expected_pending
-from frankly_server.surveys.whole_report import cost_words, level_table, report_json
+from frankly_server.whole_report import cost_words, level_table, report_json
 
 # More than the parser accepts, so that it refuses a larger file instead of reading a part of it.
 MAX_FILE_BYTES = 8 * 2**20

@@ -13,34 +13,27 @@ from frankly_protocol.tokens import TokenRule
 from frankly_protocol.trust.tokens import token_verifier
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
     Field,
     ValidationError,
     ValidationInfo,
-    WithJsonSchema,
     field_validator,
     model_validator,
 )
 
-from frankly_server.design.api.request import MECHANISMS
 from frankly_server.design.families import PAIRS
 from frankly_server.faults import faults_of, invalid
-from frankly_server.surveys.explicit import ExplicitParameters
+from frankly_server.requests.choices import DesignChoices
+from frankly_server.requests.fields import ClosedModel, Flag, Slug, custom
 from frankly_server.surveys.fields import (
     Budget,
-    Ceiling,
-    ClosedModel,
-    Flag,
     Language,
     LocalisedText,
     Moment,
     Reports,
-    Slug,
-    custom,
     folded,
 )
 from frankly_server.surveys.known import PriorDefinition, in_strata_order
-from frankly_server.surveys.notions import Levels, NotionDefinition
+from frankly_server.surveys.notions import NotionDefinition, StatedLevels
 from frankly_server.surveys.truths import TruthsDefinition
 from frankly_server.surveys.yaml import read_yaml
 
@@ -102,34 +95,18 @@ class QuestionDefinition(ClosedModel):
     ]
 
 
-def _mechanism(name: Any) -> str:
-    if not isinstance(name, str) or name not in MECHANISMS:
-        raise custom(Problem.DEFINITION_INVALID, f"the mechanisms are {', '.join(MECHANISMS)}")
-    return name
-
-
-class BlockDefinition(ExplicitParameters, Levels):
+class BlockDefinition(StatedLevels, DesignChoices):
     """Questions randomised together, and their protection.
 
-    notion with its levels, or notions : several that must all hold, each with its levels.
-    ceiling_cap : nats of LDP of the answer in addition, a backstop in case the prior is false.
     priors : further tables under which every prior-based notion must hold too. Without a prior, the
     design takes all answers as equally likely. truths : the design minimises the largest variance
-    over them, instead of that at the prior's shares.
-    accept_identity : allow a mechanism that sends answers unchanged where the notion permits it.
+    over them, instead of that at the prior's shares. accept_identity : allow a mechanism that sends
+    answers unchanged where the notion permits it. See `DesignChoices`.
     """
 
     id: Slug
     questions: Annotated[tuple[QuestionDefinition, ...], Field(min_length=1, max_length=16)]
-    notions: Annotated[tuple[NotionDefinition, ...], Field(max_length=16)] = ()
-    ceiling_cap: Ceiling | None = None
-    mechanism: Annotated[
-        str,
-        BeforeValidator(_mechanism),
-        WithJsonSchema({"type": "string", "enum": list(MECHANISMS)}),
-    ] = "optimal"
-    objective: Literal["variance", "information", "hamming"] = "variance"
-    criterion: Literal["total", "worst"] = "total"
+    notions: Annotated[tuple[NotionDefinition, ...], Field(min_length=1, max_length=16)] = ()
     truths: TruthsDefinition = None
     prior: PriorDefinition | None = None
     priors: Annotated[tuple[PriorDefinition, ...], Field(max_length=8)] = ()
@@ -167,11 +144,6 @@ class BlockDefinition(ExplicitParameters, Levels):
         for prior in (self.prior, *self.priors):
             self._check_prior(prior, named=prior_based is not None)
         return self
-
-    @property
-    def protections(self) -> tuple[Levels, ...]:
-        """The requested notions with their levels."""
-        return self.notions or (self,)
 
     @property
     def in_pairs(self) -> bool:
@@ -350,7 +322,7 @@ def file_schema() -> dict[str, Any]:
 
 
 def _unless_null(schema: Any) -> Any:
-    """Return the schema without null: in a file, fields are left out instead."""
+    """Return the schema without null and empty defaults: in a file, fields are left out instead."""
     if isinstance(schema, list):
         return [_unless_null(item) for item in schema if item != {"type": "null"}]
     if not isinstance(schema, dict):
@@ -358,7 +330,7 @@ def _unless_null(schema: Any) -> Any:
     without_null = {
         key: _unless_null(value)
         for key, value in schema.items()
-        if (key, value) != ("default", None)
+        if key != "default" or value not in (None, [])
     }
     # pydantic writes an optional field as anyOf with null; without null one option is left.
     single = without_null.pop("anyOf") if len(without_null.get("anyOf", ())) == 1 else ()

@@ -12,7 +12,8 @@ from frankly_protocol.problems import Problem
 from frankly_protocol.promises import MAX_STRATA
 from pydantic import Field, model_validator
 
-from frankly_server.surveys.fields import Cell, ClosedModel, Flag, Slug, Text, custom
+from frankly_server.requests.fields import Cell, ClosedModel, Flag, Slug, custom
+from frankly_server.surveys.fields import Text
 
 Table = tuple[tuple[Cell, ...], ...]
 Stratum = tuple[str, ...]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import cycle, islice, product
-from typing import Any
 
 from frankly_protocol.audit import Claim
 from frankly_protocol.blocks import Prior as DocumentPrior
@@ -15,11 +14,12 @@ from frankly_protocol.blocks import Promise
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.api.read_request import RequestedClaims
+from frankly_server.design.api.read_truths import read_truths
 from frankly_server.design.families import Explicit
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.notions.promises import pairs
 from frankly_server.design.notions.truths import Truths
+from frankly_server.requests.claims import RequestedClaims
 from frankly_server.surveys import truths
 from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.known import PriorDefinition, Table, summed
@@ -86,16 +86,24 @@ def block_request(block: BlockDefinition, field: str) -> BlockRequest:
         for table, path in zip(prior.tables, prior.paths, strict=True):
             _require_public(prior, table, f"{field}.{name}.{path}")
     with named(field), _by_stratum(block):
-        requested = RequestedClaims(_request(block))
+        # The design uses the sum over all strata; the strata themselves enter through the promises.
+        rows = _rows(summed(block.prior.tables)) if block.prior else [[1] * block.answers]
+        others = [
+            Prior.from_rows(_rows(summed(prior.tables)), f"priors[{i}].joint")
+            for i, prior in enumerate(block.priors)
+        ]
+        secrets = _secrets(block, block.prior) if block.prior else ()
+        requested = RequestedClaims(block, Prior.from_rows(rows), others, secrets)
         for x, n in enumerate(requested.prior.shares):
             if n == 0:  # the published decoder needs every answer to be possible
                 message = f"answer {x} has no mass under the prior: smooth the counts, or leave the prior out"
                 raise InvalidInput(Problem.PRIOR_VALUE, message, "prior.joint")
+        plausible = None if block.truths is None else truths.request_value(block.truths)
         return BlockRequest(
             requested.prior,
             _promises(block, requested.claims),
-            requested.explicit,
-            requested.truths,
+            block.explicit,
+            read_truths(plausible, requested.prior),
         )
 
 
@@ -121,27 +129,6 @@ def _by_stratum(block: BlockDefinition) -> Iterator[None]:
         if block.prior and block.prior.strata and (error.field or "").startswith("prior.joint"):
             raise InvalidInput(error.problem, error.detail, "prior.strata") from None
         raise
-
-
-def _request(block: BlockDefinition) -> dict[str, Any]:
-    """Return the request of a block in the keys of `frankly design --json`."""
-    secrets = _secrets(block, block.prior) if block.prior else ()
-    request = (
-        block.request_fields(secrets) | block.explicit_parameters() | {"mechanism": block.mechanism}
-    )
-    # The design uses the sum over all strata; the strata themselves enter through the promises.
-    request["prior"] = {
-        "joint": _rows(summed(block.prior.tables)) if block.prior else [[1] * block.answers]
-    }
-    if block.notions:
-        request["notions"] = [notion.request_fields(secrets) for notion in block.notions]
-    if block.priors:
-        request["priors"] = [{"joint": _rows(summed(prior.tables))} for prior in block.priors]
-    if block.truths is not None:
-        request["truths"] = truths.request_value(block.truths)
-    if block.ceiling_cap is not None:
-        request["ceiling_cap"] = block.ceiling_cap
-    return request
 
 
 def _promises(block: BlockDefinition, claims: Sequence[Claim]) -> tuple[Promise, ...]:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.design.families import Explicit
 from frankly_server.surveys.csv_prior import CountTable
 from frankly_server.surveys.definition import BlockDefinition, QuestionDefinition
 from frankly_server.surveys.editing import Draft, block_of, slug, with_budget
@@ -104,7 +105,7 @@ def unsupported_features(block: BlockDefinition) -> tuple[str, ...]:
         "the worst target as criterion": block.criterion != "total",
         "shares that cannot be estimated": block.accept_unidentifiable,
         "rows of RLDP with s₁ = s₂": block.diagonal,
-        "a family's own parameters": bool(block.explicit_parameters()),
+        "a family's own parameters": block.explicit != Explicit(),
     }
     return tuple(feature for feature, holds in features.items() if holds)
 

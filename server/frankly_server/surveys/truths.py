@@ -8,7 +8,7 @@ from frankly_protocol.problems import Problem
 from pydantic import PlainValidator, WithJsonSchema
 
 from frankly_server.design.api.read_truths import MAX_TRUTHS
-from frankly_server.surveys.fields import cell, custom
+from frankly_server.requests.fields import cell, custom
 
 _NAMES: Final = ("prior", "even")
 _BALL: Final = frozenset({"around", "radius"})

@@ -13,8 +13,8 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis import encode
-from frankly_server.analysis.plan import plan_within
 from frankly_server.parquet import to_parquet
+from frankly_server.requests.plan import plan_within
 from frankly_server.services import Services
 from frankly_server.web import auth, estimates_request, models, reading
 from frankly_server.web.limits import RateLimits

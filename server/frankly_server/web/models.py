@@ -14,7 +14,7 @@ from frankly_analyst import EstimatesRequest, rows
 from frankly_protocol.report import MAX_TOKEN
 from pydantic import BaseModel, ConfigDict, Field, RootModel, create_model
 
-from frankly_server.analysis.plan_request import PlanRequest as PlanRequest  # noqa: PLC0414 - a shape like the others
+from frankly_server.requests.plan_request import PlanRequest as PlanRequest  # noqa: PLC0414 - a shape like the others
 
 
 class Shape(BaseModel):

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 from frankly_protocol.canonical import parse_json
-from frankly_server.analysis.plan import plan_json
+from frankly_server.requests.plan import plan_json
 
 from tests.contract.test_every_mechanism import CASES
-from tests.frankly_server.analysis.test_plan_route import asked_of
 from tests.frankly_server.cli.conftest import Frankly
+from tests.frankly_server.requests.test_plan_route import asked_of
+from tests.frankly_server.requests.test_verify import ASKED as VERIFIED
 
 WARNER = {"prior": {"joint": [[1, 1]]}, "notion": "ldp", "epsilon": "1", "mechanism": "warner"}
 KEYS = set(
@@ -155,3 +156,10 @@ def test_a_plan_for_plausible_truths_uses_the_prior_of_their_decoder(frankly: Fr
         for prior in (design["parameters"]["decoder_prior"], counts)
     ]
     assert margins[0] == planned["margins"] != margins[1]
+
+
+def test_the_command_answers_and_refuses(frankly: Frankly) -> None:
+    result = frankly("verify", "--json", stdin=json.dumps(VERIFIED[1]))
+    assert (result.code, result.json["holds"], result.json["level_needed"]) == (0, False, [4, 1])
+    refused = frankly("verify", "--json", stdin=json.dumps({**VERIFIED[0], "notion": "magic"}))
+    assert refused.code == 3

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
-from frankly_server.analysis.plan import plan_json
 from frankly_server.estimate.margins import normal_quantile
+from frankly_server.requests.plan import plan_json
 
 from tests.frankly_server.estimate.test_worst_case import grid
 

@@ -9,7 +9,7 @@ import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.estimate import estimate
-from frankly_server.estimate.interface import estimate_json
+from frankly_server.requests.estimate import estimate_json
 
 from tests.frankly_server.maths import random_mechanism
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from frankly_analyst.plots import percent
 from frankly_analyst.svg import line, text
 from frankly_protocol.canonical import parse_json
-from frankly_server.design.api.design_json import design_json
+from frankly_server.requests.design import design_json
 
 from examples.demo.surveys import SURVEYS
 from tools.site.pictures.chart import BLUE, INK, Curve, Words, chart, picture

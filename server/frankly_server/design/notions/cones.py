@@ -16,7 +16,7 @@ from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.problems import Problem
 
-from frankly_server.design.notions.vertices import MAX_CANDIDATES, Ray, extreme_rays
+from frankly_server.design.notions.rays import MAX_CANDIDATES, Ray, extreme_rays
 
 Level = tuple[int, int]
 Row = list[int]

@@ -21,7 +21,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server import rational
 from frankly_server.design.notions.prior import Prior
-from frankly_server.design.notions.vertices import Ray
+from frankly_server.design.notions.rays import Ray
 from frankly_server.design.optimum.interior import TraceOptimum, minimise_trace
 from frankly_server.design.optimum.variance.reports import balanced, thinned
 from frankly_server.design.tables.linear import FloatArray, lp

@@ -18,8 +18,8 @@ from frankly_server import rational
 from frankly_server.design.families import grr
 from frankly_server.design.notions.cones import Cone
 from frankly_server.design.notions.prior import Prior
+from frankly_server.design.notions.rays import Ray
 from frankly_server.design.notions.truths import Truths
-from frankly_server.design.notions.vertices import Ray
 from frankly_server.design.optimum import programme
 from frankly_server.design.optimum.information.cone_base import ConeBase
 from frankly_server.design.optimum.information.gains import Guessing, Information

@@ -18,12 +18,12 @@ from frankly_server.surveys.devices import expected_form, is_unstated, warnings_
 from frankly_server.surveys.jobs import published_by
 from frankly_server.surveys.live import expected_pending
 from frankly_server.surveys.published import Published, regret_of
-from frankly_server.surveys.whole_report import cost_words, level_factors
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, failed
 from frankly_server.web.admin.survey_page import OpenedSurvey, opened, show
 from frankly_server.web.hosted import files, import_map
 from frankly_server.web.security import needs, person
+from frankly_server.whole_report import cost_words, level_factors
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:

@@ -10,13 +10,13 @@ from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_server.design import Design, DesignRequest, Prior, design
 from frankly_server.design.api.decoded import total_variance
-from frankly_server.design.api.design_json import design_json
 from frankly_server.design.api.read_truths import read_truths
 from frankly_server.design.api.regret import PEERS
 from frankly_server.design.families import FAMILIES, FamilyRequest
 from frankly_server.design.notions import promises
 from frankly_server.design.notions.truths import Truths
 from frankly_server.design.optimum import solver
+from frankly_server.requests.design import design_json
 
 from tests.frankly_server.design.api.test_decoded import exact_variance
 from tests.frankly_server.design.optimum.variance.cases import Floats

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.mechanisms import KINDS, Mechanism, columns
-from frankly_server.design.api.design_json import design_json
+from frankly_server.requests.design import design_json
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]

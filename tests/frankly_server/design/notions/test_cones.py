@@ -11,7 +11,7 @@ from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import Prior
 from frankly_server.design.notions.cones import answer_rays, rows_of
 from frankly_server.design.notions.promises import require_notion
-from frankly_server.design.notions.vertices import extreme_rays
+from frankly_server.design.notions.rays import extreme_rays
 
 from tests.frankly_server.maths import (
     admits_identity,

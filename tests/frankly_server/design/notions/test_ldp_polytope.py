@@ -9,7 +9,7 @@ import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_server import rational
 from frankly_server.design.notions import ldp_polytope as polytope
-from frankly_server.design.notions.vertices import extreme_rays
+from frankly_server.design.notions.rays import extreme_rays
 
 from papers.extreme_points import extreme_points
 

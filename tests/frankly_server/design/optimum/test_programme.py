@@ -12,7 +12,7 @@ import pytest
 from frankly_protocol.audit import level_for
 from frankly_server.design import Prior, design
 from frankly_server.design.notions.cones import answer_rays
-from frankly_server.design.notions.vertices import Ray
+from frankly_server.design.notions.rays import Ray
 from frankly_server.design.optimum.interior import minimise_trace
 from frankly_server.design.optimum.programme import most_gain, ray_information, repaired, scaled
 from frankly_server.design.optimum.variance.column_base import Listed

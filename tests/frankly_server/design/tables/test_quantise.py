@@ -11,7 +11,7 @@ from frankly_protocol.audit import Claim, level_for, require_private
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.design import Prior
-from frankly_server.design.notions.vertices import Ray
+from frankly_server.design.notions.rays import Ray
 from frankly_server.design.optimum import programme
 from frankly_server.design.optimum.variance.column_base import Listed
 from frankly_server.design.optimum.variance.criteria import least_variance

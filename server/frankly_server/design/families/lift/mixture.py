@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from frankly_server.design.notions.vertices import Ray, extreme_rays
+from frankly_server.design.notions.rays import Ray, extreme_rays
 from frankly_server.design.tables.linear import lp
 from frankly_server.design.tables.quantise import BITS, LEAST_SHIFT, MOST_SHIFT
 

@@ -18,7 +18,7 @@ from frankly_server.design.families.lift.groups import Watched
 from frankly_server.design.families.lift.merging import subset_merging, subsets
 from frankly_server.design.families.lift.mixture import Table, lazy_rays, rounded_inside
 from frankly_server.design.families.lift.subset_rr import subset_random_response
-from frankly_server.design.notions.vertices import extreme_rays
+from frankly_server.design.notions.rays import extreme_rays
 from scipy.optimize import linprog
 
 from tests.frankly_server.design.families.lift.reference import asked, keeps, lifts, random_counts

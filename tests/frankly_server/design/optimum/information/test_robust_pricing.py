@@ -13,7 +13,7 @@ from frankly_server.design.notions.ball_bounds import lower_bounds
 from frankly_server.design.notions.cones import Cone
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.notions.promises import pairs, robust
-from frankly_server.design.notions.vertices import extreme_rays
+from frankly_server.design.notions.rays import extreme_rays
 from frankly_server.design.optimum.information import (
     branch,
     robust_pricing,

@@ -9,8 +9,8 @@ from frankly_protocol.audit import Claim, require_private
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
-from frankly_server.design.api.design_json import design_json
-from frankly_server.design.api.measure_json import measure_json
+from frankly_server.requests.design import design_json
+from frankly_server.requests.measure import measure_json
 
 JOINT = [[120, 300, 500], [50, 20, 30]]
 DESIGN = {"prior": {"joint": JOINT}, "notion": "lip", "epsilon": "0.2"}

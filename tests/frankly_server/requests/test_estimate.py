@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
-from frankly_server.estimate.interface import estimate_json
 from frankly_server.estimate.margins import METHODS, OF_TWO_ENDS
+from frankly_server.requests.estimate import estimate_json
 
 GIVEN = {"weights": [[12, 4], [4, 12]], "bits": 4, "counts": [300, 700]}
 OUT = {

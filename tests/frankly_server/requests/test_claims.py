@@ -10,9 +10,11 @@ import pytest
 from frankly_protocol.audit import Claim, level_for
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
-from frankly_server.design.api.design_json import design_json
-from frankly_server.design.api.read_request import RequestedClaims
 from frankly_server.design.notions.ball_bounds import lower_bounds
+from frankly_server.design.notions.prior import Prior
+from frankly_server.requests.claims import RequestedClaims
+from frankly_server.requests.design import design_json
+from frankly_server.requests.design_fields import DesignFields
 
 JOINT = [[120, 300, 500, 80], [50, 20, 30, 90]]
 LIP: dict[str, Any] = {"prior": {"joint": JOINT}, "notion": "lip", "epsilon": "0.2"}
@@ -47,7 +49,7 @@ BAD: dict[str, tuple[Any, str, str | None]] = {
     "eps foreign digit": ({**LIP, "epsilon": "١"}, "eps_format", "epsilon"),
     "eps spaced": ({**LIP, "epsilon": " 1 "}, "eps_format", "epsilon"),
     "eps a list": ({**LIP, "epsilon": ["1"]}, "eps_format", "epsilon"),
-    "eps null": ({**LIP, "epsilon": None}, "eps_format", "epsilon"),
+    "eps null": ({**LIP, "epsilon": None}, "field_missing", "epsilon"),
     "no eps": ({**BARE, "notion": "lip"}, "field_missing", "epsilon"),
     # 4-7: priors
     "prior sums to 0.999": (prior([[0.5, 0.2], [0.2, 0.099]]), "prior_sum", "prior.joint"),
@@ -71,8 +73,8 @@ BAD: dict[str, tuple[Any, str, str | None]] = {
     "alip level zero": ({**ALIP, "epsilon_low": "0"}, "eps_out_of_range", "epsilon_low"),
     "srlip sizes": ({**SRLIP, "attributes": [2, 3]}, "field_type", "attributes"),
     "srlip sizes of one": ({**SRLIP, "attributes": [4, 1]}, "field_type", "attributes"),
-    "srlip negative sizes": ({**SRLIP, "attributes": [-2, -2]}, "field_type", "attributes"),
-    "srlip no sizes": ({**SRLIP, "attributes": []}, "field_type", "attributes"),
+    "srlip negative sizes": ({**SRLIP, "attributes": [-2, -2]}, "field_type", "attributes[0]"),
+    "srlip no sizes": ({**SRLIP, "attributes": []}, "field_missing", "attributes"),
     "srlip text": ({**SRLIP, "attributes": "22"}, "field_type", "attributes"),
     "srlip decimal size": ({**SRLIP, "attributes": [2, 2.0]}, "field_type", "attributes[1]"),
     "srlip missing": ({**LIP, "notion": "srlip"}, "field_missing", "attributes"),
@@ -113,7 +115,7 @@ BAD: dict[str, tuple[Any, str, str | None]] = {
     "a notion's bad level": (notions(ONE, {**ONE, "epsilon": "0"}), "eps_out_of_range", "notions[1].epsilon"),
     "a notion's unknown field": (notions({**ONE, "delta": "0"}), "field_unknown", "notions[0].delta"),
     "a notion's unused level": (notions({**ONE, "sensitive": 1}), "field_unknown", "notions[0].sensitive"),
-    "an unknown notion": (notions({**ONE, "notion": "zcdp"}), "unsupported", "notion"),
+    "an unknown notion": (notions({**ONE, "notion": "zcdp"}), "unsupported", "notions[0].notion"),
     "ldp with attributes": ({**LIP, "notion": "ldp", "attributes": [2, 2]}, "field_unknown", "attributes"),
     "lip with dpv": ({**LIP, "dpv": "0.5"}, "field_unknown", "dpv"),
     "cap 0": ({**LIP, "ceiling_cap": 0}, "eps_out_of_range", "ceiling_cap"),
@@ -153,6 +155,12 @@ def read(value: Any) -> Any:
     return parse_json(json.dumps(value).encode(), decimals=True)
 
 
+def requested_claims(value: dict[str, Any]) -> RequestedClaims:
+    fields = DesignFields.from_json(read(value))
+    others = [Prior.from_rows(rows) for rows in fields.priors]
+    return RequestedClaims(fields, Prior.from_rows(fields.prior or []), others)
+
+
 @pytest.mark.parametrize(("body", "code", "field"), BAD.values(), ids=BAD)
 def test_bad_requests_are_refused_by_field(body: Any, code: str, field: str | None) -> None:
     with pytest.raises(InvalidInput) as caught:
@@ -179,9 +187,7 @@ def test_a_bad_frontier_is_refused_before_anything_is_searched() -> None:
 
 def test_a_notion_is_claimed_of_every_prior() -> None:
     second_joint = [[9, 1, 1, 1], [1, 9, 9, 9]]
-    requested = RequestedClaims(
-        read({**LIP, "priors": [{"joint": second_joint}], "ceiling_cap": "3"})
-    )
+    requested = requested_claims({**LIP, "priors": [{"joint": second_joint}], "ceiling_cap": "3"})
     E = level_for(Fraction(1, 5))
     tables = [tuple(map(tuple, rows)) for rows in (JOINT, second_joint)]
     assert requested.claims == (
@@ -193,13 +199,13 @@ def test_a_notion_is_claimed_of_every_prior() -> None:
 
 def test_levels_travel_into_their_claims() -> None:
     joint = tuple(map(tuple, JOINT))
-    (alip,) = RequestedClaims(read({**ALIP, "epsilon_low": None})).claims
+    (alip,) = requested_claims({**ALIP, "epsilon_low": None}).claims
     assert alip == Claim("alip", level_for(Fraction(1, 5)), joint, low_level=None)
-    (srlip,) = RequestedClaims(read(SRLIP)).claims
+    (srlip,) = requested_claims(SRLIP).claims
     assert srlip.attributes == (2, 2)
-    (dpv,) = RequestedClaims(read(DPV)).claims
+    (dpv,) = requested_claims(DPV).claims
     assert (dpv.level, dpv.sensitive) == ((1, 2), 1)
-    requested = RequestedClaims(read({**RLDP, "diagonal": True}))
+    requested = requested_claims({**RLDP, "diagonal": True})
     assert requested.claims[0].lower_bounds == lower_bounds(JOINT, 2, 1190, "0.05")
     assert requested.claims[0].diagonal
     assert requested.prior.shares == (120, 300, 500, 80, 50, 20, 30, 90)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly verify --json`: exact verification of a mechanism and a claim, or of a survey document."""
+"""Requests of `frankly verify --json`: exact verification of a mechanism and a claim, or of a survey document."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 from frankly_protocol import canonical
 from frankly_protocol.audit import Claim, Worst, ceiling, require_private, worst
@@ -15,13 +14,14 @@ from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.promises import Promise
 from frankly_protocol.schema import REQUEST
+from pydantic import PlainValidator, Strict
 
 from frankly_server.design.notions.ldp_polytope import is_extreme, loose_entries
 from frankly_server.design.notions.prior import Prior
-from frankly_server.estimate.interface import read_mechanism
-from frankly_server.surveys.whole_report import report_json
+from frankly_server.requests.fields import Flag, JointRows, Whole, custom, errors_at_the_path
+from frankly_server.requests.mechanism import MechanismFields
+from frankly_server.whole_report import report_json
 
-_CLAIM = frozenset("level low_level prior lower_bounds attributes delta diagonal sensitive".split())
 _MAX_ENTRIES = 150  # bounds the exact linear algebra of `is_extreme`
 
 
@@ -44,8 +44,8 @@ def verify_json(obj: Any) -> dict[str, Any]:
     """
     if isinstance(obj, Mapping) and ("payloadType" in obj or "blocks" in obj):
         return _document(obj)
-    mechanism, claim_fields = read_mechanism(obj, frozenset({"notion"}), _CLAIM)
-    claim = _claim(claim_fields)
+    request = VerifyRequest.from_json(obj)
+    mechanism, claim = request.source(), request.claim
     return (
         _judged(mechanism, claim)
         | {"ceiling": _pair(ceiling(mechanism))}
@@ -105,34 +105,6 @@ def _claims(mechanism: Mechanism, promise: Promise) -> Iterator[dict[str, Any]]:
         yield verdict
 
 
-def _claim(claim_fields: Mapping[str, Any]) -> Claim:
-    """Read the claim; the verifier checks later that it is complete."""
-    if not isinstance(claim_fields["notion"], str):
-        raise InvalidInput(Problem.FIELD_TYPE, "give the notion's name", "notion")
-    claim = Claim(claim_fields["notion"], _ratio(claim_fields.get("level"), "level"))
-    if "prior" in claim_fields:
-        joint = REQUEST.record(claim_fields["prior"], "prior", {"joint"})["joint"]
-        claim = replace(claim, joint=Prior.from_rows(joint).joint)
-    if "lower_bounds" in claim_fields:
-        rows = _rows(claim_fields["lower_bounds"])
-        claim = replace(claim, lower_bounds=rows)
-    if "attributes" in claim_fields:
-        sizes = claim_fields["attributes"]
-        if not isinstance(sizes, list):
-            raise InvalidInput(Problem.FIELD_TYPE, "give a list of sizes", "attributes")
-        claim = replace(
-            claim, attributes=tuple(REQUEST.whole(size, "attributes") for size in sizes)
-        )
-    if "sensitive" in claim_fields:
-        claim = replace(claim, sensitive=REQUEST.whole(claim_fields["sensitive"], "sensitive"))
-    return replace(
-        claim,
-        low_level=_ratio(claim_fields.get("low_level"), "low_level"),
-        delta=_ratio(claim_fields.get("delta"), "delta"),
-        diagonal=REQUEST.flag(claim_fields.get("diagonal", False), "diagonal"),
-    )
-
-
 def _judged(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
     try:
         worst_case = worst(mechanism, claim)
@@ -164,22 +136,41 @@ def _pair(ratio: Fraction | None) -> list[int] | str:
     return "inf" if ratio is None else list(ratio.as_integer_ratio())
 
 
-def _rows(value: Any) -> tuple[tuple[tuple[int, int], ...], ...]:
-    rows = []
-    for s, row in enumerate(value if isinstance(value, list) else [None]):
-        if not isinstance(row, list):
-            raise InvalidInput(
-                Problem.FIELD_TYPE, "give rows of ratios [n, d]", f"lower_bounds[{s}]"
-            )
-        ratios = [_ratio(bound, f"lower_bounds[{s}][{u}]") for u, bound in enumerate(row)]
-        rows.append(tuple(bound for bound in ratios if bound is not None))
-    return tuple(rows)
-
-
-def _ratio(value: Any, field: str) -> tuple[int, int] | None:
+def _ratio(value: Any) -> tuple[int, int] | None:
     """Return the ratio of a list [p, q], None for null."""
     if value is None:
         return None
     if not isinstance(value, list) or len(value) != 2:
-        raise InvalidInput(Problem.FIELD_TYPE, "give a ratio [p, q] of two whole numbers", field)
-    return REQUEST.whole(value[0], field), REQUEST.whole(value[1], field)
+        raise custom(Problem.FIELD_TYPE, "give a ratio [p, q] of two whole numbers")
+    with errors_at_the_path():
+        return REQUEST.whole(value[0], ""), REQUEST.whole(value[1], "")
+
+
+def _bounds(value: Any) -> tuple[tuple[int, int], ...]:
+    if not isinstance(value, list):
+        raise custom(Problem.FIELD_TYPE, "give rows of ratios [n, d]")
+    return tuple(bound for bound in map(_ratio, value) if bound is not None)
+
+
+_Ratio = Annotated[tuple[int, int] | None, PlainValidator(_ratio)]
+
+
+class VerifyRequest(MechanismFields):
+    """A mechanism and a claim about it; see `verify_json`. The verifier checks completeness."""
+
+    notion: Annotated[str, Strict()]
+    level: _Ratio = None
+    low_level: _Ratio = None
+    prior: JointRows | None = None
+    lower_bounds: tuple[Annotated[tuple[Any, ...], PlainValidator(_bounds)], ...] | None = None
+    attributes: tuple[Whole, ...] | None = None
+    delta: _Ratio = None
+    diagonal: Flag = False
+    sensitive: Annotated[int, Strict()] | None = None
+
+    @property
+    def claim(self) -> Claim:
+        """The claim, with the counts of the prior."""
+        names = set(VerifyRequest.model_fields) - set(MechanismFields.model_fields) - {"prior"}
+        joint = None if self.prior is None else Prior.from_rows(self.prior).joint
+        return Claim(joint=joint, **{name: getattr(self, name) for name in names})

@@ -10,16 +10,13 @@ from frankly_protocol.mechanisms import Mechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.schema import REQUEST
 
-from frankly_server.analysis.plan_request import PlanRequest
-from frankly_server.design.api.design_json import design_json
-from frankly_server.design.api.read_request import read_prior
-from frankly_server.design.notions.promises import pairs
+from frankly_server.design.api.engine import design
 from frankly_server.estimate.decoder import Targets, shares
 from frankly_server.estimate.inputs import checked_prior, checked_targets
-from frankly_server.estimate.interface import read_mechanism
 from frankly_server.estimate.planner import Plan, Setting, least_level
+from frankly_server.requests.design import design_request, regret_of
+from frankly_server.requests.plan_request import PlanRequest
 
-_MECHANISM_FIELDS: Final = frozenset("kind bits weights params".split())
 _LEVELS: Final = (10, 10_000)  # legal range of ε, in thousandths of a nat
 _CURVE_FACTORS: Final = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
 
@@ -63,8 +60,8 @@ def plan_json(
     Raises InvalidInput, naming the field.
     """
     request = PlanRequest.from_json(obj)
-    solve_for, given = request.solve_for, request.model_fields_set
-    fixed = bool(given & {"weights", "params"})
+    request.require_one_source()
+    solve_for, given, fixed = request.solve_for, request.model_fields_set, request.has_mechanism
     source: _Source = _MechanismSource(request) if fixed else _DesignSource(request, timer, stopped)
     # The design itself requires epsilon or not, because some notions have other levels.
     needed = [name for name in ("n", "margin") if name != solve_for]
@@ -132,15 +129,13 @@ class _MechanismSource(_Source):
                 "a mechanism has its level already: give a design input",
                 "frontier",
             )
-        mechanism, fields = read_mechanism(self.request.source, frozenset(), {"design_prior"})
-        prior = fields.get("design_prior")
+        mechanism, prior = self.request.source(), self.request.design_prior
         return mechanism, None if prior is None else checked_prior(mechanism, prior), 0.0
 
 
 class _DesignSource(_Source):
     def __init__(self, request: PlanRequest, timer: Timer, stopped: Callable[[], bool]) -> None:
         super().__init__(request)
-        self._design_input = request.source | {"targets": request.targets}
         self._timer, self._stopped = timer, stopped
         self._cache: dict[str | None, tuple[Mechanism, tuple[int, ...] | None, float]] = {}
         self._regrets: dict[str | None, dict[str, str] | None] = {}
@@ -148,17 +143,13 @@ class _DesignSource(_Source):
     def mechanism(self, level: str | None) -> tuple[Mechanism, tuple[int, ...] | None, float]:
         # `at` and `regret` use the same design, and a search for it may take seconds.
         if level not in self._cache:
-            design_input = self._design_input | ({} if level is None else {"epsilon": level})
-            design = design_json(design_input, self._timer, stopped=self._stopped)
-            designed, _ = read_mechanism(
-                {key: design[key] for key in _MECHANISM_FIELDS & set(design)},
-                frozenset(),
-                _MECHANISM_FIELDS,
+            at_level = {} if level is None else {"epsilon": level}
+            _, request = design_request(
+                self.request.model_copy(update=at_level), self._timer, stopped=self._stopped
             )
-            prior = design["parameters"].get("decoder_prior")
-            masses = _masses(self._design_input, designed) if prior is None else tuple(prior)
-            self._cache[level] = designed, masses, design["information"]
-            self._regrets[level] = design["regret"]
+            designed = design(request)
+            self._cache[level] = designed.mechanism, designed.decoder_prior, designed.information
+            self._regrets[level] = regret_of(designed, request)
         return self._cache[level]
 
     def regret(self, level: str | None) -> dict[str, str] | None:
@@ -167,7 +158,7 @@ class _DesignSource(_Source):
 
 
 def _solved(request: PlanRequest, source: _Source) -> dict[str, Any]:
-    level = str(request.epsilon) if "epsilon" in request.model_fields_set else None
+    level = request.epsilon
     # `plan_json` has made sure of the two that are not solved for; zero stands for the other.
     n, margin = request.n or 0, request.margin or 0.0
     if request.solve_for != "n":
@@ -218,12 +209,6 @@ def _targets(value: Any, mechanism: Mechanism) -> Targets:
         for row in REQUEST.table(value, "targets")
     ]
     return checked_targets(mechanism, rows)
-
-
-def _masses(design_input: Mapping[str, Any], designed: Mechanism) -> tuple[int, ...]:
-    """Return the masses of the mechanism's answers under the design input's prior; some answer with pairs (s, x)."""
-    prior = read_prior(design_input["prior"])
-    return (prior if prior.answers == designed.answers else pairs(prior)).shares
 
 
 def _nats(thousandths: int) -> str:

@@ -11,9 +11,9 @@ from frankly_protocol.audit import level_for
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
 from frankly_server.design import Prior
-from frankly_server.design.api.measure_json import measure_json
 from frankly_server.design.families.robust.secret_rr import secret_rr
 from frankly_server.design.measures import measure
+from frankly_server.requests.measure import measure_json
 
 from papers.ball_leakage import realised_epsilon
 

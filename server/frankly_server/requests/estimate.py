@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON interface of `frankly estimate --json`: one JSON object in, one out (spec 1.9)."""
+"""Requests of `frankly estimate --json`: an object in, an object out (spec 1.9)."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import KINDS, DenseMechanism, Mechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.schema import REQUEST
+from pydantic import Strict
 
 from frankly_server import rational
 from frankly_server.estimate.estimator import estimate
 from frankly_server.estimate.inputs import Tally
 from frankly_server.estimate.sets import SetCounts
+from frankly_server.requests.fields import Flag
+from frankly_server.requests.mechanism import MechanismFields
+from frankly_server.requests.targets import Targets
 
-_OPTIONAL = frozenset({"design_prior", "targets", "population", "census", "level", "beta"})
 # 1e999999999 is a short text, but its exact fraction would fill the memory.
 _MAX_EXPONENT = 60
 
@@ -32,47 +34,18 @@ def estimate_json(obj: Any) -> dict[str, Any]:
 
     Raises InvalidInput with the name of the field.
     """
-    mechanism, fields = read_mechanism(obj, frozenset({"counts"}), _OPTIONAL)
-    targets = fields.get("targets", "shares")
-    population = fields.get("population")
+    request = EstimateRequest.from_json(obj)
+    targets = request.targets
     return estimate(
-        mechanism,
-        _counts(fields["counts"]),
-        design_prior=_design_prior(fields.get("design_prior")),
+        request.source(),
+        _counts(request.counts),
+        design_prior=_design_prior(request.design_prior),
         targets="shares" if targets == "shares" else _targets(targets),
-        population=None if population is None else REQUEST.whole(population, "population"),
-        census=REQUEST.flag(fields.get("census", False), "census"),
-        level=fields.get("level", 0.95),
-        beta=_fraction(fields.get("beta", Decimal("0.01")), "beta"),
+        population=request.population,
+        census=request.census,
+        level=request.level,
+        beta=_fraction(request.beta, "beta"),
     ).to_json()
-
-
-def read_mechanism(
-    obj: Any,
-    needed: Set[str],
-    optional: Set[str],
-) -> tuple[Mechanism, dict[str, Any]]:
-    """Return the mechanism of a request (weights and bits, or kind and params) and its fields.
-
-    Raises InvalidInput with the name of the field.
-    """
-    kind = obj.get("kind", "dense") if isinstance(obj, Mapping) else "dense"
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise InvalidInput(Problem.FIELD_TYPE, f"the kinds are {', '.join(KINDS)}", "kind")
-    fields = REQUEST.record(
-        obj,
-        None,
-        needed | ({"weights", "bits"} if kind == "dense" else {"params"}),
-        optional | {"kind"},
-    )
-    if kind != "dense":
-        return KINDS[kind].from_params(fields["params"], "params"), fields
-    rows = REQUEST.table(fields["weights"], "weights")
-    weights = tuple(
-        tuple(REQUEST.whole(w, f"weights[{x}][{y}]") for y, w in enumerate(row))
-        for x, row in enumerate(rows)
-    )
-    return DenseMechanism(REQUEST.whole(fields["bits"], "bits"), weights), fields
 
 
 def _counts(value: Any) -> Tally:
@@ -112,3 +85,15 @@ def _fraction(value: Any, field: str) -> Fraction:
     if decimal and abs(decimal.adjusted()) > _MAX_EXPONENT:
         raise InvalidInput(Problem.FIELD_TYPE, "the number is too large or too small", field)
     return Fraction(decimal)
+
+
+class EstimateRequest(MechanismFields):
+    """A request of `frankly estimate --json`; see `estimate_json`."""
+
+    counts: Any
+    design_prior: Any = None
+    targets: Targets = "shares"
+    population: Annotated[int, Strict()] | None = None
+    census: Flag = False
+    level: Any = 0.95
+    beta: Any = Decimal("0.01")

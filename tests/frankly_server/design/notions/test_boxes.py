@@ -11,7 +11,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.design import DesignRequest, Prior, design
 from frankly_server.design.notions.ball_bounds import ball_bounds
 from frankly_server.design.notions.balls import confidence_ball
-from frankly_server.design.notions.polyhedra import box_claims, upper_bounds, vertices
+from frankly_server.design.notions.boxes import box_claims, upper_bounds, vertices
 from frankly_server.design.notions.promises import pairs, robust
 from scipy.optimize import linprog
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from frankly_protocol.canonical import parse_json
 from frankly_protocol.errors import InvalidInput
-from frankly_server.analysis.plan import plan_json, plan_within
-from frankly_server.design.api.design_json import design_json
+from frankly_server.requests.design import design_json
+from frankly_server.requests.plan import plan_json, plan_within
 from scipy.stats import norm
 
 from tests.contract.test_every_mechanism import CASES
@@ -125,7 +125,7 @@ BAD: dict[str, tuple[Any, int, str, str | None]] = {
     "one's own limits": ({**GRR, "solve_for": "n", "margin": 0.1, "limits": {}}, 422, "unsupported", "limits"),
     "an unknown field": ({**WARNER, "solve_for": "margin", "n": 9, "x": 1}, 422, "field_unknown", "x"),
     "an unknown mechanism": ({**GRR, "mechanism": "x", "solve_for": "margin", "n": 9}, 422, "unsupported", "mechanism"),
-    "no level": ({**GRR, "epsilon": None, "solve_for": "margin", "n": 9}, 422, "eps_format", "epsilon"),
+    "no level": ({**GRR, "epsilon": None, "solve_for": "margin", "n": 9}, 422, "field_missing", "epsilon"),
     "no level at all": (
         {"prior": GRR["prior"], "notion": "ldp", "solve_for": "margin", "n": 9}, 422, "field_missing", "epsilon",
     ),

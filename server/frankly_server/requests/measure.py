@@ -1,29 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON interface of `frankly measure --json`: an object in, an object out (spec 1.9).
+"""Requests of `frankly measure --json`: an object in, an object out (spec 1.9).
 
 The object comes from `parse_json(..., decimals=True)`, so that decimals are read exactly.
 """
 
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS
 from frankly_protocol.problems import Problem
 from frankly_protocol.schema import REQUEST
+from pydantic import Field, PlainValidator, Strict
 
-from frankly_server.design.api.read_request import read_prior
 from frankly_server.design.measures import MeasureOptions, measure
 from frankly_server.design.measures.lift import require_order
 from frankly_server.design.notions.prior import SUM_TOLERANCE, Prior
 from frankly_server.design.notions.promises import pairs, require_attributes
-
-_OPTIONAL = frozenset("weights matrix attributes sensitive orders breaches targets".split())
-_DECIMAL = re.compile(r"[0-9]?\.[0-9]{1,40}|[01]", re.ASCII)
+from frankly_server.requests.fields import (
+    JointRows,
+    Probability,
+    RequestModel,
+    Whole,
+    errors_at_the_path,
+)
+from frankly_server.requests.targets import Targets, read_targets
 
 _MAX_ENTRIES = 64
 """Largest number of orders or event probabilities in one request."""
@@ -48,12 +52,12 @@ def measure_json(obj: Any) -> dict[str, Any]:
 
     Raises InvalidInput, naming the field.
     """
-    fields = REQUEST.record(obj, None, {"prior"}, _OPTIONAL)
-    if ("weights" in fields) == ("matrix" in fields):
+    request = MeasureRequest.from_json(obj)
+    if (request.weights is None) == (request.matrix is None):
         raise InvalidInput(Problem.FIELD_MISSING, "give either weights or matrix", "weights")
-    weights = _weights(fields["weights"]) if "weights" in fields else _matrix(fields["matrix"])
-    prior, paired = _prior(fields["prior"], len(weights))
-    figures = measure(weights, prior, _options(fields, prior))
+    weights = request.weights or request.matrix or []
+    prior, paired = _prior(request.prior, len(weights))
+    figures = measure(weights, prior, _options(request, prior))
     return finite(figures | ({"realised_epsilon": figures["secret_ldp"]} if paired else {}))
 
 
@@ -70,90 +74,36 @@ def _finite(value: Any) -> Any:
     return "inf" if isinstance(value, float) and math.isinf(value) else value
 
 
-def read_targets(value: Any, answers: int) -> tuple[tuple[Fraction, ...], ...] | None:
-    """Read the workload W: None for all shares. Raises InvalidInput(targets_invalid)."""
-    if value == "shares":
-        return None
-    rows = REQUEST.table(value, "targets")
-    if len(rows) > MAX_REPORTS or len(rows[0]) != answers:
-        message = f'give rows of {answers} numbers, one per answer, or "shares"'
-        raise InvalidInput(Problem.TARGETS_INVALID, message, "targets")
-    places = [[f"targets[{t}][{x}]" for x in range(answers)] for t in range(len(rows))]
-    targets = tuple(tuple(map(_exact, row, place)) for row, place in zip(rows, places, strict=True))
-    for t, row in enumerate(targets):
-        if not any(row):
-            raise InvalidInput(
-                Problem.TARGETS_INVALID,
-                "a target needs a number other than zero",
-                f"targets[{t}]",
-            )
-    return targets
-
-
-def _exact(value: Any, field: str) -> Fraction:
-    decimal = REQUEST.number(value, field)
-    # Exact arithmetic on numbers of very different sizes takes long, and no target needs them.
-    if decimal and abs(decimal.adjusted()) > 12:
-        raise InvalidInput(Problem.TARGETS_INVALID, "give numbers of ordinary size", field)
-    return Fraction(decimal)
-
-
-def _prior(value: Any, answers: int) -> tuple[Prior, bool]:
+def _prior(rows: Any, answers: int) -> tuple[Prior, bool]:
     """Return (prior of the mechanism's answers, True if these are pairs (s, u))."""
-    prior = read_prior(value)
+    prior = Prior.from_rows(rows)
     if prior.answers == answers:
         return prior, False
     # A prior of one row became a diagonal matrix; its answers are not pairs.
-    if prior.secrets * prior.answers == answers and len(value["joint"]) > 1:
+    if prior.secrets * prior.answers == answers and len(rows) > 1:
         return pairs(prior), True
     message = f"the prior has {prior.answers} answers, the mechanism {answers}"
     raise InvalidInput(Problem.PRIOR_SHAPE, message, "prior.joint")
 
 
-def _options(fields: Mapping[str, Any], prior: Prior) -> MeasureOptions:
-    attributes, sensitive = fields.get("attributes"), fields.get("sensitive")
-    if attributes is not None:
-        sizes = [
-            REQUEST.whole(size, f"attributes[{i}]")
-            for i, size in enumerate(_list(attributes, "attributes"))
-        ]
-        attributes = require_attributes(sizes, prior.answers)
-    if sensitive is not None and not 0 <= REQUEST.whole(sensitive, "sensitive") < prior.secrets:
+def _options(request: "MeasureRequest", prior: Prior) -> MeasureOptions:
+    sizes, sensitive = request.attributes, request.sensitive
+    if sensitive is not None and not 0 <= sensitive < prior.secrets:
         message = f"the secrets are counted from 0 to {prior.secrets - 1}"
         raise InvalidInput(Problem.FIELD_TYPE, message, "sensitive")
-    orders = _list(fields.get("orders", [2]), "orders")
-    breaches = _list(fields.get("breaches", []), "breaches")
     return MeasureOptions(
-        orders=tuple(_order(v, f"orders[{i}]") for i, v in enumerate(orders)),
-        attributes=attributes,
+        orders=request.orders,
+        attributes=None if sizes is None else require_attributes(sizes, prior.answers),
         sensitive=sensitive,
-        breaches=tuple(_event(v, f"breaches[{i}]") for i, v in enumerate(breaches)),
-        targets=read_targets(fields.get("targets", "shares"), prior.answers),
+        breaches=tuple(map(Fraction, request.breaches)),
+        targets=read_targets(request.targets, prior.answers),
     )
 
 
-def _list(value: Any, field: str) -> list[Any]:
-    if not isinstance(value, list | tuple) or len(value) > _MAX_ENTRIES:
-        raise InvalidInput(Problem.FIELD_TYPE, f"give a list of at most {_MAX_ENTRIES}", field)
-    return list(value)
-
-
-def _order(value: Any, field: str) -> float:
-    decimal = REQUEST.number(value, field) if value != "inf" else Decimal("Infinity")
-    return require_order(float(decimal), field)
-
-
-def _event(value: Any, field: str) -> Fraction:
-    """Read the probability of an event."""
-    text = isinstance(value, str) and _DECIMAL.fullmatch(value)
-    decimal = REQUEST.number(Decimal(value) if text else value, field)
-    if not 0 <= decimal <= 1 or decimal.adjusted() < -_MAX_ENTRIES:
-        raise InvalidInput(
-            Problem.FIELD_TYPE,
-            "the probability of an event lies between 0 and 1",
-            field,
-        )
-    return Fraction(decimal)
+def _order(value: Any) -> float:
+    with errors_at_the_path():
+        decimal = REQUEST.number(value, "") if value != "inf" else Decimal("Infinity")
+        return require_order(float(decimal), "")
 
 
 def _weights(value: Any) -> list[list[int]]:
@@ -204,3 +154,18 @@ def _check_size(rows: list[list[Any]], field: str) -> None:
     if not 2 <= len(rows) <= MAX_ANSWERS or len(rows[0]) > MAX_REPORTS:
         message = f"a mechanism has 2 to {MAX_ANSWERS} rows and at most {MAX_REPORTS} columns"
         raise InvalidInput(Problem.WEIGHTS_INVALID, message, field)
+
+
+class MeasureRequest(RequestModel):
+    """A request of `frankly measure --json`; see `measure_json`."""
+
+    prior: JointRows
+    weights: Annotated[list[list[int]] | None, PlainValidator(_weights)] = None
+    matrix: Annotated[list[list[int]] | None, PlainValidator(_matrix)] = None
+    attributes: Annotated[tuple[Whole, ...], Field(max_length=_MAX_ENTRIES)] | None = None
+    sensitive: Annotated[int, Strict()] | None = None
+    orders: Annotated[
+        tuple[Annotated[float, PlainValidator(_order)], ...], Field(max_length=_MAX_ENTRIES)
+    ] = (2.0,)
+    breaches: Annotated[tuple[Probability, ...], Field(max_length=_MAX_ENTRIES)] = ()
+    targets: Targets = "shares"

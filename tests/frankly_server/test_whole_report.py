@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 from frankly_protocol.audit import AnswersLevel, Charge, ReportLevel, SecretLevel
-from frankly_server.surveys.whole_report import ANSWERS, cost_words, level_table, report_json, times
+from frankly_server.whole_report import ANSWERS, cost_words, level_table, report_json, times
 
 THIRD = Fraction(10, 3)
 

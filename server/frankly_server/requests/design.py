@@ -1,46 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON interface of `frankly design --json`: an object in, an object out (spec 1.9).
+"""Requests of `frankly design --json`: an object in, an object out (spec 1.9).
 
 Objects come from `parse_json(..., decimals=True)`, so that decimals are read exactly. Unknown keys
 are refused; infinite figures are written as the string "inf".
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
 from frankly_protocol.audit import Claim
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, Mechanism
 from frankly_protocol.problems import Problem
-from frankly_protocol.schema import REQUEST
+from pydantic import Field, Strict
 
 from frankly_server.design.api import kinds
 from frankly_server.design.api.engine import Design, DesignRequest, design, frontier
-from frankly_server.design.api.measure_json import finite, read_targets
-from frankly_server.design.api.read_request import EXPLICIT, LEVELS, RequestedClaims
+from frankly_server.design.api.read_truths import read_truths
 from frankly_server.design.api.regret import regret
 from frankly_server.design.notions.ball_bounds import is_vacuous
+from frankly_server.design.notions.prior import Prior
+from frankly_server.design.optimum.solver import METHODS
 from frankly_server.design.tables.limits import Limits, Progress
+from frankly_server.requests.claims import RequestedClaims
+from frankly_server.requests.design_fields import DesignFields
+from frankly_server.requests.fields import OneOf
+from frankly_server.requests.measure import finite
+from frankly_server.requests.targets import read_targets
 
-_REQUIRED = frozenset({"prior"})
-_OPTIONAL = (
-    LEVELS
-    | EXPLICIT
-    | frozenset(
-        (
-            "notion notions priors ceiling_cap mechanism objective targets criterion truths variance_cap frontier "
-            "method limits accept_identity accept_unidentifiable"
-        ).split()
-    )
-)
-# Seconds and megabytes of a request that names no limits.
-_DEFAULT_SECONDS, _DEFAULT_MEMORY = 60, 1024
 _MAX_POINTS = 200
 # Reports up to which a matrix is written out for kinds other than tables.
 _MAX_COLUMNS = 1024
+
+
+class DesignInput(DesignFields):
+    """A request of `frankly design --json`."""
+
+    method: Annotated[str, OneOf("methods", METHODS)] = "auto"
+    frontier: Annotated[int, Strict(), Field(ge=2, le=_MAX_POINTS)] | None = None
 
 
 def _no_time() -> float:
@@ -94,61 +93,57 @@ def design_json(
 
     Raises InvalidInput, naming the field.
     """
-    fields = REQUEST.record(obj, None, _REQUIRED, _OPTIONAL)
-    promised = RequestedClaims(fields)
-    request = DesignRequest(
-        prior=promised.prior,
-        claims=promised.claims,
-        mechanism=fields.get("mechanism", "optimal"),
-        explicit=promised.explicit,
-        objective=fields.get("objective", "variance"),
-        targets=read_targets(fields.get("targets", "shares"), promised.prior.answers),
-        criterion=fields.get("criterion", "total"),
-        truths=promised.truths,
-        variance_cap=_cap(fields),
-        method=fields.get("method", "auto"),
-        accept_identity=REQUEST.flag(fields.get("accept_identity", True), "accept_identity"),
-        accept_unidentifiable=REQUEST.flag(
-            fields.get("accept_unidentifiable", True), "accept_unidentifiable"
-        ),
-        limits=_limits(fields.get("limits", {}), timer, progress, stopped),
-    )
-    points = _points(fields)
-    if points is not None and promised.truths is not None:
+    fields = DesignInput.from_json(obj)
+    if fields.frontier is not None and fields.truths is not None:
         raise InvalidInput(
             Problem.UNSUPPORTED,
             "a frontier is at the prior's shares: leave out truths",
             "truths",
         )
+    promised, request = design_request(fields, timer, progress, stopped, method=fields.method)
     body = _design_body(design(request), promised, request)
-    return body | ({} if points is None else _frontier(points, request))
+    return body | ({} if fields.frontier is None else _frontier(fields.frontier, request))
 
 
-def _cap(fields: Mapping[str, Any]) -> float | None:
-    if fields.get("variance_cap") is None:
-        return None
-    cap = REQUEST.number(fields["variance_cap"], "variance_cap")
-    if cap <= 0 or abs(cap.adjusted()) > 100:
-        raise InvalidInput(
-            Problem.FIELD_TYPE,
-            "give a positive variance, in shares squared at n = 1",
-            "variance_cap",
-        )
-    return float(cap)
+def design_request(
+    fields: DesignFields,
+    timer: Callable[[], float],
+    progress: Progress | None = None,
+    stopped: Callable[[], bool] = _never_stopped,
+    *,
+    method: str = "auto",
+) -> tuple[RequestedClaims, DesignRequest]:
+    """Return the claims and the engine's request; limits of time start at this call.
 
-
-def _points(fields: Mapping[str, Any]) -> int | None:
-    """Read the number of frontier points; None for no frontier."""
-    if "frontier" not in fields:
-        return None
-    points = REQUEST.whole(fields["frontier"], "frontier")
-    if not 2 <= points <= _MAX_POINTS:
-        raise InvalidInput(
-            Problem.FIELD_TYPE,
-            f"give a number of points from 2 to {_MAX_POINTS}",
-            "frontier",
-        )
-    return points
+    Raises InvalidInput, naming the field.
+    """
+    if fields.prior is None:
+        raise InvalidInput(Problem.FIELD_MISSING, "this field is needed", "prior")
+    others = [Prior.from_rows(rows, f"priors[{i}].joint") for i, rows in enumerate(fields.priors)]
+    promised = RequestedClaims(fields, Prior.from_rows(fields.prior), others)
+    # One callback polls the clock and the user's stop, so both end a search in the same way.
+    deadline = timer() + fields.limits.seconds
+    limits = Limits(
+        gap=fields.limits.gap,
+        out_of_time=lambda: stopped() or timer() > deadline,
+        memory=fields.limits.memory,
+    )
+    request = DesignRequest(
+        prior=promised.prior,
+        claims=promised.claims,
+        mechanism=fields.mechanism,
+        explicit=fields.explicit,
+        objective=fields.objective,
+        targets=read_targets(fields.targets, promised.prior.answers),
+        criterion=fields.criterion,
+        truths=read_truths(fields.truths, promised.prior),
+        variance_cap=fields.variance_cap,
+        method=method,
+        accept_identity=fields.accept_identity,
+        accept_unidentifiable=fields.accept_unidentifiable,
+        limits=limits if progress is None else replace(limits, progress=progress),
+    )
+    return promised, request
 
 
 def _frontier(points: int, request: DesignRequest) -> dict[str, Any]:
@@ -165,41 +160,6 @@ def _frontier(points: int, request: DesignRequest) -> dict[str, Any]:
             finite({name: getattr(point, name) for name in figures}) for point in frontier_points
         ]
     }
-
-
-def _limits(
-    value: Any,
-    timer: Callable[[], float],
-    progress: Progress | None,
-    stopped: Callable[[], bool],
-) -> Limits:
-    """Read limits; the time starts at this call."""
-    fields = REQUEST.record(value, "limits", frozenset(), {"seconds", "gap", "memory"})
-    seconds = REQUEST.number(fields.get("seconds", _DEFAULT_SECONDS), "limits.seconds")
-    gap = REQUEST.number(fields.get("gap", Decimal("1e-6")), "limits.gap")
-    memory = REQUEST.whole(fields.get("memory", _DEFAULT_MEMORY), "limits.memory")
-    if seconds <= 0:
-        raise InvalidInput(
-            Problem.FIELD_TYPE,
-            "give a positive number of seconds",
-            "limits.seconds",
-        )
-    if not Decimal("1e-12") <= gap <= 1:
-        raise InvalidInput(Problem.FIELD_TYPE, "give a gap from 1e-12 to 1", "limits.gap")
-    if memory < 1:
-        raise InvalidInput(
-            Problem.FIELD_TYPE,
-            "give a positive number of megabytes",
-            "limits.memory",
-        )
-    # One callback polls the clock and the user's stop, so both end a search in the same way.
-    deadline = timer() + float(seconds)
-    limits = Limits(
-        gap=float(gap),
-        out_of_time=lambda: stopped() or timer() > deadline,
-        memory=memory,
-    )
-    return limits if progress is None else replace(limits, progress=progress)
 
 
 def _design_body(
@@ -239,18 +199,21 @@ def _design_body(
         },
     }
     measures = kinds.measures(designed.mechanism, prior)
-    cost = (
-        regret(designed.mechanism, designed.claims, designed.decoder_prior)
-        if request.targets is None
-        else None
-    )
     return {
         **_json_figures(body),
         "measures": finite(measures),
         "parameters": _json_figures(parameters),
         "warnings": _warnings(designed),
-        "regret": None if cost is None else cost.to_json(),
+        "regret": regret_of(designed, request),
     }
+
+
+def regret_of(designed: Design, request: DesignRequest) -> dict[str, str] | None:
+    """Return the regret of a design in JSON; None for targets other than the shares."""
+    if request.targets is not None:
+        return None
+    cost = regret(designed.mechanism, designed.claims, designed.decoder_prior)
+    return None if cost is None else cost.to_json()
 
 
 def _warnings(designed: Design) -> list[str]:

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Claims of a design request: its notions with their levels, under its priors (spec 1.4, 1.9)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final
+
+from frankly_protocol.audit import Claim
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.design.families import PAIRS
+from frankly_server.design.notions import promises
+from frankly_server.design.notions.ball_bounds import ball_bounds
+from frankly_server.design.notions.balls import confidence_ball
+from frankly_server.design.notions.boxes import box_claims
+from frankly_server.design.notions.prior import Prior
+from frankly_server.requests.choices import DesignChoices
+from frankly_server.requests.levels import Levels
+
+_WITHOUT_PARAMETERS: Final = "super-binary-mangat"
+"""A family without parameters: its notions may always omit their level."""
+
+
+class RequestedClaims:
+    """The claims of a request, over `prior`: answers, or pairs (s, u) for rldp and its families.
+
+    choices : the notions, the ceiling cap and the mechanism. public : the prior. others : further
+    priors, under which every prior-based notion must hold too. secrets : names of the prior's rows,
+    if they have any.
+
+    Raises InvalidInput, naming the field.
+    """
+
+    def __init__(
+        self,
+        choices: DesignChoices,
+        public: Prior,
+        others: Sequence[Prior] = (),
+        secrets: Sequence[str] = (),
+    ) -> None:
+        self._priors, self._secrets = (public, *others), secrets
+        for i, prior in enumerate(others):
+            # The claims of all priors constrain the same columns.
+            if prior.answers != public.answers:
+                message = f"every prior needs the same {public.answers} answers"
+                raise InvalidInput(Problem.PRIOR_SHAPE, message, f"priors[{i}].joint")
+        self._levels_optional = choices.replaces_level or choices.mechanism == _WITHOUT_PARAMETERS
+        notions = self._notions(choices)
+        names = {levels.notion for levels, _ in notions}
+        if "rldp" in names and not names <= {"rldp", "ldp"}:
+            message = "the answers of rldp are pairs (s, u), those of the other prior-based notions are not"
+            raise InvalidInput(Problem.UNSUPPORTED, message, "notions")
+        self._paired = choices.mechanism in PAIRS or "rldp" in names
+        self.prior = promises.pairs(public) if self._paired else public
+        if choices.mechanism == "non-robust":
+            # An answer without mass has no rows, so the optimum could reveal it.
+            promises.protected(self.prior)
+        claims = [claim for levels, field in notions for claim in self._claims(levels, field)]
+        # The cap is one more claim: ε-LDP of the answer, which holds under every prior.
+        if choices.ceiling_cap is not None:
+            claims.append(promises.answer_ldp(Fraction(choices.ceiling_cap)))
+        self.claims = tuple(claims)
+
+    @property
+    def joints(self) -> set[tuple[tuple[int, ...], ...]]:
+        """The counts of the request's priors, in the form that claims carry."""
+        over_pairs = {promises.pairs(prior).joint for prior in self._priors if self._paired}
+        return {prior.joint for prior in self._priors} | over_pairs
+
+    def _notions(self, choices: DesignChoices) -> list[tuple[Levels, str]]:
+        """Return each notion with its levels, and the path of its fields."""
+        if choices.notion is None and not choices.notions and self._levels_optional:
+            return [(choices.model_copy(update={"notion": "ldp"}), "")]
+        if (choices.notion is None) == (not choices.notions):
+            raise InvalidInput(Problem.FIELD_MISSING, "give either notion or notions", "notion")
+        if not choices.notions:
+            return [(choices, "")]
+        if choices.given:
+            message = "with notions, each carries its own levels"
+            raise InvalidInput(Problem.FIELD_UNKNOWN, message, min(choices.given))
+        return [(levels, f"notions[{i}].") for i, levels in enumerate(choices.notions)]
+
+    def _claims(self, levels: Levels, field: str) -> list[Claim]:
+        """Return the claims of one notion: one for each prior if the notion rests on priors."""
+        notion = levels.notion or ""
+        required, optional = _LEVELS[notion]
+        # A level that the notion does not use is refused: its author may believe that it is
+        # promised.
+        unused = levels.given - {*required, *optional}
+        if unused:
+            message = f"{notion} takes {', '.join(sorted({*required, *optional}))}"
+            raise InvalidInput(Problem.FIELD_UNKNOWN, message, field + min(unused))
+        if self._levels_optional and not levels.given & set(_PLACEHOLDERS):
+            # Placeholder levels are read, so that the other fields are checked, and then dropped.
+            placeholders = {name: _PLACEHOLDERS[name] for name in required if name in _PLACEHOLDERS}
+            claims = self._claims(levels.model_copy(update=placeholders), field)
+            return [replace(claim, level=None, low_level=None) for claim in claims]
+        for name in required:
+            if name not in levels.given:
+                raise InvalidInput(Problem.FIELD_MISSING, "this field is needed", field + name)
+        if notion in _PRIOR_FREE:
+            return [_PRIOR_FREE[notion](levels)]
+        if notion == "rldp":
+            return self._robust(levels, field)
+        if notion == "srlip" and self._paired:
+            message = "srlip is about the attributes of an answer, and here answers are pairs (s, x): use lip"
+            raise InvalidInput(Problem.UNSUPPORTED, message, field + "notion")
+        claims = [self._under(prior, levels) for prior in self._priors]
+        if not self._paired:
+            return claims
+        # The same counts over pairs (s, x): the protection of s is the same.
+        joints = [promises.pairs(prior).joint for prior in self._priors]
+        return [replace(claim, joint=joint) for claim, joint in zip(claims, joints, strict=True)]
+
+    def _under(self, prior: Prior, levels: Levels) -> Claim:
+        """Return the claim of a prior-based notion under one prior."""
+        match levels.notion:
+            case "alip":
+                low, high = (
+                    None if side in (None, "inf") else Fraction(side)
+                    for side in (levels.epsilon_low, levels.epsilon_high)
+                )
+                return promises.two_sided(prior, low, high)
+            case "srlip":
+                return promises.side_channels(prior, _epsilon(levels), levels.attributes)
+            case "dpv":
+                return promises.no_violation(prior, Fraction(levels.dpv or 0), self._row(levels))
+            case notion:
+                return promises.promise(notion or "", prior, _epsilon(levels))
+
+    def _row(self, levels: Levels) -> int:
+        """Return the row of dpv's secret; -1, which is refused, for a name that no row has."""
+        match levels.sensitive:
+            case None:
+                return 1
+            case int(row):
+                return row
+            case name:
+                return self._secrets.index(name) if name in self._secrets else -1
+
+    def _robust(self, levels: Levels, field: str) -> list[Claim]:
+        if len(self._priors) > 1:
+            message = "rldp takes its uncertainty from robust, not from a list of priors"
+            raise InvalidInput(Problem.UNSUPPORTED, message, "priors")
+        ball: Any = levels.robust
+        confidence = confidence_ball(self._priors[0].joint, Decimal(ball.order), ball.n, ball.beta)
+        epsilon = _epsilon(levels)
+        if getattr(ball, "polyhedra", "simplex") == "simplex":
+            bounds = ball_bounds(confidence)
+            return [promises.robust(bounds, epsilon, diagonal=levels.diagonal)]
+        if levels.diagonal:
+            message = "diagonal belongs to the polyhedra simplex"
+            raise InvalidInput(Problem.UNSUPPORTED, message, field + "diagonal")
+        return list(box_claims(confidence, epsilon))
+
+
+def _epsilon(levels: Levels) -> Fraction:
+    return Fraction(levels.epsilon or 0)
+
+
+_PRIOR_FREE: Final[dict[str, Callable[[Levels], Claim]]] = {
+    "ldp": lambda levels: promises.answer_ldp(_epsilon(levels)),
+    "dp": lambda levels: promises.differential(_epsilon(levels), Fraction(levels.delta or 0)),
+}
+_LEVELS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
+    "ldp": (("epsilon",), ()),
+    "dp": (("epsilon", "delta"), ()),
+    "secret-ldp": (("epsilon",), ()),
+    "lip": (("epsilon",), ()),
+    "alip": (("epsilon_low", "epsilon_high"), ()),
+    "srlip": (("epsilon", "attributes"), ()),
+    "rldp": (("epsilon", "robust"), ("diagonal",)),
+    "dpv": (("dpv",), ("sensitive",)),
+}
+"""Each notion's required levels, and its optional ones."""
+_PLACEHOLDERS: Final = {"epsilon": "1", "epsilon_low": "1", "epsilon_high": "1", "dpv": "1"}

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fields of a design input, as the commands `design` and `plan` read them (spec 1.9)."""
+
+from decimal import Decimal
+from typing import Annotated, Any
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+from frankly_protocol.schema import REQUEST
+from pydantic import BeforeValidator, Field, PlainValidator, Strict, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
+
+from frankly_server.requests.choices import DesignChoices
+from frankly_server.requests.fields import (
+    ClosedModel,
+    Flag,
+    JointRows,
+    OneOf,
+    RequestModel,
+    json_schema,
+)
+from frankly_server.requests.levels import Levels, NotionName, RobustBall
+from frankly_server.requests.targets import Targets
+
+
+def _positive(value: Any, field: str) -> float:
+    number = REQUEST.number(value, field)
+    if number <= 0 or abs(number.adjusted()) > 100:
+        raise InvalidInput(Problem.FIELD_TYPE, "give a positive number of ordinary size", field)
+    return float(number)
+
+
+def _gap(value: Any) -> float:
+    gap = REQUEST.number(value, "limits.gap")
+    if not Decimal("1e-12") <= gap <= 1:
+        raise InvalidInput(Problem.FIELD_TYPE, "give a gap from 1e-12 to 1", "limits.gap")
+    return float(gap)
+
+
+def _cap(value: Any) -> float | None:
+    return None if value is None else _positive(value, "variance_cap")
+
+
+def _joints(value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise InvalidInput(Problem.FIELD_TYPE, "give a list", "priors")
+    return tuple(
+        REQUEST.record(prior, f"priors[{i}]", {"joint"})["joint"] for i, prior in enumerate(value)
+    )
+
+
+class SearchLimits(ClosedModel):
+    """Limits of a search: seconds, the gap at which it ends, megabytes of memory."""
+
+    seconds: Annotated[float, BeforeValidator(lambda v: _positive(v, "limits.seconds"))] = 60
+    gap: Annotated[float, BeforeValidator(_gap)] = 1e-6
+    memory: Annotated[int, Strict(), Field(ge=1)] = 1024
+
+
+class RobustChoice(RobustBall):
+    """A ball, and whether it is kept as simplices or as boxes of lower and upper bounds."""
+
+    polyhedra: Annotated[str, OneOf("polyhedra", ("simplex", "box"))] = "simplex"
+
+
+class NotionRequest(Levels):
+    """One of several notions that must all hold."""
+
+    notion: NotionName
+    robust: RobustChoice | None = None
+
+
+class DesignFields(DesignChoices, RequestModel):
+    """A design input, as the commands design and plan read it; see `design_json`.
+
+    prior, targets, truths : read when their sizes are known.
+    """
+
+    prior: JointRows | None = None
+    priors: Annotated[
+        tuple[Any, ...], PlainValidator(_joints), WithJsonSchema({"type": "array", "items": {}})
+    ] = ()
+    robust: RobustChoice | None = None
+    notions: Annotated[tuple[NotionRequest, ...], Field(min_length=1, max_length=16)] = ()
+    targets: Targets = "shares"
+    truths: Annotated[Any, WithJsonSchema({"type": ["array", "object"]})] = None
+    variance_cap: Annotated[
+        float | None, BeforeValidator(_cap), json_schema("Shares squared at n = 1.", "number")
+    ] = None
+    limits: SkipJsonSchema[SearchLimits] = SearchLimits()  # of the command; servers set their own
+    accept_identity: Flag = True
+    accept_unidentifiable: Flag = True

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Targets of a request: rows W of exact numbers, one per answer, or "shares"."""
+
+from fractions import Fraction
+from typing import Annotated, Any
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms.base import MAX_REPORTS
+from frankly_protocol.problems import Problem
+from frankly_protocol.schema import REQUEST
+from pydantic import WithJsonSchema
+
+from frankly_server.requests.fields import ROWS
+
+Targets = Annotated[Any, WithJsonSchema({"anyOf": [{"const": "shares"}, ROWS]})]
+
+
+def read_targets(value: Any, answers: int) -> tuple[tuple[Fraction, ...], ...] | None:
+    """Read the workload W: None for all shares. Raises InvalidInput(targets_invalid)."""
+    if value == "shares":
+        return None
+    rows = REQUEST.table(value, "targets")
+    if len(rows) > MAX_REPORTS or len(rows[0]) != answers:
+        message = f'give rows of {answers} numbers, one per answer, or "shares"'
+        raise InvalidInput(Problem.TARGETS_INVALID, message, "targets")
+    places = [[f"targets[{t}][{x}]" for x in range(answers)] for t in range(len(rows))]
+    targets = tuple(tuple(map(_exact, row, place)) for row, place in zip(rows, places, strict=True))
+    for t, row in enumerate(targets):
+        if not any(row):
+            raise InvalidInput(
+                Problem.TARGETS_INVALID,
+                "a target needs a number other than zero",
+                f"targets[{t}]",
+            )
+    return targets
+
+
+def _exact(value: Any, field: str) -> Fraction:
+    decimal = REQUEST.number(value, field)
+    # Exact arithmetic on numbers of very different sizes takes long, and no target needs them.
+    if decimal and abs(decimal.adjusted()) > 12:
+        raise InvalidInput(Problem.TARGETS_INVALID, "give numbers of ordinary size", field)
+    return Fraction(decimal)
