@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly admin`: accounts from the server's own machine: the first one, and those nobody can enter."""
+"""`frankly admin`: the first account, and help for locked ones, on the server's own machine."""
 
 import secrets
 from pathlib import Path

@@ -55,23 +55,23 @@ VERBS = {
         "Compute a saved result again, byte for byte.",
     ),
     "design": (
-        "frankly_server.cli.design_json:design",
+        "frankly_server.cli.json_commands:design",
         "Design a mechanism (JSON on standard input).",
     ),
     "measure": (
-        "frankly_server.cli.design_json:measure",
+        "frankly_server.cli.json_commands:measure",
         "Measure a mechanism (JSON on standard input).",
     ),
     "estimate": (
-        "frankly_server.cli.design_json:estimate",
+        "frankly_server.cli.json_commands:estimate",
         "Estimate shares from counts (JSON on standard input).",
     ),
     "plan": (
-        "frankly_server.cli.design_json:plan",
+        "frankly_server.cli.json_commands:plan",
         "Plan reports, level or margin (JSON on standard input).",
     ),
     "verify": (
-        "frankly_server.cli.design_json:verify",
+        "frankly_server.cli.json_commands:verify",
         "Verify a claim or a document (JSON on standard input).",
     ),
     "demo": (

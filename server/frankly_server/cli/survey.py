@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from frankly_server.cli import survey_counts, survey_state
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
 from frankly_server.cli.services import open_services
-from frankly_server.surveys import Published, PublishedBlock, files
+from frankly_server.surveys import Published, PublishedBlock, survey_templates
 from frankly_server.surveys.definition import file_schema
 from frankly_server.surveys.drafting import Progress as Report
 from frankly_server.surveys.live import expected_pending
@@ -131,7 +131,7 @@ def export(name: str, as_json: bool) -> None:
     if as_json:
         write_json(json.loads(definition.to_json()))
     else:
-        click.echo(files.to_yaml(definition), nl=False)
+        click.echo(definition.to_yaml(), nl=False)
 
 
 @survey.command()
@@ -140,17 +140,20 @@ def export(name: str, as_json: bool) -> None:
 def template(name: str | None, as_json: bool) -> None:
     """List the templates that come with the server, or write the one called NAME."""
     if name is not None:
-        click.echo(files.template(name), nl=False)
+        click.echo(survey_templates.template(name), nl=False)
     elif as_json:
         write_json(
             {
                 "templates": [
-                    {"name": key, "about": about} for key, about in files.templates().items()
+                    {"name": key, "about": about}
+                    for key, about in survey_templates.templates().items()
                 ]
             }
         )
     else:
-        results().print(table("Templates", ("name", "about"), list(files.templates().items())))
+        results().print(
+            table("Templates", ("name", "about"), list(survey_templates.templates().items()))
+        )
 
 
 @survey.command()

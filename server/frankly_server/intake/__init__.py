@@ -5,7 +5,7 @@ No sender data is kept.
 """
 
 from frankly_server.intake.intake import Intake, Outcome
+from frankly_server.intake.invites import Invites
 from frankly_server.intake.releasing import Releasing
-from frankly_server.intake.tokens import Invites
 
 __all__ = ["Intake", "Invites", "Outcome", "Releasing"]

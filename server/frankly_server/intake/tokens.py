@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invite tokens, and the spending of tokens in the transaction that stores the report.
+"""Spending of tokens, in the transaction that stores the report.
 
 An operator can link a person to a noisy report: the operator makes the invites, and could keep a
 list of who got which and watch the requests. The stored data do not link them, once a release has
@@ -8,19 +8,15 @@ Tokens of an external issuer (blind signatures) cannot be linked to a person, un
 operator are one.
 """
 
-import hashlib
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.tokens import TokenRule
-from frankly_protocol.trust.tokens import INVITE_BYTES, TokenVerifier, encode_token, token_verifier
+from frankly_protocol.trust.tokens import TokenVerifier, token_verifier
 
-from frankly_server.store import Database, Transaction
-
-MAX_INVITES = 100_000  # one request makes them in memory and inserts them in one transaction
+from frankly_server.store import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,34 +67,6 @@ class TokenDoor:
                 "token",
             )
         return Spend(self.verifier.spend_hash(survey, token), self.invited)
-
-
-class Invites:
-    """Maker of invite tokens. They are returned once; only their hashes are stored."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def make(self, survey: str, count: int) -> list[str]:
-        """Return `count` new tokens for a survey, by its name or id.
-
-        Raises InvalidInput: survey_unknown, or field_type if count is not in 1 … MAX_INVITES.
-        """
-        if not 1 <= count <= MAX_INVITES:
-            raise InvalidInput(
-                Problem.FIELD_TYPE,
-                f"make 1 to {MAX_INVITES} tokens at a time",
-                "count",
-            )
-        # Only hashes are stored, so that a copy of the database holds no token that could be used.
-        raw = [secrets.token_bytes(INVITE_BYTES) for _ in range(count)]
-        with self._database.transaction("make invites") as tx:
-            row = tx.surveys.by_name(survey) or tx.surveys.get(survey)
-            if row is None:
-                message = "no survey has this name or id; `frankly survey list` shows them all"
-                raise InvalidInput(Problem.SURVEY_UNKNOWN, message, "survey")
-            tx.tokens.add(row.id, [hashlib.sha256(token).hexdigest() for token in raw])
-        return [encode_token(token) for token in raw]
 
 
 def spend_all(

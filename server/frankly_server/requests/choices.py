@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a design is asked for beside its notions: mechanism, objective, explicit parameters."""
+"""Choices of a design: its notions, mechanism, objective and explicit parameters."""
 
 from fractions import Fraction
 from typing import Annotated

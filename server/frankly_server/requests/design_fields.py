@@ -87,6 +87,7 @@ class DesignFields(DesignChoices, RequestModel):
     variance_cap: Annotated[
         float | None, BeforeValidator(_cap), json_schema("Shares squared at n = 1.", "number")
     ] = None
-    limits: SkipJsonSchema[SearchLimits] = SearchLimits()  # of the command; servers set their own
+    # Of the commands; servers set their own, so that the API does not describe them.
+    limits: SkipJsonSchema[Annotated[SearchLimits, WithJsonSchema({})]] = SearchLimits()
     accept_identity: Flag = True
     accept_unidentifiable: Flag = True

@@ -6,7 +6,7 @@ rules. Levels and shares stay the texts that their author wrote.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -39,10 +39,22 @@ _DECIMAL: Final = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,60})?", re.ASCII)
 _MAX_EXPONENT: Final = 60
 
 
+def _without_empty_defaults(schema: dict[str, Any]) -> None:
+    # None and () mark a field that was left out; written out, they are refused by most readers.
+    for field in schema.get("properties", {}).values():
+        if field.get("default", ...) in (None, []):
+            del field["default"]
+
+
 class ClosedModel(BaseModel):
     """A frozen object without further fields: unknown ones are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+        json_schema_extra=_without_empty_defaults,
+    )
 
 
 class RequestModel(ClosedModel):
@@ -51,6 +63,10 @@ class RequestModel(ClosedModel):
     @classmethod
     def from_json(cls, value: Any) -> Self:
         """Read a value of `parse_json(..., decimals=True)`. Raises InvalidInput, naming the field."""
+        unknown = sorted(set(value) - set(cls.model_fields)) if isinstance(value, Mapping) else []
+        if unknown:
+            listed = ", ".join(sorted(cls.model_fields))
+            raise InvalidInput(Problem.FIELD_UNKNOWN, f"the fields are {listed}", unknown[0])
         try:
             return cls.model_validate(value)
         except ValidationError as error:

@@ -9,7 +9,6 @@ from frankly_protocol.schema import REQUEST
 from pydantic import (
     AfterValidator,
     BeforeValidator,
-    ConfigDict,
     Field,
     Strict,
     ValidationInfo,
@@ -37,21 +36,12 @@ def _people(size: int) -> int:
     return size
 
 
-def _without_empty_defaults(schema: dict[str, Any]) -> None:
-    # None and () mark a field that was left out; written out, they are refused by most readers.
-    for field in schema["properties"].values():
-        if field.get("default", ...) in (None, []):
-            del field["default"]
-
-
 _Whole = Annotated[int, Strict()]
 _Share = Annotated[float, Field(gt=0, le=1), BeforeValidator(_number)]
 
 
 class PlanQuestion(RequestModel):
     """What is solved for, from what, and how margins are computed."""
-
-    model_config = ConfigDict(json_schema_extra=_without_empty_defaults)
 
     solve_for: Literal["n", "epsilon", "margin"]
     n: _Whole | None = Field(None, description="Reports.")

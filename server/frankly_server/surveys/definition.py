@@ -35,7 +35,7 @@ from frankly_server.surveys.fields import (
 from frankly_server.surveys.known import PriorDefinition, in_strata_order
 from frankly_server.surveys.notions import NotionDefinition, StatedLevels
 from frankly_server.surveys.truths import TruthsDefinition
-from frankly_server.surveys.yaml import read_yaml
+from frankly_server.surveys.yaml import read_yaml, write_yaml
 
 MAX_JOINT: Final = 256
 RELEASE_STEP: Final = 10
@@ -301,6 +301,13 @@ class SurveyDefinition(ClosedModel):
         # Without defaults, so that a new optional field does not change old digests.
         return canonical.dumps(self.model_dump(mode="json", exclude_defaults=True)).decode("utf-8")
 
+    def to_yaml(self) -> bytes:
+        """Return a survey file; reading it gives exactly this definition."""
+        # Through JSON, which leaves out the defaults.
+        value = canonical.loads(self.to_json().encode("utf-8"))
+        # In the order of the model, because canonical JSON sorts its keys.
+        return write_yaml({name: value[name] for name in type(self).model_fields if name in value})
+
     @property
     def digest(self) -> str:
         """The ``sha256:…`` digest of the canonical JSON."""
@@ -322,7 +329,7 @@ def file_schema() -> dict[str, Any]:
 
 
 def _unless_null(schema: Any) -> Any:
-    """Return the schema without null and empty defaults: in a file, fields are left out instead."""
+    """Return the schema without null: in a file, fields are left out instead."""
     if isinstance(schema, list):
         return [_unless_null(item) for item in schema if item != {"type": "null"}]
     if not isinstance(schema, dict):
@@ -330,7 +337,7 @@ def _unless_null(schema: Any) -> Any:
     without_null = {
         key: _unless_null(value)
         for key, value in schema.items()
-        if key != "default" or value not in (None, [])
+        if (key, value) != ("default", None)
     }
     # pydantic writes an optional field as anyOf with null; without null one option is left.
     single = without_null.pop("anyOf") if len(without_null.get("anyOf", ())) == 1 else ()

@@ -25,24 +25,21 @@ BACKSTOP: Final = "2.9957"
 """ln 20, rounded down: default ceiling in nats, in case the prior is false."""
 NOTIONS: Final = ("lip", "secret-ldp", "alip", "srlip", "rldp")
 """Notions that the step offers for a secret other than the answer; for the answer it is ldp."""
-_LEVEL_FIELDS: Final = {"alip": ("epsilon_low", "epsilon_high")}
 
 
 @dataclass(frozen=True, slots=True)
 class Protection:
     """The fields of the protection step.
 
-    secret : None if the answer is protected; else the name of the secret, with `counts` of it by
-    answer, of all people or by stratum.
-    other : id of the question that is the secret; None if the secret is not asked. notion : one of
-    NOTIONS, with its levels in nats as decimal texts: epsilon, or for alip epsilon_low and
-    epsilon_high ("inf" for no promise). sample, beta : for rldp, the number of people in the
-    counts, and the risk that the truth is outside their ball. together : ids of further questions
-    that are randomised with this one. backstop : nats of LDP in addition to a prior, or None.
-    source : origin of the counts. public : the admin's statement that they are public.
+    levels : the notion and its levels as a survey file has them; without `notion` it is ldp of the
+    answer, or lip of a secret. secret : None if the answer is protected; else the name of the
+    secret, with `counts` of it by answer, of all people or by stratum. other : id of the question
+    that is the secret; None if the secret is not asked. together : ids of further questions that
+    are randomised with this one. backstop : nats of LDP in addition to a prior, or None. source :
+    origin of the counts. public : the admin's statement that they are public.
     """
 
-    epsilon: str
+    levels: Mapping[str, Any]
     mechanism: str = "optimal"
     objective: str = "variance"
     secret: str | None = None
@@ -51,13 +48,13 @@ class Protection:
     public: bool = False
     backstop: str | None = BACKSTOP
     accept_identity: bool = False
-    notion: str = "lip"
     other: str | None = None
-    epsilon_low: str = ""
-    epsilon_high: str = ""
-    sample: str = ""
-    beta: str = "0.05"
     together: tuple[str, ...] = ()
+
+    @property
+    def notion(self) -> str:
+        """The notion of a secret."""
+        return str(self.levels.get("notion", "lip"))
 
 
 def protect(draft: Draft, block_id: str, protection: Protection) -> Draft:
@@ -78,7 +75,7 @@ def protect(draft: Draft, block_id: str, protection: Protection) -> Draft:
     if protection.accept_identity:
         block["accept_identity"] = True
     if protection.secret is None and protection.other is None:
-        block |= {"notion": "ldp", "epsilon": protection.epsilon}
+        block |= {"notion": "ldp", "epsilon": protection.levels.get("epsilon", "")}
         return with_budget(edited)
     block |= _levels(block, protection)
     block["prior"] = _prior(block, protection, questions)
@@ -180,13 +177,9 @@ def _levels(block: Draft, protection: Protection) -> Draft:
             f"one of {', '.join(NOTIONS)}; others in a file",
             "notion",
         )
-    levels: Draft = {"notion": protection.notion}
-    for name in _LEVEL_FIELDS.get(protection.notion, ("epsilon",)):
-        levels[name] = getattr(protection, name)
+    levels: Draft = {"notion": protection.notion, **protection.levels}
     if protection.notion == "srlip":
         levels["attributes"] = [str(len(question["choices"])) for question in block["questions"]]
-    if protection.notion == "rldp":
-        levels["robust"] = {"order": "2", "n": protection.sample, "beta": protection.beta}
     return levels
 
 

@@ -146,12 +146,15 @@ def require_taking(tx: Transaction, survey: str) -> SurveyStateRow:
 
 def hindrances(
     row: DocumentRow,
+    document: SurveyDocument,
     state_row: SurveyStateRow,
     publishers: Role,
     now: datetime,
 ) -> tuple[str, ...]:
-    """Return a sentence for each obstacle that keeps devices from answering a stored version."""
-    document = SurveyDocument.from_envelope(row.envelope)
+    """Return a sentence for each obstacle that keeps devices from answering a stored version.
+
+    document : that of the row's envelope.
+    """
     # Devices refuse a version after either time.
     ends = min(document.closes, document.expires)
     messages = {

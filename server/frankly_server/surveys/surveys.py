@@ -152,7 +152,8 @@ class Surveys:
         )
         # Idempotent, so that a script may publish again without a new version.
         if latest is not None and latest.source == source:
-            return self._published("unchanged", row, latest, definition.budget)
+            stored_document = SurveyDocument.from_envelope(latest.envelope)
+            return self._published("unchanged", row, latest, stored_document, definition.budget)
         place = Place(
             survey=row.id,
             version=1 if latest is None else latest.version + 1,
@@ -185,7 +186,7 @@ class Surveys:
                 )
             # In the same transaction: devices that check the log refuse a document outside it.
             tx.log.append(new_row.digest)
-        return self._published("published", row, new_row, definition.budget)
+        return self._published("published", row, new_row, document, definition.budget)
 
     def now(self) -> datetime:
         """Return the time, in whole seconds, at which a version published now would be issued."""
@@ -231,7 +232,7 @@ class Surveys:
         if latest is None:
             return ()
         try:
-            return self._hindrances(latest)
+            return self._hindrances(latest, SurveyDocument.from_envelope(latest.envelope))
         except InvalidInput:
             # The page must open all the same, because it shows this very problem.
             return (KEYS_UNUSABLE,)
@@ -299,10 +300,11 @@ class Surveys:
                 raise InvalidInput(Problem.SURVEY_UNKNOWN, message, "survey")
             return row, tx.documents.latest(row.id)
 
-    def _hindrances(self, latest: DocumentRow) -> Sequence[str]:
+    def _hindrances(self, latest: DocumentRow, document: SurveyDocument) -> Sequence[str]:
         with self._database.reading("survey state") as tx:
             state_row = tx.survey_states.get(latest.survey)
-        return hindrances(latest, state_row, self._keys.trusted().publisher, self._clock.now())
+        publishers = self._keys.trusted().publisher
+        return hindrances(latest, document, state_row, publishers, self._clock.now())
 
     def _link(self, row: DocumentRow) -> str:
         # The digest pins the document. It is in the fragment, which browsers do not send.
@@ -313,9 +315,9 @@ class Surveys:
         status: str,
         row: SurveyRow,
         stored: DocumentRow,
+        document: SurveyDocument,
         budget: str,
     ) -> Published:
-        document = SurveyDocument.from_envelope(stored.envelope)
         return Published(
             status=status,
             survey_id=row.id,
@@ -327,7 +329,7 @@ class Surveys:
             has_strata=bool(document.strata),
             budget=budget,
             blocks=promised(document),
-            warnings=(*warnings_of(document), *self._hindrances(stored)),
+            warnings=(*warnings_of(document), *self._hindrances(stored, document)),
         )
 
     def _summary(self, row: SurveyRow, latest: DocumentRow | None) -> Summary:

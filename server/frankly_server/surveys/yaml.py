@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strict YAML reader for survey files: texts, lists and maps only.
+"""YAML of survey files, read strictly and written: texts, lists and maps only.
 
 `no` stays a text, tags build nothing, and errors do not quote the file.
 """
@@ -90,6 +90,21 @@ def read_yaml(data: bytes) -> Any:
     except yaml.MarkedYAMLError as error:
         place = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
         raise _invalid(f"{place}this is not valid YAML; check indentation and quotes") from None
+
+
+class _Dumper(yaml.SafeDumper):
+    """A dumper that indents lists and never writes aliases, which survey files do not have."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002 - yaml's signature
+        return super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - yaml's signature
+        return True
+
+
+def write_yaml(value: Any) -> bytes:
+    """Return a YAML document that `read_yaml` reads back; keys keep their order."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110).encode()
 
 
 def _invalid(detail: str) -> InvalidInput:

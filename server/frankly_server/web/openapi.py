@@ -148,7 +148,14 @@ def finish(app: APIFlask, models: Sequence[type[BaseModel]]) -> bytes:
     ]
     _, schemas = models_json_schema(described, ref_template=_REF)
     components = spec.setdefault("components", {})
-    components["schemas"] = schemas["$defs"]
+    # Fields that are kept out of the description leave definitions behind.
+    definitions = schemas["$defs"]
+    text = json.dumps([spec, definitions])
+    components["schemas"] = {
+        name: schema
+        for name, schema in definitions.items()
+        if json.dumps(_REF.format(model=name)) in text
+    }
     spec["info"]["license"] = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
     return (json.dumps(spec, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from frankly_protocol.clock import FixedClock
 from frankly_server.intake import Intake, Releasing
-from frankly_server.surveys import editing, files
+from frankly_server.surveys import editing, survey_templates
 from frankly_server.surveys.definition import parse_definition, parse_value
 from frankly_server.surveys.protection import Protection, protect
 
@@ -26,8 +26,8 @@ def survey(desk: Desk) -> str:
         draft, "How often do you drink?", ["Never", "Up to once a week", "More often"]
     )
     draft = editing.add_question(draft, "Where do you live?", ["North", "South"], public=True)
-    draft = protect(draft, "do-you-smoke", Protection("3"))
-    draft = protect(draft, "how-often-do-you-drink", Protection("4"))
+    draft = protect(draft, "do-you-smoke", Protection({"epsilon": "3"}))
+    draft = protect(draft, "how-often-do-you-drink", Protection({"epsilon": "4"}))
     draft["min_reports"] = "60"
     services, draw = desk.services, random.Random(7)
     services.surveys.apply(parse_value(draft))
@@ -94,8 +94,8 @@ def test_estimates_with_much_to_show(desk: Desk, survey: str, name: str) -> None
 def test_drafts_with_a_prior(desk: Desk, survey: str, template: str) -> None:
     """The margins page draws the frontier; the form shows what the draft says. `survey` has signed in."""
     services = desk.services
-    services.surveys.apply(parse_definition(files.template(template)))
-    summary = services.surveys.summary(parse_definition(files.template(template)).name)
+    services.surveys.apply(parse_definition(survey_templates.template(template)))
+    summary = services.surveys.summary(parse_definition(survey_templates.template(template)).name)
     block = services.surveys.draft(summary.survey_id).blocks[-1]
     where = f"/admin/surveys/{summary.survey_id}"
     desk.open(f"{where}/protection?block={block.id}")

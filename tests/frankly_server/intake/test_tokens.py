@@ -24,7 +24,7 @@ from frankly_protocol.trust.tokens import (
     token_message,
 )
 from frankly_server.intake import Intake
-from frankly_server.intake.tokens import Invites
+from frankly_server.intake.invites import Invites
 from frankly_server.store import Database
 
 from tests.frankly_protocol.samples import NOW, ldp_block, survey

@@ -14,7 +14,7 @@ from frankly_sdk import BudgetExceeded, Policy, PolicyRefused
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.store import Database, upgrade
-from frankly_server.surveys import files
+from frankly_server.surveys import survey_templates
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.devices import expected_form, warnings_of
 
@@ -137,6 +137,6 @@ def test_the_limit_has_one_home(root: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("name", files.templates())
+@pytest.mark.parametrize("name", survey_templates.templates())
 def test_no_template_needs_a_warning(name: str) -> None:
-    assert warnings_of(expected_form(parse_definition(files.template(name)))) == ()
+    assert warnings_of(expected_form(parse_definition(survey_templates.template(name)))) == ()

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 from frankly_protocol.errors import InvalidInput
-from frankly_server.surveys import editing, files
+from frankly_server.surveys import editing, survey_templates
 from frankly_server.surveys.csv_prior import read_counts
 from frankly_server.surveys.definition import parse_definition, parse_value
 from frankly_server.surveys.drafting import Place, draft_blocks, draft_document
@@ -61,7 +61,7 @@ def test_questions_come_and_go_and_the_budget_follows() -> None:
 
 def test_a_secret_beside_the_answer_comes_with_a_backstop() -> None:
     counts = read_counts(b",no,yes\nlow,100,30\nhigh,30,100\n")
-    protection = Protection("0.3", secret="Income", counts=counts, source="a pilot")
+    protection = Protection({"epsilon": "0.3"}, secret="Income", counts=counts, source="a pilot")
     definition = parse_value(protect(draft(), "did-you-ever-cheat", protection))
     block = definition.blocks[0]
     assert (block.notion, block.ceiling_cap, block.prior and block.prior.secrets) == (
@@ -74,8 +74,8 @@ def test_a_secret_beside_the_answer_comes_with_a_backstop() -> None:
     assert document.blocks[0].ceiling is not None
     assert document.blocks[0].ceiling <= 20
     back = parse_value(protect(protect(draft(), "did-you-ever-cheat", protection), "did-you-ever-cheat",
-                                       Protection("1")))  # fmt: skip
-    assert back == parse_value(protect(draft(), "did-you-ever-cheat", Protection("1")))
+                                       Protection({"epsilon": "1"})))  # fmt: skip
+    assert back == parse_value(protect(draft(), "did-you-ever-cheat", Protection({"epsilon": "1"})))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_ids_are_made_of_what_can_be_read() -> None:
 
 
 def test_there_are_six_templates() -> None:
-    assert set(files.templates()) == {
+    assert set(survey_templates.templates()) == {
         "attributes",
         "census",
         "customer",
@@ -111,15 +111,15 @@ def test_there_are_six_templates() -> None:
         "workplace",
     }
     with pytest.raises(InvalidInput, match="health"):
-        files.template("../../settings")
+        survey_templates.template("../../settings")
 
 
 @pytest.mark.parametrize(
     "name", ["attributes", "census", "customer", "health", "student", "workplace"]
 )
 def test_a_template_publishes_and_survives_being_written_out(name: str) -> None:
-    template_definition = parse_definition(files.template(name))
-    assert parse_definition(files.to_yaml(template_definition)) == template_definition
+    template_definition = parse_definition(survey_templates.template(name))
+    assert parse_definition(template_definition.to_yaml()) == template_definition
     document = draft_document(template_definition, draft_blocks(template_definition), PLACE)
     assert all(drafted.certificate is not None for drafted in document.blocks)
     number = required_reports(document, 0.05)
@@ -177,7 +177,7 @@ def test_other_levels_give_the_margins_of_the_formula() -> None:
 
 
 def test_a_mechanism_that_does_not_exist_is_said_and_not_shown() -> None:
-    protection = Protection("1", mechanism="mangat")
+    protection = Protection({"epsilon": "1"}, mechanism="mangat")
     options = alternatives(
         parse_value(protect(draft(), "did-you-ever-cheat", protection)).blocks[0]
     )
@@ -188,7 +188,7 @@ def test_a_mechanism_that_does_not_exist_is_said_and_not_shown() -> None:
 def test_the_frontier_goes_from_narrow_margins_to_more_information() -> None:
     definition = parse_value(editing.new_draft("x", "x", "en", "x", [str(i) for i in range(8)]))
     definition = parse_value(protect(definition.model_dump(mode="json", exclude_defaults=True), "x",
-                                         Protection("2")))  # fmt: skip
+                                         Protection({"epsilon": "2"})))  # fmt: skip
     information = [row.information for row in frontier(definition.blocks[0], 4)]
     assert len(information) == 4
     assert information == sorted(information)

@@ -11,7 +11,7 @@ import yaml
 from click.testing import CliRunner
 from frankly_protocol.errors import InvalidInput
 from frankly_server.cli.survey import survey
-from frankly_server.surveys import files
+from frankly_server.surveys import survey_templates
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.yaml import read_yaml
 
@@ -35,7 +35,9 @@ def test_the_copy_under_docs_is_current() -> None:
     )
 
 
-FILES = {"habits": FILE} | {name: files.template(name) for name in files.templates()}
+FILES = {"habits": FILE} | {
+    name: survey_templates.template(name) for name in survey_templates.templates()
+}
 
 
 @pytest.mark.parametrize("data", [*FILES.values(), *map(file_of, CASES)], ids=[*FILES, *CASES])

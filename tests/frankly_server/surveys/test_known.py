@@ -19,7 +19,6 @@ from frankly_server.store import Database, upgrade
 from frankly_server.surveys.definition import SurveyDefinition, parse_value
 from frankly_server.surveys.devices import expected_form, warnings_of
 from frankly_server.surveys.drafting import draft_blocks
-from frankly_server.surveys.files import to_yaml
 from frankly_server.surveys.published import promised
 from frankly_server.surveys.yaml import read_yaml
 
@@ -142,7 +141,7 @@ def test_strata_stand_in_the_documents_order_however_they_are_written() -> None:
         "15",
     ]
     assert SurveyDefinition.from_json(definition.to_json()) == definition
-    assert parse_value(read_yaml(to_yaml(definition))) == definition
+    assert parse_value(read_yaml(definition.to_yaml())) == definition
 
 
 def told_within(document: SurveyDocument, z: int) -> Fraction:

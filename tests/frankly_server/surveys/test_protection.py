@@ -40,22 +40,66 @@ def published(draft_value: editing.Draft) -> tuple[SurveyDefinition, Any]:
     return read, draft_document(read, draft_blocks(read), PLACE)
 
 
+RLDP = {"notion": "rldp", "epsilon": "1", "robust": {"order": "2", "n": "800", "beta": "0.05"}}
 # name -> (what is asked of the block "ill", its questions afterwards, its fields)
 ASKED: dict[str, tuple[Protection, list[str], dict[str, Any]]] = {
-    "the answer": (Protection("1.5"), ["ill"], {"notion": "ldp", "epsilon": "1.5", "prior": None}),
-    "answers together": (Protection("1.5", together=("home",)), ["ill", "home"], {"notion": "ldp"}),
-    "lip": (Protection("0.4", secret="Income", counts=ATTRIBUTE, source="x"), ["ill"],
-            {"notion": "lip", "ceiling_cap": "2.9957"}),
-    "secret-ldp": (Protection("0.4", secret="Income", counts=ATTRIBUTE, source="x", notion="secret-ldp"), ["ill"],
-                   {"notion": "secret-ldp", "epsilon": "0.4"}),
-    "alip": (Protection("1", secret="Income", counts=ATTRIBUTE, source="x", notion="alip", epsilon_low="inf",
-                        epsilon_high="0.3"), ["ill"], {"notion": "alip", "epsilon_low": "inf", "epsilon_high": "0.3"}),
-    "srlip": (Protection("0.8", secret="Income", counts=JOINT, source="x", notion="srlip", together=("home",)),
-              ["ill", "home"], {"notion": "srlip", "attributes": (2, 2)}),
-    "rldp": (Protection("1", other="pay", counts=ATTRIBUTE, source="x", notion="rldp", sample="800"), ["pay", "ill"],
-             {"notion": "rldp", "epsilon": "1"}),
-    "another question": (Protection("0.4", other="pay", counts=ATTRIBUTE, source="x"), ["ill"], {"notion": "lip"}),
-}  # fmt: skip
+    "the answer": (
+        Protection({"epsilon": "1.5"}),
+        ["ill"],
+        {"notion": "ldp", "epsilon": "1.5", "prior": None},
+    ),
+    "answers together": (
+        Protection({"epsilon": "1.5"}, together=("home",)),
+        ["ill", "home"],
+        {"notion": "ldp"},
+    ),
+    "lip": (
+        Protection({"epsilon": "0.4"}, secret="Income", counts=ATTRIBUTE, source="x"),
+        ["ill"],
+        {"notion": "lip", "ceiling_cap": "2.9957"},
+    ),
+    "secret-ldp": (
+        Protection(
+            {"notion": "secret-ldp", "epsilon": "0.4"},
+            secret="Income",
+            counts=ATTRIBUTE,
+            source="x",
+        ),
+        ["ill"],
+        {"notion": "secret-ldp", "epsilon": "0.4"},
+    ),
+    "alip": (
+        Protection(
+            {"notion": "alip", "epsilon_low": "inf", "epsilon_high": "0.3"},
+            secret="Income",
+            counts=ATTRIBUTE,
+            source="x",
+        ),
+        ["ill"],
+        {"notion": "alip", "epsilon_low": "inf", "epsilon_high": "0.3"},
+    ),
+    "srlip": (
+        Protection(
+            {"notion": "srlip", "epsilon": "0.8"},
+            secret="Income",
+            counts=JOINT,
+            source="x",
+            together=("home",),
+        ),
+        ["ill", "home"],
+        {"notion": "srlip", "attributes": (2, 2)},
+    ),
+    "rldp": (
+        Protection(RLDP, other="pay", counts=ATTRIBUTE, source="x"),
+        ["pay", "ill"],
+        {"notion": "rldp", "epsilon": "1"},
+    ),
+    "another question": (
+        Protection({"epsilon": "0.4"}, other="pay", counts=ATTRIBUTE, source="x"),
+        ["ill"],
+        {"notion": "lip"},
+    ),
+}
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -76,8 +120,10 @@ def test_what_is_asked_is_published_and_verified(name: str) -> None:
 
 @pytest.mark.parametrize("name", ASKED)
 def test_the_plain_form_undoes_every_other(name: str) -> None:
-    undone = protect(draft(), "ill", Protection("1"))
-    back = parse_value(protect(protect(draft(), "ill", ASKED[name][0]), "ill", Protection("1")))
+    undone = protect(draft(), "ill", Protection({"epsilon": "1"}))
+    back = parse_value(
+        protect(protect(draft(), "ill", ASKED[name][0]), "ill", Protection({"epsilon": "1"}))
+    )
     assert {block.id: block for block in back.blocks} == {
         block.id: block for block in parse_value(undone).blocks
     }
@@ -92,28 +138,59 @@ def test_the_plain_form_undoes_every_other(name: str) -> None:
     ],
 )
 def test_names_decide_where_a_count_belongs_not_places(counts: bytes) -> None:
-    protection = Protection("0.4", other="pay", counts=read_counts(counts), source="x")
+    protection = Protection({"epsilon": "0.4"}, other="pay", counts=read_counts(counts), source="x")
     prior = parse_value(protect(draft(), "ill", protection)).blocks[0].prior
     assert prior is not None
     assert (prior.secrets, prior.joint) == (("low", "high"), (("300", "100"), ("150", "250")))
 
 
-PLAIN = Protection("0.4", secret="Income", counts=ATTRIBUTE, source="x")
+PLAIN = Protection({"epsilon": "0.4"}, secret="Income", counts=ATTRIBUTE, source="x")
 # what -> (request, field at fault, words)
 REFUSED: dict[str, tuple[Protection, str, str]] = {
-    "other answers": (replace(PLAIN, counts=read_counts(b",maybe,yes\na,1,2\nb,3,4")), "counts", "no, yes"),
-    "an answer missing": (replace(PLAIN, counts=read_counts(b",no,none\na,1,2\nb,3,4")), "counts", "no, yes"),
-    "an answer twice": (replace(PLAIN, counts=read_counts(b",no,no,yes\na,1,2,3\nb,3,4,5")), "counts", "each once"),
-    "other secrets": (replace(PLAIN, secret=None, other="pay", counts=read_counts(b",no,yes\na,9,9\nb,9,9")), "counts",
-                      "low, high"),
+    "other answers": (
+        replace(PLAIN, counts=read_counts(b",maybe,yes\na,1,2\nb,3,4")),
+        "counts",
+        "no, yes",
+    ),
+    "an answer missing": (
+        replace(PLAIN, counts=read_counts(b",no,none\na,1,2\nb,3,4")),
+        "counts",
+        "no, yes",
+    ),
+    "an answer twice": (
+        replace(PLAIN, counts=read_counts(b",no,no,yes\na,1,2,3\nb,3,4,5")),
+        "counts",
+        "each once",
+    ),
+    "other secrets": (
+        replace(PLAIN, secret=None, other="pay", counts=read_counts(b",no,yes\na,9,9\nb,9,9")),
+        "counts",
+        "low, high",
+    ),
     "no counts": (replace(PLAIN, counts=None), "counts", "counts of both"),
-    "a notion for files": (replace(PLAIN, notion="dpv"), "notion", "in a file"),
-    "srlip of one": (replace(PLAIN, notion="srlip"), "together", "tick at least one"),
-    "rldp of what is not asked": (replace(PLAIN, notion="rldp"), "notion", "ask it as a question"),
+    "a notion for files": (
+        replace(PLAIN, levels={"notion": "dpv", "epsilon": "0.4"}),
+        "notion",
+        "in a file",
+    ),
+    "srlip of one": (
+        replace(PLAIN, levels={"notion": "srlip", "epsilon": "0.4"}),
+        "together",
+        "tick at least one",
+    ),
+    "rldp of what is not asked": (
+        replace(PLAIN, levels={"notion": "rldp", "epsilon": "0.4"}),
+        "notion",
+        "ask it as a question",
+    ),
     "no such question": (replace(PLAIN, together=("nothing",)), "together", "no such"),
-    "the secret together": (replace(PLAIN, secret=None, other="pay", together=("pay",)), "together", "by itself"),
+    "the secret together": (
+        replace(PLAIN, secret=None, other="pay", together=("pay",)),
+        "together",
+        "by itself",
+    ),
     "itself": (replace(PLAIN, secret=None, other="ill"), "other", "another question"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -125,16 +202,16 @@ def test_what_cannot_be_is_said(name: str) -> None:
 
 
 def test_a_question_that_goes_with_another_is_not_torn_away() -> None:
-    draft_value = protect(draft(), "ill", Protection("1", together=("home",)))
+    draft_value = protect(draft(), "ill", Protection({"epsilon": "1"}, together=("home",)))
     with pytest.raises(InvalidInput, match="change that one first"):
-        protect(draft_value, "pay", Protection("1", together=("home",)))
+        protect(draft_value, "pay", Protection({"epsilon": "1"}, together=("home",)))
 
 
 def test_small_counts_are_named() -> None:
     protection = replace(PLAIN, counts=read_counts(b",yes,no\nlow,3,90\nhigh,40,1\n"), public=True)
     block = parse_value(protect(draft(), "ill", protection)).blocks[0]
     assert small_cells(block) == [("low", "yes", "3"), ("high", "no", "1")]
-    robust = replace(protection, secret=None, other="pay", notion="rldp", sample="800")
+    robust = replace(protection, secret=None, other="pay", levels=RLDP)
     assert small_cells(parse_value(protect(draft(), "ill", robust)).blocks[0]) == small_cells(block)
     joint_counts = read_counts(
         b",no-own,no-rent,yes-own,yes-rent\nlow,30,18,20,2\nhigh,60,90,80,17\n"
@@ -172,7 +249,11 @@ def test_the_guide_s_table_is_one_that_is_read(root: Path) -> None:
     counts = read_counts(csv_block.group(1).encode())
     prior = (
         parse_value(
-            protect(draft(), "ill", Protection("0.4", other="pay", counts=counts, source="x"))
+            protect(
+                draft(),
+                "ill",
+                Protection({"epsilon": "0.4"}, other="pay", counts=counts, source="x"),
+            )
         )
         .blocks[0]
         .prior

@@ -390,3 +390,20 @@ def test_a_prior_of_one_row_makes_the_answer_the_secret(surveys: Surveys) -> Non
     assert block.promises[0].prior is not None
     assert block.promises[0].prior.secrets == ("low", "mid", "top")
     assert block.promises[0].prior.by_stratum == (((20, 0, 0), (0, 30, 0), (0, 0, 50)),)
+
+
+def test_publishing_parses_the_document_once(
+    surveys: Surveys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parse, payloads = SurveyDocument.parse, []
+
+    def counted(payload: bytes) -> SurveyDocument:
+        payloads.append(payload)
+        return parse(payload)
+
+    surveys.apply(parse_definition(FILE.encode()))
+    monkeypatch.setattr(SurveyDocument, "parse", counted)
+    assert surveys.publish("habits").status == "published"
+    assert len(payloads) == 1
+    assert surveys.publish("habits").status == "unchanged"
+    assert len(payloads) == 2

@@ -24,7 +24,7 @@ HERE = "https://example.org"
 
 def draft(mechanism: str = "optimal") -> editing.Draft:
     draft_value = editing.new_draft("Life", "life", "en", "Ill?", ["No", "Yes"])
-    draft_value = protect(draft_value, "ill", Protection("1.5", mechanism=mechanism))
+    draft_value = protect(draft_value, "ill", Protection({"epsilon": "1.5"}, mechanism=mechanism))
     return editing.add_question(draft_value, "Where?", ["North", "South"], public=True)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The protection step of the wizard: a form in plain words, and what it makes of a block."""
 
+from dataclasses import replace
 from typing import Any
 
 from apiflask import APIBlueprint
@@ -96,7 +97,7 @@ def _secret(block: BlockDefinition, others: Any) -> str:
 def _wanted(survey: OpenedSurvey) -> Protection:
     kind = field("secret")
     direct = Protection(
-        epsilon=_nats("epsilon", "factor"),
+        {"epsilon": _nats("epsilon", "factor")},
         mechanism=field("mechanism") or "optimal",
         objective=field("objective") or "variance",
         accept_identity=field("unchanged") == "yes",
@@ -112,12 +113,10 @@ def _wanted(survey: OpenedSurvey) -> Protection:
         if upload and upload.filename
         else request.form.get("counts", "").encode()
     )
-    notion, partner = field("notion") or "lip", field("other") if kind == "question" else None
-    return Protection(
-        epsilon=direct.epsilon,
-        mechanism=direct.mechanism,
-        objective=direct.objective,
-        accept_identity=direct.accept_identity,
+    partner = field("other") if kind == "question" else None
+    return replace(
+        direct,
+        levels=_levels(),
         # For rldp the secret is randomised with the rest, wherever it is ticked.
         together=tuple(name for name in direct.together if name != partner),
         secret=None if kind == "question" else field("name") or kind,
@@ -126,12 +125,19 @@ def _wanted(survey: OpenedSurvey) -> Protection:
         source=field("source"),
         public=field("public") == "yes",
         backstop=BACKSTOP if field("backstop") == "yes" else None,
-        notion=notion,
-        epsilon_low=_side("low") if notion == "alip" else "",
-        epsilon_high=_side("high") if notion == "alip" else "",
-        sample=field("sample"),
-        beta=field("beta") or "0.05",
     )
+
+
+def _levels() -> dict[str, Any]:
+    """Return the form's notion of a secret with its levels, as a survey file has them."""
+    notion = field("notion") or "lip"
+    if notion == "alip":
+        return {"notion": notion, "epsilon_low": _side("low"), "epsilon_high": _side("high")}
+    levels: dict[str, Any] = {"notion": notion, "epsilon": _nats("epsilon", "factor")}
+    if notion == "rldp":
+        beta = field("beta") or "0.05"
+        levels["robust"] = {"order": "2", "n": field("sample"), "beta": beta}
+    return levels
 
 
 def _nats(nats: str, factor: str) -> str:

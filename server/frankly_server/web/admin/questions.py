@@ -9,7 +9,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
-from frankly_server.surveys import editing, files
+from frankly_server.surveys import editing, survey_templates
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition, parse_value
 from frankly_server.web.admin.pages import attempt, field, lines, render
 from frankly_server.web.admin.survey_page import keep, mine, opened, show, store
@@ -32,7 +32,7 @@ def _add_list(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/new")
     @needs("admin")
     def new_survey() -> Response:
-        return render("new.html", templates=files.templates())
+        return render("new.html", templates=survey_templates.templates())
 
     @routes.post("/surveys/new")
     @needs("admin")
@@ -56,7 +56,7 @@ def _add_list(routes: APIBlueprint, services: Services) -> None:
             lambda refused: render(
                 "new.html",
                 status=refused.problem.status,
-                templates=files.templates(),
+                templates=survey_templates.templates(),
                 error=refused,
                 form=request.form,
             ),
@@ -67,7 +67,7 @@ def _first_draft() -> SurveyDefinition:
     """Return the first draft, made from a template, a file or one question."""
     how = field("how")
     if how == "template":
-        return parse_definition(files.template(field("template")))
+        return parse_definition(survey_templates.template(field("template")))
     if how == "file":
         return parse_definition(request.form.get("file", "").encode())
     title = field("title")
@@ -146,7 +146,7 @@ def _add_file(routes: APIBlueprint, services: Services) -> None:
     @needs("viewer")
     def survey_file(survey_id: str) -> Response:
         survey = opened(services, survey_id)
-        return show("file.html", survey, "file", text=files.to_yaml(survey.definition).decode())
+        return show("file.html", survey, "file", text=survey.definition.to_yaml().decode())
 
     @routes.post("/surveys/<survey_id>/file")
     @needs("admin")

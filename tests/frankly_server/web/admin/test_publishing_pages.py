@@ -10,7 +10,6 @@ import pytest
 from flask.testing import FlaskClient
 from frankly_protocol.clock import format_time
 from frankly_server.store.jobs import JobRow
-from frankly_server.surveys import files
 
 from tests.frankly_server.web.admin.office import Office, finish_job, make_office, send
 from tests.frankly_server.web.site import NOW
@@ -102,7 +101,7 @@ def _seen(client: FlaskClient, address: str) -> str:
 FORMS = {
     # the page of an older tab -> what it sends, and what of that must still be there when it is refused
     "file": (
-        lambda office: {"file": files.to_yaml(office.services.surveys.draft("habits")).decode()},
+        lambda office: {"file": office.services.surveys.draft("habits").to_yaml().decode()},
         "name: habits",
     ),
     "text": (
