@@ -15,7 +15,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.accounts.passwords import Passwords
 from frankly_server.accounts.roles import ROLES
-from frankly_server.store import AccountRow, AuditEvent, Database, Transaction
+from frankly_server.store import AccountRow, AuditEvent, Database, Record, Transaction
 
 SESSION_S: Final = 8 * 3600
 _TRIES: Final = 5
@@ -97,7 +97,7 @@ class Accounts:
             role,
             self._now(),
         )
-        with self._database.transaction("create account") as tx:
+        with self._database.administering("create account") as tx:
             if tx.accounts.by_email(address) is not None:
                 # An address may be taken in another organisation: the message does not say so.
                 raise InvalidInput(
@@ -174,7 +174,7 @@ class Accounts:
             self._count_failure(person.id)
             raise InvalidInput(Problem.UNAUTHENTICATED, "this is not your password", "old")
         new_hash = self._passwords.hash(new)
-        with self._database.transaction("change password") as tx:
+        with self._database.administering("change password") as tx:
             # All sessions end, so that a person who knew the old password loses theirs too.
             tx.accounts.change(person.id, password=new_hash, failures=0, locked_until=None)
             tx.sessions.end_all(person.id)
@@ -192,7 +192,7 @@ class Accounts:
         """
         if role not in ROLES:
             raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
-        with self._database.transaction("change role") as tx:
+        with self._database.administering("change role") as tx:
             row = _colleague(tx, by, account_id)
             tx.accounts.change(row.id, role=role)
             tx.sessions.end_all(row.id)
@@ -200,7 +200,7 @@ class Accounts:
 
     def disable(self, by: Person, account_id: str) -> None:
         """End a colleague's account and sessions. Raises InvalidInput: not_found, forbidden."""
-        with self._database.transaction("disable account") as tx:
+        with self._database.administering("disable account") as tx:
             row = _colleague(tx, by, account_id)
             tx.accounts.change(row.id, disabled=self._now())
             tx.sessions.end_all(row.id)
@@ -250,7 +250,7 @@ class Accounts:
         *,
         end_sessions: bool = True,
     ) -> Person:
-        with self._database.transaction(action) as tx:
+        with self._database.administering(action) as tx:
             row = tx.accounts.by_email(folded(email))
             if row is None:
                 raise InvalidInput(
@@ -264,15 +264,13 @@ class Accounts:
             self._record(tx, row.organisation, COMMAND_LINE, action, row.email)
         return _person(row)
 
-    def record(self, by: Person, action: str, subject: str) -> None:
-        """Add to the trail an action of a person in another service."""
-        with self._database.transaction("record event") as tx:
-            self._record(tx, by.organisation, by.email, action, subject)
+    def recorder(self, by: Person, action: str, subject: str) -> Record:
+        """Return the writer of a person's action in another service, for its transaction."""
+        return lambda tx: self._record(tx, by.organisation, by.email, action, subject)
 
-    def record_command(self, organisation: str, action: str, subject: str) -> None:
-        """Add to an organisation's trail an action on the command line."""
-        with self._database.transaction("record event") as tx:
-            self._record(tx, organisation, COMMAND_LINE, action, subject)
+    def command_recorder(self, organisation: str, action: str, subject: str) -> Record:
+        """Return the writer of an action on the command line, for its transaction."""
+        return lambda tx: self._record(tx, organisation, COMMAND_LINE, action, subject)
 
     def trail(
         self,

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from frankly_server.cli import survey_counts, survey_state
 from frankly_server.cli.console import json_option, remarks, results, table, write_json
 from frankly_server.cli.services import open_services
+from frankly_server.store.survey_states import MAIN
 from frankly_server.surveys import Published, PublishedBlock, survey_templates
 from frankly_server.surveys.definition import file_schema
 from frankly_server.surveys.drafting import Progress as Report
@@ -46,12 +47,15 @@ for moving_command in survey_state.commands():
 @click.argument("file", type=click.File("rb"))
 @survey_counts.option
 @click.option("--dry-run", is_flag=True, help="Check and show what would change; change nothing.")
+@click.option("--organisation", default=MAIN, show_default=True, help="The survey's owner.")
 @json_option
-def apply(file: BinaryIO, counts: Sequence[str], dry_run: bool, as_json: bool) -> None:
+def apply(
+    file: BinaryIO, counts: Sequence[str], dry_run: bool, organisation: str, as_json: bool
+) -> None:
     """Make the stored draft equal to a survey FILE (YAML); repeating it changes nothing."""
     definition = survey_counts.definition(file.read(MAX_FILE_BYTES), counts)
     with open_services() as services:
-        change = services.surveys.apply(definition, dry_run=dry_run)
+        change = services.surveys.apply(definition, dry_run=dry_run, organisation=organisation)
     if as_json:
         write_json({"status": change.status, "survey": change.survey_id, "name": change.name, "dry_run": dry_run,
                     "diff": list(change.diff), "report": report_json(change.level),

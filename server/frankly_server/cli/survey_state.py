@@ -34,8 +34,13 @@ def _command(move: str) -> click.Command:
         with open_services() as services:
             survey = services.surveys.summary(name)
             organisation = services.lifecycle.get(survey.survey_id).organisation
-            state = services.lifecycle.move(survey.survey_id, move)
-            services.accounts.record_command(organisation, f"survey {state}", survey.name)
+            state = services.lifecycle.move(
+                survey.survey_id,
+                move,
+                lambda state: services.accounts.command_recorder(
+                    organisation, f"survey {state}", survey.name
+                ),
+            )
         if as_json:
             write_json({"status": state, "survey": survey.survey_id, "name": survey.name})
         else:

@@ -32,7 +32,7 @@ class Invites:
             )
         # Only hashes are stored, so that a copy of the database holds no token that could be used.
         raw = [secrets.token_bytes(INVITE_BYTES) for _ in range(count)]
-        with self._database.transaction("make invites") as tx:
+        with self._database.administering("make invites") as tx:
             row = tx.surveys.by_name(survey) or tx.surveys.get(survey)
             if row is None:
                 message = "no survey has this name or id; `frankly survey list` shows them all"

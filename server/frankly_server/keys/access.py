@@ -18,7 +18,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.schema import unsafe_character
 
-from frankly_server.store import ApiKeyRow, Database
+from frankly_server.store import ApiKeyRow, Database, Record, unrecorded
 from frankly_server.store.survey_states import MAIN
 
 ROLES: Final = ("admin", "analyst")
@@ -60,6 +60,7 @@ class Access:
         label: str,
         organisation: str = MAIN,
         surveys: Sequence[str] = (),
+        record: Record = unrecorded,
     ) -> str:
         """Return a new key for all surveys of an organisation, or for some; it cannot be shown again.
 
@@ -84,8 +85,9 @@ class Access:
             secret[:_PREFIX_LENGTH], _hash(token), role, label, format_time(self._clock.now()),
             organisation=organisation, surveys=tuple(surveys),
         )  # fmt: skip
-        with self._database.transaction("create api key") as tx:
+        with self._database.administering("create api key") as tx:
             tx.api_keys.add(row)
+            record(tx)
         return token
 
     def authenticate(self, token: str) -> Principal:
@@ -106,12 +108,14 @@ class Access:
             )
         return Principal(row.role, row.prefix, row.organisation, row.surveys)
 
-    def revoke(self, prefix: str, organisation: str | None = None) -> None:
+    def revoke(
+        self, prefix: str, organisation: str | None = None, record: Record = unrecorded
+    ) -> None:
         """End a key at once.
 
         Raises InvalidInput(not_found) if no working key of `organisation` has this prefix.
         """
-        with self._database.transaction("revoke api key") as tx:
+        with self._database.administering("revoke api key") as tx:
             if not _PREFIX.fullmatch(prefix):
                 raise InvalidInput(Problem.NOT_FOUND, "no working key has this prefix", "prefix")
             row = tx.api_keys.get(prefix)
@@ -121,6 +125,7 @@ class Access:
             )
             if foreign or not tx.api_keys.revoke(prefix, format_time(self._clock.now())):
                 raise InvalidInput(Problem.NOT_FOUND, "no working key has this prefix", "prefix")
+            record(tx)
 
     def list(self) -> list[ApiKeyRow]:
         """Return every key, oldest first, without its secret."""

@@ -10,7 +10,7 @@ from frankly_server.store.backup import save as save_backup
 from frankly_server.store.backup import verify as read_back
 from frankly_server.store.batches import ReleasedBatch
 from frankly_server.store.counts import CountKey, DayKey, Difference, PairKey
-from frankly_server.store.database import Database, Transaction
+from frankly_server.store.database import Database, Record, Transaction, unrecorded
 from frankly_server.store.documents import DocumentRow
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 from frankly_server.store.log import LogEntryRow
@@ -38,6 +38,7 @@ __all__ = [
     "Layout",
     "LogEntryRow",
     "PairKey",
+    "Record",
     "ReleasedBatch",
     "ReportRow",
     "StoreUnavailable",
@@ -51,5 +52,6 @@ __all__ = [
     "read_back",
     "restore_backup",
     "save_backup",
+    "unrecorded",
     "upgrade",
 ]

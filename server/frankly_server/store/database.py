@@ -2,7 +2,7 @@
 """Connection pool and named transactions: every statement of the server runs through `Database`."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from functools import cached_property
 from typing import Any, Final
@@ -44,6 +44,12 @@ class Transaction:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+
+    def lock_administration(self) -> None:
+        """Wait for other administering transactions on PostgreSQL; SQLite has one writer."""
+        if self._connection.dialect.name == "postgresql":
+            lock = "SELECT pg_advisory_xact_lock(hashtext('frankly administration'))"
+            self._connection.exec_driver_sql(lock)
 
     @cached_property
     def surveys(self) -> SurveysTable:
@@ -146,6 +152,14 @@ class Transaction:
         return Tables(self._connection)
 
 
+Record = Callable[[Transaction], None]
+"""Writer of an action's event on the audit trail, in the transaction of the action."""
+
+
+def unrecorded(_tx: Transaction) -> None:
+    """Record nothing: for actions without a person."""
+
+
 class Database:
     """A pool of connections to one SQLite file or one PostgreSQL database.
 
@@ -170,6 +184,17 @@ class Database:
         """
         with self._writing, self._translated(name), self.engine.begin() as connection:
             yield Transaction(connection)
+
+    @contextmanager
+    def administering(self, name: str) -> Iterator[Transaction]:
+        """Run a writing transaction of an admin's action; they run one after the other.
+
+        What such a transaction reads stays true until it commits: SQLite has one writer anyway, and
+        PostgreSQL takes an advisory lock. Reports do not wait for it. Raises StoreUnavailable.
+        """
+        with self.transaction(name) as tx:
+            tx.lock_administration()
+            yield tx
 
     def add_reports(self, rows: Sequence[ReportRow]) -> set[str]:
         """Insert reports as `ReportsTable.add` does, in one autocommitted statement.

@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-SCHEMA_VERSION: Final = "0009"
+SCHEMA_VERSION: Final = "0010"
 """The migration that this program needs; the server starts on no other version."""
 SUPERSEDED: Final = frozenset({"counts", "pair_counts", "counts_by_day"})
 """Tables of the previous release, for its servers during an upgrade: always empty.
@@ -47,8 +47,8 @@ def is_id(text: str) -> bool:
 
 
 def is_name(text: str) -> bool:
-    """Return True if `text` has the form of a survey's name."""
-    return _NAME.fullmatch(text) is not None
+    """Return True if `text` has the form of a survey's name: habits, or habits@organisation."""
+    return all(_NAME.fullmatch(part) for part in text.split("@", 1))
 
 
 def is_digest(text: str) -> bool:

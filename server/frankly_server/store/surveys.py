@@ -17,12 +17,18 @@ from sqlalchemy import (
 )
 
 from frankly_server.store.schema import HexBytes, is_id, is_name, metadata
+from frankly_server.store.survey_states import MAIN
 
 surveys = Table(
     "surveys",
     metadata,
     Column("id", HexBytes(16), primary_key=True, comment="random, fixed at the first apply"),
-    Column("name", String(64), nullable=False, comment="the admin's slug, unique on this server"),
+    Column(
+        "name",
+        String(129),
+        nullable=False,
+        comment="the admin's slug, with @ and the organisation unless that is main; unique on this server",
+    ),
     Column(
         "definition",
         Text,
@@ -35,7 +41,10 @@ surveys = Table(
 
 @dataclass(frozen=True, slots=True)
 class SurveyRow:
-    """A survey as an admin last applied it; ``definition`` is canonical JSON."""
+    """A survey as an admin last applied it; ``definition`` is canonical JSON.
+
+    name : the definition's name, with @ and the organisation unless that is main; see `full_name`.
+    """
 
     id: str
     name: str
@@ -69,7 +78,7 @@ class SurveysTable:
         return [SurveyRow(**row) for row in rows]
 
     def add(self, row: SurveyRow) -> None:
-        """Insert a new survey."""
+        """Insert a new survey; administering transactions have looked whether its name is free."""
         values = {"id": row.id, "name": row.name, "definition": row.definition}
         self._connection.execute(insert(surveys).values(values))
 
@@ -77,6 +86,11 @@ class SurveysTable:
         """Replace the draft; published documents do not change."""
         change = update(surveys).where(surveys.c.id == survey_id).values(definition=definition)
         self._connection.execute(change)
+
+
+def full_name(name: str, organisation: str) -> str:
+    """Return a survey's name on this server; within an organisation `name` is unique."""
+    return name if organisation == MAIN else f"{name}@{organisation}"
 
 
 def _row(row: RowMapping | None) -> SurveyRow | None:

@@ -18,9 +18,9 @@ from frankly_protocol.clock import Clock, format_time, parse_time
 from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.store import Database
+from frankly_server.store import Database, Record, unrecorded
 from frankly_server.store.jobs import JobRow
-from frankly_server.surveys.published import Published, require_taking
+from frankly_server.surveys.published import require_taking
 from frankly_server.surveys.surveys import Surveys
 
 # The row changes with every block, whose search takes a minute at most: the process must be dead.
@@ -28,7 +28,7 @@ _LOST_S: Final = 15 * 60
 _CHECK_S: Final = 0.3
 _UNCHANGED: Final = "unchanged "
 
-OnPublished = Callable[[Published], None]
+PublishRecorder = Callable[[int, str], Record]
 
 
 def published_by(job: JobRow) -> tuple[str, bool]:
@@ -46,8 +46,8 @@ class Jobs:
     def __init__(self, database: Database, surveys: Surveys, clock: Clock) -> None:
         self._database, self._surveys, self._clock = database, surveys, clock
 
-    def start(self, survey_id: str, on_published: OnPublished) -> str:
-        """Begin publishing a draft and return the job's id; `on_published` is called at the end.
+    def start(self, survey_id: str, recorder: PublishRecorder = lambda *_: unrecorded) -> str:
+        """Begin publishing a draft and return the job's id; `recorder` returns the writer of its event.
 
         Raises InvalidInput: survey_unknown, closed if it takes no more reports, immutable while
         another job of it runs.
@@ -55,7 +55,7 @@ class Jobs:
         total = len(self._surveys.draft(survey_id).blocks)
         # The row exists before the thread, so that the page can show it at once.
         job = JobRow(secrets.token_hex(16), survey_id, "running", 0, total, "", self._now())
-        with self._database.transaction("start job") as tx:
+        with self._database.administering("start job") as tx:
             require_taking(tx, survey_id)
             if any(not self._is_lost(row) for row in tx.jobs.running(survey_id)):
                 raise InvalidInput(
@@ -67,7 +67,7 @@ class Jobs:
         # A daemon: a server that stops does not wait for the search.
         threading.Thread(
             target=self._run,
-            args=(job, on_published),
+            args=(job, recorder),
             name="frankly-design",
             daemon=True,
         ).start()
@@ -84,30 +84,29 @@ class Jobs:
                           row.updated)  # fmt: skip
         return row
 
-    def cancel(self, survey_id: str, job_id: str) -> bool:
+    def cancel(self, survey_id: str, job_id: str, record: Record = unrecorded) -> bool:
         """Request a job to stop; a search ends within a second. Return True if it was running.
 
         Jobs that have ended, are lost or were cancelled before stay as they are. Raises
         InvalidInput(not_found).
         """
         self.get(survey_id, job_id)
-        with self._database.transaction("cancel job") as tx:
+        with self._database.administering("cancel job") as tx:
             row = tx.jobs.get(job_id)
-            return (
-                row is not None
-                and not self._is_lost(row)
-                and tx.jobs.ask_to_stop(job_id, self._now())
-            )
+            if row is None or self._is_lost(row) or not tx.jobs.ask_to_stop(job_id, self._now()):
+                return False
+            record(tx)
+            return True
 
-    def _run(self, job: JobRow, on_published: OnPublished) -> None:
+    def _run(self, job: JobRow, recorder: PublishRecorder) -> None:
         """Publish, and write the result or the error into the job's row."""
         try:
             published = self._surveys.publish(
                 job.survey,
                 self._progress(job.id),
                 self._timer(job.id),
+                recorder,
             )
-            on_published(published)
             unchanged = _UNCHANGED if published.status == "unchanged" else ""
             self._end(job.id, "done", unchanged + published.digest)
         except _Cancelled:

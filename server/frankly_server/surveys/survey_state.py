@@ -6,15 +6,15 @@ Published documents never change. The state is stored beside them, and intake re
 transaction that stores a report (`frankly_server.intake.gate`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.store import Database
-from frankly_server.store.survey_states import MAIN, SurveyStateRow
+from frankly_server.store import Database, Record, unrecorded
+from frankly_server.store.survey_states import SurveyStateRow
 from frankly_server.surveys.surveys import Summary
 
 MOVES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
@@ -64,18 +64,12 @@ class Lifecycle:
                 raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no such survey", "survey")
         return state_row
 
-    def adopt(self, survey_id: str, organisation: str) -> None:
-        """Assign a new survey to an organisation."""
-        # MAIN is the default of a survey without a row.
-        if organisation != MAIN:
-            with self._database.transaction("adopt survey") as tx:
-                tx.survey_states.put(
-                    survey_id,
-                    replace(tx.survey_states.get(survey_id), organisation=organisation),
-                )
-
-    def move(self, survey_id: str, move: str) -> str:
+    def move(
+        self, survey_id: str, move: str, recorder: Callable[[str], Record] = lambda _: unrecorded
+    ) -> str:
         """Pause, resume, close or archive a published survey; return the new state.
+
+        recorder : returns the writer of the event, by the new state.
 
         Raises InvalidInput: not_found for an unknown move, immutable if the state does not allow
         it.
@@ -83,7 +77,7 @@ class Lifecycle:
         if move not in MOVES:
             raise InvalidInput(Problem.NOT_FOUND, f"one of {', '.join(MOVES)}", "move")
         allowed_states, new_state = MOVES[move]
-        with self._database.transaction("move survey") as tx:
+        with self._database.administering("move survey") as tx:
             state_row = tx.survey_states.get(survey_id)
             published = tx.documents.latest(survey_id) is not None
             # Drafts may be archived too; every other move needs a published version.
@@ -98,9 +92,16 @@ class Lifecycle:
             if not published and move != "archive":
                 raise InvalidInput(Problem.IMMUTABLE, "publish the survey first", "move")
             tx.survey_states.put(survey_id, replace(state_row, state=new_state))
+            recorder(new_state)(tx)
         return new_state
 
-    def stop_at(self, survey_id: str, reports: int | None, margin: str | None = None) -> None:
+    def stop_at(
+        self,
+        survey_id: str,
+        reports: int | None,
+        margin: str | None = None,
+        record: Record = unrecorded,
+    ) -> None:
         """Set the number of reports at which the survey closes itself; None for never.
 
         margin : the margin of error that the number was computed from, for display.
@@ -111,11 +112,12 @@ class Lifecycle:
                 "write a whole number of reports, at least 1",
                 "reports",
             )
-        with self._database.transaction("set stop rule") as tx:
+        with self._database.administering("set stop rule") as tx:
             state_row = tx.survey_states.get(survey_id)
             tx.survey_states.put(
                 survey_id, replace(state_row, stop_reports=reports, stop_margin=margin)
             )
+            record(tx)
 
 
 def shown_state(summary: Summary, state_row: SurveyStateRow) -> str:

@@ -18,7 +18,10 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
-from frankly_server.store import Database, DocumentRow, SurveyRow
+from frankly_server.store import Database, DocumentRow, Record, SurveyRow, unrecorded
+from frankly_server.store.schema import is_name
+from frankly_server.store.survey_states import MAIN, SurveyStateRow
+from frankly_server.store.surveys import full_name
 from frankly_server.surveys.changes import differences
 from frankly_server.surveys.definition import SurveyDefinition, parse_definition
 from frankly_server.surveys.devices import expected_form, warnings_of
@@ -86,20 +89,67 @@ class Surveys:
         """Read a survey file; see `frankly_server.surveys.definition.parse_definition`."""
         return parse_definition(data)
 
+    def create(
+        self, definition: SurveyDefinition, organisation: str, recorder: Callable[[str], Record]
+    ) -> str:
+        """Store a new survey of an organisation and return its id.
+
+        A name that the organisation uses already gets a random end. recorder : returns the writer
+        of the event, by the name. Raises InvalidInput for a prior that cannot be used.
+        """
+        warnings_of(expected_form(definition))  # refuses a prior that cannot be used
+        survey_id = secrets.token_hex(16)
+        with self._database.administering("create survey") as tx:
+            if tx.surveys.by_name(full_name(definition.name, organisation)) is not None:
+                name = f"{definition.name[:55]}-{secrets.token_hex(3)}"
+                definition = definition.model_copy(update={"name": name})
+            name = full_name(definition.name, organisation)
+            tx.surveys.add(SurveyRow(survey_id, name, definition.to_json()))
+            # Main is the default of a survey without a row.
+            if organisation != MAIN:
+                tx.survey_states.put(survey_id, SurveyStateRow(organisation))
+            recorder(definition.name)(tx)
+        return survey_id
+
+    def redefine(
+        self, survey_id: str, definition: SurveyDefinition, seen: str, record: Record
+    ) -> None:
+        """Replace the draft of a survey, whose name stays; idempotent.
+
+        seen : digest of the draft that the new one is based on. record : writer of the event of a
+        change. Raises InvalidInput: survey_unknown, immutable if the draft has another digest than
+        `seen`, and for a prior that cannot be used.
+        """
+        warnings_of(expected_form(definition))  # refuses a prior that cannot be used
+        new = definition.to_json()
+        with self._database.administering("change draft") as tx:
+            row = tx.surveys.get(survey_id)
+            if row is None:
+                raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no such survey", "survey")
+            if SurveyDefinition.from_json(row.definition).digest != seen:
+                message = "this draft has changed meanwhile: look at it in another tab before you save yours"
+                raise InvalidInput(Problem.IMMUTABLE, message)
+            if row.definition != new:
+                tx.surveys.redefine(survey_id, new)
+                record(tx)
+
     def apply(
         self,
         definition: SurveyDefinition,
         *,
         dry_run: bool = False,
-        seen: str | None = None,
+        organisation: str = MAIN,
     ) -> Change:
-        """Make the stored draft of the survey with this name equal to `definition`; idempotent.
+        """Make the stored draft of an organisation's survey of this name equal to `definition`.
 
-        dry_run : check and compare only. Published versions do not change.
-        seen : digest of the draft that the new one is based on; None to replace any draft.
-        Raises InvalidInput: immutable if the draft has another digest than `seen`, and for a prior
-        that cannot be used.
+        Idempotent; published versions do not change. dry_run : check and compare only. Raises
+        InvalidInput: field_type for an organisation of no such form, or for a prior that cannot be
+        used.
         """
+        name = full_name(definition.name, organisation)
+        if not is_name(name):
+            message = "an organisation is 1 to 64 of a-z, 0-9, - and _, beginning with a-z or 0-9"
+            raise InvalidInput(Problem.FIELD_TYPE, message, "organisation")
         expected = expected_form(definition)
         warnings, level = warnings_of(expected), expected.report_level
         new = definition.to_json()
@@ -107,18 +157,17 @@ class Surveys:
         with (
             self._database.reading("compare survey")
             if dry_run
-            else self._database.transaction("apply survey") as tx
+            else self._database.administering("apply survey") as tx
         ):
-            row = tx.surveys.by_name(definition.name)
+            row = tx.surveys.by_name(name)
             if row is None:
                 survey_id = None if dry_run else secrets.token_hex(16)
                 if survey_id is not None:
-                    tx.surveys.add(SurveyRow(survey_id, definition.name, new))
+                    tx.surveys.add(SurveyRow(survey_id, name, new))
+                    if organisation != MAIN:
+                        tx.survey_states.put(survey_id, SurveyStateRow(organisation))
                 diff = differences({}, loads(new))
-                return Change("created", survey_id, definition.name, diff, level, warnings)
-            if seen is not None and SurveyDefinition.from_json(row.definition).digest != seen:
-                message = "this draft has changed meanwhile: look at it in another tab before you save yours"
-                raise InvalidInput(Problem.IMMUTABLE, message)
+                return Change("created", survey_id, name, diff, level, warnings)
             if row.definition == new:
                 return Change("unchanged", row.id, row.name, [], level, warnings)
             if not dry_run:
@@ -131,9 +180,11 @@ class Surveys:
         name_or_id: str,
         progress: Progress | None = None,
         timer: Callable[[], float] = time.monotonic,
+        recorder: Callable[[int, str], Record] = lambda *_: unrecorded,
     ) -> Published:
         """Design, verify, sign and store the next version, unless the definition is unchanged.
 
+        recorder : returns the writer of the event, by version and status.
         An exception of `timer` (seconds) stops it, which is how a job is cancelled. Nothing is
         stored unless every step succeeds. Raises InvalidInput: survey_unknown, key_file, closed for
         a survey that takes no more reports, immutable if another version was published meanwhile,
@@ -152,6 +203,8 @@ class Surveys:
         )
         # Idempotent, so that a script may publish again without a new version.
         if latest is not None and latest.source == source:
+            with self._database.administering("publish survey") as tx:
+                recorder(latest.version, "unchanged")(tx)
             stored_document = SurveyDocument.from_envelope(latest.envelope)
             return self._published("unchanged", row, latest, stored_document, definition.budget)
         place = Place(
@@ -173,11 +226,9 @@ class Surveys:
             source,
             envelope.to_bytes(),
         )
-        with self._database.transaction("publish survey") as tx:
+        with self._database.administering("publish survey") as tx:
             require_taking(tx, row.id)  # again: the search took a while
             newest = tx.documents.latest(row.id)
-            # On PostgreSQL another version may still appear between this read and the insert, which
-            # then adds nothing.
             if (newest.digest if newest else None) != place.prev or not tx.documents.add(new_row):
                 raise InvalidInput(
                     Problem.IMMUTABLE,
@@ -186,6 +237,7 @@ class Surveys:
                 )
             # In the same transaction: devices that check the log refuse a document outside it.
             tx.log.append(new_row.digest)
+            recorder(new_row.version, "published")(tx)
         return self._published("published", row, new_row, document, definition.budget)
 
     def now(self) -> datetime:
@@ -244,7 +296,7 @@ class Surveys:
         InvalidInput(survey_unknown).
         """
         row, _ = self._find(name_or_id)
-        with self._database.transaction("erase survey") as tx:
+        with self._database.administering("erase survey") as tx:
             tx.partitions.hold(row.id)
             # Reports before counts, the order of intake: the opposite order could deadlock.
             reports = tx.reports.erase(row.id)
@@ -266,7 +318,7 @@ class Surveys:
     def sign_again(self, digests: Sequence[str]) -> Sequence[str]:
         """Sign documents with the current publisher keys; payloads and digests do not change."""
         signers = self._keys.publishers()
-        with self._database.transaction("sign again") as tx:
+        with self._database.administering("sign again") as tx:
             for digest in digests:
                 row = tx.documents.get(digest)
                 if row is None:

@@ -21,7 +21,7 @@ from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import FranklyError
 
-from frankly_server.store import Database, Transaction
+from frankly_server.store import Database, Record, Transaction, unrecorded
 from frankly_server.store.webhooks import DeliveryRow, WebhookRow
 from frankly_server.surveys.outbound import Post, allowed
 
@@ -58,14 +58,14 @@ class Webhooks:
             row = tx.webhooks.get(survey_id)
             return WebhookStatus(None if row is None else row.url, tx.webhooks.of_survey(survey_id))
 
-    def set(self, survey_id: str, url: str) -> str:
+    def set(self, survey_id: str, url: str, record: Record = unrecorded) -> str:
         """Set the survey's address; return the new secret, with which receivers check signatures.
 
         Past events are not sent. Raises InvalidInput: field_type, unsupported.
         """
         allowed(url, self._post.hosts)
         secret = secrets.token_hex(32)
-        with self._database.transaction("set webhook") as tx:
+        with self._database.administering("set webhook") as tx:
             tx.webhooks.remove(survey_id)
             tx.webhooks.put(WebhookRow(survey_id, url, secret))
             # Past events enter the outbox as settled, so that no later round sends them.
@@ -76,12 +76,14 @@ class Webhooks:
                         "delivered",
                         f"{event} before this address was set; not sent",
                     )
+            record(tx)
         return secret
 
-    def remove(self, survey_id: str) -> None:
+    def remove(self, survey_id: str, record: Record = unrecorded) -> None:
         """Delete the survey's webhook."""
-        with self._database.transaction("remove webhook") as tx:
+        with self._database.administering("remove webhook") as tx:
             tx.webhooks.remove(survey_id)
+            record(tx)
 
     def run_round(self) -> int:
         """Add new events to the outbox, send due deliveries, and return the number of attempts."""

@@ -200,7 +200,8 @@ def test_a_new_password_ends_every_session(accounts: Accounts) -> None:
 
 def test_the_trail_only_grows(accounts: Accounts, fresh_database: Database) -> None:
     ada = accounts.sign_in("ada@example.org", PASSWORD).person
-    accounts.record(ada, "survey created", "habits")
+    with fresh_database.transaction("create survey") as tx:
+        accounts.recorder(ada, "survey created", "habits")(tx)
     recorded_events = [(event.actor, event.action) for event in accounts.trail("main")]
     assert recorded_events == [
         ("ada@example.org", "survey created"),

@@ -35,6 +35,22 @@ def test_apply_is_idempotent_and_dry_run_touches_nothing(ready: Frankly, survey_
     assert (updated["status"], updated["survey"]) == ("updated", created["survey"])
 
 
+def test_names_are_those_of_an_organisation(ready: Frankly, survey_file: Path) -> None:
+    ours = ready("survey", "apply", survey_file, "--json").json
+    clinic = ("survey", "apply", survey_file, "--organisation", "clinic", "--json")
+    theirs = ready(*clinic).json
+    assert (theirs["status"], theirs["name"]) == ("created", "habits@clinic")
+    assert ready(*clinic).json["status"] == "unchanged"
+    assert ours["survey"] != theirs["survey"]
+    listed = ready("survey", "list", "--json").json["surveys"]
+    assert [line["name"] for line in listed] == ["habits", "habits@clinic"]
+    published = ready("survey", "publish", "habits@clinic", "--json").json
+    assert published["survey"] == theirs["survey"]
+    for organisation in ("A clinic", "", "a@b"):
+        refused = ready("survey", "apply", survey_file, "--organisation", organisation, "--json")
+        assert (refused.code, "organisation" in refused.err) == (3, True)
+
+
 def test_publish_signs_once_and_pins(ready: Frankly, survey_file: Path) -> None:
     survey = ready("survey", "apply", survey_file, "--json").json["survey"]
     first = ready("survey", "publish", "habits", "--json")

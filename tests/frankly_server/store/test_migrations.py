@@ -15,7 +15,7 @@ from frankly_server.store.schema import SCHEMA_VERSION, SUPERSEDED, metadata
 from frankly_server.store.survey_states import SurveyStateRow, SurveyStatesTable
 from frankly_server.store.surveys import SurveyRow
 from frankly_server.store.webhooks import DeliveryRow, WebhookTables
-from sqlalchemy import inspect
+from sqlalchemy import inspect, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from tests.frankly_server.samples import SURVEY
@@ -117,6 +117,31 @@ def test_scripts_are_found_in_an_installed_package_first(
     database = Database(f"sqlite:///{tmp_path / 'x.db'}")
     assert upgrade(database) == SCHEMA_VERSION
     database.close()
+
+
+def test_names_of_other_organisations_carry_them(fresh_database: Database) -> None:
+    downgrade(fresh_database, "0009")
+    named = text("INSERT INTO surveys VALUES (:id, :name, '{}')")
+    owned = text("INSERT INTO survey_standings VALUES (:id, 'clinic', 'open', null, null)")
+    with fresh_database.engine.begin() as connection:
+        for number, name in enumerate(("habits", "health", "h" * 64)):
+            survey = bytes([number]) * 16
+            connection.execute(named, {"id": survey, "name": name})
+            if number:
+                connection.execute(owned, {"id": survey})
+    upgrade(fresh_database)
+    with fresh_database.transaction("one name twice") as tx:
+        assert {row.name for row in tx.surveys.all()} == {
+            "habits",
+            "health@clinic",
+            "h" * 64 + "@clinic",
+        }
+        tx.surveys.add(SurveyRow("ab" * 16, "health", "{}"))
+    downgrade(fresh_database, "0009")
+    with fresh_database.reading("as before") as tx:
+        names = sorted(row.name for row in tx.surveys.all())
+    assert names == sorted(["habits", "health", "health-01010101", "h" * 55 + "-02020202"])
+    upgrade(fresh_database)
 
 
 RENAMED = {"survey_standings": "survey_states", "webhook_deliveries": "webhook_events"}

@@ -35,7 +35,7 @@ def test_a_closed_survey_is_not_published_again(
     _move(site, *moves)
     for publish in (
         site.services.surveys.publish,
-        lambda name: site.services.jobs.start(name, lambda done: None),
+        site.services.jobs.start,
     ):
         with pytest.raises(InvalidInput) as refused:
             publish(site.survey)

@@ -106,8 +106,9 @@ def test_the_log_is_read_page_by_page(site: Site, monkeypatch: pytest.MonkeyPatc
 def test_the_trail_is_read_page_by_page(office: Office) -> None:
     """120 events and those of making the office, 50 a page: the link at the end leads through all of them, once."""
     owner = office.services.accounts.sign_in("owner@example.org", "correct horse battery").person
-    for number in range(120):
-        office.services.accounts.record(owner, "survey created", f"event-{number:03d}.")
+    with office.services.database.transaction("120 events") as tx:
+        for number in range(120):
+            office.services.accounts.recorder(owner, "survey created", f"event-{number:03d}.")(tx)
     client, where, event_numbers = office.client("owner"), "/admin/audit", list[str]()
     for _ in range(10):
         text = client.get(where).text

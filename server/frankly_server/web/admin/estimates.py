@@ -50,9 +50,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         write, kind = format_of(form)
         answer = services.analysis.estimates(survey.id, **query.request.given())
         response = Response(write(answer), content_type=kind)
-        response.headers["Content-Disposition"] = (
-            f'attachment; filename="{survey.summary.name}.{form}"'
-        )
+        response.headers["Content-Disposition"] = f'attachment; filename="{survey.name}.{form}"'
         return response
 
 

@@ -102,12 +102,13 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
             for survey in chosen:
                 # A form may name any id: a key must not open another organisation's survey.
                 services.lifecycle.require(reading.survey_id(survey), person().organisation)
+            action = f"{field('label')} ({field('role')})"
+            record = services.accounts.recorder(person(), "API key made", action)
             token = services.access.create(
-                field("role"), field("label"), person().organisation, chosen
+                field("role"), field("label"), person().organisation, chosen, record
             )
         except InvalidInput as refused:
             return page(refused.problem.status, error=refused)
-        services.accounts.record(person(), "API key made", f"{field('label')} ({field('role')})")
         # No redirect: only the hash is stored, so that this page alone can show the key.
         return page(201, token=token)
 
@@ -115,8 +116,8 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
     @needs("admin")
     def revoke_key(prefix: str) -> Response:
         def act() -> str:
-            services.access.revoke(prefix, person().organisation)
-            services.accounts.record(person(), "API key revoked", prefix)
+            record = services.accounts.recorder(person(), "API key revoked", prefix)
+            services.access.revoke(prefix, person().organisation, record)
             return f"{PATH}/keys"
 
         return attempt(act, lambda refused: page(refused.problem.status, error=refused))

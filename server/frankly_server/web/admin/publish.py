@@ -14,10 +14,11 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.services import Services
+from frankly_server.store import Record
 from frankly_server.surveys.devices import expected_form, is_unstated, warnings_of
 from frankly_server.surveys.jobs import published_by
 from frankly_server.surveys.live import expected_pending
-from frankly_server.surveys.published import Published, regret_of
+from frankly_server.surveys.published import regret_of
 from frankly_server.web import reading
 from frankly_server.web.admin.pages import attempt, failed
 from frankly_server.web.admin.survey_page import OpenedSurvey, opened, show
@@ -63,13 +64,11 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
         # The person is read here: the job ends in a thread, where there is no request.
         survey, by = opened(services, survey_id), person()
 
-        def record_published(published: Published) -> None:
-            services.accounts.record(
-                by, f"version {published.version} {published.status}", published.name
-            )
+        def recorder(version: int, status: str) -> Record:
+            return services.accounts.recorder(by, f"version {version} {status}", survey.name)
 
         def act() -> str:
-            return survey.path(f"jobs/{services.jobs.start(survey.id, record_published)}")
+            return survey.path(f"jobs/{services.jobs.start(survey.id, recorder)}")
 
         return attempt(act, lambda refused: _home(services, survey, refused))
 
@@ -98,8 +97,8 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
         survey = opened(services, survey_id)
 
         def act() -> str:
-            if services.jobs.cancel(survey.id, job_id):
-                services.accounts.record(person(), "publishing cancelled", survey.summary.name)
+            record = services.accounts.recorder(person(), "publishing cancelled", survey.name)
+            services.jobs.cancel(survey.id, job_id, record)
             return survey.path(f"jobs/{job_id}")
 
         return attempt(act, failed)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draft pages: list of surveys, new survey, questions and texts, and the draft as a file."""
 
-import secrets
+from functools import partial
 
 from apiflask import APIBlueprint
 from flask import Response, request
@@ -38,18 +38,9 @@ def _add_list(routes: APIBlueprint, services: Services) -> None:
     @needs("admin")
     def make_survey() -> Response:
         def act() -> str:
-            definition = _first_draft()
-            # A name in use is changed, not refused: a refusal would reveal other organisations' names.
-            names_in_use = {row.name for row in services.surveys.list()}
-            if definition.name in names_in_use:
-                definition = definition.model_copy(
-                    update={"name": f"{definition.name[:55]}-{secrets.token_hex(3)}"}
-                )
-            change = services.surveys.apply(definition)
-            assert change.survey_id is not None  # noqa: S101 - only a dry run has none
-            services.lifecycle.adopt(change.survey_id, person().organisation)
-            services.accounts.record(person(), "survey created", definition.name)
-            return f"{PATH}/surveys/{change.survey_id}/questions"
+            recorder = partial(services.accounts.recorder, person(), "survey created")
+            survey_id = services.surveys.create(_first_draft(), person().organisation, recorder)
+            return f"{PATH}/surveys/{survey_id}/questions"
 
         return attempt(
             act,
@@ -156,9 +147,9 @@ def _add_file(routes: APIBlueprint, services: Services) -> None:
         def act() -> str:
             # Lone surrogates pass here: the parser refuses them as invalid UTF-8, with their line.
             definition = parse_definition(text.encode("utf-8", "surrogatepass"))
-            if definition.name != survey.summary.name:
+            if definition.name != survey.name:
                 message = (
-                    f"this survey is called {survey.summary.name}: keep the name, or make a new "
+                    f"this survey is called {survey.name}: keep the name, or make a new "
                     "survey from the file"
                 )
                 raise InvalidInput(Problem.DEFINITION_INVALID, message, "name")

@@ -34,6 +34,11 @@ class OpenedSurvey:
         return self.summary.survey_id
 
     @property
+    def name(self) -> str:
+        """The name within the organisation."""
+        return self.definition.name
+
+    @property
     def state(self) -> str:
         """The displayed state, one word."""
         return shown_state(self.summary, self.state_row)
@@ -86,9 +91,10 @@ def keep(services: Services, survey: OpenedSurvey, definition: SurveyDefinition)
     """
     # The form's `seen` is the digest of the draft it was made from: two tabs cannot overwrite each
     # other's changes unnoticed.
-    change = services.surveys.apply(definition, seen=field("seen") or None)
-    if change.status != "unchanged":
-        services.accounts.record(person(), "draft changed", survey.summary.name)
+    record = services.accounts.recorder(person(), "draft changed", survey.name)
+    services.surveys.redefine(
+        survey.id, definition, field("seen") or survey.definition.digest, record
+    )
 
 
 def show(

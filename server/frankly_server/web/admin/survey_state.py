@@ -42,8 +42,9 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         survey = opened(services, survey_id)
 
         def act() -> str:
-            rule = _set_stop(services, survey)
-            services.accounts.record(person(), f"stop rule: {rule}", survey.summary.name)
+            reports, margin, rule = _stop_rule(services, survey)
+            record = services.accounts.recorder(person(), f"stop rule: {rule}", survey.name)
+            services.lifecycle.stop_at(survey.id, reports, margin, record)
             return survey.path("intake")
 
         return attempt(act, lambda refused: page(survey, refused))
@@ -54,8 +55,12 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         survey = opened(services, survey_id)
 
         def act() -> str:
-            state = services.lifecycle.move(survey.id, field("move"))
-            services.accounts.record(person(), f"survey {state}", survey.summary.name)
+            by = person()
+            services.lifecycle.move(
+                survey.id,
+                field("move"),
+                lambda state: services.accounts.recorder(by, f"survey {state}", survey.name),
+            )
             return survey.path("intake")
 
         return attempt(act, lambda refused: page(survey, refused))
@@ -86,17 +91,15 @@ def _figures(services: Services, survey: OpenedSurvey) -> dict[str, Any]:
     return {"live": figures, "moves": moves, "points": f"{target * 100:g}"}
 
 
-def _set_stop(services: Services, survey: OpenedSurvey) -> str:
-    """Set the stop rule of the form; return its description for the audit trail."""
+def _stop_rule(services: Services, survey: OpenedSurvey) -> tuple[int | None, str | None, str]:
+    """Return the form's number of reports, its margin, and a description for the audit trail."""
     rule = field("rule")
     if rule == "never":
-        services.lifecycle.stop_at(survey.id, None)
-        return "none"
+        return None, None, "none"
     if rule == "reports":
         text = field("reports")
         reports = int(text) if re.fullmatch(r"[0-9]{1,10}", text, re.ASCII) else 0
-        services.lifecycle.stop_at(survey.id, reports)
-        return f"at {reports} reports"
+        return reports, None, f"at {reports} reports"
     margin = _margin(field("points"))
     documents = services.surveys.versions(survey.id)
     if not documents:
@@ -112,8 +115,8 @@ def _set_stop(services: Services, survey: OpenedSurvey) -> str:
             "some shares cannot be estimated from any number of reports",
             "points",
         )
-    services.lifecycle.stop_at(survey.id, reports_needed, f"{margin:g}")
-    return f"at ±{margin * 100:g} points, {reports_needed} reports"
+    description = f"at ±{margin * 100:g} points, {reports_needed} reports"
+    return reports_needed, f"{margin:g}", description
 
 
 def _margin(points: str) -> float:

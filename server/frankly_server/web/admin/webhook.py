@@ -32,10 +32,10 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     def set_webhook(survey_id: str) -> Response:
         survey = opened(services, survey_id)
         try:
-            secret = services.webhooks.set(survey.id, field("url"))
+            record = services.accounts.recorder(person(), "webhook set", survey.name)
+            secret = services.webhooks.set(survey.id, field("url"), record)
         except InvalidInput as refused:
             return page(survey, refused)
-        services.accounts.record(person(), "webhook set", survey.summary.name)
         return page(survey, secret=secret)
 
     @routes.post("/surveys/<survey_id>/webhook/remove")
@@ -44,8 +44,8 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
         survey = opened(services, survey_id)
 
         def act() -> str:
-            services.webhooks.remove(survey.id)
-            services.accounts.record(person(), "webhook removed", survey.summary.name)
+            record = services.accounts.recorder(person(), "webhook removed", survey.name)
+            services.webhooks.remove(survey.id, record)
             return survey.path("webhook")
 
         return attempt(act, lambda refused: page(survey, refused))

@@ -93,7 +93,7 @@ def make_office(home: Path, database_url: str | None = None) -> Office:
 
 def finish_job(services: Services, survey: str) -> str:
     """Publish in the background, wait for the end, and return the job's id."""
-    job = services.jobs.start(survey, lambda published: None)
+    job = services.jobs.start(survey)
     for thread in threading.enumerate():
         if thread.name == "frankly-design":
             thread.join()
