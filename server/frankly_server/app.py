@@ -21,6 +21,7 @@ from frankly_server.web import (
     hosted,
     limits,
     logs,
+    metrics,
     models,
     openapi,
     problems,
@@ -30,6 +31,7 @@ from frankly_server.web import (
 from frankly_server.web.admin import blueprint as admin_pages
 from frankly_server.web.openapi import declare
 from frankly_server.web.receiving import Receiving
+from frankly_server.web.slots import Slots
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -81,9 +83,9 @@ def create_app(
     app.register_blueprint(hosted.blueprint(bound))
     app.register_blueprint(admin_pages(bound))
     _add_description(app)
-    app.wsgi_app = Receiving(  # type: ignore[method-assign]  # as Flask's manual says
-        app, bound.intake, allowed.reports, settings.report_limit_bytes
-    )
+    receiving = Receiving(app, bound.intake, allowed.reports, settings.report_limit_bytes)
+    # As Flask's manual says.
+    app.wsgi_app = Slots(receiving, settings.threads, metrics.of(app))  # type: ignore[method-assign]
     return app
 
 

@@ -7,9 +7,12 @@ scrape each by itself.
 
 import contextlib
 import logging
+import selectors
 import socket
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -17,16 +20,19 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
 from gunicorn.glogging import Logger  # type: ignore[import-untyped]
-from gunicorn.workers.gthread import _DEFER, ThreadWorker  # type: ignore[import-untyped]
+from gunicorn.workers.gthread import _DEFER, TConn, ThreadWorker  # type: ignore[import-untyped]
 
 from frankly_server.cli.waitress_server import DRAIN_S
 from frankly_server.web import logs
 from frankly_server.web.problems import raw_problem
+from frankly_server.web.slots import LIVE, SPARE_THREADS
 
 _LATE: Final = "the request did not arrive in time; send it again"
 _BROKEN: Final = "the body's chunks could not be read; check that the request was sent whole"
 _WORKER_TIMEOUT_S: Final = 60
 _STOPPING_WAIT_S: Final = 5.0
+_PROBE: Final = f"GET {LIVE} ".encode()
+_PROBE_BYTES: Final = 2048
 # Longer than the keep-alive time of proxies, so that the proxy closes first: otherwise it could send
 # a request on a connection that the server is closing.
 _KEEP_ALIVE_S: Final = 75
@@ -112,10 +118,45 @@ def _is_of_client(error: BaseException) -> bool:
     return type(error).__module__ == "gunicorn.http.errors"
 
 
+def _is_probe(client: socket.socket) -> bool:
+    """Return True if a whole request of `/health/live` has arrived."""
+    try:
+        head = client.recv(_PROBE_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except OSError:
+        return False
+    return head.startswith(_PROBE) and b"\r\n\r\n" in head
+
+
 class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn worker: no thread waits for an idle connection, or longer than `seconds` for a request."""
 
     seconds: float = 30.0
+
+    def init_process(self) -> None:
+        """Begin to serve; probes of the process have a thread that no other request can take."""
+        self._probes = ThreadPoolExecutor(1, "frankly-live")
+        super().init_process()
+
+    def accept(self, listener: socket.socket) -> None:
+        """Accept a connection, which gets a thread when its request begins to arrive."""
+        try:
+            client, address = listener.accept()
+        except BlockingIOError:
+            return
+        self.nr_conns += 1
+        conn = TConn(self.cfg, client, address, listener.getsockname())
+        conn.timeout = time.monotonic() + self.cfg.keepalive
+        self.pending_conns.append(conn)
+        arrived = partial(self.on_pending_socket_readable, conn)
+        self.poller.register(client, selectors.EVENT_READ, arrived)
+
+    def enqueue_req(self, conn: Any) -> None:
+        """Hand a connection to a thread."""
+        threads = self._probes if _is_probe(conn.sock) else self.tpool
+        handled = threads.submit(self.handle, conn)
+        handled.add_done_callback(
+            lambda done: self.method_queue.defer(self.finish_request, conn, done)
+        )
 
     def handle(self, conn: Any) -> Any:
         """Serve a request that begins to arrive; return an idle connection to the poller."""
@@ -171,7 +212,7 @@ class Production(BaseApplication):  # type: ignore[misc]
             "bind": f"{f'[{host}]' if ':' in host else host}:{port}",
             "workers": 1,
             "worker_class": worker,
-            "threads": threads,
+            "threads": threads + SPARE_THREADS,
             "backlog": 1024,
             "worker_connections": 1000,
             "timeout": _WORKER_TIMEOUT_S,

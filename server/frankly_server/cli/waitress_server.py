@@ -13,8 +13,10 @@ from frankly_protocol.errors import FranklyError
 from waitress import wasyncore  # type: ignore[import-untyped]
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 from waitress.server import create_server  # type: ignore[import-untyped]
+from waitress.task import ThreadedTaskDispatcher  # type: ignore[import-untyped]
 
 from frankly_server.cli.waitress_channel import TimelyChannel
+from frankly_server.web.slots import LIVE, SPARE_THREADS
 
 DRAIN_S = 10.0
 _BACKLOG = 1024
@@ -55,7 +57,7 @@ class Server:
             application,
             map=self._sockets,
             sockets=[listening],
-            threads=threads,
+            threads=threads + SPARE_THREADS,
             ident=None,
             clear_untrusted_proxy_headers=True,
             channel_timeout=60,
@@ -65,6 +67,15 @@ class Server:
             connection_limit=1000,
         )
         self._server.channel_class = TimelyChannel
+        self._probes = ThreadedTaskDispatcher()
+        self._probes.set_thread_count(1)
+        self._requests = self._server.task_dispatcher
+        self._server.add_task = self._dispatch
+
+    def _dispatch(self, channel: TimelyChannel) -> None:
+        """Hand a request to a thread; `/health/live` has one that no other request can take."""
+        is_probe = channel.requests and getattr(channel.requests[0], "path", "") == LIVE
+        (self._probes if is_probe else self._requests).add_task(channel)
 
     def stop(self) -> None:
         """Ask `run` to answer the requests in flight and return."""
@@ -100,6 +111,7 @@ class Server:
             wasyncore.loop(timeout=_TICK_S / 10, map=self._sockets, count=1, use_poll=True)
             quiet = 0 if any(_busy(item) for item in list(self._sockets.values())) else quiet + 1
         self._server.task_dispatcher.shutdown(timeout=1)
+        self._probes.shutdown(timeout=1)
         wasyncore.close_all(self._sockets, ignore_all=True)
 
 

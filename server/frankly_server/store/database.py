@@ -3,7 +3,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from functools import cached_property
 from typing import Any, Final
 
@@ -36,6 +36,7 @@ from frankly_server.store.tokens import TokensTable
 from frankly_server.store.webhooks import WebhookTables
 from frankly_server.store.whole import ReleasedReports
 
+_TURN_S: Final = 5.0
 _log: Final = structlog.get_logger("frankly.store")
 
 
@@ -173,7 +174,7 @@ class Database:
         # lock and wake at once; SQLite's own busy handler sleeps and
         # retries. Writers of other processes still meet the busy handler.
         is_sqlite = self.engine.dialect.name == "sqlite"
-        self._writing = threading.Lock() if is_sqlite else nullcontext()
+        self._writing = threading.Lock() if is_sqlite else None
         self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
 
     @contextmanager
@@ -182,7 +183,7 @@ class Database:
 
         Raises StoreUnavailable if the database fails; the caller may try again.
         """
-        with self._writing, self._translated(name), self.engine.begin() as connection:
+        with self._translated(name), self._turn(), self.engine.begin() as connection:
             yield Transaction(connection)
 
     @contextmanager
@@ -205,8 +206,8 @@ class Database:
         COMMIT through SQLAlchemy cost several times as much. Raises StoreUnavailable.
         """
         with (
-            self._writing,
             self._translated("accept reports"),
+            self._turn(),
             closing(self.engine.raw_connection()) as pooled,
         ):
             try:
@@ -272,6 +273,19 @@ class Database:
     def close(self) -> None:
         """Close every pooled connection."""
         self.engine.dispose()
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Wait for this thread's turn to write on SQLite, for at most _TURN_S seconds."""
+        if self._writing is None:
+            yield
+            return
+        if not self._writing.acquire(timeout=_TURN_S):
+            raise PoolTimeout("other writers take too long")
+        try:
+            yield
+        finally:
+            self._writing.release()
 
     @contextmanager
     def _translated(self, name: str) -> Iterator[None]:

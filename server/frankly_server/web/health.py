@@ -4,18 +4,44 @@
 They are separate because a restart does not repair a database that is down.
 """
 
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final
+
 from apiflask import APIBlueprint
 from flask import Response, json
 
 from frankly_server.services import Services
+from frankly_server.store import StoreUnavailable
 from frankly_server.web import models, reading
 from frankly_server.web.openapi import declare
 
+_READY_S: Final = 0.8
 _OK = json.dumps({"status": "ok"})
+
+
+class _Checks:
+    """Runs a check in a thread of its own, so that its caller waits a limited time for it."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(1, "frankly-health")
+        self._running: Future[None] | None = None
+
+    def run(self, check: Callable[[], None]) -> None:
+        """Raise what `check` raises, or StoreUnavailable if it takes longer than _READY_S."""
+        # A check that still waits for the database answers the next caller, too.
+        running = self._running
+        if running is None or running.done():
+            running = self._running = self._threads.submit(check)
+        try:
+            running.result(_READY_S)
+        except TimeoutError:
+            raise StoreUnavailable("ready") from None
 
 
 def add_to(routes: APIBlueprint, services: Services) -> None:
     """Add the three health routes, bound to `services`."""
+    checks = _Checks()
 
     @routes.get("/health/live")
     @declare(routes, "alive", answers={200: ("The process answers.", reading.JSON, models.Health)})
@@ -29,7 +55,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     def ready() -> Response:
         """Check that the database answers and has the current schema. If not, send no requests yet."""
         reading.query(())
-        services.check_health()
+        checks.run(services.check_health)
         return Response(_OK, content_type=reading.JSON)
 
     @routes.get("/health")

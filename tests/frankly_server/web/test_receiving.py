@@ -15,6 +15,7 @@ from frankly_server.app import create_app
 from frankly_server.store import StoreUnavailable
 from frankly_server.web import limits, metrics
 from frankly_server.web.receiving import Receiving
+from frankly_server.web.slots import Slots
 
 from tests.frankly_server.web.site import Site, captured_logs, make_site
 from tests.frankly_server.web.test_limits import Hand
@@ -35,7 +36,9 @@ class Way:
         app = create_app(
             served_site.settings.model_copy(update=settings), services=served_site.services
         )
-        reception = app.wsgi_app
+        slots = app.wsgi_app
+        assert isinstance(slots, Slots)
+        reception = slots._application
         assert isinstance(reception, Receiving)
         way = cls(replace(served_site, client=app.test_client()))
         flask = reception._flask

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slots: how many requests are worked on at once; with all of them taken, others are refused soon.
+
+Every server has one thread more than slots, so that a thread is free to refuse while all others
+wait for a database that does not answer. `/health/live` needs no slot.
+"""
+
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from frankly_server.web.headers import ALWAYS
+from frankly_server.web.logs import method_name
+from frankly_server.web.metrics import Metrics
+from frankly_server.web.problems import RETRY_AFTER_S, raw_problem
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+LIVE: Final = "/health/live"
+SPARE_THREADS: Final = 1
+"""Threads that a server has in addition to its slots."""
+_WAIT_S: Final = 0.25
+_log: Final = structlog.get_logger("frankly.web")
+
+
+class Slots:
+    """WSGI application in front of `application`, which works on at most `number` requests at once.
+
+    A request waits up to a quarter of a second for a slot. If none becomes free, it is 503, and so
+    are all others at once until one does: their clients send them again later.
+    """
+
+    def __init__(self, application: "WSGIApplication", number: int, counted: Metrics) -> None:
+        self._application, self._counted = application, counted
+        self._free = threading.Semaphore(number)
+        self._is_stalled = False
+
+    def __call__(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
+        """Answer a request."""
+        if environ["PATH_INFO"] == LIVE:
+            return self._application(environ, start_response)
+        if not self._take():
+            return self._refuse(environ["REQUEST_METHOD"], start_response)
+        try:
+            # No answer of ours is made while it is sent, so that a slow client holds no slot.
+            return self._application(environ, start_response)
+        finally:
+            self._is_stalled = False
+            self._free.release()
+
+    def _take(self) -> bool:
+        if self._free.acquire(blocking=False):
+            return True
+        if self._is_stalled:
+            return False
+        if self._free.acquire(timeout=_WAIT_S):
+            return True
+        self._is_stalled = True
+        _log.warning("every slot is taken: requests are refused until one is free")
+        return False
+
+    def _refuse(self, method: str, start_response: "StartResponse") -> list[bytes]:
+        _, headers, body = raw_problem(503)
+        own = {"Content-Length": str(len(body)), "Retry-After": str(RETRY_AFTER_S)}
+        start_response("503 SERVICE UNAVAILABLE", list((ALWAYS | dict(headers) | own).items()))
+        self._counted.answered("none", method_name(method), 503, 0.0)
+        return [body]

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests beyond the slots are refused, at once after the first one has waited; liveness never is."""
+
+import json
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from frankly_server.web import slots
+from frankly_server.web.metrics import Metrics
+from frankly_server.web.slots import LIVE, Slots
+
+
+class Held:
+    """An application whose requests wait until they are let go."""
+
+    def __init__(self) -> None:
+        self.let_go, self.begun = threading.Event(), threading.Semaphore(0)
+
+    def __call__(self, environ: Any, start_response: Any) -> Iterable[bytes]:
+        if environ["PATH_INFO"] != LIVE:
+            self.begun.release()
+            assert self.let_go.wait(20)
+        if environ["PATH_INFO"] == "/fails":
+            raise ZeroDivisionError
+        start_response("200 OK", [])
+        return [b"done"]
+
+
+def ask(
+    application: Slots, path: str = "/v1/keys", method: str = "GET"
+) -> tuple[str, dict[str, str], bytes]:
+    """Return status, headers and body of an answer."""
+    said: list[Any] = []
+    body = application(
+        {"PATH_INFO": path, "REQUEST_METHOD": method},
+        lambda *head: said.append(head),  # type: ignore[arg-type]
+    )
+    (status, headers), text = said[0], b"".join(body)
+    return status, dict(headers), text
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_free_thread_refuses_while_all_slots_wait(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, counted, waits = Held(), Metrics(), []
+    application = Slots(held, number, counted)
+    acquire = application._free.acquire
+
+    def counting(blocking: bool = True, timeout: float | None = None) -> bool:
+        waits.append(timeout)
+        return acquire(blocking, timeout)
+
+    monkeypatch.setattr(application._free, "acquire", counting)
+    monkeypatch.setattr(slots, "_WAIT_S", 0.01)
+    threads = [threading.Thread(target=ask, args=(application,)) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+        assert held.begun.acquire(timeout=20)
+    waits.clear()
+    for _ in range(3):
+        status, headers, body = ask(application, method="POST")
+        assert (status, headers["Retry-After"]) == ("503 SERVICE UNAVAILABLE", "5")
+        assert headers["Content-Type"] == "application/problem+json"
+        assert int(headers["Content-Length"]) == len(body)
+        assert json.loads(body)["code"] == "unavailable"
+        assert ask(application, LIVE)[0] == "200 OK"
+    assert waits == [None, 0.01, None, None]  # the first one waits, the others do not
+    assert 'route="none",method="POST",status="503"} 3' in counted.text()
+    held.let_go.set()
+    for thread in threads:
+        thread.join()
+    assert ask(application)[0] == "200 OK"
+
+
+def test_a_failing_request_returns_its_slot() -> None:
+    held = Held()
+    held.let_go.set()
+    application = Slots(held, 1, Metrics())
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            ask(application, "/fails")
+    assert ask(application)[0] == "200 OK"
