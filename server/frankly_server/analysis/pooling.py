@@ -37,7 +37,7 @@ from frankly_server.estimate.target_ends import cut
 
 _OF_ONE_PART: Final = ("projected", "projected_interval", "mle", "mle_interval", "design_effect", "privacy_cost",
                        "efficiency", "informative")  # fmt: skip
-"""Figures per target that a weighted mean does not have."""
+"""Figures per target that do not exist for a weighted mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
             census=request.census,
             population=request.population,
             level=request.level,
-            # kl stands in for these where they do not exist.
+            # Where these do not exist, kl is used.
             methods=(request.method, "kl")
             if request.method in ("exact", "sequence")
             else (request.method,),

@@ -174,7 +174,7 @@ _RULES: Final[Sequence[tuple[Callable[[Request], bool], Problem, str, str]]] = (
         lambda r: r.census and r.method == "sequence",
         Problem.UNSUPPORTED,
         "method",
-        "a sequence of looks is about a sample: for everybody use kl",
+        "confidence sequences are about a sample: for a census use kl",
     ),
     (
         lambda r: not _is_grouping(r.by),

@@ -31,7 +31,7 @@ READ = (
 )
 
 _MAX_TABLES = 1000
-"""Upper limit of tables in one request, because so many already take seconds."""
+"""Upper limit of tables in one request, because even this many take seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def _question(table: Table, group: Group, request: Request) -> dict[str, Any]:
         "needed": least,
         "documents": digests,
     }
-    # No rows at all: even the number of rows would depend on reports below the minimum.
+    # No rows: even their number would depend on reports below the minimum.
     if not used or n < least:
         return head | {"status": "insufficient", "rows": [], "covariance": None, **NO_PRODUCTS}
     by = "" if label is None else " ".join(f"{name}={value}" for name, value in label.items())

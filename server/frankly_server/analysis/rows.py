@@ -193,7 +193,7 @@ def _ratio_row(
     if ends is None:
         # Every interval of a denominator that is estimated as 0 contains 0: the ratio is unbounded.
         flags.append("interval_unknown" if fitted is None and value is not None else "unbounded")
-    # Said in the row, since the method that was asked for is not the one that was used.
+    # The row has a flag for it, because its method is not the requested one.
     if request.method not in ("clt", DEFAULT):
         flags.append("score_instead")
     return {

@@ -222,7 +222,7 @@ def _divided(of: Weights, over: Weights, field: str) -> tuple[Weights, Weights |
     """Return a ratio's weights; a constant denominator is divided out, which leaves no ratio."""
     if any(weight != over[0] for weight in over):
         return of, over
-    # A denominator that is 0 for everybody is a mistake, not a ratio without an interval.
+    # A denominator that is 0 for every answer is a mistake, not a ratio without an interval.
     if not over[0]:
         detail = (
             "the denominator is 0 for every answer: give one of its choices a number other than 0"

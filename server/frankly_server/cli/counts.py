@@ -55,7 +55,7 @@ def verify(name: str | None, as_json: bool) -> None:
 def rebuild(name: str | None, as_json: bool) -> None:
     """Count every released report of the survey called NAME (default: all) again, replacing the stored counts.
 
-    Releases wait meanwhile; reports and estimates go on.
+    Releases wait until it ends; reports and estimates do not.
     """
     report_counts: dict[str, int] = {}
     with open_database() as database:

@@ -79,7 +79,7 @@ def estimates(
     as_json: bool,
     **fields: Any,
 ) -> None:
-    """Show estimates of a SURVEY, each beside the ends of its interval.
+    """Show estimates of a SURVEY, each with the ends of its interval.
 
     A link, or an id with --url, asks that server with an API key. A name or an id alone reads this machine's database.
     """

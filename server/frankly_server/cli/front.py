@@ -43,7 +43,7 @@ VERBS = {
     ),
     "estimates": (
         "frankly_server.cli.estimates:estimates",
-        "Show a survey's estimates, each beside its margin.",
+        "Show a survey's estimates, each with its margin.",
     ),
     "witness": (
         "frankly_server.cli.witness:witness",

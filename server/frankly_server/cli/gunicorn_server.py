@@ -65,7 +65,7 @@ class TimelySocket:
         self._until = time.monotonic() + self._seconds
 
     def gettimeout(self) -> None:
-        """Return None, no timeout: gunicorn asks before it discards the rest of a body."""
+        """Return None, for no timeout: gunicorn calls this before it discards the rest of a body."""
 
     def settimeout(self, seconds: float | None) -> None:
         """Move the deadline forward if `seconds` from now is earlier."""

@@ -74,7 +74,7 @@ def design(as_json: bool) -> None:
         started = time.monotonic()
         with stops_at_interrupt() as stopped, search_shown() as progress:
             result = design_json(request, time.monotonic, progress, stopped)
-        # Measured here: the mathematics knows no clock.
+        # Measured here, because the mathematics has no clock.
         return result | {"seconds": round(time.monotonic() - started, 3)}
 
     _answer(timed, "design", as_json)

@@ -75,9 +75,14 @@ def status(as_json: bool) -> None:
 @click.option("--root", is_flag=True, help="Replace every root key.")
 @click.option("--log", is_flag=True, help="Replace the log's signing key; its entries stay.")
 @click.option(
-    "--add-publisher", type=click.IntRange(0, 31), default=0, help="Add so many publisher keys."
+    "--add-publisher",
+    type=click.IntRange(0, 31),
+    default=0,
+    help="Number of publisher keys to add.",
 )
-@click.option("--add-root", type=click.IntRange(0, 31), default=0, help="Add so many root keys.")
+@click.option(
+    "--add-root", type=click.IntRange(0, 31), default=0, help="Number of root keys to add."
+)
 @click.option(
     "--witness",
     "witnesses",

@@ -44,7 +44,7 @@ def definition(data: bytes, counts: Sequence[str]) -> SurveyDefinition:
     try:
         parsed = parse_value(value)
     except InvalidInput as refused:
-        # The definition knows nothing of the table: its refusal is said again in the table's terms.
+        # The definition does not know the table: its error is translated into the table's terms.
         if tables and refused.problem is Problem.PRIOR_SHAPE and "columns" in refused.detail:
             detail = f"line 1: the columns are not the answers of the block ({refused.detail})"
             raise InvalidInput(Problem.PRIOR_SHAPE, detail, "counts") from None

@@ -37,7 +37,7 @@ KEY_FILE = "witness.pem"
 @click.option(
     "--every",
     type=click.IntRange(60, 86_400),
-    help="Visit again after so many seconds, until stopped.",
+    help="Seconds between visits; without it there is one visit.",
 )
 @json_option
 def witness(
@@ -74,7 +74,7 @@ def witness(
             if failed:
                 raise failed[0]
             return
-        # With --every the next visit may succeed, so that errors are shown and the loop goes on.
+        # With --every the next visit may succeed, so that errors are shown and the loop continues.
         for error in failed:
             exits.write_error(error, as_json=as_json)
         time.sleep(every)

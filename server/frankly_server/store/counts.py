@@ -313,7 +313,7 @@ class CountsTables:
         counted.
         """
         if self._connection.dialect.name != "sqlite":  # SQLite has one writer at a time
-            # EXCLUSIVE blocks writers but not readers, so estimates go on with the old counts.
+            # EXCLUSIVE blocks writers but not readers, so estimates continue with the old counts.
             tables = ", ".join(table.name for table in _TABLES)
             self._connection.exec_driver_sql(f"LOCK TABLE {tables} IN EXCLUSIVE MODE")
         tally = self._tally(survey_id)

@@ -35,7 +35,7 @@ _BUSY_TIMEOUT_S: Final = 10
 _USED: Final = "frankly_used"
 _FRESH_S: Final = 1.0
 """Seconds since its last use for which a pooled connection is reused without a ping."""
-# Server-side timeouts: a stuck peer must not hold locks, and so all of intake, for ever.
+# Server-side timeouts: a stuck peer must not hold locks, and thereby stop intake, indefinitely.
 _POSTGRESQL_SESSION: Final = (
     "SET lock_timeout = '5s'",
     "SET statement_timeout = '30s'",

@@ -76,7 +76,7 @@ def require_stated(form: LevelDocument) -> None:
         # Within the cap the ceiling is stated and enough: then the void promise is only a warning.
         if is_unstated(block, form) and (block.ceiling is None or block.ceiling > _CAP):
             message = (
-                f"beside public questions, counts of all people promise nothing, and the ceiling of {block.id} is "
+                f"with public questions, counts of all people give no protection, and the ceiling of {block.id} is "
                 f"not within {DEVICE_CAP} nats. {_way_out(block)}set ceiling_cap to {DEVICE_CAP} or less"
             )
             raise InvalidInput(Problem.UNSUPPORTED, message, f"blocks[{i}].prior")

@@ -128,7 +128,7 @@ def _too_large(blocks: Sequence[DraftedBlock]) -> str:
         blocks, key=lambda drafted: len(canonical.dumps(drafted.block.mechanism.params_json()))
     ).block
     max_mib = canonical.MAX_BYTES // 2**20
-    table = f"most of it the table of block {largest.id}"
+    table = f"most of which is the table of block {largest.id}"
     return f"the document would be larger than {max_mib} MiB, {table}: {SMALLER_TABLES}"
 
 

@@ -134,7 +134,7 @@ def in_strata_order(
     if missing := [key for key in combinations if key not in by_key]:
         message = f"no counts for {_listed(missing, questions)}: every combination of public answers needs its own"
         raise InvalidInput(Problem.PRIOR_SHAPE, message, f"{field}.strata")
-    # A fixed order makes the same survey file give the same document, whatever its order of lines.
+    # In a fixed order, so that files that differ only in their order of lines give the same document.
     return prior.model_copy(update={"strata": tuple(by_key[key] for key in combinations)})
 
 

@@ -67,7 +67,7 @@ def live(
 
     documents : versions with their numbers of released reports. accepted : stored reports, pending
     or released. target : a half-width above 0. The outlook is for the newest version alone.
-    Estimates pool earlier versions, so that it rather asks for too many reports.
+    Estimates pool earlier versions, so the number of missing reports is an upper bound.
     """
     total = sum(n for _, n in documents)
     by_code: Counter[str] = Counter()

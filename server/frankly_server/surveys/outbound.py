@@ -109,7 +109,7 @@ class Post:
         # From here on `secure` owns the socket; the timer below covers its handshake too.
         secure = context.wrap_socket(connected, server_hostname=host, do_handshake_on_connect=False)
         # A socket timeout bounds each read only: a host that sends byte by byte could hold the
-        # thread for ever.
+        # thread indefinitely.
         deadline = threading.Timer(_TOTAL_S, _shut_down, (secure,))
         deadline.start()
         try:

@@ -188,7 +188,7 @@ def _prior(block: Draft, protection: Protection, questions: Mapping[str, Draft])
     if counts is None:
         raise InvalidInput(
             Problem.FIELD_MISSING,
-            "a secret beside the answer needs counts of both together",
+            "a secret other than the answer needs counts of both together",
             "counts",
         )
     # For rldp the first question is the secret: its choices are the rows.

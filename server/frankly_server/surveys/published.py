@@ -89,7 +89,7 @@ class Published:
 def promised(document: SurveyDocument) -> list[PublishedBlock]:
     """Return the promises of every block of a document."""
     level = document.report_level
-    # A block that counts its promise for some secret is shown as such, whatever the others count.
+    # A block that counts its promise for some secret is shown as such, whatever the others are counted as.
     by_level = {secret.counted for secret in level.secrets.values()}
     counted_by = {
         line.block: "level" if line.block in by_level else line.counted_by for line in level.lines

@@ -286,7 +286,7 @@ class Surveys:
         try:
             return self._hindrances(latest, SurveyDocument.from_envelope(latest.envelope))
         except InvalidInput:
-            # The page must open all the same, because it shows this very problem.
+            # The page must still open, because it shows this very problem.
             return (KEYS_UNUSABLE,)
 
     def erase(self, name_or_id: str) -> Erased:

@@ -35,7 +35,7 @@ _log: Final = structlog.get_logger("frankly.webhooks")
 
 @dataclass(frozen=True, slots=True)
 class WebhookStatus:
-    """A survey's address, None if there is none, and its past and pending deliveries."""
+    """A survey's webhook address (None without one), and its past and pending deliveries."""
 
     url: str | None
     deliveries: Sequence[DeliveryRow]

@@ -131,7 +131,7 @@ def _variances(
     rank: int,
 ) -> list[float]:
     """Return the variance of each target (default: each share); inf if it is not estimable."""
-    # Without full rank single shares are looked at one by one: some may be estimable all the same.
+    # Without full rank single shares are looked at one by one: some may still be estimable.
     if targets is not None or rank == len(weights):
         return objectives.target_variances(weights, shares, targets)
     # A single share is estimable iff it is a row of the reduced basis of the span of the columns.

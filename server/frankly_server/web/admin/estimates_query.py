@@ -28,7 +28,7 @@ METHOD_WORDS: Final = {
     "simultaneous": "all choices of a question at once",
     "sequence": "for looking again and again",
 }
-"""The methods offered; the others of `METHODS` are answered when an address asks for them."""
+"""The methods offered; an address may name any of `METHODS`."""
 PERCENT_WORDS: Final = {"row": "share within its row", "column": "share within its column"}
 _OWN: Final = ("product", "by", "period", "row", "column")
 _SHARED: Final = tuple(name for name in FIELDS if name not in ("by", "targets", "simultaneous"))

@@ -26,7 +26,7 @@ _COMPARED: Final = 12
 class EstimatesTable:
     """One table of numbers: a question, or a question within one group.
 
-    name : the group, "" if there is none. product : what stands in the rows' first column,
+    name : the group, "" if there is none. product : the number in the rows' first column,
     by choice; None for the unbiased estimates. intervals : of the product, [low, high] by choice.
     """
 
@@ -123,7 +123,7 @@ def _section(questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names)
     level, text = asked.request.level, names.of(questions[0]["text"])
     estimated = [question for question in questions if question["status"] == "ok"]
     groups = [_group(question, asked, level, names) for question in questions]
-    # Bars of the same choice stand together: that is what is compared.
+    # Bars of the same choice are adjacent, because they are compared.
     order = [row["choice"] for row in estimated[0]["rows"]] if estimated else []
     bars = sorted(
         (bar for group in groups for bar in _bars(group, names)),

@@ -19,14 +19,14 @@ FLAGS: Final = {
     "not_identifiable": "Some shares cannot be estimated from these reports, however many come in.",
     "reports_do_not_fit": "The reports do not look as the mechanism makes them: a fault, fakes, or rare chance.",
     "margin_too_wide": "The interval reaches farther than all that is possible: these reports say next to nothing.",
-    "few_informative": "Fewer than 5 reports say anything else of it than most do: the interval rests on very few.",
+    "few_informative": "Fewer than 5 reports differ from the most common one here: the interval rests on very few.",
     "ill_conditioned": "The mechanism is nearly blind for some differences: small errors are magnified.",
     "pooled": "Several versions of the survey are combined.",
     "versions_differ": "The versions differ by more than chance does in 95 of 100 surveys: look at each version apart.",
-    "exact_not_available": "The method asked for does not exist here: the interval is that of kl, which always holds.",
+    "exact_not_available": "The requested method does not exist here: the interval is that of kl, which always holds.",
     "unbounded": "The denominator of this ratio may be zero: its interval has no end, so nothing is known of it.",
     "interval_unknown": "The estimate has no interval: its error is unknown where not all shares can be estimated.",
-    "score_instead": "Ratios have no interval by the method asked for: theirs is the usual one, which nearly holds.",
+    "score_instead": "Ratios have no interval by the requested method: theirs is the usual approximate one.",
     "mle_not_converged": "The search for the likeliest shares stopped early.",
     "outside_simplex": "Taken together, the estimates are not possible shares; each of them is still unbiased.",
     "design_prior_replaced": "The published prior could not be used for decoding; equal shares were.",
@@ -38,7 +38,7 @@ _WARNED: Final = (
     "outside_unit_interval", "imprecise", "margin_too_wide", "few_informative", "not_identifiable",
     "reports_do_not_fit", "unbounded", "interval_unknown", "score_instead",
 )  # fmt: skip
-"""Flags explained beside the findings; the page explains all flags below its tables."""
+"""Flags explained next to the findings; the page explains all flags below its tables."""
 
 
 @dataclass(frozen=True, slots=True)

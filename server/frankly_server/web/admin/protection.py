@@ -69,9 +69,9 @@ def _page(
 
 
 def _counts_text(survey: OpenedSurvey, block: BlockDefinition) -> str:
-    """Return the block's counts as the CSV that the form reads, its first line alone if there are none."""
+    """Return the block's counts as CSV for the form; only the header line if there are none."""
     prior, public = block.prior, [question.id for question in survey.definition.strata]
-    # With public questions the empty form asks for counts by stratum: others promise nothing.
+    # With public questions the empty form asks for counts by stratum: other counts give no protection.
     by_stratum = bool(public) and (prior is None or bool(prior.strata))
     lines = [[*(public if by_stratum else ()), "", *prior_columns(block)]]
     for table, when in zip(prior.tables if prior else (), _whens(block), strict=True):

@@ -106,7 +106,7 @@ def show(
 ) -> Response:
     """Render a page of a survey; with a refusal, in its status."""
     status = 200 if refused is None else refused.problem.status
-    # A corrected form still rests on the draft it was made from. After `immutable` the user knows
+    # A corrected form is still based on the draft it was made from. After `immutable` the user knows
     # of the newer draft, so that the next save may replace it.
     uses_current = refused is None or refused.problem is Problem.IMMUTABLE
     base_digest = (

@@ -143,7 +143,7 @@ def generate(
     proof, rounds = _Proof(gain.ceiling, np.maximum(solved.multipliers, 0)), 0
     while not limits.out_of_time():
         rounds += 1
-        # While mass is missing, the mixture is no mechanism, so it has no value to report.
+        # While mass is missing, the mixture is not a mechanism and has no value to report.
         value = solved.value if solved.complete else float("nan")
         # `certified` compares the bound with the rounded mechanism: the proof aims at half of the gap.
         tolerance = 0.5 * limits.gap * min(max(solved.value, _LEAST_VALUE), 1.0)
