@@ -5,13 +5,20 @@ from pathlib import Path
 from typing import BinaryIO
 
 import click
+from frankly_protocol.clock import SystemClock, format_time
 
 from frankly_server.cli.console import json_option, remarks, write_json
 from frankly_server.cli.services import open_services
 from frankly_server.durable import written_whole
+from frankly_server.keys import Keyring
+from frankly_server.keys.backup_signature import Signers, signer, signers_of
+from frankly_server.settings import Settings
 from frankly_server.store import Contents, read_back, restore_backup, save_backup
 
 _NO_KEYS = "The backup holds no signing keys: keep a copy of the key folder elsewhere, offline."
+_unsigned = click.option(
+    "--unsigned", is_flag=True, help="Without a signature: nothing shows who made the backup."
+)
 
 
 @click.group()
@@ -22,44 +29,99 @@ def backup() -> None:
 @backup.command("create")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@_unsigned
 @json_option
-def create(file: Path, force: bool, as_json: bool) -> None:
-    """Write a backup to FILE (a zip, readable by you alone) and verify it; servers may run."""
-    with open_services() as services, written_whole(file, replace=force) as target:
-        contents = save_backup(services.database, target)
-        # Inside the block: a broken backup must not get its name or replace an older one.
-        if read_back(target) != contents:
-            raise AssertionError("the backup read back differs from the one written")
-    _print_contents("saved", contents, file, as_json)
+def create(file: Path, force: bool, unsigned: bool, as_json: bool) -> None:
+    """Write a backup to FILE (a zip, readable by you alone), sign it, and verify it; servers may run."""
+    with open_services() as services:
+        check = _Check(services.keys, unsigned)
+        sign = None if unsigned else signer(services.keys)
+        saved = format_time(services.surveys.now().replace(microsecond=0))
+        with written_whole(file, replace=force) as target:
+            contents = save_backup(services.database, target, saved, sign)
+            # Inside the block: a broken backup must not get its name or replace an older one.
+            if read_back(target, check) != contents:
+                raise AssertionError("the backup read back differs from the one written")
+    _print_contents("saved", contents, check, file, as_json)
     if not as_json:
         remarks().print(_NO_KEYS, markup=False)
 
 
 @backup.command("verify")
 @click.argument("file", type=click.File("rb"))
+@_unsigned
 @json_option
-def verify(file: BinaryIO, as_json: bool) -> None:
-    """Read FILE to its end and compare every table with the manifest."""
-    _print_contents("whole", read_back(file), Path(file.name), as_json)
+def verify(file: BinaryIO, unsigned: bool, as_json: bool) -> None:
+    """Read FILE to its end, compare every table with the manifest, and check who signed it."""
+    check = _Check(Keyring(Settings.load().keys_folder, SystemClock()), unsigned)
+    contents = read_back(file, check)
+    _print_contents("whole", contents, check, Path(file.name), as_json)
 
 
 @click.command()
 @click.argument("file", type=click.File("rb"))
+@_unsigned
 @json_option
-def restore(file: BinaryIO, as_json: bool) -> None:
-    """Fill an empty, migrated database from FILE: all of it, read back and compared, or nothing."""
+def restore(file: BinaryIO, unsigned: bool, as_json: bool) -> None:
+    """Fill an empty, migrated database from FILE: all of it, read back and compared, or nothing.
+
+    The key folder in FRANKLY_HOME says whose signature counts: copy it there first.
+    """
     with open_services() as services:
-        contents = restore_backup(services.database, file)
-    _print_contents("restored", contents, Path(file.name), as_json)
+        check = _Check(services.keys, unsigned)
+        contents = restore_backup(services.database, file, check)
+    _print_contents("restored", contents, check, Path(file.name), as_json)
 
 
-def _print_contents(status: str, contents: Contents, file: Path, as_json: bool) -> None:
+class _Check:
+    """Checks a manifest's signature, unless `unsigned`, and keeps who made it in `signers`."""
+
+    def __init__(self, keys: Keyring, unsigned: bool) -> None:
+        self._keys, self._unsigned = keys, unsigned
+        self.signers: Signers | None = None
+
+    def __call__(self, manifest: bytes, signature: bytes | None) -> None:
+        if not self._unsigned:
+            self.signers = signers_of(self._keys, manifest, signature)
+
+    @property
+    def sentence(self) -> str:
+        """Who signed, and with which version of the keys."""
+        if self.signers is None:
+            return "Its signature was not checked."
+        ids = ", ".join(key_id[:16] for key_id in self.signers.key_ids)
+        age = (
+            "the newest"
+            if self.signers.version == self.signers.newest
+            else f"the newest is {self.signers.newest}"
+        )
+        return (
+            f"Signed by the publisher {ids} of version {self.signers.version} of the keys ({age})."
+        )
+
+
+def _print_contents(
+    status: str, contents: Contents, check: _Check, file: Path, as_json: bool
+) -> None:
     if as_json:
         tables = {name: n for name, (n, _) in contents.tables.items()}
+        signers = check.signers
         write_json(
-            {"status": status, "schema": contents.schema, "rows": contents.rows, "tables": tables}
+            {
+                "status": status,
+                "schema": contents.schema,
+                "saved": contents.saved or None,
+                "signers": list(signers.key_ids) if signers else None,
+                "keys_version": signers.version if signers else None,
+                "rows": contents.rows,
+                "tables": tables,
+            }
         )
         return
-    reports = contents.tables["reports"][0]
-    summary = f"{file}: {status}; {contents.rows} rows, {reports} of them reports (schema {contents.schema})."
+    surveys, reports = (contents.tables[name][0] for name in ("surveys", "reports"))
+    when = f" at {contents.saved}" if contents.saved else ""
+    summary = (
+        f"{file}: {status}; made{when} with {surveys} surveys and {reports} reports, "
+        f"{contents.rows} rows in all (schema {contents.schema}). {check.sentence}"
+    )
     remarks().print(summary, markup=False)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Backups: one self-verifying zip file of one snapshot, the same for SQLite and PostgreSQL.
 
-A backup holds one JSON line per row, and a manifest with the number of rows and the SHA-256 of
-every table. Equal rows give equal bytes. The contents are those of the database: noisy reports and
-hashes of keys and tokens, but no signing key.
+A backup holds one JSON line per row, a manifest with the number of rows and the SHA-256 of every
+table, and a signature of the manifest; nothing else may be in it. Equal rows give equal tables. The
+contents are those of the database: noisy reports and hashes of keys and tokens, but no signing key.
 """
 
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
@@ -21,7 +21,10 @@ from frankly_server.store.schema import SCHEMA_VERSION, metadata
 from frankly_server.store.tables import all_tables
 
 FORMAT: Final = "frankly.backup/1"
+Check = Callable[[bytes, bytes | None], object]
+"""Called with a manifest and its signature (None without one); raises to refuse them."""
 _MANIFEST: Final = "manifest.json"
+_SIGNATURE: Final = "manifest.sig"
 # Ceilings for a file of unknown origin: reading stops there instead of filling the memory.
 _MAX_MANIFEST_BYTES: Final = 1 << 20
 _MAX_LINE_BYTES: Final = 32 << 20
@@ -39,10 +42,14 @@ class BackupBroken(FranklyError):
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Contents of a backup: schema version, and (number of rows, SHA-256 of the lines) by table."""
+    """Contents of a backup: schema version, and (number of rows, SHA-256 of the lines) by table.
+
+    saved : UTC time, "" in backups of earlier releases.
+    """
 
     schema: str
     tables: Mapping[str, tuple[int, str]]
+    saved: str = ""
 
     @property
     def rows(self) -> int:
@@ -50,9 +57,15 @@ class Contents:
         return sum(n for n, _ in self.tables.values())
 
 
-def save(database: Database, target: BinaryIO) -> Contents:
+def save(
+    database: Database,
+    target: BinaryIO,
+    saved: str = "",
+    sign: Callable[[bytes], bytes] | None = None,
+) -> Contents:
     """Write a backup of everything that was committed when it began. Writers do not wait for it.
 
+    saved : UTC time. sign : returns the signature of the manifest; None for a backup without one.
     Raises StoreUnavailable, or BackupBroken if the counts do not follow from the reports.
     """
     database.check()
@@ -65,35 +78,36 @@ def save(database: Database, target: BinaryIO) -> Contents:
             digests[name] = _write_table(archive, name, _lines(tx, name))
         _require_counts(tx)
 
-        archive.writestr(
-            _entry(_MANIFEST),
-            json.dumps(_manifest(digests), indent=1, sort_keys=True),
-        )
-    return Contents(SCHEMA_VERSION, digests)
+        manifest = json.dumps(_manifest(digests, saved), indent=1, sort_keys=True).encode()
+        archive.writestr(_entry(_MANIFEST), manifest)
+        if sign is not None:
+            archive.writestr(_entry(_SIGNATURE), sign(manifest))
+    return Contents(SCHEMA_VERSION, digests, saved)
 
 
-def verify(source: BinaryIO) -> Contents:
+def verify(source: BinaryIO, check: Check | None = None) -> Contents:
     """Read a backup to its end and compare it with its manifest.
 
-    Raises BackupBroken if they differ.
+    check : raises unless the signature fits the manifest. Raises BackupBroken if they differ.
     """
     with _opened(source) as archive:
-        contents = _read_manifest(archive)
+        contents = _read_manifest(archive, check)
         for name in contents.tables:
             for _ in _read_table(archive, name, contents):
                 pass
     return contents
 
 
-def restore(database: Database, source: BinaryIO) -> Contents:
+def restore(database: Database, source: BinaryIO, check: Check | None = None) -> Contents:
     """Fill an empty database from a backup in one transaction, and compare every row afterwards.
 
+    check : raises unless the signature fits the manifest.
     Raises BackupBroken if the database holds rows already, or if the backup is incomplete or
     damaged; StoreUnavailable.
     """
     database.check()
     with _opened(source) as archive, database.transaction("restore") as tx:
-        contents = _read_manifest(archive)
+        contents = _read_manifest(archive, check)
         if not tx.tables.is_empty():
             raise BackupBroken(
                 "the database holds data already; restore into a new one",
@@ -153,26 +167,29 @@ def _member(name: str) -> str:
     return f"tables/{name}.jsonl"
 
 
-def _manifest(digests: Mapping[str, tuple[int, str]]) -> dict[str, Any]:
+def _manifest(digests: Mapping[str, tuple[int, str]], saved: str) -> dict[str, Any]:
     tables = {name: {"rows": n, "sha256": digest} for name, (n, digest) in digests.items()}
-    return {"format": FORMAT, "schema": SCHEMA_VERSION, "tables": tables}
+    return {"format": FORMAT, "schema": SCHEMA_VERSION, "saved": saved, "tables": tables}
 
 
 def _opened(source: BinaryIO) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(source)
     except (zipfile.BadZipFile, OSError):
-        raise BackupBroken("this is no backup, or only a part of one") from None
+        raise BackupBroken("this is not a backup, or only a part of one") from None
 
 
-def _read_manifest(archive: zipfile.ZipFile) -> Contents:
+def _read_manifest(archive: zipfile.ZipFile, check: Check | None) -> Contents:
     try:
-        with archive.open(_MANIFEST) as file:
-            body = json.loads(file.read(_MAX_MANIFEST_BYTES))
+        manifest = _small_member(archive, _MANIFEST)
+        if check is not None:
+            signed = _SIGNATURE in archive.namelist()
+            check(manifest, _small_member(archive, _SIGNATURE) if signed else None)
+        body = json.loads(manifest)
         tables = {
             str(name): (int(t["rows"]), str(t["sha256"])) for name, t in body["tables"].items()
         }
-        contents = Contents(str(body["schema"]), tables)
+        contents = Contents(str(body["schema"]), tables, str(body.get("saved", "")))
         if body["format"] != FORMAT:
             raise BackupBroken(f"this program reads {FORMAT}", "format")
     except (KeyError, ValueError, TypeError, AttributeError, zipfile.BadZipFile, OSError):
@@ -186,12 +203,23 @@ def _read_manifest(archive: zipfile.ZipFile) -> Contents:
     missing = set(metadata.tables) - set(contents.tables)
     if not missing <= _LEFT_OUT or set(contents.tables) - set(metadata.tables):
         raise BackupBroken("the backup's tables are not this schema's", "tables")
+    named = {_MANIFEST, _SIGNATURE, *map(_member, contents.tables)}
+    members = archive.namelist()
+    if not set(members) <= named or len(set(members)) < len(members):
+        message = "the file holds something that its manifest does not name, or twice"
+        raise BackupBroken(message, "members")
     # In the order of foreign keys, not of the manifest: a
     # row may be filled in only after the row it names.
     return Contents(
         contents.schema,
         {name: contents.tables[name] for name in all_tables() if name not in missing},
+        contents.saved,
     )
+
+
+def _small_member(archive: zipfile.ZipFile, name: str) -> bytes:
+    with archive.open(name) as file:
+        return file.read(_MAX_MANIFEST_BYTES)
 
 
 def _read_table(

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """`frankly backup`, `restore`, `survey erase` and `doctor`, as an operator uses them."""
 
+import hashlib
+import json
+import shutil
 import stat
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from frankly_protocol.clock import SystemClock, parse_time
+from frankly_server.keys import Keyring
 from frankly_server.store import Database
 
 from tests.frankly_server.cli.conftest import Frankly
@@ -46,6 +52,58 @@ def test_a_backup_moves_a_server(
         survey
     ]
     assert ready("restore", str(file)).code == 6
+
+
+def test_a_backup_is_restored_only_if_its_own_keys_signed_it(
+    ready: Frankly, survey_file: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published(ready, survey_file)
+    file, forged, old = tmp_path / "b.zip", tmp_path / "forged.zip", tmp_path / "old.zip"
+    made = ready("backup", "create", str(file), "--json").json
+    assert ready("backup", "create", str(old), "--unsigned").code == 0
+    key_ids = [key.public.key_id for key in Keyring(home / "keys", SystemClock()).publishers()]
+    assert (made["signers"], made["keys_version"]) == (key_ids, 1)
+    saved = parse_time(made["saved"])
+    assert abs((SystemClock().now() - saved).total_seconds()) < 60
+    forge(file, forged)
+    monkeypatch.setenv("FRANKLY_DATABASE_URL", f"sqlite:///{tmp_path / 'moved.db'}")
+    assert ready("migrate").code == 0
+    for name, reason in ((forged, "another manifest"), (old, "not signed")):
+        for command in (("restore",), ("backup", "verify")):
+            refused = ready(*command, str(name), "--json")
+            assert (refused.code, refused.problem["field"]) == (6, "manifest.sig")
+            assert reason in refused.problem["detail"]
+    assert ready("survey", "list", "--json").json["surveys"] == []
+    # After a rotation the keys of an earlier version still count, and the command says so.
+    assert ready("keys", "rotate", "--publisher", "--yes").code == 0
+    said = ready("restore", str(file)).err
+    assert (
+        f"Signed by the publisher {key_ids[0][:16]} of version 1 of the keys (the newest is 2)."
+        in said
+    )
+    assert made["saved"] in said
+    assert "1 surveys" in said
+    # Nor do keys that somebody else has made.
+    assert ready("keys", "init", "--force").code == 0
+    refused = ready("backup", "verify", str(file), "--json")
+    assert "did not sign" in refused.problem["detail"]
+    assert ready("backup", "verify", str(file), "--unsigned", "--json").json["signers"] is None
+    shutil.rmtree(home / "keys")
+    refused = ready("backup", "verify", str(file), "--json")
+    assert (refused.code, refused.problem["code"]) == (4, "key_file")
+
+
+def forge(source: Path, target: Path) -> None:
+    """Write the backup with another row and a manifest that fits it, as somebody without the keys can."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        members = {name: old.read(name) for name in old.namelist()}
+        manifest = json.loads(members["manifest.json"])
+        name = "tables/surveys.jsonl"
+        members[name] = members[name].replace(b"smoke", b"smile", 1)
+        manifest["tables"]["surveys"]["sha256"] = hashlib.sha256(members[name]).hexdigest()
+        members["manifest.json"] = json.dumps(manifest).encode()
+        for member, content in members.items():
+            new.writestr(member, content)
 
 
 def test_a_damaged_backup_ends_with_code_6(ready: Frankly, tmp_path: Path) -> None:

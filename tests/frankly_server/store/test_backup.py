@@ -4,6 +4,7 @@
 import hashlib
 import io
 import json
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -175,6 +176,14 @@ def changed(data: bytes, name: str, change: Callable[[bytes], bytes | None]) -> 
     return target.getvalue()
 
 
+def with_member(data: bytes, name: str, content: bytes) -> bytes:
+    """Return the zip with one member more."""
+    target = io.BytesIO(data)
+    with zipfile.ZipFile(target, "a") as packed, warnings.catch_warnings(action="ignore"):
+        packed.writestr(name, content)  # warns if there is one of the name
+    return target.getvalue()
+
+
 def manifest(**changes: object) -> Callable[[bytes], bytes]:
     return lambda content: json.dumps(json.loads(content) | changes).encode()
 
@@ -210,6 +219,8 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
         data, "manifest.json", manifest(tables={})
     ),
     "another table left out": lambda data: without(data, "tokens"),
+    "a member that is not named": lambda data: with_member(data, "tables/more.jsonl", b"{}"),
+    "a member twice": lambda data: with_member(data, REPORTS, b""),
     "a table missing": lambda data: changed(data, REPORTS, lambda content: None),
     "a row missing": lambda data: changed(
         data, REPORTS, lambda content: content.split(b"\n", 1)[1]

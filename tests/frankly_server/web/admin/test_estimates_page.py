@@ -158,9 +158,9 @@ def test_row_percentages_are_in_the_table_and_in_words(
     assert "percent=&#34;row&#34;" in text
     assert "Bars are ratios of unbiased estimates" in text
     assert "Bars are unbiased estimates" not in text
-    assert "Ratios have no interval by the method asked for" not in text
+    assert "Ratios have no interval by the requested method" not in text
     text = page(answered, analyst, query + "&method=kl").text
-    assert "Ratios have no interval by the method asked for" in text
+    assert "Ratios have no interval by the requested method" in text
     assert "score instead" in text
 
 

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signatures of backups: publisher keys sign the manifest, and any version of the keys may check it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from frankly_protocol.envelope import KEYS_TYPE, Envelope
+from frankly_protocol.errors import DocumentRejected
+from frankly_protocol.trust import KeysDocument
+
+from frankly_server.keys.keyring import Keyring
+from frankly_server.store import BackupBroken
+
+BACKUP_TYPE: Final = "application/vnd.frankly.backup+json"
+_FIELD: Final = "manifest.sig"
+_UNSIGNED: Final = (
+    "the backup is not signed: an earlier release made it, or somebody else. If you know where it "
+    "comes from, add --unsigned"
+)
+_OTHERS: Final = (
+    "these keys did not sign the backup, nor did earlier versions of them. With the right key "
+    "folder in FRANKLY_HOME try again; if you know where the backup comes from, add --unsigned"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Signers:
+    """Who signed a backup. key_ids : of publisher keys. version, newest : of the keys documents.
+
+    A backup from before a rotation is signed by the keys of an earlier version.
+    """
+
+    key_ids: tuple[str, ...]
+    version: int
+    newest: int
+
+
+def signer(keys: Keyring) -> Callable[[bytes], bytes]:
+    """Return a function from a manifest to its signatures, by the publisher keys that are here.
+
+    Raises InvalidInput(key_file) if there are too few.
+    """
+    publishers = keys.publishers()
+    return lambda manifest: Envelope.seal(BACKUP_TYPE, manifest, publishers).to_bytes()
+
+
+def signers_of(keys: Keyring, manifest: bytes, signature: bytes | None) -> Signers:
+    """Return who signed a manifest.
+
+    Raises BackupBroken unless the publisher keys of some version did, and InvalidInput(key_file) if
+    there are no keys to check it with.
+    """
+    if signature is None:
+        raise BackupBroken(_UNSIGNED, _FIELD)
+    versions = [
+        KeysDocument.parse(Envelope.from_bytes(data, KEYS_TYPE).payload) for data in keys.chain()
+    ]
+    try:
+        envelope = Envelope.from_bytes(signature, BACKUP_TYPE)
+    except DocumentRejected as error:
+        raise BackupBroken(error.detail, _FIELD) from None
+    if envelope.payload != manifest:
+        raise BackupBroken("the signature is of another manifest", _FIELD)
+    for document in reversed(versions):
+        role = document.publisher
+        try:
+            envelope.verify(role.keys, role.threshold)
+        except DocumentRejected:
+            continue
+        ids = {key.key_id for key in role.keys}
+        by = tuple(s.key_id for s in envelope.signatures if s.key_id in ids)
+        return Signers(by, document.version, versions[-1].version)
+    raise BackupBroken(_OTHERS, _FIELD)
