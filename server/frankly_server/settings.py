@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+from frankly_protocol.report import MAX_REPORT_BYTES
 from pydantic import AfterValidator, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -67,10 +68,10 @@ class Settings(BaseSettings):
         description="largest request body",
     )
     report_limit_bytes: int = Field(
-        default=64 * 2**10,
+        default=MAX_REPORT_BYTES,
         ge=2**10,
-        le=2**20,
-        description="largest single report",
+        le=MAX_REPORT_BYTES,
+        description="largest single report; the format's own limit is the default",
     )
     batch_limit: int = Field(default=1000, ge=1, le=10_000, description="most reports in one batch")
     request_timeout_s: float = Field(

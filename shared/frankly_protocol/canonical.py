@@ -81,7 +81,7 @@ def parse_json(
     depth beyond `max_depth` are refused; so are fractions, unless `decimals`, which reads them
     exactly as Decimal.
 
-    Raises InvalidInput: body_too_large, json_invalid, or eps_not_finite for NaN and Infinity.
+    Raises InvalidInput: body_too_large, json_invalid, or number_not_finite for NaN and Infinity.
     """
     if len(data) > max_bytes:
         raise InvalidInput(Problem.BODY_TOO_LARGE, f"the body may hold at most {max_bytes} bytes")
@@ -157,7 +157,7 @@ class _NotFinite(str):
 
 
 def _require_finite(root: Any, *, named: bool) -> None:
-    """Raise InvalidInput(eps_not_finite) for NaN and Infinity.
+    """Raise InvalidInput(number_not_finite) for NaN and Infinity.
 
     named : the error gives the path of the field; in a report it would repeat the sender's text.
     """
@@ -167,7 +167,7 @@ def _require_finite(root: Any, *, named: bool) -> None:
         if isinstance(value, _NotFinite):
             detail = f"{value} is not a number: write a finite decimal"
             raise InvalidInput(
-                Problem.EPS_NOT_FINITE,
+                Problem.NUMBER_NOT_FINITE,
                 detail,
                 (path.removeprefix(".") or None) if named else None,
             )

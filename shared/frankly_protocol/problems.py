@@ -16,6 +16,7 @@ class Problem(Enum):
 
     # Levels and limits asked for by an admin (bad inputs 1-3).
     EPS_NOT_FINITE = ("eps_not_finite", 422, "The level is not a finite number.")
+    NUMBER_NOT_FINITE = ("number_not_finite", 422, "JSON has no NaN and no Infinity.")
     EPS_OUT_OF_RANGE = (
         "eps_out_of_range",
         422,

@@ -191,7 +191,7 @@ def test_after_the_end_nothing_is_drawn(install: Install) -> None:
     [
         ("init", "", "json_invalid"),
         ("init", "[]", "json_invalid"),
-        ("init", '{"store":NaN}', "eps_not_finite"),
+        ("init", '{"store":NaN}', "number_not_finite"),
         ("init", {"store": "x"}, "field_missing"),
         ("init", {"store": "x", "link": "https://a.example/s/1"}, "link"),
         ("init", {"store": "x", "link": f"http://a.example/s/{'ab' * 16}"}, "insecure_transport"),

@@ -38,8 +38,8 @@ BAD_BYTES = [
     (b'{"a":1,"a":2}', "json_invalid"),
     (b'{"a":1.5}', "json_invalid"),
     (b'{"a":1e3}', "json_invalid"),
-    (b'{"a":NaN}', "eps_not_finite"),
-    (b'{"a":-Infinity}', "eps_not_finite"),
+    (b'{"a":NaN}', "number_not_finite"),
+    (b'{"a":-Infinity}', "number_not_finite"),
     (b'{"a":' + b"9" * 5000 + b"}", "json_invalid"),
     (b'{"a":9007199254740992}', "json_invalid"),
     (b'{"a":-9007199254740992}', "json_invalid"),
@@ -81,10 +81,10 @@ def test_payloads_that_are_not_canonical_are_refused(data: bytes) -> None:
 def test_what_is_not_finite_is_refused_by_its_field(data: bytes, field: str | None) -> None:
     with pytest.raises(InvalidInput) as caught:
         canonical.parse_json(data, decimals=True)
-    assert (caught.value.code, caught.value.field) == ("eps_not_finite", field)
+    assert (caught.value.code, caught.value.field) == ("number_not_finite", field)
     with pytest.raises(InvalidInput) as caught:
         canonical.parse_json(data)  # a report's keys are its sender's own text
-    assert (caught.value.code, caught.value.field) == ("eps_not_finite", None)
+    assert (caught.value.code, caught.value.field) == ("number_not_finite", None)
 
 
 def test_a_text_that_reads_like_nan_is_a_text() -> None:

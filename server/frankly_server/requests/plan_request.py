@@ -14,6 +14,7 @@ from pydantic import (
     ValidationInfo,
     WithJsonSchema,
 )
+from pydantic.config import JsonDict
 
 from frankly_server.estimate.margins import require_level
 from frankly_server.estimate.planner import Setting
@@ -37,6 +38,7 @@ def _people(size: int) -> int:
 
 
 _Whole = Annotated[int, Strict()]
+_People: JsonDict = {"minimum": 1, "maximum": 10**12}
 _Share = Annotated[float, Field(gt=0, le=1), BeforeValidator(_number)]
 
 
@@ -44,7 +46,7 @@ class PlanQuestion(RequestModel):
     """What is solved for, from what, and how margins are computed."""
 
     solve_for: Literal["n", "epsilon", "margin"]
-    n: _Whole | None = Field(None, description="Reports.")
+    n: _Whole | None = Field(None, description="Reports.", json_schema_extra=_People)
     epsilon: Epsilon | None = None
     margin: Annotated[float, Field(ge=1e-12, lt=1e13), BeforeValidator(_number)] | None = Field(
         None, description="Half-width: 0.03 for ±3 points."

@@ -166,13 +166,27 @@ def is_public(address: str) -> bool:
             return False
         if parsed in _NAT64:
             return is_public(str(ipaddress.IPv4Address(int(parsed) & 0xFFFFFFFF)))
+    elif parsed in _RELAYS:
+        return False
     # is_global is true for some multicast addresses.
     return parsed.is_global and not parsed.is_multicast
 
 
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
-_NOT_GLOBAL: Final = tuple(map(ipaddress.IPv6Network, ("::/96", "64:ff9b:1::/48", "fec0::/10")))
-"""IPv4-compatible, local NAT64, site-local: older versions of Python call these global."""
+_NOT_GLOBAL: Final = tuple(
+    ipaddress.IPv6Network(network)
+    for network in (
+        "::/96",  # IPv4-compatible
+        "::ffff:0:0:0/96",  # IPv4-translated (RFC 2765)
+        "64:ff9b:1::/48",  # local NAT64
+        "3fff::/20",  # documentation
+        "5f00::/16",  # segment routing
+        "fec0::/10",  # site-local
+    )
+)
+"""Networks that not every version of Python calls local."""
+_RELAYS: Final = ipaddress.IPv4Network("192.88.99.0/24")
+"""6to4 relays (RFC 7526), which forward to other networks."""
 
 
 def _resolve(host: str, port: int) -> list[str]:

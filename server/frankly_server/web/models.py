@@ -11,6 +11,7 @@ from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from frankly_analyst import EstimatesRequest, rows
+from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.report import MAX_TOKEN
 from pydantic import BaseModel, ConfigDict, Field, RootModel, create_model
 
@@ -96,7 +97,7 @@ class SurveyAudit(Shape):
     documents: list[AuditedDocument]
 
 
-Index = Annotated[int, Field(ge=0)]
+Index = Annotated[int, Field(ge=0, le=MAX_INT)]
 Symbol = Index | Annotated[str, Field(pattern="^[0-9a-f]{1,250}$")] | list[Index]
 
 

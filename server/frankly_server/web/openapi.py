@@ -9,7 +9,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from apiflask import APIBlueprint, APIFlask
 from frankly_protocol.problems import Problem
@@ -24,6 +24,7 @@ _REF = "#/components/schemas/{model}"
 # Problems that every route can answer with.
 _EVERYWHERE = (Problem.BAD_REQUEST, Problem.FIELD_UNKNOWN, Problem.METHOD_NOT_ALLOWED, Problem.INTERNAL,
                Problem.UNAVAILABLE, Problem.TOO_MANY)  # fmt: skip
+_SECONDS: Final = {"type": "integer", "minimum": 0, "maximum": 86_400}
 _HEADERS: dict[int, dict[str, Any]] = {
     401: {"WWW-Authenticate": {"schema": {"type": "string"}, "description": "The Bearer scheme."}},
     405: {
@@ -31,7 +32,7 @@ _HEADERS: dict[int, dict[str, Any]] = {
     },
     # Ours, or that of a proxy in front of the server; devices must obey it.
     429: {
-        "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."},
+        "Retry-After": {"schema": _SECONDS, "description": "Seconds to wait."},
         "RateLimit-Policy": {
             "schema": {"type": "string"},
             "description": "Which limit: quota q in w seconds.",
@@ -41,7 +42,7 @@ _HEADERS: dict[int, dict[str, Any]] = {
             "description": "What is left (r), and in how many seconds more (t).",
         },
     },
-    503: {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}},
+    503: {"Retry-After": {"schema": _SECONDS, "description": "Seconds to wait."}},
 }
 
 

@@ -20,7 +20,7 @@ from frankly_server.web.openapi import Query, declare
 
 _REPORT_PROBLEMS = (
     Problem.JSON_INVALID, Problem.BODY_TOO_LARGE, Problem.CONTENT_TYPE, Problem.FIELD_MISSING, Problem.FIELD_TYPE,
-    Problem.Y_TYPE, Problem.EPS_NOT_FINITE, Problem.SYMBOL_UNKNOWN, Problem.SURVEY_UNKNOWN, Problem.DOC_MISMATCH,
+    Problem.Y_TYPE, Problem.NUMBER_NOT_FINITE, Problem.SYMBOL_UNKNOWN, Problem.SURVEY_UNKNOWN, Problem.DOC_MISMATCH,
     Problem.STRATA_INVALID, Problem.TOO_EARLY, Problem.CLOSED, Problem.ID_CONFLICT, Problem.TOKEN_INVALID,
     Problem.TOKEN_FOREIGN, Problem.TOKEN_SPENT,
 )  # fmt: skip
@@ -57,7 +57,9 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
         problems=(Problem.NOT_FOUND, Problem.FIELD_TYPE),
         query=(
             Query(
-                "version", {"type": "integer", "minimum": 1}, "A version; the newest if left out."
+                "version",
+                {"type": "integer", "minimum": 1, "maximum": 10**16 - 1},
+                "A version; the newest if left out.",
             ),
         ),
     )

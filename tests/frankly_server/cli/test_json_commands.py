@@ -79,7 +79,7 @@ REFUSED: dict[str, tuple[str, Any, int, str, str | None]] = {
     "duplicate keys": ("estimate", '{"bits":4,"bits":4}', 3, "json_invalid", None),
     "100,000 levels": ("design", "[" * 100_000, 3, "json_invalid", None),
     "not UTF-8": ("design", "\udcff", 3, "json_invalid", None),
-    "NaN as ε": ("design", '{"prior":{"joint":[[1,1]]},"notion":"ldp","epsilon":NaN}', 3, "eps_not_finite", None),
+    "NaN as ε": ("design", '{"prior":{"joint":[[1,1]]},"notion":"ldp","epsilon":NaN}', 3, "number_not_finite", None),
     "NaN as text": ("design", WARNER | {"epsilon": "nan"}, 3, "eps_not_finite", "epsilon"),
     "ε of 50": ("design", WARNER | {"epsilon": "50"}, 3, "eps_out_of_range", "epsilon"),
     "ε as number": ("design", WARNER | {"epsilon": True}, 3, "eps_format", "epsilon"),

@@ -101,7 +101,7 @@ BAD_REPORTS: dict[str, tuple[Callable[[SurveyDocument], bytes], str, int]] = {
         "json_invalid",
         400,
     ),
-    "NaN": (_bent(y=[float("nan"), 1]), "eps_not_finite", 422),
+    "NaN": (_bent(y=[float("nan"), 1]), "number_not_finite", 422),
     "fraction": (_bent(y=[0.5, 1]), "json_invalid", 400),
     "100,000 deep": (lambda _: b"[" * 4000 + b"]" * 4000, "json_invalid", 400),
     "too large": (lambda d: body(d) + b" " * 20_000, "body_too_large", 413),

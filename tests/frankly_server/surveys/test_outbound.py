@@ -26,6 +26,7 @@ ADDRESSES = {
     "100.64.0.1": False, "0.0.0.0": False, "224.0.0.1": False, "255.255.255.255": False, "192.0.2.1": False,
     "::1": False, "::": False, "fe80::1": False, "fc00::1": False, "ff02::1": False, "::ffff:127.0.0.1": False,
     "::ffff:169.254.169.254": False, "64:ff9b::a00:1": False, "2002:7f00:1::": False, "2001:db8::1": False,
+    "192.88.99.1": False, "::ffff:0:127.0.0.1": False, "::ffff:0:8.8.8.8": False, "5f00::1": False, "3fff::1": False,
     "fe80::1%eth0": False, "localhost": False, "": False,
     PUBLIC: True, "8.8.8.8": True, "2606:2800:21f:cb07:6820:80da:af6b:8b2c": True, "::ffff:8.8.8.8": True,
     "64:ff9b::808:808": True, "64:ff9b:1::7f00:1": False, "fec0::1": False, "::127.0.0.1": False,
