@@ -3,6 +3,7 @@
 
 from frankly_server.accounts.passwords import Passwords
 from frankly_server.accounts.roles import ROLES, may
-from frankly_server.accounts.service import SESSION_S, Accounts, Person, SignedIn
+from frankly_server.accounts.service import Accounts
+from frankly_server.accounts.sessions import BROWSER_S, SESSION_S, Person, SignedIn
 
-__all__ = ["ROLES", "SESSION_S", "Accounts", "Passwords", "Person", "SignedIn", "may"]
+__all__ = ["BROWSER_S", "ROLES", "SESSION_S", "Accounts", "Passwords", "Person", "SignedIn", "may"]

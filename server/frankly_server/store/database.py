@@ -16,6 +16,7 @@ from frankly_server.store.accounts import AccountsTable
 from frankly_server.store.api_keys import ApiKeysTable
 from frankly_server.store.audit import AuditTrail
 from frankly_server.store.batches import BatchesTable
+from frankly_server.store.browsers import BrowsersTable
 from frankly_server.store.counts import CountsTables
 from frankly_server.store.days import DaysTable
 from frankly_server.store.documents import DocumentsTable
@@ -129,6 +130,11 @@ class Transaction:
     def sessions(self) -> SessionsTable:
         """Sessions of people who are signed in."""
         return SessionsTable(self._connection)
+
+    @cached_property
+    def browsers(self) -> BrowsersTable:
+        """Browsers that people have signed in with."""
+        return BrowsersTable(self._connection)
 
     @cached_property
     def audit(self) -> AuditTrail:

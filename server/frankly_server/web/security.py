@@ -18,7 +18,7 @@ from flask import Response, abort, g, redirect, request
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.accounts import SESSION_S, Person, may
+from frankly_server.accounts import BROWSER_S, SESSION_S, Person, SignedIn, may
 from frankly_server.services import Services
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -45,6 +45,11 @@ class Door:
         self._secure = services.settings.public_url.startswith("https://")
         # Browsers accept a name with the prefix __Secure- over https only.
         self.cookie = "__Secure-frankly_admin" if self._secure else "frankly_admin"
+        self._browser_cookie = ("__Host-" if self._secure else "") + "frankly_browser"
+
+    def browser(self) -> str:
+        """Return the known browser's cookie of this request; empty without one."""
+        return request.cookies.get(self._browser_cookie, "")
 
     def enter(self) -> None:
         """Set g.person, None without a session; raise InvalidInput(forbidden) for a forged form."""
@@ -66,27 +71,32 @@ class Door:
             response.headers.setdefault(name, value)
         # Pages only: assets are publicly cacheable, and a cached cookie would be shared.
         if g.get("is_new", False) and response.mimetype == "text/html":
-            self.remember(response, g.token)
+            self._set(response, self.cookie, g.token, SESSION_S, PATH)
         return response
 
-    def remember(self, response: Response, token: str) -> None:
-        """Set the cookie to a session token, unreadable to scripts and not sent from other sites."""
+    def remember(self, response: Response, signed: SignedIn) -> None:
+        """Set the cookies of a new session and of its browser."""
         g.is_new = False
-        response.set_cookie(
-            self.cookie,
-            token,
-            max_age=SESSION_S,
-            path=PATH,
-            secure=self._secure,
-            httponly=True,
-            samesite="Strict",
-        )
+        self._set(response, self.cookie, signed.token, SESSION_S, PATH)
+        self._set(response, self._browser_cookie, signed.browser, BROWSER_S, "/")
 
     def forget(self, response: Response) -> None:
-        """Delete the cookie."""
+        """Delete the session's cookie; the browser stays a known one."""
         g.is_new = False
         response.delete_cookie(
             self.cookie, path=PATH, secure=self._secure, httponly=True, samesite="Strict"
+        )
+
+    def _set(self, response: Response, name: str, value: str, max_age: int, path: str) -> None:
+        # Unreadable to scripts and not sent from other sites.
+        response.set_cookie(
+            name,
+            value,
+            max_age=max_age,
+            path=path,
+            secure=self._secure,
+            httponly=True,
+            samesite="Strict",
         )
 
 

@@ -6,7 +6,7 @@ from flask import Response, g, request
 from frankly_protocol.errors import FranklyError, InvalidInput
 
 from frankly_server.services import Services
-from frankly_server.web.admin.pages import attempt, field, go, render
+from frankly_server.web.admin.pages import field, go, render
 from frankly_server.web.security import PATH, Door, needs, person
 
 
@@ -25,7 +25,9 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
     @routes.post("/sign-in")
     def do_sign_in() -> Response:
         try:
-            signed = services.accounts.sign_in(field("email"), request.form.get("password", ""))
+            signed = services.accounts.sign_in(
+                field("email"), request.form.get("password", ""), door.browser()
+            )
         except FranklyError as refused:
             status = refused.problem.status if isinstance(refused, InvalidInput) else 429
             return render("sign_in.html", status=status, error=refused, email=field("email", 254))
@@ -33,7 +35,7 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
         if g.person is not None:
             services.accounts.sign_out(g.token)
         response = go(f"{PATH}/surveys")
-        door.remember(response, signed.token)
+        door.remember(response, signed)
         return response
 
     @routes.post("/sign-out")
@@ -44,10 +46,10 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
         door.forget(response)
         return response
 
-    _add_account(routes, services)
+    _add_account(routes, services, door)
 
 
-def _add_account(routes: APIBlueprint, services: Services) -> None:
+def _add_account(routes: APIBlueprint, services: Services, door: Door) -> None:
     @routes.get("/account")
     @needs("viewer")
     def account() -> Response:
@@ -56,14 +58,23 @@ def _add_account(routes: APIBlueprint, services: Services) -> None:
     @routes.post("/account")
     @needs("viewer")
     def change_password() -> Response:
-        def act() -> str:
-            services.accounts.change_password(
-                person(), request.form.get("old", ""), request.form.get("new", "")
+        try:
+            signed = services.accounts.change_password(
+                person(),
+                request.form.get("old", ""),
+                request.form.get("new", ""),
+                door.browser(),
             )
-            # A new password has ended every session, this one too.
-            return f"{PATH}/sign-in"
+        except InvalidInput as refused:
+            return render("account.html", status=refused.problem.status, error=refused)
+        response = go(f"{PATH}/account")
+        door.remember(response, signed)
+        return response
 
-        return attempt(
-            act,
-            lambda refused: render("account.html", status=refused.problem.status, error=refused),
-        )
+    @routes.post("/account/sign-out-everywhere")
+    @needs("viewer")
+    def sign_out_everywhere() -> Response:
+        services.accounts.sign_out_everywhere(person())
+        response = go(f"{PATH}/sign-in")
+        door.forget(response)
+        return response

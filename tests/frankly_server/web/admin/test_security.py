@@ -2,6 +2,10 @@
 """Cookies, forms and headers of the pages."""
 
 import pytest
+from flask import Flask, Response
+from frankly_server.accounts import Person, SignedIn
+from frankly_server.settings import Settings
+from frankly_server.web.security import Door
 
 from tests.frankly_server.web.admin.office import PASSWORD, Office, send, token
 
@@ -12,7 +16,11 @@ def test_signing_in_changes_the_token_and_hides_it_from_scripts_and_other_sites(
     client = office.app.test_client()
     before = client.get("/admin/sign-in").headers["Set-Cookie"]
     answer = send(client, "/admin/sign-in", email="viewer@example.org", password=PASSWORD)
-    after = answer.headers["Set-Cookie"]
+    after, browser = answer.headers.getlist("Set-Cookie")
+    assert browser.startswith("frankly_browser=")
+    assert "Max-Age=15552000" in browser  # 180 days
+    for mark in ("HttpOnly", "SameSite=Strict", "Path=/"):
+        assert mark in browser
     assert before.split(";")[0] != after.split(";")[0]
     for mark in ("HttpOnly", "SameSite=Strict", "Path=/admin"):
         assert mark in after
@@ -83,19 +91,43 @@ def test_text_of_people_is_shown_as_text(office: Office) -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt;{{7*7}}" in text
 
 
-def test_over_tls_the_cookie_is_secure(tmp_path: object) -> None:
-    from flask import Flask
-    from frankly_server.settings import Settings
-    from frankly_server.web.security import Door
+def test_a_known_browser_signs_in_to_an_account_that_strangers_have_locked(office: Office) -> None:
+    known, stranger = office.client("analyst"), office.app.test_client()
+    send(known, "/admin/sign-out")
+    sign_in = {"email": "analyst@example.org", "password": PASSWORD}
+    for _ in range(5):
+        send(stranger, "/admin/sign-in", email="analyst@example.org", password="wrong")
+    assert send(stranger, "/admin/sign-in", **sign_in).status_code == 401
+    assert send(known, "/admin/sign-in", **sign_in).status_code == 303
+    assert send(known, "/admin/account/sign-out-everywhere").status_code == 303
+    assert send(known, "/admin/sign-in", **sign_in).status_code == 401
 
+
+def test_a_new_password_keeps_this_browser_signed_in(office: Office) -> None:
+    client, other = office.client("analyst"), office.client("analyst")
+    new = "another good password"
+    answer = send(client, "/admin/account", old=PASSWORD, new=new)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/admin/account")
+    assert client.get("/admin/account").status_code == 200
+    assert other.get("/admin/account").status_code == 303
+    send(client, "/admin/account", old=new, new=PASSWORD)
+
+
+def test_over_tls_the_cookies_are_secure() -> None:
     class Stand:
         settings = Settings(public_url="https://surveys.example.org")
 
     door = Door(Stand())  # type: ignore[arg-type]
+    response = Response()
     with Flask("x").test_request_context("/admin/"):
-        from flask import Response
-
-        response = Response()
-        door.remember(response, "A" * 43)
-    assert response.headers["Set-Cookie"].startswith("__Secure-frankly_admin=")
-    assert "Secure;" in response.headers["Set-Cookie"]
+        door.remember(
+            response, SignedIn(Person("1", "main", "a@b.example", "owner"), "A" * 43, "B" * 43)
+        )
+    session, browser = response.headers.getlist("Set-Cookie")
+    assert session.startswith("__Secure-frankly_admin=")
+    assert browser.startswith("__Host-frankly_browser=")
+    for cookie in (session, browser):
+        assert "Secure;" in cookie
+    # What browsers ask of the prefix __Host-.
+    assert "Path=/;" in browser + ";"
+    assert "Domain" not in browser

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions and known browsers: who is signed in, and which browsers an account has used."""
+
+import hashlib
+import re
+import secrets
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from frankly_protocol.clock import format_time
+
+from frankly_server.store import AccountRow, AuditEvent, Transaction
+
+SESSION_S: Final = 8 * 3600
+BROWSER_S: Final = 180 * 24 * 3600
+_MOST_BROWSERS: Final = 10
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person who is signed in."""
+
+    id: str
+    organisation: str
+    email: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """A new session.
+
+    token, browser : values of the session's cookie and of the known browser's; the database stores
+    their hashes only.
+    """
+
+    person: Person
+    token: str = field(repr=False)
+    browser: str = field(repr=False)
+
+
+def start_session(tx: Transaction, row: AccountRow, at: datetime, old_browser: str) -> SignedIn:
+    """Start a session at the time `at`, and make its browser one that the account knows.
+
+    old_browser : the known browser's cookie until now, which ends; any other text does nothing.
+    """
+    now = time_text(at)
+    # Expired sessions of all accounts are deleted here; no other job does it.
+    tx.sessions.forget(now)
+    # A new token at every sign-in prevents session fixation.
+    signed = SignedIn(person_of(row), secrets.token_urlsafe(32), secrets.token_urlsafe(32))
+    tx.sessions.add(token_hash(signed.token), row.id, time_text(at, SESSION_S))
+    if knows(tx, row, at, old_browser):
+        tx.browsers.forget(token_hash(old_browser))
+    tx.browsers.add(
+        token_hash(signed.browser), row.id, time_text(at, BROWSER_S), most=_MOST_BROWSERS
+    )
+    tx.audit.add(AuditEvent(now, row.organisation, row.email, "signed in", row.email))
+    return signed
+
+
+def knows(tx: Transaction, row: AccountRow, at: datetime, browser: str) -> bool:
+    """Return True if the text is the cookie of one of the account's known browsers."""
+    return is_token(browser) and tx.browsers.knows(token_hash(browser), row.id, time_text(at))
+
+
+def is_token(text: str) -> bool:
+    """Return True if a text has the form of a cookie of ours; a malformed one costs no query."""
+    return _TOKEN.fullmatch(text) is not None
+
+
+def token_hash(token: str) -> str:
+    """Return the hash under which a random token of 256 bits is stored; a fast one is enough."""
+    # surrogatepass: a token with lone surrogates is unknown, not an error.
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def person_of(row: AccountRow) -> Person:
+    """Return the person of an account."""
+    return Person(row.id, row.organisation, row.email, row.role)
+
+
+def time_text(at: datetime, later_s: int = 0) -> str:
+    """Return a time, or one some seconds later, as the database stores it: whole seconds in UTC."""
+    return format_time(at.replace(microsecond=0) + timedelta(seconds=later_s))
