@@ -2,11 +2,10 @@
 """Sessions, CSRF protection and headers of the admin pages. The API uses no cookies.
 
 The cookie holds a random token. Before sign-in it only ties a form to a browser; sign-in replaces
-it, which prevents session fixation. Each form carries an HMAC of the token, which no other site
-can compute.
+it, which prevents session fixation. Each form carries an HMAC of the token under a key of the
+server, so that nobody who plants a cookie in a browser can compute it.
 """
 
-import hashlib
 import hmac
 import re
 import secrets
@@ -43,9 +42,9 @@ class Door:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._secure = services.settings.public_url.startswith("https://")
-        # Browsers accept a name with the prefix __Secure- over https only.
-        self.cookie = "__Secure-frankly_admin" if self._secure else "frankly_admin"
-        self._browser_cookie = ("__Host-" if self._secure else "") + "frankly_browser"
+        # Browsers take a name with this prefix over https only, and from no sibling subdomain.
+        prefix = "__Host-" if self._secure else ""
+        self.cookie, self._browser_cookie = f"{prefix}frankly_admin", f"{prefix}frankly_browser"
 
     def browser(self) -> str:
         """Return the known browser's cookie of this request; empty without one."""
@@ -57,10 +56,11 @@ class Door:
         g.token = token if _TOKEN.fullmatch(token) else secrets.token_urlsafe(32)
         g.is_new = g.token != token
         g.person = None if g.is_new else self._services.accounts.person(token)
+        g.form_token = self._services.keys.mac("form", g.token.encode())
         if request.method == "POST":
             sent = request.form.get("csrf", "")
             if g.is_new or not hmac.compare_digest(
-                sent.encode("utf-8", "replace"), form_token().encode()
+                sent.encode("utf-8", "replace"), g.form_token.encode()
             ):
                 message = "the form is too old, or was not opened here: go back, reload the page and send it again"
                 raise InvalidInput(Problem.FORBIDDEN, message, "csrf")
@@ -71,38 +71,33 @@ class Door:
             response.headers.setdefault(name, value)
         # Pages only: assets are publicly cacheable, and a cached cookie would be shared.
         if g.get("is_new", False) and response.mimetype == "text/html":
-            self._set(response, self.cookie, g.token, SESSION_S, PATH)
+            self._set(response, self.cookie, g.token, SESSION_S)
         return response
 
     def remember(self, response: Response, signed: SignedIn) -> None:
         """Set the cookies of a new session and of its browser."""
         g.is_new = False
-        self._set(response, self.cookie, signed.token, SESSION_S, PATH)
-        self._set(response, self._browser_cookie, signed.browser, BROWSER_S, "/")
+        self._set(response, self.cookie, signed.token, SESSION_S)
+        self._set(response, self._browser_cookie, signed.browser, BROWSER_S)
 
     def forget(self, response: Response) -> None:
         """Delete the session's cookie; the browser stays a known one."""
         g.is_new = False
         response.delete_cookie(
-            self.cookie, path=PATH, secure=self._secure, httponly=True, samesite="Strict"
+            self.cookie, path="/", secure=self._secure, httponly=True, samesite="Strict"
         )
 
-    def _set(self, response: Response, name: str, value: str, max_age: int, path: str) -> None:
+    def _set(self, response: Response, name: str, value: str, max_age: int) -> None:
         # Unreadable to scripts and not sent from other sites.
         response.set_cookie(
             name,
             value,
             max_age=max_age,
-            path=path,
+            path="/",  # which the prefix __Host- asks for
             secure=self._secure,
             httponly=True,
             samesite="Strict",
         )
-
-
-def form_token() -> str:
-    """Return the CSRF token of this browser's forms."""
-    return hmac.new(g.token.encode(), b"frankly form", hashlib.sha256).hexdigest()
 
 
 def needs(role: str) -> Callable[[View], View]:

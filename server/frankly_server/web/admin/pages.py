@@ -13,7 +13,7 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.accounts import may
 from frankly_server.web.headers import PUBLIC_FOREVER
-from frankly_server.web.security import PATH, form_token
+from frankly_server.web.security import PATH
 
 _KINDS: Final = {
     "admin.css": "text/css; charset=utf-8",
@@ -48,7 +48,7 @@ def render(template: str, *, status: int = 200, **values: Any) -> Response:
         f"admin/{template}",
         person=person,
         may=lambda role: person is not None and may(person.role, role),
-        csrf=form_token() if "token" in g else "",
+        csrf=g.get("form_token", ""),
         css=_LINKS["admin.css"],
         js=_LINKS["admin.js"],
         icon=_LINKS["icon.svg"],

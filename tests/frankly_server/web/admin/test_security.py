@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cookies, forms and headers of the pages."""
 
+import hmac
+from pathlib import Path
+
 import pytest
 from flask import Flask, Response
+from frankly_protocol.clock import FixedClock
 from frankly_server.accounts import Person, SignedIn
+from frankly_server.keys import Keyring
 from frankly_server.settings import Settings
 from frankly_server.web.security import Door
 
 from tests.frankly_server.web.admin.office import PASSWORD, Office, send, token
+from tests.frankly_server.web.site import NOW
 
 
 def test_signing_in_changes_the_token_and_hides_it_from_scripts_and_other_sites(
@@ -22,7 +28,7 @@ def test_signing_in_changes_the_token_and_hides_it_from_scripts_and_other_sites(
     for mark in ("HttpOnly", "SameSite=Strict", "Path=/"):
         assert mark in browser
     assert before.split(";")[0] != after.split(";")[0]
-    for mark in ("HttpOnly", "SameSite=Strict", "Path=/admin"):
+    for mark in ("HttpOnly", "SameSite=Strict", "Path=/"):
         assert mark in after
     planted = before.split(";")[0].split("=")[1]
     assert office.services.accounts.person(planted) is None
@@ -30,9 +36,27 @@ def test_signing_in_changes_the_token_and_hides_it_from_scripts_and_other_sites(
 
 def test_a_token_that_was_planted_before_opens_nothing(office: Office) -> None:
     client = office.app.test_client()
-    client.set_cookie("frankly_admin", "A" * 43, path="/admin")
+    client.set_cookie("frankly_admin", "A" * 43)
     send(client, "/admin/sign-in", email="viewer@example.org", password=PASSWORD)
     assert office.services.accounts.person("A" * 43) is None
+
+
+def test_who_plants_a_cookie_cannot_compute_the_forms_token(office: Office, tmp_path: Path) -> None:
+    planted, client = "A" * 43, office.app.test_client()
+    client.set_cookie("frankly_admin", planted)
+    right = token(client)
+    # What the cookie alone gives: the token before it had a key of the server's.
+    guess = hmac.new(planted.encode(), b"frankly form", "sha256").hexdigest()
+    assert guess != right
+    for csrf, status in ((guess, 403), (right, 401)):
+        fields = {"csrf": csrf, "email": "viewer@example.org", "password": "wrong"}
+        assert client.post("/admin/sign-in", data=fields).status_code == status
+    # Another server, with keys of its own, gives the same cookie another token.
+    stranger = Keyring(tmp_path / "keys", FixedClock(NOW))
+    stranger.init()
+    assert stranger.mac("form", planted.encode()) != right
+    assert office.services.keys.mac("form", planted.encode()) == right
+    assert office.services.keys.mac("another", planted.encode()) != right
 
 
 @pytest.mark.parametrize("sent", [None, "", "0" * 64, "é", "somebody else's"])
@@ -47,7 +71,7 @@ def test_a_form_without_its_token_changes_nothing(office: Office, sent: str | No
 
 def test_signing_out_ends_the_session(office: Office) -> None:
     client = office.client("owner")
-    held = client.get_cookie("frankly_admin", path="/admin")
+    held = client.get_cookie("frankly_admin")
     assert held is not None
     assert send(client, "/admin/sign-out").status_code == 303
     assert office.services.accounts.person(held.value) is None
@@ -124,10 +148,9 @@ def test_over_tls_the_cookies_are_secure() -> None:
             response, SignedIn(Person("1", "main", "a@b.example", "owner"), "A" * 43, "B" * 43)
         )
     session, browser = response.headers.getlist("Set-Cookie")
-    assert session.startswith("__Secure-frankly_admin=")
+    assert session.startswith("__Host-frankly_admin=")
     assert browser.startswith("__Host-frankly_browser=")
-    for cookie in (session, browser):
+    for cookie in (session, browser):  # what browsers ask of the prefix __Host-
         assert "Secure;" in cookie
-    # What browsers ask of the prefix __Host-.
-    assert "Path=/;" in browser + ";"
-    assert "Domain" not in browser
+        assert "Path=/;" in cookie + ";"
+        assert "Domain" not in cookie
