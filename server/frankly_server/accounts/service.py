@@ -342,6 +342,17 @@ def folded(email: str) -> str:
 
 
 def _colleague(tx: Transaction, by: Person, account_id: str) -> AccountRow:
+    """Return the account that an owner is about to change, with every owner's row locked.
+
+    Raises InvalidInput: forbidden for a person who is no owner any more, or for their own account;
+    not_found.
+    """
+    # Read here, not at the request's start: two owners who demote each other at the same moment
+    # would leave the organisation without one.
+    if by.id not in tx.accounts.lock_owners(by.organisation):
+        raise InvalidInput(
+            Problem.FORBIDDEN, "you are not an owner any more: sign in again", "account"
+        )
     row = tx.accounts.get(account_id)
     # Accounts of other organisations are answered like unknown ones.
     if row is None or row.organisation != by.organisation:

@@ -89,6 +89,21 @@ class AccountsTable:
         query = select(accounts).where(members).order_by(accounts.c.email)
         return [AccountRow(**row) for row in self._connection.execute(query).mappings()]
 
+    def lock_owners(self, organisation: str) -> set[str]:
+        """Return the ids of an organisation's owners that are not disabled.
+
+        Their rows stay locked until the transaction ends: two transactions that decide by who is
+        an owner run one after the other. SQLite has one writer anyway.
+        """
+        owners = (
+            (accounts.c.organisation == organisation)
+            & (accounts.c.role == "owner")
+            & accounts.c.disabled.is_(None)
+        )
+        # In one order everywhere: otherwise two transactions could each wait for the other.
+        query = select(accounts.c.id).where(owners).order_by(accounts.c.id).with_for_update()
+        return set(self._connection.scalars(query))
+
     def add(self, row: AccountRow) -> None:
         """Insert a new account."""
         values = {name: getattr(row, name) for name in AccountRow.__slots__}
