@@ -3,7 +3,27 @@
 
 from frankly_server.accounts.passwords import Passwords
 from frankly_server.accounts.roles import ROLES, may
+from frankly_server.accounts.second_factor import SecondFactors
 from frankly_server.accounts.service import Accounts
-from frankly_server.accounts.sessions import BROWSER_S, SESSION_S, Person, SignedIn
+from frankly_server.accounts.sessions import (
+    BROWSER_S,
+    PENDING_S,
+    SESSION_S,
+    Person,
+    SecondFactorNeeded,
+    SignedIn,
+)
 
-__all__ = ["BROWSER_S", "ROLES", "SESSION_S", "Accounts", "Passwords", "Person", "SignedIn", "may"]
+__all__ = [
+    "BROWSER_S",
+    "PENDING_S",
+    "ROLES",
+    "SESSION_S",
+    "Accounts",
+    "Passwords",
+    "Person",
+    "SecondFactorNeeded",
+    "SecondFactors",
+    "SignedIn",
+    "may",
+]

@@ -3,7 +3,8 @@
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Final
 
@@ -16,9 +17,11 @@ from frankly_server.accounts.roles import ROLES
 from frankly_server.accounts.sessions import (
     Person,
     SignedIn,
+    end_all,
     is_token,
     knows,
     person_of,
+    start_pending,
     start_session,
     time_text,
     token_hash,
@@ -101,7 +104,8 @@ class Accounts:
         """Start a session with a new token.
 
         browser : the cookie of a known browser, or any other text. Raises
-        InvalidInput(unauthenticated) with one message for every cause, and Busy. Five wrong
+        InvalidInput(unauthenticated) with one message for every cause, SecondFactorNeeded after the
+        right password of an account that has one, and Busy. Five wrong
         passwords lock an account for one minute; each further five double the time, up to 15
         minutes. A known browser of the account is not subject to that lock, nor to the queue of
         strangers: its own fifth wrong password makes it a stranger again.
@@ -113,7 +117,10 @@ class Accounts:
         if not self._is_right(row, password, browser if known else None) or row is None:
             raise _refused()
         with self._database.transaction("sign in") as tx:
-            return start_session(tx, row, self._clock.now(), browser)
+            if not has_second_factor(tx, row.id):
+                return start_session(tx, row, self._clock.now(), browser)
+            waits = start_pending(tx, row.id, self._clock.now())
+        raise waits
 
     def person(self, token: str) -> Person | None:
         """Return the person who holds a session token.
@@ -135,16 +142,18 @@ class Accounts:
     def sign_out_everywhere(self, person: Person) -> None:
         """End every session of the account and forget its known browsers."""
         with self._database.transaction("sign out everywhere") as tx:
-            _end_all(tx, person.id)
+            end_all(tx, person.id)
             self._record(
                 tx, person.organisation, person.email, "signed out everywhere", person.email
             )
 
-    def change_password(self, person: Person, old: str, new: str, browser: str = "") -> SignedIn:
-        """Set a new password, end every session, forget every known browser, and start a session.
+    def require_password(
+        self, person: Person, password: str, browser: str = "", field: str = "password"
+    ) -> AccountRow:
+        """Return the account of a signed-in person who has typed their password once more.
 
-        browser : as for `sign_in`. Raises InvalidInput: unauthenticated if `old` is not the
-        password or the account is locked, field_type; and Busy.
+        browser : as for `sign_in`. field : names the password in an error. Raises
+        InvalidInput(unauthenticated) if it is wrong or the account is locked, and Busy.
         """
         with self._database.reading("find account") as tx:
             row = tx.accounts.get(person.id)
@@ -154,15 +163,24 @@ class Accounts:
             raise InvalidInput(
                 Problem.UNAUTHENTICATED,
                 "the account is locked after too many tries: wait and try again",
-                "old",
+                field,
             )
-        if not self._is_right(row, old, browser if known else None) or row is None:
-            raise InvalidInput(Problem.UNAUTHENTICATED, "this is not your password", "old")
+        if not self._is_right(row, password, browser if known else None) or row is None:
+            raise InvalidInput(Problem.UNAUTHENTICATED, "this is not your password", field)
+        return row
+
+    def change_password(self, person: Person, old: str, new: str, browser: str = "") -> SignedIn:
+        """Set a new password, end every session, forget every known browser, and start a session.
+
+        browser : as for `sign_in`. Raises as `require_password` does, and InvalidInput(field_type)
+        for a new password that is too short or too long.
+        """
+        row = self.require_password(person, old, browser, "old")
         new_hash = self._passwords.hash(new)
         with self._database.transaction("change password") as tx:
             tx.accounts.change(row.id, password=new_hash)
             # A person who knew the old password loses session and browser too.
-            _end_all(tx, row.id)
+            end_all(tx, row.id)
             self._record(tx, row.organisation, row.email, "password changed", row.email)
             # This browser stays a known one: strangers may have locked the account meanwhile.
             return start_session(tx, row, self._clock.now(), browser)
@@ -190,7 +208,7 @@ class Accounts:
         with self._database.transaction("disable account") as tx:
             row = _colleague(tx, by, account_id)
             tx.accounts.change(row.id, disabled=self._now())
-            _end_all(tx, row.id)
+            end_all(tx, row.id)
             self._record(tx, by.organisation, by.email, "account disabled", row.email)
 
     def every(self) -> Sequence[AccountRow]:
@@ -209,34 +227,34 @@ class Accounts:
 
         Raises InvalidInput(not_found).
         """
-        return self._change_by_command(
-            email, "account unlocked", {"failures": 0, "locked_until": None}, end_sessions=False
-        )
+        with self.command(email, "account unlocked") as (tx, row):
+            tx.accounts.change(row.id, failures=0, locked_until=None)
+        return person_of(row)
 
     def reset_password(self, email: str, new: str) -> Person:
         """Set an account's password, end its sessions and unlock it; for the command line.
 
         Raises InvalidInput: not_found, field_type for a password that is too short or too long.
         """
-        values: dict[str, str | int | None] = {
-            "password": self._passwords.hash(new),
-            "failures": 0,
-            "locked_until": None,
-        }
-        return self._change_by_command(email, "password reset", values)
+        new_hash = self._passwords.hash(new)
+        with self.command(email, "password reset") as (tx, row):
+            tx.accounts.change(row.id, password=new_hash, failures=0, locked_until=None)
+            end_all(tx, row.id)
+        return person_of(row)
 
     def disable_address(self, email: str) -> Person:
         """End an account and its sessions; for the command line. Raises InvalidInput(not_found)."""
-        return self._change_by_command(email, "account disabled", {"disabled": self._now()})
+        with self.command(email, "account disabled") as (tx, row):
+            tx.accounts.change(row.id, disabled=self._now())
+            end_all(tx, row.id)
+        return person_of(row)
 
-    def _change_by_command(
-        self,
-        email: str,
-        action: str,
-        values: Mapping[str, str | int | None],
-        *,
-        end_sessions: bool = True,
-    ) -> Person:
+    @contextmanager
+    def command(self, email: str, action: str) -> Iterator[tuple[Transaction, AccountRow]]:
+        """Open a transaction on the account of an address, and record the command in it.
+
+        Raises InvalidInput(not_found).
+        """
         with self._database.transaction(action) as tx:
             row = tx.accounts.by_email(folded(email))
             if row is None:
@@ -245,11 +263,8 @@ class Accounts:
                     "no account has this address; `frankly admin list` shows all",
                     "email",
                 )
-            tx.accounts.change(row.id, **values)
-            if end_sessions:
-                _end_all(tx, row.id)
+            yield tx, row
             self._record(tx, row.organisation, COMMAND_LINE, action, row.email)
-        return person_of(row)
 
     def record(self, by: Person, action: str, subject: str) -> None:
         """Add to the trail an action of a person in another service."""
@@ -321,11 +336,11 @@ class Accounts:
         return time_text(self._clock.now())
 
 
-def after_failure(failures: int) -> tuple[int, int]:
+def after_failure(failures: int, longest_s: int = _LONGEST_LOCK_S) -> tuple[int, int]:
     """Return the stored number of failures after one more, and the seconds of the lock; 0 for none.
 
     Every fifth wrong password in a row locks, for one minute at first, then for twice as long as
-    before, up to a quarter of an hour.
+    before, up to `longest_s`.
     """
     failures += 1
     # The stored number stays small: the last five repeat, and so does the longest lock.
@@ -333,12 +348,17 @@ def after_failure(failures: int) -> tuple[int, int]:
     if failures % _TRIES:
         return failures, 0
     # A limit on the lock: otherwise strangers could lock an owner out for days.
-    return failures, min(_LOCK_S << (failures // _TRIES - 1), _LONGEST_LOCK_S)
+    return failures, min(_LOCK_S << (failures // _TRIES - 1), longest_s)
 
 
 def folded(email: str) -> str:
     """Return an e-mail address as it is stored and compared: trimmed and in lower case."""
     return email.strip().lower()
+
+
+def has_second_factor(tx: Transaction, account_id: str) -> bool:
+    """Return True if a password alone does not open the account."""
+    return tx.second_factors.get(account_id).totp_since is not None
 
 
 def _colleague(tx: Transaction, by: Person, account_id: str) -> AccountRow:
@@ -373,9 +393,3 @@ def _refused() -> InvalidInput:
         "tries: wait and try again"
     )
     return InvalidInput(Problem.UNAUTHENTICATED, message)
-
-
-def _end_all(tx: Transaction, account_id: str) -> None:
-    """End an account's sessions and forget its known browsers."""
-    tx.sessions.end_all(account_id)
-    tx.browsers.forget_all(account_id)

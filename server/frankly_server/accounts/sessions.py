@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions and known browsers: who is signed in, and which browsers an account has used."""
+"""Sessions, sign-ins that wait for a second factor, and known browsers."""
 
 import hashlib
 import re
@@ -9,10 +9,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from frankly_protocol.clock import format_time
+from frankly_protocol.errors import FranklyError
+from frankly_protocol.problems import Problem
 
 from frankly_server.store import AccountRow, AuditEvent, Transaction
 
 SESSION_S: Final = 8 * 3600
+PENDING_S: Final = 10 * 60
 BROWSER_S: Final = 180 * 24 * 3600
 _MOST_BROWSERS: Final = 10
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
@@ -39,6 +42,34 @@ class SignedIn:
     person: Person
     token: str = field(repr=False)
     browser: str = field(repr=False)
+
+
+class SecondFactorNeeded(FranklyError):
+    """The password is right; the sign-in goes on with a second factor.
+
+    token : value of the cookie that ties the second step to this browser, for `PENDING_S` seconds.
+    An exception, so that no caller takes half a sign-in for a session.
+    """
+
+    def __init__(self, token: str) -> None:
+        super().__init__("a second factor is needed", code=Problem.UNAUTHENTICATED.code)
+        self.token = token
+
+
+def start_pending(tx: Transaction, account_id: str, at: datetime) -> SecondFactorNeeded:
+    """Start a sign-in that waits for its second factor; the caller raises the result."""
+    waits = SecondFactorNeeded(secrets.token_urlsafe(32))
+    tx.second_factors.add_pending(
+        token_hash(waits.token), account_id, time_text(at, PENDING_S), time_text(at)
+    )
+    return waits
+
+
+def end_all(tx: Transaction, account_id: str) -> None:
+    """End an account's sessions and waiting sign-ins, and forget its known browsers."""
+    tx.sessions.end_all(account_id)
+    tx.second_factors.end_pending(account_id)
+    tx.browsers.forget_all(account_id)
 
 
 def start_session(tx: Transaction, row: AccountRow, at: datetime, old_browser: str) -> SignedIn:

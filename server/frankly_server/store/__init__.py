@@ -17,6 +17,7 @@ from frankly_server.store.log import LogEntryRow
 from frankly_server.store.migrate import downgrade, upgrade
 from frankly_server.store.releases import WITHHELD_STRATUM
 from frankly_server.store.reports import ReportRow
+from frankly_server.store.second_factors import SecondFactorRow
 from frankly_server.store.statistics import NO_NUMBER, Layout, is_masked, is_set, members
 from frankly_server.store.surveys import SurveyRow
 from frankly_server.store.whole import IdenticalReports
@@ -40,6 +41,7 @@ __all__ = [
     "PairKey",
     "ReleasedBatch",
     "ReportRow",
+    "SecondFactorRow",
     "StoreUnavailable",
     "SurveyRow",
     "Transaction",

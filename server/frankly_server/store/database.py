@@ -29,6 +29,7 @@ from frankly_server.store.partitions import Partitions
 from frankly_server.store.releases import Releases
 from frankly_server.store.reports import ReportRow, ReportsTable, insert_pending
 from frankly_server.store.schema import SCHEMA_VERSION
+from frankly_server.store.second_factors import SecondFactorsTables
 from frankly_server.store.sessions import SessionsTable
 from frankly_server.store.survey_states import SurveyStatesTable
 from frankly_server.store.surveys import SurveysTable
@@ -135,6 +136,11 @@ class Transaction:
     def browsers(self) -> BrowsersTable:
         """Browsers that people have signed in with."""
         return BrowsersTable(self._connection)
+
+    @cached_property
+    def second_factors(self) -> SecondFactorsTables:
+        """TOTP, recovery codes, and sign-ins that wait for a code."""
+        return SecondFactorsTables(self._connection)
 
     @cached_property
     def audit(self) -> AuditTrail:

@@ -17,7 +17,7 @@ from flask import Response, abort, g, redirect, request
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.accounts import BROWSER_S, SESSION_S, Person, SignedIn, may
+from frankly_server.accounts import BROWSER_S, PENDING_S, SESSION_S, Person, SignedIn, may
 from frankly_server.services import Services
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -79,6 +79,11 @@ class Door:
         g.is_new = False
         self._set(response, self.cookie, signed.token, SESSION_S)
         self._set(response, self._browser_cookie, signed.browser, BROWSER_S)
+
+    def await_code(self, response: Response, token: str) -> None:
+        """Set the session's cookie to the token of a sign-in that waits for its second factor."""
+        g.is_new = False
+        self._set(response, self.cookie, token, PENDING_S)
 
     def forget(self, response: Response) -> None:
         """Delete the session's cookie; the browser stays a known one."""

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A password, a clock that is moved by hand, and a refusal as a value, for the tests of accounts."""
+"""What the tests of accounts share: a password, a clock moved by hand, refusals, codes of an app."""
 
+import base64
+import hashlib
+import hmac
 from datetime import datetime, timedelta
 
 import pytest
@@ -30,3 +33,13 @@ def refused(act: object, *arguments: object) -> InvalidInput:
     with pytest.raises(InvalidInput) as caught:
         act(*arguments)  # type: ignore[operator]
     return caught.value
+
+
+def code(secret: str, at_s: int) -> str:
+    """Return RFC 6238's code of a base32 secret, computed here from HMAC-SHA-1 alone."""
+    digest = hmac.new(
+        base64.b32decode(secret), (at_s // 30).to_bytes(8, "big"), hashlib.sha1
+    ).digest()
+    offset = digest[-1] & 15
+    value = int.from_bytes(digest[offset : offset + 4], "big") & 0x7FFFFFFF
+    return f"{value % 10**6:06d}"

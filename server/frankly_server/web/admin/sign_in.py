@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sign-in, sign-out and change of password."""
+"""Sign-in, with a second factor if the account has one, and sign-out."""
 
 from apiflask import APIBlueprint
 from flask import Response, g, request
 from frankly_protocol.errors import FranklyError, InvalidInput
 
+from frankly_server.accounts import SecondFactorNeeded
 from frankly_server.services import Services
 from frankly_server.web.admin.pages import field, go, render
-from frankly_server.web.security import PATH, Door, needs, person
+from frankly_server.web.security import PATH, Door, needs
 
 
 def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
@@ -28,6 +29,10 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
             signed = services.accounts.sign_in(
                 field("email"), request.form.get("password", ""), door.browser()
             )
+        except SecondFactorNeeded as waits:
+            response = go(f"{PATH}/sign-in/code")
+            door.await_code(response, waits.token)
+            return response
         except FranklyError as refused:
             status = refused.problem.status if isinstance(refused, InvalidInput) else 429
             return render("sign_in.html", status=status, error=refused, email=field("email", 254))
@@ -46,35 +51,22 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
         door.forget(response)
         return response
 
-    _add_account(routes, services, door)
+    _add_second_step(routes, services, door)
 
 
-def _add_account(routes: APIBlueprint, services: Services, door: Door) -> None:
-    @routes.get("/account")
-    @needs("viewer")
-    def account() -> Response:
-        return render("account.html")
+def _add_second_step(routes: APIBlueprint, services: Services, door: Door) -> None:
+    @routes.get("/sign-in/code")
+    def ask_code() -> Response:
+        waits = services.second_factors.waits(g.token)
+        return render("sign_in_code.html") if waits else go(f"{PATH}/sign-in")
 
-    @routes.post("/account")
-    @needs("viewer")
-    def change_password() -> Response:
+    @routes.post("/sign-in/code")
+    def take_code() -> Response:
         try:
-            signed = services.accounts.change_password(
-                person(),
-                request.form.get("old", ""),
-                request.form.get("new", ""),
-                door.browser(),
-            )
+            signed = services.second_factors.finish(g.token, field("code", 200), door.browser())
         except InvalidInput as refused:
-            return render("account.html", status=refused.problem.status, error=refused)
-        response = go(f"{PATH}/account")
+            page = "sign_in.html" if refused.field == "sign-in" else "sign_in_code.html"
+            return render(page, status=refused.problem.status, error=refused)
+        response = go(f"{PATH}/surveys")
         door.remember(response, signed)
-        return response
-
-    @routes.post("/account/sign-out-everywhere")
-    @needs("viewer")
-    def sign_out_everywhere() -> Response:
-        services.accounts.sign_out_everywhere(person())
-        response = go(f"{PATH}/sign-in")
-        door.forget(response)
         return response

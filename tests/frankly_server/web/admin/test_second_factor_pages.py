@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of the second factor, from setting it up to signing in with it."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from flask.testing import FlaskClient
+
+from tests.frankly_server.accounts.people import code
+from tests.frankly_server.web.admin.office import PASSWORD, Office, make_office, send
+from tests.frankly_server.web.site import NOW
+
+AT = int(NOW.timestamp())
+VIEWER = {"email": "viewer@example.org", "password": PASSWORD}
+
+
+@pytest.fixture
+def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
+    """An office of this test's own."""
+    made = make_office(tmp_path_factory.mktemp("office"))
+    yield made
+    made.services.close()
+
+
+@pytest.fixture
+def client(office: Office) -> FlaskClient:
+    return office.client("viewer")
+
+
+def set_up(client: FlaskClient) -> tuple[str, list[str]]:
+    """Set TOTP up; return the secret and the recovery codes."""
+    assert send(client, "/admin/account/totp", password=PASSWORD).status_code == 303
+    page = client.get("/admin/account").text
+    secret = re.search(r"<pre data-copy>([A-Z2-7]{32})</pre>", page)
+    assert secret
+    assert re.search(r'<div role="img" aria-label="[^"]+"><svg', page)
+    shown = send(client, "/admin/account/totp/confirm", code=code(secret[1], AT))
+    assert shown.status_code == 201
+    codes = re.findall(r"(?:[a-z2-7]{4}-){3}[a-z2-7]{4}", shown.text)
+    assert len(codes) == 10
+    # Neither is shown again.
+    later = client.get("/admin/account").text
+    assert codes[0] not in later
+    assert secret[1] not in later
+    return secret[1], codes
+
+
+def test_a_code_is_asked_for_after_the_password(office: Office, client: FlaskClient) -> None:
+    secret, codes = set_up(client)
+    browser = office.app.test_client()
+    answer = send(browser, "/admin/sign-in", **VIEWER)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/admin/sign-in/code")
+    [cookie] = answer.headers.getlist("Set-Cookie")  # no known browser before the second step
+    assert cookie.startswith("frankly_admin=")
+    assert browser.get("/admin/surveys").headers["Location"] == "/admin/sign-in"
+    assert browser.get("/admin/sign-in/code").status_code == 200
+    # The code that confirmed the secret is used.
+    assert send(browser, "/admin/sign-in/code", code=code(secret, AT)).status_code == 401
+    assert browser.get("/admin/surveys").status_code == 303
+    answer = send(browser, "/admin/sign-in/code", code=code(secret, AT + 30))
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/admin/surveys")
+    assert browser.get("/admin/surveys").status_code == 200
+    assert len(answer.headers.getlist("Set-Cookie")) == 2
+    # A known browser is asked for a code too.
+    send(browser, "/admin/sign-out")
+    answer = send(browser, "/admin/sign-in", **VIEWER)
+    assert answer.headers["Location"] == "/admin/sign-in/code"
+    assert send(browser, "/admin/sign-in/code", code=codes[0]).status_code == 303
+
+
+def test_without_a_password_nobody_is_asked_for_a_code(office: Office) -> None:
+    browser = office.app.test_client()
+    assert browser.get("/admin/sign-in/code").headers["Location"] == "/admin/sign-in"
+    answer = send(browser, "/admin/sign-in/code", code="123456")
+    assert answer.status_code == 401
+    assert 'action="/admin/sign-in/code"' not in answer.text
+
+
+def test_removing_it_needs_the_password(office: Office, client: FlaskClient) -> None:
+    set_up(client)
+    for path in ("totp/remove", "recovery-codes"):
+        assert send(client, f"/admin/account/{path}", password="wrong").status_code == 401
+    assert send(client, "/admin/account/recovery-codes", password=PASSWORD).status_code == 201
+    assert send(client, "/admin/account/totp/remove", password=PASSWORD).status_code == 303
+    answer = send(office.app.test_client(), "/admin/sign-in", **VIEWER)
+    assert answer.headers["Location"] == "/admin/surveys"
+
+
+def test_a_page_with_codes_is_not_stored_by_the_browser(client: FlaskClient) -> None:
+    send(client, "/admin/account/totp", password=PASSWORD)
+    assert client.get("/admin/account").headers["Cache-Control"] == "no-store"
