@@ -18,10 +18,17 @@ _TIME = "UTC, RFC 3339"
 def upgrade() -> None:
     _known_browsers()
     _second_factors()
+    _passkeys()
 
 
 def downgrade() -> None:
-    for table in ("pending_sign_ins", "recovery_codes", "second_factors", "known_browsers"):
+    for table in (
+        "passkeys",
+        "pending_sign_ins",
+        "recovery_codes",
+        "second_factors",
+        "known_browsers",
+    ):
         op.drop_table(table)
 
 
@@ -95,6 +102,33 @@ def _second_factors() -> None:
         sa.PrimaryKeyConstraint("hash", name="pk_pending_sign_ins"),
         _of_account("pending_sign_ins"),
     )
+
+
+def _passkeys() -> None:
+    op.create_table(
+        "passkeys",
+        sa.Column("credential", sa.String(1400), nullable=False, comment="its id, base64url"),
+        _account("whom it signs in"),
+        sa.Column("public_key", sa.LargeBinary, nullable=False, comment="COSE key"),
+        sa.Column(
+            "sign_count",
+            sa.BigInteger,
+            nullable=False,
+            comment="the authenticator's counter; 0 if none",
+        ),
+        sa.Column(
+            "last_challenge",
+            sa.BigInteger,
+            nullable=False,
+            comment="when the newest challenge used was issued, microseconds since 1970",
+        ),
+        sa.Column("name", sa.String(64), nullable=False, comment="as its owner calls it"),
+        sa.Column("created", sa.String(20), nullable=False, comment=_TIME),
+        sa.PrimaryKeyConstraint("credential", name="pk_passkeys"),
+        _of_account("passkeys"),
+        sa.CheckConstraint("sign_count >= 0", name=op.f("ck_passkeys_sign_count")),
+    )
+    op.create_index("ix_passkeys_account", "passkeys", ["account"])
 
 
 def _account(comment: str) -> "sa.Column[object]":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accounts of people who run surveys: roles, passwords, sessions, and the audit trail."""
 
+from frankly_server.accounts.passkeys import Passkeys
 from frankly_server.accounts.passwords import Passwords
 from frankly_server.accounts.roles import ROLES, may
 from frankly_server.accounts.second_factor import SecondFactors
@@ -20,6 +21,7 @@ __all__ = [
     "ROLES",
     "SESSION_S",
     "Accounts",
+    "Passkeys",
     "Passwords",
     "Person",
     "SecondFactorNeeded",

@@ -14,7 +14,7 @@ from frankly_protocol.clock import Clock, format_time, parse_time
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.accounts.service import Accounts, after_failure
+from frankly_server.accounts.service import Accounts, after_failure, has_second_factor
 from frankly_server.accounts.sessions import (
     Person,
     SignedIn,
@@ -89,7 +89,7 @@ class SecondFactors:
             tx.second_factors.change(person.id, totp_secret=secret, last_step=0)
 
     def confirm_totp(self, person: Person, code: str) -> Sequence[str]:
-        """Ask for codes of the app from now on; return recovery codes, which are shown only once.
+        """Ask for codes of the app from now on; return recovery codes if the account has none.
 
         Raises InvalidInput: unauthenticated for a wrong code, not_found without a new secret.
         """
@@ -107,13 +107,14 @@ class SecondFactors:
                 )
             tx.second_factors.change(person.id, totp_since=time_text(now), last_step=step)
             self._record(tx, person, "second factor added", "codes of an app")
-            return new_codes(tx, person.id)
+            return [] if tx.second_factors.codes(person.id) else new_codes(tx, person.id)
 
     def renew_codes(self, person: Person, password: str, browser: str = "") -> Sequence[str]:
         """Replace the recovery codes. Raises as `Accounts.require_password`, and not_found."""
         self._accounts.require_password(person, password, browser)
         with self._database.transaction("recovery codes") as tx:
-            if tx.second_factors.lock(person.id).totp_since is None:
+            tx.second_factors.lock(person.id)
+            if not has_second_factor(tx, person.id):
                 raise InvalidInput(
                     Problem.NOT_FOUND, "the account has no second factor", "recovery"
                 )
@@ -124,7 +125,9 @@ class SecondFactors:
         """Ask for no codes any more. Raises as `Accounts.require_password` does."""
         self._accounts.require_password(person, password, browser)
         with self._database.transaction("remove TOTP") as tx:
-            tx.second_factors.remove(person.id)
+            tx.second_factors.lock(person.id)
+            tx.second_factors.change(person.id, totp_secret=None, totp_since=None)
+            forget_codes_if_alone(tx, person.id)
             self._record(tx, person, "second factor removed", "codes of an app")
 
     def waits(self, token: str) -> bool:
@@ -161,12 +164,13 @@ class SecondFactors:
         )
 
     def reset(self, email: str) -> Person:
-        """Remove an account's second factor, end its sessions; for the command line.
+        """Remove an account's second factors, end its sessions; for the command line.
 
         Raises InvalidInput(not_found).
         """
         with self._accounts.command(email, "second factor reset") as (tx, row):
             tx.second_factors.remove(row.id)
+            tx.passkeys.remove(row.id)
             end_all(tx, row.id)
         return person_of(row)
 
@@ -202,6 +206,12 @@ def new_codes(tx: Transaction, account_id: str) -> Sequence[str]:
     codes = [_readable(secrets.token_bytes(_CODE_BYTES)) for _ in range(_CODES)]
     tx.second_factors.put_codes(account_id, [token_hash(_plain(code)) for code in codes])
     return codes
+
+
+def forget_codes_if_alone(tx: Transaction, account_id: str) -> None:
+    """Delete the recovery codes of an account that has no second factor any more."""
+    if not has_second_factor(tx, account_id):
+        tx.second_factors.put_codes(account_id, [])
 
 
 def _readable(random: bytes) -> str:

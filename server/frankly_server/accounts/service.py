@@ -358,7 +358,8 @@ def folded(email: str) -> str:
 
 def has_second_factor(tx: Transaction, account_id: str) -> bool:
     """Return True if a password alone does not open the account."""
-    return tx.second_factors.get(account_id).totp_since is not None
+    totp = tx.second_factors.get(account_id).totp_since is not None
+    return totp or bool(tx.passkeys.of_account(account_id))
 
 
 def _colleague(tx: Transaction, by: Person, account_id: str) -> AccountRow:

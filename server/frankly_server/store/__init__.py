@@ -15,6 +15,7 @@ from frankly_server.store.documents import DocumentRow
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 from frankly_server.store.log import LogEntryRow
 from frankly_server.store.migrate import downgrade, upgrade
+from frankly_server.store.passkeys import PasskeyRow
 from frankly_server.store.releases import WITHHELD_STRATUM
 from frankly_server.store.reports import ReportRow
 from frankly_server.store.second_factors import SecondFactorRow
@@ -39,6 +40,7 @@ __all__ = [
     "Layout",
     "LogEntryRow",
     "PairKey",
+    "PasskeyRow",
     "ReleasedBatch",
     "ReportRow",
     "SecondFactorRow",

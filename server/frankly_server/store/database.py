@@ -26,6 +26,7 @@ from frankly_server.store.exporting import Exporting
 from frankly_server.store.jobs import JobsTable
 from frankly_server.store.log import LogEntriesTable
 from frankly_server.store.partitions import Partitions
+from frankly_server.store.passkeys import PasskeysTable
 from frankly_server.store.releases import Releases
 from frankly_server.store.reports import ReportRow, ReportsTable, insert_pending
 from frankly_server.store.schema import SCHEMA_VERSION
@@ -141,6 +142,11 @@ class Transaction:
     def second_factors(self) -> SecondFactorsTables:
         """TOTP, recovery codes, and sign-ins that wait for a code."""
         return SecondFactorsTables(self._connection)
+
+    @cached_property
+    def passkeys(self) -> PasskeysTable:
+        """Public keys of passkeys."""
+        return PasskeysTable(self._connection)
 
     @cached_property
     def audit(self) -> AuditTrail:

@@ -128,7 +128,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     settings = Settings(
-        home=home, public_url=f"http://127.0.0.1:{port}", webhook_hosts="hooks.example.org"
+        home=home, public_url=f"http://localhost:{port}", webhook_hosts="hooks.example.org"
     )
     database = Database(settings.store_url())
     upgrade(database)

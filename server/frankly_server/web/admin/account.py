@@ -2,18 +2,26 @@
 """One's own account: password, second factor, sessions."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-import segno
 from apiflask import APIBlueprint
-from flask import Response, request
+from flask import Response, g, request
 from frankly_protocol.errors import InvalidInput
 from markupsafe import Markup
 
+from frankly_server.lazy import LazyModule
 from frankly_server.services import Services
-from frankly_server.web.admin.pages import attempt, field, go, render
+from frankly_server.web.admin.pages import CREDENTIAL_CHARACTERS, attempt, field, go, render
 from frankly_server.web.security import PATH, Door, needs, person
 
+if TYPE_CHECKING:
+    import segno
+else:
+    segno = LazyModule("segno")
+
 ACCOUNT = f"{PATH}/account"
+Again = Callable[[InvalidInput], Response]
+ShowCodes = Callable[[Callable[[], Sequence[str]]], Response]
 
 
 def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
@@ -22,7 +30,17 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
     def page(status: int = 200, **values: object) -> Response:
         state = services.second_factors.state(person())
         picture = state.link and Markup(_qr_code(state.link))  # noqa: S704 - drawn here, no text in it
-        return render("account.html", status=status, state=state, picture=picture, **values)
+        return render(
+            "account.html",
+            status=status,
+            state=state,
+            picture=picture,
+            passkeys=services.passkeys.of(person()),
+            passkey=services.passkeys.begin(person(), g.token)
+            if services.passkeys.available
+            else None,
+            **values,
+        )
 
     def again(refused: InvalidInput) -> Response:
         return page(refused.problem.status, error=refused)
@@ -56,34 +74,32 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
         door.forget(response)
         return response
 
-    _add_second_factor(routes, services, door, page, again)
-
-
-def _add_second_factor(
-    routes: APIBlueprint,
-    services: Services,
-    door: Door,
-    page: Callable[..., Response],
-    again: Callable[[InvalidInput], Response],
-) -> None:
-    factors = services.second_factors
-
     def show_codes(make: Callable[[], Sequence[str]]) -> Response:
         try:
             codes = make()
         except InvalidInput as refused:
             return again(refused)
         # No redirect: only hashes are stored, so that this page alone can show the codes.
-        return page(201, codes=codes)
+        return page(201, codes=codes) if codes else go(ACCOUNT)
 
-    def password() -> str:
-        return request.form.get("password", "")
+    _add_second_factor(routes, services, door, again, show_codes)
+    _add_passkeys(routes, services, door, again, show_codes)
+
+
+def _password() -> str:
+    return request.form.get("password", "")
+
+
+def _add_second_factor(
+    routes: APIBlueprint, services: Services, door: Door, again: Again, show_codes: ShowCodes
+) -> None:
+    factors = services.second_factors
 
     @routes.post("/account/totp")
     @needs("viewer")
     def begin_totp() -> Response:
         def act() -> str:
-            factors.begin_totp(person(), password(), door.browser())
+            factors.begin_totp(person(), _password(), door.browser())
             return ACCOUNT
 
         return attempt(act, again)
@@ -97,7 +113,7 @@ def _add_second_factor(
     @needs("viewer")
     def remove_totp() -> Response:
         def act() -> str:
-            factors.remove_totp(person(), password(), door.browser())
+            factors.remove_totp(person(), _password(), door.browser())
             return ACCOUNT
 
         return attempt(act, again)
@@ -105,7 +121,35 @@ def _add_second_factor(
     @routes.post("/account/recovery-codes")
     @needs("viewer")
     def renew_codes() -> Response:
-        return show_codes(lambda: factors.renew_codes(person(), password(), door.browser()))
+        return show_codes(lambda: factors.renew_codes(person(), _password(), door.browser()))
+
+
+def _add_passkeys(
+    routes: APIBlueprint, services: Services, door: Door, again: Again, show_codes: ShowCodes
+) -> None:
+    @routes.post("/account/passkeys")
+    @needs("viewer")
+    def add_passkey() -> Response:
+        return show_codes(
+            lambda: services.passkeys.register(
+                person(),
+                _password(),
+                g.token,
+                field("challenge", 200),
+                field("credential", CREDENTIAL_CHARACTERS),
+                field("name", 200),
+                door.browser(),
+            )
+        )
+
+    @routes.post("/account/passkeys/remove")
+    @needs("viewer")
+    def remove_passkey() -> Response:
+        def act() -> str:
+            services.passkeys.remove(person(), _password(), field("passkey"), door.browser())
+            return ACCOUNT
+
+        return attempt(act, again)
 
 
 def _qr_code(link: str) -> str:

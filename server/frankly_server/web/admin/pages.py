@@ -20,6 +20,8 @@ _KINDS: Final = {
     "admin.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
+CREDENTIAL_CHARACTERS: Final = 20_000
+"""Longest form field with a browser's WebAuthn answer; without attestation they have about 1,500."""
 _FILES: Final = {
     name: resources.files(__package__).joinpath("static", name).read_bytes() for name in _KINDS
 }

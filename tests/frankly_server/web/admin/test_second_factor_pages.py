@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages of the second factor, from setting it up to signing in with it."""
 
+import html
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
+from frankly_protocol.clock import FixedClock
+from frankly_server.accounts import Passkeys
+from frankly_server.app import create_app
 
+from tests.frankly_server.accounts.authenticator import Authenticator
 from tests.frankly_server.accounts.people import code
 from tests.frankly_server.web.admin.office import PASSWORD, Office, make_office, send
 from tests.frankly_server.web.site import NOW
@@ -90,3 +97,46 @@ def test_removing_it_needs_the_password(office: Office, client: FlaskClient) -> 
 def test_a_page_with_codes_is_not_stored_by_the_browser(client: FlaskClient) -> None:
     send(client, "/admin/account/totp", password=PASSWORD)
     assert client.get("/admin/account").headers["Cache-Control"] == "no-store"
+
+
+def test_a_passkey_signs_in_over_the_pages(tmp_path: Path) -> None:
+    office = make_office(tmp_path)
+    services = office.services
+    passkeys = Passkeys(
+        services.database, FixedClock(NOW), services.accounts, services.keys, "http://localhost"
+    )
+    services.passkeys = passkeys
+    app = create_app(services.settings, services=services)
+    client, stranger = app.test_client(), app.test_client()
+    send(client, "/admin/sign-in", **VIEWER)
+    device = Authenticator(host="localhost", origin="http://localhost")
+
+    def asked(page: str) -> tuple[str, str]:
+        options = re.search(r'data-options="([^"]+)"', page)
+        challenge = re.search(r'name="challenge" value="([0-9a-f]+)"', page)
+        assert options
+        assert challenge
+        return html.unescape(options[1]), challenge[1]
+
+    options, challenge = asked(client.get("/admin/account").text)
+    fields = {"name": "key", "password": PASSWORD, "challenge": challenge}
+    made = send(client, "/admin/account/passkeys", credential=device.create(options), **fields)
+    assert made.status_code == 201
+    # The clock of this office stands still, and a challenge counts only if it is a newer one.
+    with services.database.transaction("older") as tx:
+        assert tx.passkeys.of_account(office.account)[0].last_challenge > 0
+        [row] = tx.passkeys.of_account(office.account)
+        tx.passkeys.remove(row.account)
+        tx.passkeys.add(replace(row, last_challenge=0))
+    options, challenge = asked(stranger.get("/admin/sign-in").text)
+    fields = {"challenge": challenge, "credential": "nonsense"}
+    assert send(stranger, "/admin/sign-in/passkey", **fields).status_code == 401
+    fields["credential"] = device.get(options)
+    answer = send(stranger, "/admin/sign-in/passkey", **fields)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/admin/surveys")
+    assert stranger.get("/admin/surveys").status_code == 200
+    page = client.get("/admin/account").text
+    assert '<option value="' in page
+    gone = {"passkey": row.credential, "password": PASSWORD}
+    assert send(client, "/admin/account/passkeys/remove", **gone).status_code == 303
+    services.close()
