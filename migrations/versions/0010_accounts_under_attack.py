@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known browsers and second factors of the people who run surveys.
+"""Known browsers and second factors of the people who run surveys, and rules of organisations.
 
 New tables only: the release before goes on working while this runs.
 """
@@ -19,10 +19,19 @@ def upgrade() -> None:
     _known_browsers()
     _second_factors()
     _passkeys()
+    op.create_table(
+        "organisations",
+        sa.Column("name", sa.String(64), nullable=False, comment="as in accounts.organisation"),
+        sa.Column(
+            "second_factor", sa.Boolean, nullable=False, comment="its members need a second factor"
+        ),
+        sa.PrimaryKeyConstraint("name", name="pk_organisations"),
+    )
 
 
 def downgrade() -> None:
     for table in (
+        "organisations",
         "passkeys",
         "pending_sign_ins",
         "recovery_codes",

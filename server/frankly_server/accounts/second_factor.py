@@ -14,11 +14,13 @@ from frankly_protocol.clock import Clock, format_time, parse_time
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.accounts.service import Accounts, after_failure, has_second_factor
+from frankly_server.accounts.lockout import after_failure
+from frankly_server.accounts.service import Accounts, lock_owners
 from frankly_server.accounts.sessions import (
     Person,
     SignedIn,
     end_all,
+    has_second_factor,
     is_token,
     person_of,
     start_session,
@@ -129,6 +131,24 @@ class SecondFactors:
             tx.second_factors.change(person.id, totp_secret=None, totp_since=None)
             forget_codes_if_alone(tx, person.id)
             self._record(tx, person, "second factor removed", "codes of an app")
+
+    def members(self, organisation: str) -> tuple[bool, set[str]]:
+        """Return True if members need a second factor, and the ids of the accounts that have one."""
+        with self._database.reading("second factors") as tx:
+            needed = tx.organisations.needs_second_factor(organisation)
+            return needed, tx.second_factors.of_organisation(organisation)
+
+    def require(self, by: Person, needed: bool) -> None:
+        """Ask every member of an owner's organisation for a second factor, or none any more.
+
+        Who has none is led to their account page until they do. Raises InvalidInput(forbidden) for
+        a person who is no owner any more.
+        """
+        with self._database.transaction("require second factor") as tx:
+            lock_owners(tx, by)
+            tx.organisations.set_second_factor(by.organisation, needed)
+            action = "second factor required" if needed else "second factor not required"
+            self._record(tx, by, action, by.organisation)
 
     def waits(self, token: str) -> bool:
         """Return True if this is the token of a sign-in that waits for its second factor."""

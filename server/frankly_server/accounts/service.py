@@ -5,6 +5,7 @@ import re
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -12,14 +13,17 @@ from frankly_protocol.clock import Clock, format_time, parse_time
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.accounts.lockout import TRIES, after_failure
 from frankly_server.accounts.passwords import Passwords
 from frankly_server.accounts.roles import ROLES
 from frankly_server.accounts.sessions import (
     Person,
     SignedIn,
     end_all,
+    has_second_factor,
     is_token,
     knows,
+    must_enrol,
     person_of,
     start_pending,
     start_session,
@@ -28,10 +32,6 @@ from frankly_server.accounts.sessions import (
 )
 from frankly_server.store import AccountRow, AuditEvent, Database, Transaction
 
-_TRIES: Final = 5
-_LOCK_S: Final = 60
-_LONGEST_LOCK_S: Final = 15 * 60
-_MOST_FAILURES: Final = 10 * _TRIES
 _EMAIL: Final = re.compile(
     r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)+",
     re.ASCII,
@@ -132,7 +132,9 @@ class Accounts:
         with self._database.reading("find session") as tx:
             account = tx.sessions.account(token_hash(token), self._now())
             row = tx.accounts.get(account) if account else None
-        return None if row is None or row.disabled is not None else person_of(row)
+            if row is None or row.disabled is not None:
+                return None
+            return replace(person_of(row), must_enrol=must_enrol(tx, row))
 
     def sign_out(self, token: str) -> None:
         """End a session."""
@@ -300,7 +302,7 @@ class Accounts:
         if browser is not None:
             if not matches:
                 with self._database.transaction("count failure") as tx:
-                    tx.browsers.count_failure(token_hash(browser), _TRIES)
+                    tx.browsers.count_failure(token_hash(browser), TRIES)
             # The account's own count stays: it is the strangers', and must not begin again.
             return matches
         if self._is_locked(row):
@@ -336,30 +338,20 @@ class Accounts:
         return time_text(self._clock.now())
 
 
-def after_failure(failures: int, longest_s: int = _LONGEST_LOCK_S) -> tuple[int, int]:
-    """Return the stored number of failures after one more, and the seconds of the lock; 0 for none.
-
-    Every fifth wrong password in a row locks, for one minute at first, then for twice as long as
-    before, up to `longest_s`.
-    """
-    failures += 1
-    # The stored number stays small: the last five repeat, and so does the longest lock.
-    failures = failures if failures <= _MOST_FAILURES else failures - _TRIES
-    if failures % _TRIES:
-        return failures, 0
-    # A limit on the lock: otherwise strangers could lock an owner out for days.
-    return failures, min(_LOCK_S << (failures // _TRIES - 1), longest_s)
-
-
 def folded(email: str) -> str:
     """Return an e-mail address as it is stored and compared: trimmed and in lower case."""
     return email.strip().lower()
 
 
-def has_second_factor(tx: Transaction, account_id: str) -> bool:
-    """Return True if a password alone does not open the account."""
-    totp = tx.second_factors.get(account_id).totp_since is not None
-    return totp or bool(tx.passkeys.of_account(account_id))
+def lock_owners(tx: Transaction, by: Person) -> None:
+    """Lock the rows of the organisation's owners.
+
+    Raises InvalidInput(forbidden) for a person who is no owner any more.
+    """
+    if by.id not in tx.accounts.lock_owners(by.organisation):
+        raise InvalidInput(
+            Problem.FORBIDDEN, "you are not an owner any more: sign in again", "account"
+        )
 
 
 def _colleague(tx: Transaction, by: Person, account_id: str) -> AccountRow:
@@ -370,10 +362,7 @@ def _colleague(tx: Transaction, by: Person, account_id: str) -> AccountRow:
     """
     # Read here, not at the request's start: two owners who demote each other at the same moment
     # would leave the organisation without one.
-    if by.id not in tx.accounts.lock_owners(by.organisation):
-        raise InvalidInput(
-            Problem.FORBIDDEN, "you are not an owner any more: sign in again", "account"
-        )
+    lock_owners(tx, by)
     row = tx.accounts.get(account_id)
     # Accounts of other organisations are answered like unknown ones.
     if row is None or row.organisation != by.organisation:

@@ -23,12 +23,16 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person who is signed in."""
+    """A person who is signed in.
+
+    must_enrol : the organisation asks for a second factor, and the account has none.
+    """
 
     id: str
     organisation: str
     email: str
     role: str
+    must_enrol: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,18 @@ def start_session(tx: Transaction, row: AccountRow, at: datetime, old_browser: s
 def knows(tx: Transaction, row: AccountRow, at: datetime, browser: str) -> bool:
     """Return True if the text is the cookie of one of the account's known browsers."""
     return is_token(browser) and tx.browsers.knows(token_hash(browser), row.id, time_text(at))
+
+
+def has_second_factor(tx: Transaction, account_id: str) -> bool:
+    """Return True if a password alone does not open the account."""
+    totp = tx.second_factors.get(account_id).totp_since is not None
+    return totp or bool(tx.passkeys.of_account(account_id))
+
+
+def must_enrol(tx: Transaction, row: AccountRow) -> bool:
+    """Return True if the organisation asks for a second factor that the account lacks."""
+    needed = tx.organisations.needs_second_factor(row.organisation)
+    return needed and not has_second_factor(tx, row.id)
 
 
 def is_token(text: str) -> bool:

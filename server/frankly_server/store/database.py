@@ -25,6 +25,7 @@ from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 from frankly_server.store.exporting import Exporting
 from frankly_server.store.jobs import JobsTable
 from frankly_server.store.log import LogEntriesTable
+from frankly_server.store.organisations import OrganisationsTable
 from frankly_server.store.partitions import Partitions
 from frankly_server.store.passkeys import PasskeysTable
 from frankly_server.store.releases import Releases
@@ -147,6 +148,11 @@ class Transaction:
     def passkeys(self) -> PasskeysTable:
         """Public keys of passkeys."""
         return PasskeysTable(self._connection)
+
+    @cached_property
+    def organisations(self) -> OrganisationsTable:
+        """Rules of organisations."""
+        return OrganisationsTable(self._connection)
 
     @cached_property
     def audit(self) -> AuditTrail:

@@ -107,6 +107,14 @@ class SecondFactorsTables:
             self._connection.execute(insert(second_factors).values(values))
         return row or SecondFactorRow(account_id)
 
+    def of_organisation(self, organisation: str) -> set[str]:
+        """Return the ids of an organisation's accounts that have a second factor."""
+        accounts, passkeys = metadata.tables["accounts"], metadata.tables["passkeys"]
+        with_totp = select(second_factors.c.account).where(second_factors.c.totp_since.is_not(None))
+        either = with_totp.union(select(passkeys.c.account))
+        members = (accounts.c.organisation == organisation) & accounts.c.id.in_(either)
+        return set(self._connection.scalars(select(accounts.c.id).where(members)))
+
     def change(self, account_id: str, **values: str | int | None) -> None:
         """Set columns of a row that `lock` has returned."""
         mine = second_factors.c.account == account_id

@@ -105,14 +105,20 @@ class Door:
         )
 
 
-def needs(role: str) -> Callable[[View], View]:
-    """Return the decorator for views of a role: 403 for lesser roles, sign-in page if signed out."""
+def needs(role: str, *, before_enrolment: bool = False) -> Callable[[View], View]:
+    """Return the decorator for views of a role: 403 for lesser roles, sign-in page if signed out.
+
+    before_enrolment : open to members who still lack the second factor that their organisation asks
+    for; every other view leads them to their account page.
+    """
 
     def wrap(view: View) -> View:
         @wraps(view)
         def guarded(*arguments: Any, **named: Any) -> Any:
             if g.person is None:
                 return redirect(f"{PATH}/sign-in", 303)
+            if g.person.must_enrol and not before_enrolment:
+                return redirect(f"{PATH}/account", 303)
             if not may(g.person.role, role):
                 abort(403)
             return view(*arguments, **named)

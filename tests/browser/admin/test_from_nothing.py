@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from frankly_sdk import Client
+from frankly_server.accounts import Person
 from frankly_server.web.admin.estimates_sentences import sentences_of
 from playwright.sync_api import Page
 
@@ -55,6 +56,12 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
     _use_a_second_factor(desk)
     desk.press("Sign out")
     desk.sign_in("eve@example.org", password)
+    assert page.url.endswith("/admin/account")
+    desk.check("account-must-enrol")
+    ada = desk.services.accounts.list("main")[0]
+    owner = Person(ada.id, ada.organisation, ada.email, ada.role)
+    desk.services.second_factors.require(owner, False)
+    desk.open("/admin/")
     _read(desk, link)
     desk.open_refused("/admin/audit", 403)
     desk.check("refused", again=True)
@@ -88,6 +95,9 @@ def _use_a_second_factor(desk: Desk) -> None:
     desk.open("/admin/account")
     assert "9 of them are unused" in page.locator("main").inner_text()
     desk.check("account-second-factor")
+    desk.open("/admin/people")
+    desk.press("Ask everybody for one")
+    desk.check("people-second-factor")
 
 
 def _write_survey(desk: Desk) -> None:

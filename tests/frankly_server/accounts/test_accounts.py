@@ -8,8 +8,8 @@ from typing import Literal
 import pytest
 from argon2 import PasswordHasher
 from frankly_server.accounts import SESSION_S, Accounts, Passwords, may
+from frankly_server.accounts.lockout import after_failure
 from frankly_server.accounts.passwords import Busy
-from frankly_server.accounts.service import after_failure
 from frankly_server.store import Database
 from sqlalchemy.exc import DBAPIError
 

@@ -277,3 +277,31 @@ def test_other_people_are_asked_for_nothing(app: App, accounts: Accounts) -> Non
     accounts.create("main", "bob@example.org", "viewer", PASSWORD)
     bob: Person = accounts.sign_in("bob@example.org", PASSWORD).person
     assert bob.email == "bob@example.org"
+
+
+def test_an_organisation_asks_its_members_for_a_second_factor(
+    accounts: Accounts, factors: SecondFactors, hands: Hands
+) -> None:
+    bob = accounts.create("main", "bob@example.org", "owner", PASSWORD)
+    accounts.create("other", "eve@example.org", "viewer", PASSWORD)
+    app = App(accounts, factors, hands)
+    token = accounts.sign_in("bob@example.org", PASSWORD).token
+    assert factors.members("main") == (False, {app.person.id})
+    factors.require(app.person, True)
+    factors.require(app.person, True)
+    assert factors.members("main") == (True, {app.person.id})
+    assert factors.members("other") == (False, set())
+    held = accounts.person(token)
+    assert held is not None
+    assert held.must_enrol
+    eve = accounts.person(accounts.sign_in("eve@example.org", PASSWORD).token)
+    ada = accounts.person(factors.finish(app.password(), app.code()).token)
+    for other in (eve, ada):
+        assert other is not None
+        assert not other.must_enrol
+    accounts.set_role(bob, app.person.id, "admin")
+    assert refused(factors.require, app.person, False).code == "forbidden"
+    factors.require(bob, False)
+    held = accounts.person(token)
+    assert held is not None
+    assert not held.must_enrol

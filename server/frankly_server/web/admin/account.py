@@ -46,12 +46,12 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
         return page(refused.problem.status, error=refused)
 
     @routes.get("/account")
-    @needs("viewer")
+    @needs("viewer", before_enrolment=True)
     def account() -> Response:
         return page()
 
     @routes.post("/account")
-    @needs("viewer")
+    @needs("viewer", before_enrolment=True)
     def change_password() -> Response:
         try:
             signed = services.accounts.change_password(
@@ -67,7 +67,7 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
         return response
 
     @routes.post("/account/sign-out-everywhere")
-    @needs("viewer")
+    @needs("viewer", before_enrolment=True)
     def sign_out_everywhere() -> Response:
         services.accounts.sign_out_everywhere(person())
         response = go(f"{PATH}/sign-in")
@@ -96,7 +96,7 @@ def _add_second_factor(
     factors = services.second_factors
 
     @routes.post("/account/totp")
-    @needs("viewer")
+    @needs("viewer", before_enrolment=True)
     def begin_totp() -> Response:
         def act() -> str:
             factors.begin_totp(person(), _password(), door.browser())
@@ -105,12 +105,12 @@ def _add_second_factor(
         return attempt(act, again)
 
     @routes.post("/account/totp/confirm")
-    @needs("viewer")
+    @needs("viewer", before_enrolment=True)
     def confirm_totp() -> Response:
         return show_codes(lambda: factors.confirm_totp(person(), field("code", 200)))
 
     @routes.post("/account/totp/remove")
-    @needs("viewer")
+    @needs("viewer", before_enrolment=True)
     def remove_totp() -> Response:
         def act() -> str:
             factors.remove_totp(person(), _password(), door.browser())
@@ -119,7 +119,7 @@ def _add_second_factor(
         return attempt(act, again)
 
     @routes.post("/account/recovery-codes")
-    @needs("viewer")
+    @needs("viewer", before_enrolment=True)
     def renew_codes() -> Response:
         return show_codes(lambda: factors.renew_codes(person(), _password(), door.browser()))
 
@@ -128,7 +128,7 @@ def _add_passkeys(
     routes: APIBlueprint, services: Services, door: Door, again: Again, show_codes: ShowCodes
 ) -> None:
     @routes.post("/account/passkeys")
-    @needs("viewer")
+    @needs("viewer", before_enrolment=True)
     def add_passkey() -> Response:
         return show_codes(
             lambda: services.passkeys.register(
@@ -143,7 +143,7 @@ def _add_passkeys(
         )
 
     @routes.post("/account/passkeys/remove")
-    @needs("viewer")
+    @needs("viewer", before_enrolment=True)
     def remove_passkey() -> Response:
         def act() -> str:
             services.passkeys.remove(person(), _password(), field("passkey"), door.browser())

@@ -31,6 +31,7 @@ NEEDED: dict[tuple[str, str], str | None] = {
     ("GET", "/admin/audit"): "owner",
     ("GET", "/admin/people"): "owner",
     ("POST", "/admin/people"): "owner",
+    ("POST", "/admin/people/second-factor"): "owner",
     ("POST", "/admin/people/<account_id>/role"): "owner",
     ("POST", "/admin/people/<account_id>/disable"): "owner",
     ("GET", "/admin/keys"): "admin",

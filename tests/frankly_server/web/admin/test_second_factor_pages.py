@@ -140,3 +140,57 @@ def test_a_passkey_signs_in_over_the_pages(tmp_path: Path) -> None:
     gone = {"passkey": row.credential, "password": PASSWORD}
     assert send(client, "/admin/account/passkeys/remove", **gone).status_code == 303
     services.close()
+
+
+def test_members_without_a_second_factor_reach_their_account_only(office: Office) -> None:
+    owner, viewer, foreign = map(office.client, ("owner", "viewer", "foreign owner"))
+    set_up(owner)
+    assert send(owner, "/admin/people/second-factor", needed="yes").status_code == 303
+    # The owner has one and goes on; the member, signed in before, is led to their account.
+    assert owner.get("/admin/people").status_code == 200
+    open_before = {
+        rule.rule
+        for rule in office.app.url_map.iter_rules()
+        if rule.rule.startswith("/admin/account")
+    }
+    for rule in office.app.url_map.iter_rules():
+        view = office.app.view_functions[rule.endpoint]
+        if "GET" in rule.methods and getattr(view, "needs", None) and rule.rule not in open_before:
+            path = re.sub("<int:[a-z_]+>", "1", rule.rule)
+            answer = viewer.get(re.sub("<[a-z_]+>", office.survey, path))
+            assert (answer.status_code, answer.headers["Location"]) == (303, "/admin/account")
+    page = viewer.get("/admin/account")
+    assert page.status_code == 200
+    assert "asks for a second factor" in page.text
+    # So are those who sign in now, and forms are led there as well.
+    late = office.app.test_client()
+    send(late, "/admin/sign-in", **VIEWER)
+    assert late.get("/admin/surveys").headers["Location"] == "/admin/account"
+    answer = send(viewer, f"/admin/surveys/{office.survey}/text", title="x")
+    assert answer.headers["Location"] == "/admin/account"
+    # Another organisation decides for itself.
+    assert foreign.get("/admin/surveys").status_code == 200
+    set_up(viewer)
+    assert viewer.get("/admin/surveys").status_code == 200
+    assert "asks for a second factor" not in viewer.get("/admin/account").text
+    # Without it, the account is closed again.
+    send(viewer, "/admin/account/totp/remove", password=PASSWORD)
+    assert viewer.get("/admin/surveys").headers["Location"] == "/admin/account"
+    assert send(viewer, "/admin/sign-out").headers["Location"] == "/admin/sign-in"
+    # A form that says neither does not take the rule back.
+    assert send(owner, "/admin/people/second-factor", needed="maybe").status_code == 422
+    assert late.get("/admin/surveys").status_code == 303
+    assert send(owner, "/admin/people/second-factor", needed="no").status_code == 303
+    assert late.get("/admin/surveys").status_code == 200
+    actions = [event.action for event in office.services.accounts.trail("main")]
+    assert "second factor required" in actions
+    assert "second factor not required" in actions
+
+
+def test_owners_see_who_has_a_second_factor(office: Office) -> None:
+    owner = office.client("owner")
+    assert owner.get("/admin/people").text.count('data-th="Second factor">yes<') == 0
+    set_up(office.client("viewer"))
+    page = owner.get("/admin/people").text
+    assert page.count('data-th="Second factor">yes<') == 1
+    assert page.count('data-th="Second factor">no<') == 3
