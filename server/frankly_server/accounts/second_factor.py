@@ -163,14 +163,15 @@ class SecondFactors:
         codes lock this step of the account for a minute, each further five for twice as long, up
         to 8 hours: for known browsers too.
         """
+        # Read first: strangers must not take the database's write lock.
+        if not self.waits(token):
+            raise _too_late()
         now = self._clock.now()
         with self._database.transaction("second factor") as tx:
             account_id = self._pending(tx, token)
             account = tx.accounts.get(account_id) if account_id else None
             if account is None or account.disabled is not None:
-                raise InvalidInput(
-                    Problem.UNAUTHENTICATED, "the sign-in took too long: begin again", "sign-in"
-                )
+                raise _too_late()
             row = tx.second_factors.lock(account.id)
             accepted = self._accept(tx, row, _plain(code), now)
             if accepted:
@@ -232,6 +233,11 @@ def forget_codes_if_alone(tx: Transaction, account_id: str) -> None:
     """Delete the recovery codes of an account that has no second factor any more."""
     if not has_second_factor(tx, account_id):
         tx.second_factors.put_codes(account_id, [])
+
+
+def _too_late() -> InvalidInput:
+    message = "the sign-in took too long: begin again"
+    return InvalidInput(Problem.UNAUTHENTICATED, message, "sign-in")
 
 
 def _readable(random: bytes) -> str:

@@ -305,3 +305,14 @@ def test_an_organisation_asks_its_members_for_a_second_factor(
     held = accounts.person(token)
     assert held is not None
     assert not held.must_enrol
+
+
+def test_strangers_at_the_second_step_write_nothing(
+    app: App, factors: SecondFactors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_writing(_database: Database, name: str) -> None:
+        raise AssertionError(name)
+
+    monkeypatch.setattr(Database, "transaction", no_writing)
+    for token in ("", "x", "A" * 43):
+        assert refused(factors.finish, token, app.code()).field == "sign-in"
