@@ -2,10 +2,11 @@
 """Services of one server, wired once; views and commands parse, call one of them, and render."""
 
 from typing import Self
+from urllib.parse import urlsplit
 
 from frankly_protocol.clock import Clock
 
-from frankly_server.accounts import Accounts, Passwords
+from frankly_server.accounts import Accounts, Passkeys, Passwords, SecondFactors
 from frankly_server.analysis import Analysis
 from frankly_server.intake import Intake, Invites, Releasing
 from frankly_server.keys import Access, Keyring
@@ -24,9 +25,9 @@ class Services:
 
     surveys, intake, releasing, analysis : the survey's life. access : API keys. keys : signing
     keys.
-    log : the transparency log. accounts : people who sign in. lifecycle, jobs : states of surveys,
-    and publishing in the background. webhooks, herald : addresses that learn of closed surveys, and
-    the thread that posts to them.
+    log : the transparency log. accounts, second_factors, passkeys : people who sign in. lifecycle,
+    jobs : states of surveys, and publishing in the background. webhooks, herald : addresses that
+    learn of closed surveys, and the thread that posts to them.
     """
 
     def __init__(
@@ -47,6 +48,10 @@ class Services:
         self.invites = Invites(database)
         self.analysis = Analysis(database)
         self.accounts = Accounts(database, clock, passwords)
+        # The host's name: apps list the accounts of several servers.
+        issuer = f"Frankly {urlsplit(settings.public_url).hostname}"
+        self.second_factors = SecondFactors(database, clock, self.accounts, issuer)
+        self.passkeys = Passkeys(database, clock, self.accounts, self.keys, settings.public_url)
         self.lifecycle = Lifecycle(database)
         self.jobs = Jobs(database, self.surveys, clock)
         self.webhooks = Webhooks(database, clock, Post(settings.webhook_host_list))

@@ -217,7 +217,7 @@ def test_a_second_root_key_replaces_a_lost_one(desk: Desk) -> None:
 def test_every_command_of_the_page_exists(root: Path) -> None:
     """Each `frankly …` of the page is asked for its help, with the options the page names."""
     text = (root / "docs" / "operations.md").read_text(encoding="utf-8")
-    commands = set(re.findall(r"frankly ((?:[a-z]+ ?){1,2})((?: ?--[a-z-]+)*)", text))
+    commands = set(re.findall(r"frankly ((?:[a-z]+(?:-[a-z]+)* ?){1,2})((?: ?--[a-z-]+)*)", text))
     assert len(commands) >= 15
     for verbs, options in sorted(commands):
         command: click.Command = front.cli

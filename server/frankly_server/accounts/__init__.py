@@ -1,8 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accounts of people who run surveys: roles, passwords, sessions, and the audit trail."""
 
+from frankly_server.accounts.passkeys import Passkeys
 from frankly_server.accounts.passwords import Passwords
 from frankly_server.accounts.roles import ROLES, may
-from frankly_server.accounts.service import SESSION_S, Accounts, Person, SignedIn
+from frankly_server.accounts.second_factor import SecondFactors
+from frankly_server.accounts.service import Accounts
+from frankly_server.accounts.sessions import (
+    BROWSER_S,
+    PENDING_S,
+    SESSION_S,
+    Person,
+    SecondFactorNeeded,
+    SignedIn,
+)
 
-__all__ = ["ROLES", "SESSION_S", "Accounts", "Passwords", "Person", "SignedIn", "may"]
+__all__ = [
+    "BROWSER_S",
+    "PENDING_S",
+    "ROLES",
+    "SESSION_S",
+    "Accounts",
+    "Passkeys",
+    "Passwords",
+    "Person",
+    "SecondFactorNeeded",
+    "SecondFactors",
+    "SignedIn",
+    "may",
+]

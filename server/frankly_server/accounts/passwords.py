@@ -27,62 +27,17 @@ class Busy(FranklyError):
         )
 
 
-class Passwords:
-    """Hashes and checks passwords, at most `at_once` at the same time.
+class _Queue:
+    """Bounded concurrency: `at_once` callers work, `waiting` more wait for at most `wait_s`."""
 
-    hasher : default argon2id with 64 MiB, 3 passes and 4 lanes (RFC 9106's second choice).
-    wait_s : longest time in the queue, in seconds, before Busy is raised. queue : length of the
-    queue. A caller that finds it full gets Busy at once, so that people who sign in never hold all
-    the threads that take reports.
-    """
-
-    def __init__(
-        self,
-        hasher: PasswordHasher | None = None,
-        at_once: int = 2,
-        wait_s: float = _WAIT_S,
-        queue: int = 2,
-    ) -> None:
-        self._hasher = hasher or PasswordHasher()
+    def __init__(self, at_once: int, waiting: int, wait_s: float) -> None:
         self._slots = threading.BoundedSemaphore(at_once)
-        self._places = threading.BoundedSemaphore(at_once + queue)
+        self._places = threading.BoundedSemaphore(at_once + waiting)
         self._wait_s = wait_s
-        # Made at the first check: at start it would delay every command with these services.
-        self._decoy_hash: str | None = None
-
-    def hash(self, password: str) -> str:
-        """Return the hash of a password.
-
-        Raises InvalidInput(field_type) if it is too short or too long, and Busy.
-        """
-        if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
-            message = (
-                f"a password has {MIN_LENGTH} to {MAX_LENGTH} characters; a few words together "
-                "are easy to remember"
-            )
-            raise InvalidInput(Problem.FIELD_TYPE, message, "password")
-        with self._slot():
-            return self._hasher.hash(_bytes(password))
-
-    def check(self, stored_hash: str | None, password: str) -> bool:
-        """Return True if a password matches the stored hash. Raises Busy.
-
-        None as the stored hash (no such account) is False, after the same work.
-        """
-        with self._slot():
-            # The time of the answer must not show which addresses have accounts.
-            if self._decoy_hash is None:
-                self._decoy_hash = self._hasher.hash(secrets.token_bytes(32))
-            try:
-                # Cut at the longest password that can be set: hashing more would only cost time.
-                self._hasher.verify(stored_hash or self._decoy_hash, _bytes(password[:MAX_LENGTH]))
-            # A damaged hash in the database is a wrong password, not a fault.
-            except (VerificationError, InvalidHashError):
-                return False
-            return stored_hash is not None
 
     @contextmanager
-    def _slot(self) -> Iterator[None]:
+    def slot(self) -> Iterator[None]:
+        """Hold a slot. Raises Busy at once if the queue is full, or after `wait_s`."""
         # The first semaphore bounds the callers that wait, the second those that hash.
         if not self._places.acquire(blocking=False):
             raise Busy
@@ -95,6 +50,64 @@ class Passwords:
                 self._slots.release()
         finally:
             self._places.release()
+
+
+class Passwords:
+    """Hashes and checks passwords, at most `at_once` of strangers at the same time.
+
+    hasher : default argon2id with 64 MiB, 3 passes and 4 lanes (RFC 9106's second choice).
+    wait_s : longest time in the queue, in seconds, before Busy is raised. queue : length of the
+    queue. A caller that finds it full gets Busy at once, so that people who sign in never hold all
+    the threads that take reports.
+
+    One more slot with a queue of its own is for the people whom the server knows already: those
+    who are signed in, and known browsers. Strangers can never fill it.
+    """
+
+    def __init__(
+        self,
+        hasher: PasswordHasher | None = None,
+        at_once: int = 2,
+        wait_s: float = _WAIT_S,
+        queue: int = 2,
+    ) -> None:
+        self._hasher = hasher or PasswordHasher()
+        self._strangers = _Queue(at_once, queue, wait_s)
+        self._known = _Queue(1, queue, wait_s)
+        # Made at the first check: at start it would delay every command with these services.
+        self._decoy_hash: str | None = None
+
+    def hash(self, password: str) -> str:
+        """Return the hash of a new password, which only people known to the server set.
+
+        Raises InvalidInput(field_type) if it is too short or too long, and Busy.
+        """
+        if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
+            message = (
+                f"a password has {MIN_LENGTH} to {MAX_LENGTH} characters; a few words together "
+                "are easy to remember"
+            )
+            raise InvalidInput(Problem.FIELD_TYPE, message, "password")
+        with self._known.slot():
+            return self._hasher.hash(_bytes(password))
+
+    def check(self, stored_hash: str | None, password: str, *, known: bool = False) -> bool:
+        """Return True if a password matches the stored hash. Raises Busy.
+
+        None as the stored hash (no such account) is False, after the same work. known : the
+        request carries the cookie of one of the account's known browsers.
+        """
+        with (self._known if known else self._strangers).slot():
+            # The time of the answer must not show which addresses have accounts.
+            if self._decoy_hash is None:
+                self._decoy_hash = self._hasher.hash(secrets.token_bytes(32))
+            try:
+                # Cut at the longest password that can be set: hashing more would only cost time.
+                self._hasher.verify(stored_hash or self._decoy_hash, _bytes(password[:MAX_LENGTH]))
+            # A damaged hash in the database is a wrong password, not a fault.
+            except (VerificationError, InvalidHashError):
+                return False
+            return stored_hash is not None
 
 
 def _bytes(password: str) -> bytes:

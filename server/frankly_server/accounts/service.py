@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accounts and sessions. Every change is on the audit trail, in the same transaction."""
 
-import hashlib
 import re
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -13,40 +13,31 @@ from frankly_protocol.clock import Clock, format_time, parse_time
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
+from frankly_server.accounts.lockout import TRIES, after_failure
 from frankly_server.accounts.passwords import Passwords
 from frankly_server.accounts.roles import ROLES
+from frankly_server.accounts.sessions import (
+    Person,
+    SignedIn,
+    end_all,
+    has_second_factor,
+    is_token,
+    knows,
+    must_enrol,
+    person_of,
+    start_pending,
+    start_session,
+    time_text,
+    token_hash,
+)
 from frankly_server.store import AccountRow, AuditEvent, Database, Record, Transaction
 
-SESSION_S: Final = 8 * 3600
-_TRIES: Final = 5
-_LOCK_S: Final = 60
-_LONGEST_LOCK_S: Final = 15 * 60
-_MOST_FAILURES: Final = 10 * _TRIES
 _EMAIL: Final = re.compile(
     r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9-]+(\.[a-z0-9-]+)+",
     re.ASCII,
 )
 _ORGANISATION: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
-_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 COMMAND_LINE: Final = "the command line"
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """A person who is signed in."""
-
-    id: str
-    organisation: str
-    email: str
-    role: str
-
-
-@dataclass(frozen=True, slots=True)
-class SignedIn:
-    """A new session. The token goes into the cookie; the database stores its hash only."""
-
-    person: Person
-    token: str = field(repr=False)
 
 
 class Accounts:
@@ -107,78 +98,94 @@ class Accounts:
                 )
             tx.accounts.add(row)
             self._record(tx, organisation, by, "account created", f"{address} ({role})")
-        return _person(row)
+        return person_of(row)
 
-    def sign_in(self, email: str, password: str) -> SignedIn:
+    def sign_in(self, email: str, password: str, browser: str = "") -> SignedIn:
         """Start a session with a new token.
 
-        Raises InvalidInput(unauthenticated) with one message for every cause, and Busy. Five wrong
+        browser : the cookie of a known browser, or any other text. Raises
+        InvalidInput(unauthenticated) with one message for every cause, SecondFactorNeeded after the
+        right password of an account that has one, and Busy. Five wrong
         passwords lock an account for one minute; each further five double the time, up to 15
-        minutes.
+        minutes. A known browser of the account is not subject to that lock, nor to the queue of
+        strangers: its own fifth wrong password makes it a stranger again.
         """
         address = folded(email)
         with self._database.reading("find account") as tx:
             row = tx.accounts.by_email(address) if _EMAIL.fullmatch(address) else None
-        # Checked for unknown and locked accounts too: otherwise the time would show which exist.
-        matches = self._passwords.check(row.password if row else None, password)
-        if row is None or row.disabled is not None or self._is_locked(row):
+            known = row is not None and knows(tx, row, self._clock.now(), browser)
+        if not self._is_right(row, password, browser if known else None) or row is None:
             raise _refused()
-        if not matches:
-            self._count_failure(row.id)
-            raise _refused()
-        # A new token at every sign-in prevents session fixation.
-        token = secrets.token_urlsafe(32)
-        now = self._clock.now()
         with self._database.transaction("sign in") as tx:
-            # Expired sessions of all accounts are deleted here; no other job does it.
-            tx.sessions.forget(self._now())
-            tx.accounts.change(row.id, failures=0, locked_until=None)
-            tx.sessions.add(_hash(token), row.id, format_time(now + timedelta(seconds=SESSION_S)))
-            self._record(tx, row.organisation, row.email, "signed in", row.email)
-        return SignedIn(_person(row), token)
+            if not has_second_factor(tx, row.id):
+                return start_session(tx, row, self._clock.now(), browser)
+            waits = start_pending(tx, row.id, self._clock.now())
+        raise waits
 
     def person(self, token: str) -> Person | None:
         """Return the person who holds a session token.
 
         Returns None for an unknown or expired token, and for a disabled account.
         """
-        # A malformed cookie costs no query.
-        if not _TOKEN.fullmatch(token):
+        if not is_token(token):
             return None
         with self._database.reading("find session") as tx:
-            account = tx.sessions.account(_hash(token), self._now())
+            account = tx.sessions.account(token_hash(token), self._now())
             row = tx.accounts.get(account) if account else None
-        return None if row is None or row.disabled is not None else _person(row)
+            if row is None or row.disabled is not None:
+                return None
+            return replace(person_of(row), must_enrol=must_enrol(tx, row))
 
     def sign_out(self, token: str) -> None:
         """End a session."""
         with self._database.transaction("sign out") as tx:
-            tx.sessions.end(_hash(token))
+            tx.sessions.end(token_hash(token))
 
-    def change_password(self, person: Person, old: str, new: str) -> None:
-        """Set a new password and end every session of the account.
+    def sign_out_everywhere(self, person: Person) -> None:
+        """End every session of the account and forget its known browsers."""
+        with self._database.transaction("sign out everywhere") as tx:
+            end_all(tx, person.id)
+            self._record(
+                tx, person.organisation, person.email, "signed out everywhere", person.email
+            )
 
-        Raises InvalidInput: unauthenticated if `old` is not the password or the account is locked,
-        field_type.
+    def require_password(
+        self, person: Person, password: str, browser: str = "", field: str = "password"
+    ) -> AccountRow:
+        """Return the account of a signed-in person who has typed their password once more.
+
+        browser : as for `sign_in`. field : names the password in an error. Raises
+        InvalidInput(unauthenticated) if it is wrong or the account is locked, and Busy.
         """
         with self._database.reading("find account") as tx:
             row = tx.accounts.get(person.id)
+            known = row is not None and knows(tx, row, self._clock.now(), browser)
         # Guesses count here as at the sign-in: a session left open must not be a way around it.
-        if row is not None and self._is_locked(row):
+        if row is not None and self._is_locked(row) and not known:
             raise InvalidInput(
                 Problem.UNAUTHENTICATED,
                 "the account is locked after too many tries: wait and try again",
-                "old",
+                field,
             )
-        if not self._passwords.check(row.password if row else None, old):
-            self._count_failure(person.id)
-            raise InvalidInput(Problem.UNAUTHENTICATED, "this is not your password", "old")
+        if not self._is_right(row, password, browser if known else None) or row is None:
+            raise InvalidInput(Problem.UNAUTHENTICATED, "this is not your password", field)
+        return row
+
+    def change_password(self, person: Person, old: str, new: str, browser: str = "") -> SignedIn:
+        """Set a new password, end every session, forget every known browser, and start a session.
+
+        browser : as for `sign_in`. Raises as `require_password` does, and InvalidInput(field_type)
+        for a new password that is too short or too long.
+        """
+        row = self.require_password(person, old, browser, "old")
         new_hash = self._passwords.hash(new)
         with self._database.administering("change password") as tx:
-            # All sessions end, so that a person who knew the old password loses theirs too.
-            tx.accounts.change(person.id, password=new_hash, failures=0, locked_until=None)
-            tx.sessions.end_all(person.id)
-            self._record(tx, person.organisation, person.email, "password changed", person.email)
+            tx.accounts.change(row.id, password=new_hash)
+            # A person who knew the old password loses session and browser too.
+            end_all(tx, row.id)
+            self._record(tx, row.organisation, row.email, "password changed", row.email)
+            # This browser stays a known one: strangers may have locked the account meanwhile.
+            return start_session(tx, row, self._clock.now(), browser)
 
     def list(self, organisation: str) -> Sequence[AccountRow]:
         """Return an organisation's accounts."""
@@ -203,7 +210,7 @@ class Accounts:
         with self._database.administering("disable account") as tx:
             row = _colleague(tx, by, account_id)
             tx.accounts.change(row.id, disabled=self._now())
-            tx.sessions.end_all(row.id)
+            end_all(tx, row.id)
             self._record(tx, by.organisation, by.email, "account disabled", row.email)
 
     def every(self) -> Sequence[AccountRow]:
@@ -222,34 +229,34 @@ class Accounts:
 
         Raises InvalidInput(not_found).
         """
-        return self._change_by_command(
-            email, "account unlocked", {"failures": 0, "locked_until": None}, end_sessions=False
-        )
+        with self.command(email, "account unlocked") as (tx, row):
+            tx.accounts.change(row.id, failures=0, locked_until=None)
+        return person_of(row)
 
     def reset_password(self, email: str, new: str) -> Person:
         """Set an account's password, end its sessions and unlock it; for the command line.
 
         Raises InvalidInput: not_found, field_type for a password that is too short or too long.
         """
-        values: dict[str, str | int | None] = {
-            "password": self._passwords.hash(new),
-            "failures": 0,
-            "locked_until": None,
-        }
-        return self._change_by_command(email, "password reset", values)
+        new_hash = self._passwords.hash(new)
+        with self.command(email, "password reset") as (tx, row):
+            tx.accounts.change(row.id, password=new_hash, failures=0, locked_until=None)
+            end_all(tx, row.id)
+        return person_of(row)
 
     def disable_address(self, email: str) -> Person:
         """End an account and its sessions; for the command line. Raises InvalidInput(not_found)."""
-        return self._change_by_command(email, "account disabled", {"disabled": self._now()})
+        with self.command(email, "account disabled") as (tx, row):
+            tx.accounts.change(row.id, disabled=self._now())
+            end_all(tx, row.id)
+        return person_of(row)
 
-    def _change_by_command(
-        self,
-        email: str,
-        action: str,
-        values: Mapping[str, str | int | None],
-        *,
-        end_sessions: bool = True,
-    ) -> Person:
+    @contextmanager
+    def command(self, email: str, action: str) -> Iterator[tuple[Transaction, AccountRow]]:
+        """Open a transaction on the account of an address, and record the command in it.
+
+        Raises InvalidInput(not_found).
+        """
         with self._database.administering(action) as tx:
             row = tx.accounts.by_email(folded(email))
             if row is None:
@@ -258,11 +265,8 @@ class Accounts:
                     "no account has this address; `frankly admin list` shows all",
                     "email",
                 )
-            tx.accounts.change(row.id, **values)
-            if end_sessions:
-                tx.sessions.end_all(row.id)
+            yield tx, row
             self._record(tx, row.organisation, COMMAND_LINE, action, row.email)
-        return _person(row)
 
     def recorder(self, by: Person, action: str, subject: str) -> Record:
         """Return the writer of a person's action in another service, for its transaction."""
@@ -281,6 +285,32 @@ class Accounts:
         """Return an organisation's events, newest first."""
         with self._database.reading("read trail") as tx:
             return tx.audit.newest(organisation, before, limit)
+
+    def _is_right(self, row: AccountRow | None, password: str, browser: str | None) -> bool:
+        """Return True if this is the password of an account that may be entered; count a wrong one.
+
+        browser : the cookie of one of the account's known browsers, or None.
+        """
+        # Checked for unknown, disabled and locked accounts too: the time must not show which exist.
+        matches = self._passwords.check(
+            row.password if row else None, password, known=browser is not None
+        )
+        if row is None or row.disabled is not None:
+            return False
+        if browser is not None:
+            if not matches:
+                with self._database.transaction("count failure") as tx:
+                    tx.browsers.count_failure(token_hash(browser), TRIES)
+            # The account's own count stays: it is the strangers', and must not begin again.
+            return matches
+        if self._is_locked(row):
+            return False
+        if not matches:
+            self._count_failure(row.id)
+        elif row.failures:
+            with self._database.transaction("clear failures") as tx:
+                tx.accounts.change(row.id, failures=0, locked_until=None)
+        return matches
 
     def _count_failure(self, account_id: str) -> None:
         with self._database.transaction("count failure") as tx:
@@ -303,22 +333,7 @@ class Accounts:
         tx.audit.add(AuditEvent(self._now(), organisation, actor, action, subject))
 
     def _now(self) -> str:
-        return format_time(self._clock.now().replace(microsecond=0))
-
-
-def after_failure(failures: int) -> tuple[int, int]:
-    """Return the stored number of failures after one more, and the seconds of the lock; 0 for none.
-
-    Every fifth wrong password in a row locks, for one minute at first, then for twice as long as
-    before, up to a quarter of an hour.
-    """
-    failures += 1
-    # The stored number stays small: the last five repeat, and so does the longest lock.
-    failures = failures if failures <= _MOST_FAILURES else failures - _TRIES
-    if failures % _TRIES:
-        return failures, 0
-    # A limit on the lock: otherwise strangers could lock an owner out for days.
-    return failures, min(_LOCK_S << (failures // _TRIES - 1), _LONGEST_LOCK_S)
+        return time_text(self._clock.now())
 
 
 def folded(email: str) -> str:
@@ -326,7 +341,27 @@ def folded(email: str) -> str:
     return email.strip().lower()
 
 
+def require_owner(tx: Transaction, by: Person) -> None:
+    """Raise InvalidInput(forbidden) for a person who is not an owner any more.
+
+    In an administering transaction, so that it stays true until the end.
+    """
+    row = tx.accounts.get(by.id)
+    if row is None or row.role != "owner" or row.disabled is not None:
+        raise InvalidInput(
+            Problem.FORBIDDEN, "you are not an owner any more: sign in again", "account"
+        )
+
+
 def _colleague(tx: Transaction, by: Person, account_id: str) -> AccountRow:
+    """Return the account that an owner is about to change.
+
+    Raises InvalidInput: forbidden for a person who is not an owner any more, or for their own
+    account; not_found.
+    """
+    # Read here, not at the request's start: two owners who demote each other at the same moment
+    # would leave the organisation without one.
+    require_owner(tx, by)
     row = tx.accounts.get(account_id)
     # Accounts of other organisations are answered like unknown ones.
     if row is None or row.organisation != by.organisation:
@@ -347,13 +382,3 @@ def _refused() -> InvalidInput:
         "tries: wait and try again"
     )
     return InvalidInput(Problem.UNAUTHENTICATED, message)
-
-
-def _person(row: AccountRow) -> Person:
-    return Person(row.id, row.organisation, row.email, row.role)
-
-
-def _hash(token: str) -> str:
-    # A fast hash is enough for a random token of 256 bits.
-    # surrogatepass: a token with lone surrogates is unknown, not an error.
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -86,6 +86,18 @@ def reset_password(email: str, password_file: Path | None, as_json: bool) -> Non
     _show(person, message, as_json, None if password_file else password)
 
 
+@admin.command("reset-second-factor")
+@_email_option
+@json_option
+def reset_second_factor(email: str, as_json: bool) -> None:
+    """Remove an account's second factor and end its sessions; the password alone opens it then."""
+    with open_services() as services:
+        person = services.second_factors.reset(email)
+    _show(
+        person, f"{person.email} has no second factor any more; its sessions have ended.", as_json
+    )
+
+
 @admin.command()
 @_email_option
 @json_option

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signing keys of a server (root, publishers, log) and the keys documents that bind them."""
 
+import hmac
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from frankly_protocol.clock import Clock
 from frankly_protocol.envelope import KEYS_TYPE, Envelope, SigningKey
 from frankly_protocol.errors import DocumentRejected, InvalidInput
@@ -213,6 +216,20 @@ class Keyring:
         """Return every key of one role in the folder, retired ones too; raises if there is none."""
         paths = self.key_files(name) or [self._folder / name]
         return [read_key(path, passphrase) for path in paths]
+
+    def mac(self, purpose: str, message: bytes) -> str:
+        """Return an HMAC-SHA-256 of a message, in hex, which only this server can compute.
+
+        purpose : separates the uses; each has a key of its own, derived from the publisher's. The
+        servers of one key folder agree; a rotation of that key makes other MACs. Raises
+        InvalidInput(key_file).
+        """
+        # Read from disk each time: all processes change over at the same moment.
+        secret = self.private_keys(PUBLISHER)[0].raw
+        key = HKDF(SHA256(), length=32, salt=None, info=f"frankly {purpose}".encode()).derive(
+            secret
+        )
+        return hmac.new(key, message, "sha256").hexdigest()
 
     def key_files(self, name: str) -> list[Path]:
         """Return the paths of a role's key files, as in root.pem, root-2.pem, root-0123abcd.pem."""

@@ -15,8 +15,10 @@ from frankly_server.store.documents import DocumentRow
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 from frankly_server.store.log import LogEntryRow
 from frankly_server.store.migrate import downgrade, upgrade
+from frankly_server.store.passkeys import PasskeyRow
 from frankly_server.store.releases import WITHHELD_STRATUM
 from frankly_server.store.reports import ReportRow
+from frankly_server.store.second_factors import SecondFactorRow
 from frankly_server.store.statistics import NO_NUMBER, Layout, is_masked, is_set, members
 from frankly_server.store.surveys import SurveyRow
 from frankly_server.store.whole import IdenticalReports
@@ -38,9 +40,11 @@ __all__ = [
     "Layout",
     "LogEntryRow",
     "PairKey",
+    "PasskeyRow",
     "Record",
     "ReleasedBatch",
     "ReportRow",
+    "SecondFactorRow",
     "StoreUnavailable",
     "SurveyRow",
     "Transaction",

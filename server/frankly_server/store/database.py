@@ -16,6 +16,7 @@ from frankly_server.store.accounts import AccountsTable
 from frankly_server.store.api_keys import ApiKeysTable
 from frankly_server.store.audit import AuditTrail
 from frankly_server.store.batches import BatchesTable
+from frankly_server.store.browsers import BrowsersTable
 from frankly_server.store.counts import CountsTables
 from frankly_server.store.days import DaysTable
 from frankly_server.store.documents import DocumentsTable
@@ -24,10 +25,13 @@ from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 from frankly_server.store.exporting import Exporting
 from frankly_server.store.jobs import JobsTable
 from frankly_server.store.log import LogEntriesTable
+from frankly_server.store.organisations import OrganisationsTable
 from frankly_server.store.partitions import Partitions
+from frankly_server.store.passkeys import PasskeysTable
 from frankly_server.store.releases import Releases
 from frankly_server.store.reports import ReportRow, ReportsTable, insert_pending
 from frankly_server.store.schema import SCHEMA_VERSION
+from frankly_server.store.second_factors import SecondFactorsTables
 from frankly_server.store.sessions import SessionsTable
 from frankly_server.store.survey_states import SurveyStatesTable
 from frankly_server.store.surveys import SurveysTable
@@ -136,6 +140,26 @@ class Transaction:
     def sessions(self) -> SessionsTable:
         """Sessions of people who are signed in."""
         return SessionsTable(self._connection)
+
+    @cached_property
+    def browsers(self) -> BrowsersTable:
+        """Browsers that people have signed in with."""
+        return BrowsersTable(self._connection)
+
+    @cached_property
+    def second_factors(self) -> SecondFactorsTables:
+        """TOTP, recovery codes, and sign-ins that wait for a code."""
+        return SecondFactorsTables(self._connection)
+
+    @cached_property
+    def passkeys(self) -> PasskeysTable:
+        """Public keys of passkeys."""
+        return PasskeysTable(self._connection)
+
+    @cached_property
+    def organisations(self) -> OrganisationsTable:
+        """Rules of organisations."""
+        return OrganisationsTable(self._connection)
 
     @cached_property
     def audit(self) -> AuditTrail:

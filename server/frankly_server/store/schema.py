@@ -17,7 +17,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-SCHEMA_VERSION: Final = "0010"
+SCHEMA_VERSION: Final = "0011"
 """The migration that this program needs; the server starts on no other version."""
 SUPERSEDED: Final = frozenset({"counts", "pair_counts", "counts_by_day"})
 """Tables of the previous release, for its servers during an upgrade: always empty.

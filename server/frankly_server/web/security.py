@@ -2,11 +2,10 @@
 """Sessions, CSRF protection and headers of the admin pages. The API uses no cookies.
 
 The cookie holds a random token. Before sign-in it only ties a form to a browser; sign-in replaces
-it, which prevents session fixation. Each form carries an HMAC of the token, which no other site
-can compute.
+it, which prevents session fixation. Each form carries an HMAC of the token under a key of the
+server, so that nobody who plants a cookie in a browser can compute it.
 """
 
-import hashlib
 import hmac
 import re
 import secrets
@@ -18,7 +17,7 @@ from flask import Response, abort, g, redirect, request
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.accounts import SESSION_S, Person, may
+from frankly_server.accounts import BROWSER_S, PENDING_S, SESSION_S, Person, SignedIn, may
 from frankly_server.services import Services
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -43,8 +42,13 @@ class Door:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._secure = services.settings.public_url.startswith("https://")
-        # Browsers accept a name with the prefix __Secure- over https only.
-        self.cookie = "__Secure-frankly_admin" if self._secure else "frankly_admin"
+        # Browsers take a name with this prefix over https only, and from no sibling subdomain.
+        prefix = "__Host-" if self._secure else ""
+        self.cookie, self._browser_cookie = f"{prefix}frankly_admin", f"{prefix}frankly_browser"
+
+    def browser(self) -> str:
+        """Return the known browser's cookie of this request; empty without one."""
+        return request.cookies.get(self._browser_cookie, "")
 
     def enter(self) -> None:
         """Set g.person, None without a session; raise InvalidInput(forbidden) for a forged form."""
@@ -52,10 +56,11 @@ class Door:
         g.token = token if _TOKEN.fullmatch(token) else secrets.token_urlsafe(32)
         g.is_new = g.token != token
         g.person = None if g.is_new else self._services.accounts.person(token)
+        g.form_token = self._services.keys.mac("form", g.token.encode())
         if request.method == "POST":
             sent = request.form.get("csrf", "")
             if g.is_new or not hmac.compare_digest(
-                sent.encode("utf-8", "replace"), form_token().encode()
+                sent.encode("utf-8", "replace"), g.form_token.encode()
             ):
                 message = "the form is too old, or was not opened here: go back, reload the page and send it again"
                 raise InvalidInput(Problem.FORBIDDEN, message, "csrf")
@@ -66,43 +71,54 @@ class Door:
             response.headers.setdefault(name, value)
         # Pages only: assets are publicly cacheable, and a cached cookie would be shared.
         if g.get("is_new", False) and response.mimetype == "text/html":
-            self.remember(response, g.token)
+            self._set(response, self.cookie, g.token, SESSION_S)
         return response
 
-    def remember(self, response: Response, token: str) -> None:
-        """Set the cookie to a session token, unreadable to scripts and not sent from other sites."""
+    def remember(self, response: Response, signed: SignedIn) -> None:
+        """Set the cookies of a new session and of its browser."""
         g.is_new = False
+        self._set(response, self.cookie, signed.token, SESSION_S)
+        self._set(response, self._browser_cookie, signed.browser, BROWSER_S)
+
+    def await_code(self, response: Response, token: str) -> None:
+        """Set the session's cookie to the token of a sign-in that waits for its second factor."""
+        g.is_new = False
+        self._set(response, self.cookie, token, PENDING_S)
+
+    def forget(self, response: Response) -> None:
+        """Delete the session's cookie; the browser stays a known one."""
+        g.is_new = False
+        response.delete_cookie(
+            self.cookie, path="/", secure=self._secure, httponly=True, samesite="Strict"
+        )
+
+    def _set(self, response: Response, name: str, value: str, max_age: int) -> None:
+        # Unreadable to scripts and not sent from other sites.
         response.set_cookie(
-            self.cookie,
-            token,
-            max_age=SESSION_S,
-            path=PATH,
+            name,
+            value,
+            max_age=max_age,
+            path="/",  # which the prefix __Host- asks for
             secure=self._secure,
             httponly=True,
             samesite="Strict",
         )
 
-    def forget(self, response: Response) -> None:
-        """Delete the cookie."""
-        g.is_new = False
-        response.delete_cookie(
-            self.cookie, path=PATH, secure=self._secure, httponly=True, samesite="Strict"
-        )
 
+def needs(role: str, *, before_enrolment: bool = False) -> Callable[[View], View]:
+    """Return the decorator for views of a role: 403 for lesser roles, sign-in page if signed out.
 
-def form_token() -> str:
-    """Return the CSRF token of this browser's forms."""
-    return hmac.new(g.token.encode(), b"frankly form", hashlib.sha256).hexdigest()
-
-
-def needs(role: str) -> Callable[[View], View]:
-    """Return the decorator for views of a role: 403 for lesser roles, sign-in page if signed out."""
+    before_enrolment : open to members who still lack the second factor that their organisation asks
+    for; every other view leads them to their account page.
+    """
 
     def wrap(view: View) -> View:
         @wraps(view)
         def guarded(*arguments: Any, **named: Any) -> Any:
             if g.person is None:
                 return redirect(f"{PATH}/sign-in", 303)
+            if g.person.must_enrol and not before_enrolment:
+                return redirect(f"{PATH}/account", 303)
             if not may(g.person.role, role):
                 abort(403)
             return view(*arguments, **named)

@@ -2,14 +2,17 @@
 """An admin makes a survey from nothing, respondents answer it, an analyst reads it; every page is looked at."""
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from frankly_sdk import Client
+from frankly_server.accounts import Person
 from frankly_server.web.admin.estimates_sentences import sentences_of
 from playwright.sync_api import Page
 
 from tests.browser.admin.conftest import PASSWORD, Desk
+from tests.frankly_server.accounts.people import code
 
 ANSWERS = 12
 # Addresses that are no pages: files, data, and the way to the first page.
@@ -50,8 +53,15 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
         desk.check(name)
     desk.follow(page.get_by_role("link", name="Frankly", exact=True))
     desk.check("surveys", again=True)
+    _use_a_second_factor(desk)
     desk.press("Sign out")
     desk.sign_in("eve@example.org", password)
+    assert page.url.endswith("/admin/account")
+    desk.check("account-must-enrol")
+    ada = desk.services.accounts.list("main")[0]
+    owner = Person(ada.id, ada.organisation, ada.email, ada.role)
+    desk.services.second_factors.require(owner, False)
+    desk.open("/admin/")
     _read(desk, link)
     desk.open_refused("/admin/audit", 403)
     desk.check("refused", again=True)
@@ -62,6 +72,32 @@ def test_from_nothing_to_an_estimate(desk: Desk) -> None:
         if rule.rule.startswith("/admin/") and "GET" in (rule.methods or ())
     }
     assert desk.checked & NO_PAGES == set()
+
+
+def _use_a_second_factor(desk: Desk) -> None:
+    page = desk.page
+    desk.open("/admin/account")
+    page.locator("#begin-totp").fill(PASSWORD)
+    desk.press("Set it up")
+    desk.check("account-totp")
+    secret = page.locator("pre").inner_text()
+    page.get_by_label("Code", exact=True).fill(code(secret, int(time.time())))
+    desk.press("Use it from now on")
+    desk.check("account-codes")
+    recovery = page.locator("pre").inner_text().split()
+    desk.press("Sign out")
+    desk.sign_in("ada@example.org", PASSWORD)
+    desk.check("sign-in-code")
+    page.get_by_label("Code", exact=True).fill("000000")
+    desk.press_refused("Sign in", 401)
+    page.get_by_label("Code", exact=True).fill(recovery[0])
+    desk.press("Sign in")
+    desk.open("/admin/account")
+    assert "9 of them are unused" in page.locator("main").inner_text()
+    desk.check("account-second-factor")
+    desk.open("/admin/people")
+    desk.press("Ask everybody for one")
+    desk.check("people-second-factor")
 
 
 def _write_survey(desk: Desk) -> None:

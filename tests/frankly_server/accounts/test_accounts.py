@@ -3,52 +3,17 @@
 
 import threading
 import time
-from datetime import datetime, timedelta
+from typing import Literal
 
 import pytest
 from argon2 import PasswordHasher
-from frankly_protocol.errors import InvalidInput
 from frankly_server.accounts import SESSION_S, Accounts, Passwords, may
+from frankly_server.accounts.lockout import after_failure
 from frankly_server.accounts.passwords import Busy
-from frankly_server.accounts.service import after_failure
 from frankly_server.store import Database
 from sqlalchemy.exc import DBAPIError
 
-from tests.frankly_protocol.samples import NOW
-
-PASSWORD = "correct horse battery"
-CHEAP = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
-
-
-class Hands:
-    """A clock that is moved by hand."""
-
-    def __init__(self) -> None:
-        self.at: datetime = NOW
-
-    def now(self) -> datetime:
-        return self.at
-
-    def wait(self, seconds: int) -> None:
-        self.at += timedelta(seconds=seconds)
-
-
-@pytest.fixture
-def hands() -> Hands:
-    return Hands()
-
-
-@pytest.fixture
-def accounts(fresh_database: Database, hands: Hands) -> Accounts:
-    accounts = Accounts(fresh_database, hands, Passwords(CHEAP))
-    accounts.create("main", "Ada@example.org", "owner", PASSWORD)
-    return accounts
-
-
-def refused(act: object, *arguments: object) -> InvalidInput:
-    with pytest.raises(InvalidInput) as caught:
-        act(*arguments)  # type: ignore[operator]
-    return caught.value
+from tests.frankly_server.accounts.people import PASSWORD, Hands, refused
 
 
 def test_a_session_opens_ends_and_expires(accounts: Accounts, hands: Hands) -> None:
@@ -229,6 +194,9 @@ def test_no_more_passwords_are_checked_at_once_than_allowed() -> None:
 
     class Watched(PasswordHasher):
         def hash(self, password: str | bytes, *, salt: bytes | None = None) -> str:
+            return "x"
+
+        def verify(self, hash: str | bytes, password: str | bytes) -> Literal[True]:  # noqa: A002 - the library's name
             nonlocal inside, most_inside
             with lock:
                 inside += 1
@@ -236,10 +204,10 @@ def test_no_more_passwords_are_checked_at_once_than_allowed() -> None:
             both.wait(5)
             with lock:
                 inside -= 1
-            return "x"
+            return True
 
     passwords = Passwords(Watched(), at_once=2, wait_s=5, queue=4)
-    threads = [threading.Thread(target=passwords.hash, args=(PASSWORD,)) for _ in range(6)]
+    threads = [threading.Thread(target=passwords.check, args=("x", PASSWORD)) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -282,7 +250,7 @@ def test_only_so_many_wait_and_the_next_is_told_at_once() -> None:
     assert begun.acquire(timeout=10)
     waiting = threading.Thread(target=lambda: hashes.append(passwords.hash(PASSWORD)))
     waiting.start()
-    while passwords._places._value:  # until the second has its place
+    while passwords._known._places._value:  # until the second has its place
         time.sleep(0.001)
     began = time.monotonic()
     with pytest.raises(Busy):

@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from frankly_protocol.clock import SystemClock
 from frankly_protocol.errors import InvalidInput
+from frankly_server.accounts import SecondFactorNeeded
 from frankly_server.accounts.service import COMMAND_LINE
 from frankly_server.cli.front import run
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from frankly_server.surveys import parse_definition
 
+from tests.frankly_server.accounts.people import code
 from tests.frankly_server.web.site import SURVEY
 
 
@@ -106,7 +108,26 @@ def test_an_owner_who_is_locked_out_gets_in_again(
     services.close()
 
 
-@pytest.mark.parametrize("command", ["unlock", "reset-password", "disable"])
+def test_a_second_factor_that_is_lost_is_removed(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    email = "ada@example.org"
+    password = admin(capsys, "create-owner", "--email", email)["password"]
+    services = Services.open(Settings(home=home), SystemClock())
+    person = services.accounts.sign_in(email, password).person
+    factors = services.second_factors
+    factors.begin_totp(person, password)
+    secret = factors.state(person).new_secret
+    assert secret is not None
+    factors.confirm_totp(person, code(secret, int(SystemClock().now().timestamp())))
+    with pytest.raises(SecondFactorNeeded):
+        services.accounts.sign_in(email, password)
+    admin(capsys, "reset-second-factor", "--email", email)
+    assert services.accounts.sign_in(email, password).person == person
+    services.close()
+
+
+@pytest.mark.parametrize("command", ["unlock", "reset-password", "reset-second-factor", "disable"])
 def test_an_unknown_address_is_named_as_the_fault(
     home: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 from frankly_server.store import (
+    AccountRow,
     ApiKeyRow,
     BackupBroken,
     Contents,
     Database,
     DocumentRow,
+    PasskeyRow,
     SurveyRow,
     read_back,
     restore_backup,
@@ -28,6 +30,7 @@ from frankly_server.store.webhooks import DeliveryRow, WebhookRow
 from tests.frankly_server.samples import SURVEY, row
 
 N = 2500  # more than two chunks
+AT = "2026-11-21T00:00:00Z"
 
 
 def fill(database: Database, n: int = N) -> None:
@@ -51,6 +54,14 @@ def fill(database: Database, n: int = N) -> None:
                 None,
             )
         )
+        tx.accounts.add(AccountRow("ef" * 16, "main", "a@b.example", "$argon2id$", "owner", AT))
+        tx.browsers.add("01" * 32, "ef" * 16, AT, most=10)
+        tx.second_factors.lock("ef" * 16)
+        tx.second_factors.change("ef" * 16, totp_secret="A" * 32, totp_since=AT, last_step=7)
+        tx.second_factors.put_codes("ef" * 16, ["02" * 32, "03" * 32])
+        tx.second_factors.add_pending("04" * 32, "ef" * 16, AT, "")
+        tx.passkeys.add(PasskeyRow("AQ", "ef" * 16, b"\x00\xff", 1 << 33, 1 << 60, "key é", AT))
+        tx.organisations.set_second_factor("main", True)
         tx.webhooks.put(WebhookRow(SURVEY, "https://hooks.example/s", "ab" * 32))
         tx.webhooks.add(
             DeliveryRow(

@@ -120,7 +120,7 @@ def test_scripts_are_found_in_an_installed_package_first(
 
 
 def test_names_of_other_organisations_carry_them(fresh_database: Database) -> None:
-    downgrade(fresh_database, "0009")
+    downgrade(fresh_database, "0010")
     named = text("INSERT INTO surveys VALUES (:id, :name, '{}')")
     owned = text("INSERT INTO survey_standings VALUES (:id, 'clinic', 'open', null, null)")
     with fresh_database.engine.begin() as connection:
@@ -137,7 +137,7 @@ def test_names_of_other_organisations_carry_them(fresh_database: Database) -> No
             "h" * 64 + "@clinic",
         }
         tx.surveys.add(SurveyRow("ab" * 16, "health", "{}"))
-    downgrade(fresh_database, "0009")
+    downgrade(fresh_database, "0010")
     with fresh_database.reading("as before") as tx:
         names = sorted(row.name for row in tx.surveys.all())
     assert names == sorted(["habits", "health", "health-01010101", "h" * 55 + "-02020202"])

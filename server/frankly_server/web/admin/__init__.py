@@ -9,6 +9,7 @@ from werkzeug.exceptions import HTTPException
 from frankly_server.services import Services
 from frankly_server.web import problems
 from frankly_server.web.admin import (
+    account,
     estimates,
     margins,
     people,
@@ -39,6 +40,7 @@ def blueprint(services: Services) -> APIBlueprint:
     routes.before_app_request(services.herald.wake)
     assets(routes)
     sign_in.add_to(routes, services, door)
+    account.add_to(routes, services, door)
     people.add_to(routes, services)
     questions.add_to(routes, services)
     protection.add_to(routes, services)

@@ -13,13 +13,15 @@ from frankly_protocol.problems import Problem
 
 from frankly_server.accounts import may
 from frankly_server.web.headers import PUBLIC_FOREVER
-from frankly_server.web.security import PATH, form_token
+from frankly_server.web.security import PATH
 
 _KINDS: Final = {
     "admin.css": "text/css; charset=utf-8",
     "admin.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
+CREDENTIAL_CHARACTERS: Final = 20_000
+"""Longest form field with a browser's WebAuthn answer; without attestation they have about 1,500."""
 _FILES: Final = {
     name: resources.files(__package__).joinpath("static", name).read_bytes() for name in _KINDS
 }
@@ -48,7 +50,7 @@ def render(template: str, *, status: int = 200, **values: Any) -> Response:
         f"admin/{template}",
         person=person,
         may=lambda role: person is not None and may(person.role, role),
-        csrf=form_token() if "token" in g else "",
+        csrf=g.get("form_token", ""),
         css=_LINKS["admin.css"],
         js=_LINKS["admin.js"],
         icon=_LINKS["icon.svg"],

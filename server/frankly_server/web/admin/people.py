@@ -2,10 +2,12 @@
 """Colleagues, API keys and the audit trail of one organisation."""
 
 import secrets
+from collections.abc import Callable
 
 from apiflask import APIBlueprint
 from flask import Response, request
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
 
 from frankly_server.accounts import ROLES
 from frankly_server.services import Services
@@ -33,8 +35,17 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
 def _add_people(routes: APIBlueprint, services: Services) -> None:
     def page(status: int = 200, **values: object) -> Response:
-        every = services.accounts.list(person().organisation)
-        return render("people.html", status=status, people=every, roles=ROLES, **values)
+        mine = person().organisation
+        needed, enrolled = services.second_factors.members(mine)
+        return render(
+            "people.html",
+            status=status,
+            people=services.accounts.list(mine),
+            roles=ROLES,
+            second_factor=needed,
+            enrolled=enrolled,
+            **values,
+        )
 
     def again(refused: InvalidInput) -> Response:
         return page(refused.problem.status, error=refused)
@@ -56,6 +67,24 @@ def _add_people(routes: APIBlueprint, services: Services) -> None:
             return again(refused)
         # No redirect: only the hash is stored, so that this page alone can show the password.
         return page(201, made=account, password=password)
+
+    _add_changes(routes, services, again)
+
+
+def _add_changes(
+    routes: APIBlueprint, services: Services, again: Callable[[InvalidInput], Response]
+) -> None:
+    @routes.post("/people/second-factor")
+    @needs("owner")
+    def require_second_factor() -> Response:
+        def act() -> str:
+            needed = field("needed")
+            if needed not in ("yes", "no"):
+                raise InvalidInput(Problem.FIELD_TYPE, "choose yes or no", "needed")
+            services.second_factors.require(person(), needed == "yes")
+            return f"{PATH}/people"
+
+        return attempt(act, again)
 
     @routes.post("/people/<account_id>/role")
     @needs("owner")

@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cookies, forms and headers of the pages."""
 
+import hmac
+from pathlib import Path
+
 import pytest
+from flask import Flask, Response
+from frankly_protocol.clock import FixedClock
+from frankly_server.accounts import Person, SignedIn
+from frankly_server.keys import Keyring
+from frankly_server.settings import Settings
+from frankly_server.web.security import Door
 
 from tests.frankly_server.web.admin.office import PASSWORD, Office, send, token
+from tests.frankly_server.web.site import NOW
 
 
 def test_signing_in_changes_the_token_and_hides_it_from_scripts_and_other_sites(
@@ -12,9 +22,13 @@ def test_signing_in_changes_the_token_and_hides_it_from_scripts_and_other_sites(
     client = office.app.test_client()
     before = client.get("/admin/sign-in").headers["Set-Cookie"]
     answer = send(client, "/admin/sign-in", email="viewer@example.org", password=PASSWORD)
-    after = answer.headers["Set-Cookie"]
+    after, browser = answer.headers.getlist("Set-Cookie")
+    assert browser.startswith("frankly_browser=")
+    assert "Max-Age=15552000" in browser  # 180 days
+    for mark in ("HttpOnly", "SameSite=Strict", "Path=/"):
+        assert mark in browser
     assert before.split(";")[0] != after.split(";")[0]
-    for mark in ("HttpOnly", "SameSite=Strict", "Path=/admin"):
+    for mark in ("HttpOnly", "SameSite=Strict", "Path=/"):
         assert mark in after
     planted = before.split(";")[0].split("=")[1]
     assert office.services.accounts.person(planted) is None
@@ -22,9 +36,27 @@ def test_signing_in_changes_the_token_and_hides_it_from_scripts_and_other_sites(
 
 def test_a_token_that_was_planted_before_opens_nothing(office: Office) -> None:
     client = office.app.test_client()
-    client.set_cookie("frankly_admin", "A" * 43, path="/admin")
+    client.set_cookie("frankly_admin", "A" * 43)
     send(client, "/admin/sign-in", email="viewer@example.org", password=PASSWORD)
     assert office.services.accounts.person("A" * 43) is None
+
+
+def test_who_plants_a_cookie_cannot_compute_the_forms_token(office: Office, tmp_path: Path) -> None:
+    planted, client = "A" * 43, office.app.test_client()
+    client.set_cookie("frankly_admin", planted)
+    right = token(client)
+    # What the cookie alone gives: the token before it had a key of the server's.
+    guess = hmac.new(planted.encode(), b"frankly form", "sha256").hexdigest()
+    assert guess != right
+    for csrf, status in ((guess, 403), (right, 401)):
+        fields = {"csrf": csrf, "email": "viewer@example.org", "password": "wrong"}
+        assert client.post("/admin/sign-in", data=fields).status_code == status
+    # Another server, with keys of its own, gives the same cookie another token.
+    stranger = Keyring(tmp_path / "keys", FixedClock(NOW))
+    stranger.init()
+    assert stranger.mac("form", planted.encode()) != right
+    assert office.services.keys.mac("form", planted.encode()) == right
+    assert office.services.keys.mac("another", planted.encode()) != right
 
 
 @pytest.mark.parametrize("sent", [None, "", "0" * 64, "é", "somebody else's"])
@@ -39,7 +71,7 @@ def test_a_form_without_its_token_changes_nothing(office: Office, sent: str | No
 
 def test_signing_out_ends_the_session(office: Office) -> None:
     client = office.client("owner")
-    held = client.get_cookie("frankly_admin", path="/admin")
+    held = client.get_cookie("frankly_admin")
     assert held is not None
     assert send(client, "/admin/sign-out").status_code == 303
     assert office.services.accounts.person(held.value) is None
@@ -83,19 +115,42 @@ def test_text_of_people_is_shown_as_text(office: Office) -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt;{{7*7}}" in text
 
 
-def test_over_tls_the_cookie_is_secure(tmp_path: object) -> None:
-    from flask import Flask
-    from frankly_server.settings import Settings
-    from frankly_server.web.security import Door
+def test_a_known_browser_signs_in_to_an_account_that_strangers_have_locked(office: Office) -> None:
+    known, stranger = office.client("analyst"), office.app.test_client()
+    send(known, "/admin/sign-out")
+    sign_in = {"email": "analyst@example.org", "password": PASSWORD}
+    for _ in range(5):
+        send(stranger, "/admin/sign-in", email="analyst@example.org", password="wrong")
+    assert send(stranger, "/admin/sign-in", **sign_in).status_code == 401
+    assert send(known, "/admin/sign-in", **sign_in).status_code == 303
+    assert send(known, "/admin/account/sign-out-everywhere").status_code == 303
+    assert send(known, "/admin/sign-in", **sign_in).status_code == 401
 
+
+def test_a_new_password_keeps_this_browser_signed_in(office: Office) -> None:
+    client, other = office.client("analyst"), office.client("analyst")
+    new = "another good password"
+    answer = send(client, "/admin/account", old=PASSWORD, new=new)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/admin/account")
+    assert client.get("/admin/account").status_code == 200
+    assert other.get("/admin/account").status_code == 303
+    send(client, "/admin/account", old=new, new=PASSWORD)
+
+
+def test_over_tls_the_cookies_are_secure() -> None:
     class Stand:
         settings = Settings(public_url="https://surveys.example.org")
 
     door = Door(Stand())  # type: ignore[arg-type]
+    response = Response()
     with Flask("x").test_request_context("/admin/"):
-        from flask import Response
-
-        response = Response()
-        door.remember(response, "A" * 43)
-    assert response.headers["Set-Cookie"].startswith("__Secure-frankly_admin=")
-    assert "Secure;" in response.headers["Set-Cookie"]
+        door.remember(
+            response, SignedIn(Person("1", "main", "a@b.example", "owner"), "A" * 43, "B" * 43)
+        )
+    session, browser = response.headers.getlist("Set-Cookie")
+    assert session.startswith("__Host-frankly_admin=")
+    assert browser.startswith("__Host-frankly_browser=")
+    for cookie in (session, browser):  # what browsers ask of the prefix __Host-
+        assert "Secure;" in cookie
+        assert "Path=/;" in cookie + ";"
+        assert "Domain" not in cookie

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comforts only: every page works without this file.
+// Comforts, and passkeys, which browsers offer to scripts only: all else works without this file.
 "use strict";
 
 // A job's page follows its job, and opens the survey again when it is over.
@@ -42,4 +42,32 @@ for (const text of document.querySelectorAll("pre[data-copy]")) {
     setTimeout(() => { button.textContent = "Copy"; }, 2000);
   });
   text.after(button);
+}
+
+// A form with a passkey: the browser's answer goes into a field, and the form is sent as any other.
+const toBytes = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0));
+const toText = (buffer) =>
+  btoa(String.fromCharCode(...new Uint8Array(buffer))).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+for (const form of document.querySelectorAll("form[data-passkey]")) {
+  if (!window.PublicKeyCredential) continue;
+  form.hidden = false;
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const options = JSON.parse(form.dataset.options);
+    options.challenge = toBytes(options.challenge);
+    if (options.user) options.user.id = toBytes(options.user.id);
+    for (const known of options.excludeCredentials ?? []) known.id = toBytes(known.id);
+    try {
+      const made = await navigator.credentials[form.dataset.passkey]({ publicKey: options });
+      const response = {};
+      for (const part of ["clientDataJSON", "attestationObject", "authenticatorData", "signature", "userHandle"]) {
+        if (made.response[part]) response[part] = toText(made.response[part]);
+      }
+      form.elements.credential.value = JSON.stringify({ id: made.id, rawId: toText(made.rawId), type: made.type, response });
+    } catch {
+      form.querySelector("[role=alert]").textContent = "No passkey was used. Try again, or use your password.";
+      return;
+    }
+    form.submit();
+  });
 }

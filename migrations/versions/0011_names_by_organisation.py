@@ -7,8 +7,8 @@ A server of the release before goes on while this runs: it shows the longer name
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0010"
-down_revision = "0009"
+revision = "0011"
+down_revision = "0010"
 branch_labels = None
 depends_on = None
 

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passkeys (WebAuthn): a sign-in without password, which asks for no slot of the password checks."""
+
+import hmac
+import ipaddress
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+from urllib.parse import urlsplit
+
+from frankly_protocol.clock import Clock
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.accounts.second_factor import forget_codes_if_alone, new_codes
+from frankly_server.accounts.service import Accounts
+from frankly_server.accounts.sessions import Person, SignedIn, start_session, time_text
+from frankly_server.keys import Keyring
+from frankly_server.lazy import LazyModule
+from frankly_server.store import AuditEvent, Database, PasskeyRow, Transaction
+
+if TYPE_CHECKING:
+    import webauthn
+    from webauthn import helpers
+    from webauthn.helpers import structs
+else:
+    webauthn, helpers, structs = map(
+        LazyModule, ("webauthn", "webauthn.helpers", "webauthn.helpers.structs")
+    )
+
+_T = TypeVar("_T")
+_MOST: Final = 10
+_CHALLENGE_S: Final = 10 * 60
+_MICRO: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ceremony:
+    """Options for the browser's WebAuthn call, as JSON, and the challenge that is in them, as hex."""
+
+    options: str
+    challenge: str
+
+
+class Passkeys:
+    """Passkeys of every account, over one database.
+
+    public_url : the server's address as people see it; its origin, and its host as WebAuthn's
+    relying party.
+    """
+
+    def __init__(
+        self, database: Database, clock: Clock, accounts: Accounts, keys: Keyring, public_url: str
+    ) -> None:
+        self._database, self._clock, self._accounts = database, clock, accounts
+        self._keys, self._origin = keys, public_url
+        self._host = urlsplit(public_url).hostname or ""
+
+    @property
+    def available(self) -> bool:
+        """True unless the server's address is an IP address, which WebAuthn does not take."""
+        try:
+            ipaddress.ip_address(self._host)
+        except ValueError:
+            return True
+        return False
+
+    def of(self, person: Person) -> Sequence[PasskeyRow]:
+        """Return the person's passkeys, oldest first."""
+        with self._database.reading("list passkeys") as tx:
+            return tx.passkeys.of_account(person.id)
+
+    def begin(self, person: Person, token: str) -> Ceremony:
+        """Return what a browser needs to make a passkey; token : of its session."""
+        challenge = self._challenge(f"register {person.id} {token}")
+        options = webauthn.generate_registration_options(
+            rp_id=self._host,
+            rp_name="Frankly",
+            user_id=bytes.fromhex(person.id),
+            user_name=person.email,
+            challenge=challenge,
+            authenticator_selection=structs.AuthenticatorSelectionCriteria(
+                resident_key=structs.ResidentKeyRequirement.REQUIRED,
+                user_verification=structs.UserVerificationRequirement.REQUIRED,
+            ),
+            exclude_credentials=[
+                structs.PublicKeyCredentialDescriptor(
+                    id=helpers.base64url_to_bytes(passkey.credential)
+                )
+                for passkey in self.of(person)
+            ],
+        )
+        return Ceremony(webauthn.options_to_json(options), challenge.hex())
+
+    def register(
+        self,
+        person: Person,
+        password: str,
+        token: str,
+        challenge: str,
+        credential: str,
+        name: str,
+        browser: str = "",
+    ) -> Sequence[str]:
+        """Add a passkey; return recovery codes if it is the account's first second factor.
+
+        token, challenge : as for `begin`. credential : the browser's answer, as JSON. name : 1 to
+        64 characters. Raises as `Accounts.require_password` does, and InvalidInput: field_type for
+        the name, unauthenticated if the answer does not hold, forbidden from ten passkeys on,
+        file_exists.
+        """
+        if not 1 <= len(name) <= 64 or not name.isprintable():
+            raise InvalidInput(Problem.FIELD_TYPE, "a name has 1 to 64 characters", "name")
+        self._accounts.require_password(person, password, browser)
+        issued = self._issued(f"register {person.id} {token}", challenge)
+        made = _checked(
+            lambda: webauthn.verify_registration_response(
+                credential=credential,
+                expected_challenge=bytes.fromhex(challenge),
+                expected_rp_id=self._host,
+                expected_origin=self._origin,
+                require_user_verification=True,
+            )
+        )
+        row = PasskeyRow(
+            helpers.bytes_to_base64url(made.credential_id),
+            person.id,
+            made.credential_public_key,
+            made.sign_count,
+            issued,
+            name,
+            time_text(self._clock.now()),
+        )
+        with self._database.administering("add passkey") as tx:
+            tx.second_factors.lock(person.id)
+            if len(tx.passkeys.of_account(person.id)) >= _MOST:
+                raise InvalidInput(
+                    Problem.FORBIDDEN, f"{_MOST} passkeys are the most: remove one", "passkey"
+                )
+            if tx.passkeys.get(row.credential) is not None:
+                raise InvalidInput(Problem.FILE_EXISTS, "this passkey is here already", "passkey")
+            tx.passkeys.add(row)
+            self._record(tx, person, "second factor added", f"passkey {name}")
+            return [] if tx.second_factors.codes(person.id) else new_codes(tx, person.id)
+
+    def remove(self, person: Person, password: str, credential: str, browser: str = "") -> None:
+        """Remove a passkey. Raises as `Accounts.require_password` does, and not_found."""
+        self._accounts.require_password(person, password, browser)
+        with self._database.administering("remove passkey") as tx:
+            tx.second_factors.lock(person.id)
+            if not tx.passkeys.remove(person.id, credential):
+                raise InvalidInput(Problem.NOT_FOUND, "there is no such passkey", "passkey")
+            forget_codes_if_alone(tx, person.id)
+            self._record(tx, person, "second factor removed", "passkey")
+
+    def ask(self, token: str) -> Ceremony:
+        """Return what a browser needs to sign in with a passkey; token : of its cookie."""
+        challenge = self._challenge(f"sign in {token}")
+        options = webauthn.generate_authentication_options(
+            rp_id=self._host,
+            challenge=challenge,
+            user_verification=structs.UserVerificationRequirement.REQUIRED,
+        )
+        return Ceremony(webauthn.options_to_json(options), challenge.hex())
+
+    def sign_in(self, token: str, challenge: str, credential: str, browser: str = "") -> SignedIn:
+        """Start a session for the owner of a passkey, whatever locks their password.
+
+        token, challenge : as for `ask`. credential : the browser's answer, as JSON. browser : as
+        for `Accounts.sign_in`. Raises InvalidInput(unauthenticated); an answer works once.
+        """
+        issued = self._issued(f"sign in {token}", challenge)
+        answer = _checked(lambda: helpers.parse_authentication_credential_json(credential))
+        with self._database.reading("find passkey") as tx:
+            row = tx.passkeys.get(helpers.bytes_to_base64url(answer.raw_id))
+        if row is None or answer.response.user_handle not in (None, bytes.fromhex(row.account)):
+            raise _refused()
+        used = _checked(
+            lambda: webauthn.verify_authentication_response(
+                credential=answer,
+                expected_challenge=bytes.fromhex(challenge),
+                expected_rp_id=self._host,
+                expected_origin=self._origin,
+                credential_public_key=row.public_key,
+                credential_current_sign_count=row.sign_count,
+                require_user_verification=True,
+            )
+        )
+        with self._database.transaction("sign in") as tx:
+            account = tx.accounts.get(row.account)
+            if account is None or account.disabled is not None:
+                raise _refused()
+            if not tx.passkeys.use(row.credential, issued, used.new_sign_count):
+                raise _refused()
+            return start_session(tx, account, self._clock.now(), browser)
+
+    def _challenge(self, purpose: str) -> bytes:
+        """Return a challenge that `_issued` recognises: nothing is stored for a stranger's visit."""
+        head = self._now().to_bytes(8, "big") + secrets.token_bytes(16)
+        return head + self._mac(head, purpose)
+
+    def _issued(self, purpose: str, challenge: str) -> int:
+        """Return when a challenge was issued, in microseconds since 1970.
+
+        Raises InvalidInput(unauthenticated) if it was not issued here, to this browser and for this
+        purpose, within the last ten minutes.
+        """
+        data = _checked(lambda: bytes.fromhex(challenge))
+        head, issued = data[:24], int.from_bytes(data[:8], "big")
+        fresh = 0 <= self._now() - issued < _CHALLENGE_S * _MICRO
+        if not hmac.compare_digest(data[24:], self._mac(head, purpose)) or not fresh:
+            raise _refused()
+        return issued
+
+    def _mac(self, head: bytes, purpose: str) -> bytes:
+        return bytes.fromhex(self._keys.mac("passkey", head + purpose.encode()))
+
+    def _now(self) -> int:
+        now = self._clock.now()
+        return int(now.timestamp()) * _MICRO + now.microsecond
+
+    def _record(self, tx: Transaction, person: Person, action: str, subject: str) -> None:
+        at = time_text(self._clock.now())
+        tx.audit.add(AuditEvent(at, person.organisation, person.email, action, subject))
+
+
+def _checked(check: Callable[[], _T]) -> _T:
+    """Return what the library returns; raise InvalidInput(unauthenticated) for whatever it raises."""
+    try:
+        return check()
+    # The library lets errors of its parsers through. Whatever it cannot verify is refused.
+    except Exception:  # noqa: BLE001
+        raise _refused() from None
+
+
+def _refused() -> InvalidInput:
+    message = "this passkey was not accepted: try again, or use your password"
+    return InvalidInput(Problem.UNAUTHENTICATED, message, "passkey")

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Second factors: time-based one-time passwords (TOTP, RFC 6238) and recovery codes."""
+
+import base64
+import hmac
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+import pyotp
+from frankly_protocol.clock import Clock, format_time, parse_time
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.problems import Problem
+
+from frankly_server.accounts.lockout import after_failure
+from frankly_server.accounts.service import Accounts, require_owner
+from frankly_server.accounts.sessions import (
+    Person,
+    SignedIn,
+    end_all,
+    has_second_factor,
+    is_token,
+    person_of,
+    start_session,
+    time_text,
+    token_hash,
+)
+from frankly_server.store import AuditEvent, Database, SecondFactorRow, Transaction
+
+_STEP_S: Final = 30
+_DIGITS: Final = 6
+_CODES: Final = 10
+_CODE_BYTES: Final = 10
+_GROUP: Final = 4
+_LONGEST_LOCK_S: Final = 8 * 3600
+"""Longer than for passwords: only who has the password can try codes, and there are few codes."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecondFactorState:
+    """Second factor of a person, for their account page.
+
+    totp : codes of an app are asked for. new_secret : base32 secret whose first code is still
+    awaited, else None. link : the same as an otpauth address. codes : unused recovery codes.
+    """
+
+    totp: bool
+    new_secret: str | None = field(repr=False)
+    link: str | None = field(repr=False)
+    codes: int
+
+
+class SecondFactors:
+    """Second factors of every account, over one database.
+
+    issuer : name under which apps list the accounts of this server.
+    """
+
+    def __init__(self, database: Database, clock: Clock, accounts: Accounts, issuer: str) -> None:
+        self._database, self._clock = database, clock
+        self._accounts, self._issuer = accounts, issuer
+
+    def state(self, person: Person) -> SecondFactorState:
+        """Return the person's second factor."""
+        with self._database.reading("second factor") as tx:
+            row, codes = tx.second_factors.get(person.id), tx.second_factors.codes(person.id)
+        totp = row.totp_since is not None
+        secret = None if totp else row.totp_secret
+        link = secret and pyotp.TOTP(secret).provisioning_uri(
+            name=person.email, issuer_name=self._issuer
+        )
+        return SecondFactorState(totp, secret, link, codes)
+
+    def begin_totp(self, person: Person, password: str, browser: str = "") -> None:
+        """Make a new secret; it counts once `confirm_totp` has seen its first code.
+
+        Raises as `Accounts.require_password` does, and InvalidInput(file_exists) for an account
+        that uses TOTP already.
+        """
+        self._accounts.require_password(person, password, browser)
+        with self._database.administering("begin TOTP") as tx:
+            if tx.second_factors.lock(person.id).totp_since is not None:
+                raise InvalidInput(
+                    Problem.FILE_EXISTS,
+                    "codes of an app are asked for already: remove it first",
+                    "code",
+                )
+            secret = pyotp.random_base32()
+            tx.second_factors.change(person.id, totp_secret=secret, last_step=0)
+
+    def confirm_totp(self, person: Person, code: str) -> Sequence[str]:
+        """Ask for codes of the app from now on; return recovery codes if the account has none.
+
+        Raises InvalidInput: unauthenticated for a wrong code, not_found without a new secret.
+        """
+        now = self._clock.now()
+        with self._database.administering("confirm TOTP") as tx:
+            row = tx.second_factors.lock(person.id)
+            if row.totp_secret is None or row.totp_since is not None:
+                raise InvalidInput(Problem.NOT_FOUND, "begin with a new secret", "code")
+            step = _step_of(row, _plain(code), now)
+            if step is None:
+                raise InvalidInput(
+                    Problem.UNAUTHENTICATED,
+                    "this is not the app's code: look at it again, and at the device's clock",
+                    "code",
+                )
+            tx.second_factors.change(person.id, totp_since=time_text(now), last_step=step)
+            self._record(tx, person, "second factor added", "codes of an app")
+            return [] if tx.second_factors.codes(person.id) else new_codes(tx, person.id)
+
+    def renew_codes(self, person: Person, password: str, browser: str = "") -> Sequence[str]:
+        """Replace the recovery codes. Raises as `Accounts.require_password`, and not_found."""
+        self._accounts.require_password(person, password, browser)
+        with self._database.administering("recovery codes") as tx:
+            tx.second_factors.lock(person.id)
+            if not has_second_factor(tx, person.id):
+                raise InvalidInput(
+                    Problem.NOT_FOUND, "the account has no second factor", "recovery"
+                )
+            self._record(tx, person, "recovery codes made", person.email)
+            return new_codes(tx, person.id)
+
+    def remove_totp(self, person: Person, password: str, browser: str = "") -> None:
+        """Ask for no codes any more. Raises as `Accounts.require_password` does."""
+        self._accounts.require_password(person, password, browser)
+        with self._database.administering("remove TOTP") as tx:
+            tx.second_factors.lock(person.id)
+            tx.second_factors.change(person.id, totp_secret=None, totp_since=None)
+            forget_codes_if_alone(tx, person.id)
+            self._record(tx, person, "second factor removed", "codes of an app")
+
+    def members(self, organisation: str) -> tuple[bool, set[str]]:
+        """Return True if members need a second factor, and the ids of the accounts that have one."""
+        with self._database.reading("second factors") as tx:
+            needed = tx.organisations.needs_second_factor(organisation)
+            return needed, tx.second_factors.of_organisation(organisation)
+
+    def require(self, by: Person, needed: bool) -> None:
+        """Ask every member of an owner's organisation for a second factor, or none any more.
+
+        Who has none is led to their account page until they do. Raises InvalidInput(forbidden) for
+        a person who is no owner any more.
+        """
+        with self._database.administering("require second factor") as tx:
+            require_owner(tx, by)
+            tx.organisations.set_second_factor(by.organisation, needed)
+            action = "second factor required" if needed else "second factor not required"
+            self._record(tx, by, action, by.organisation)
+
+    def waits(self, token: str) -> bool:
+        """Return True if this is the token of a sign-in that waits for its second factor."""
+        with self._database.reading("find sign-in") as tx:
+            return self._pending(tx, token) is not None
+
+    def finish(self, token: str, code: str, browser: str = "") -> SignedIn:
+        """Finish a sign-in with a code of the app or a recovery code, each of which works once.
+
+        token : of SecondFactorNeeded. browser : as for `Accounts.sign_in`. Raises
+        InvalidInput(unauthenticated), with the field "sign-in" if it no longer waits. Five wrong
+        codes lock this step of the account for a minute, each further five for twice as long, up
+        to 8 hours: for known browsers too.
+        """
+        # Read first: strangers must not take the database's write lock.
+        if not self.waits(token):
+            raise _too_late()
+        now = self._clock.now()
+        with self._database.transaction("second factor") as tx:
+            account_id = self._pending(tx, token)
+            account = tx.accounts.get(account_id) if account_id else None
+            if account is None or account.disabled is not None:
+                raise _too_late()
+            row = tx.second_factors.lock(account.id)
+            accepted = self._accept(tx, row, _plain(code), now)
+            if accepted:
+                tx.second_factors.end_pending(account.id)
+                return start_session(tx, account, now, browser)
+        # Outside of the transaction, which has counted the failure.
+        raise InvalidInput(
+            Problem.UNAUTHENTICATED,
+            "the code is wrong or was used before, or there were too many tries: wait and try again",
+            "code",
+        )
+
+    def reset(self, email: str) -> Person:
+        """Remove an account's second factors, end its sessions; for the command line.
+
+        Raises InvalidInput(not_found).
+        """
+        with self._accounts.command(email, "second factor reset") as (tx, row):
+            tx.second_factors.remove(row.id)
+            tx.passkeys.remove(row.id)
+            end_all(tx, row.id)
+        return person_of(row)
+
+    def _pending(self, tx: Transaction, token: str) -> str | None:
+        if not is_token(token):
+            return None
+        return tx.second_factors.pending(token_hash(token), time_text(self._clock.now()))
+
+    def _accept(self, tx: Transaction, row: SecondFactorRow, code: str, now: datetime) -> bool:
+        """Use a code; return False and count it if it is wrong or the row is locked."""
+        if row.locked_until is not None and now < parse_time(row.locked_until):
+            return False
+        step = _step_of(row, code, now) if row.totp_since else None
+        if step is not None or tx.second_factors.use_code(row.account, token_hash(code)):
+            last = row.last_step if step is None else step
+            tx.second_factors.change(row.account, last_step=last, failures=0, locked_until=None)
+            return True
+        failures, lock_s = after_failure(row.failures, _LONGEST_LOCK_S)
+        locked = format_time(now + timedelta(seconds=lock_s)) if lock_s else None
+        tx.second_factors.change(row.account, failures=failures, locked_until=locked)
+        return False
+
+    def _record(self, tx: Transaction, person: Person, action: str, subject: str) -> None:
+        tx.audit.add(
+            AuditEvent(
+                time_text(self._clock.now()), person.organisation, person.email, action, subject
+            )
+        )
+
+
+def new_codes(tx: Transaction, account_id: str) -> Sequence[str]:
+    """Replace an account's recovery codes by ten new ones of 80 bits; return them for reading."""
+    codes = [_readable(secrets.token_bytes(_CODE_BYTES)) for _ in range(_CODES)]
+    tx.second_factors.put_codes(account_id, [token_hash(_plain(code)) for code in codes])
+    return codes
+
+
+def forget_codes_if_alone(tx: Transaction, account_id: str) -> None:
+    """Delete the recovery codes of an account that has no second factor any more."""
+    if not has_second_factor(tx, account_id):
+        tx.second_factors.put_codes(account_id, [])
+
+
+def _too_late() -> InvalidInput:
+    message = "the sign-in took too long: begin again"
+    return InvalidInput(Problem.UNAUTHENTICATED, message, "sign-in")
+
+
+def _readable(random: bytes) -> str:
+    text = base64.b32encode(random).decode().lower()
+    return "-".join(text[i : i + _GROUP] for i in range(0, len(text), _GROUP))
+
+
+def _plain(code: str) -> str:
+    """Return a typed code without spaces and hyphens, in lower case."""
+    return "".join(code.split()).replace("-", "").lower()
+
+
+def _step_of(row: SecondFactorRow, code: str, now: datetime) -> int | None:
+    """Return the time step whose code this is, or None; each step counts once, in order.
+
+    The steps before and after this moment's count too: clocks differ, and typing takes time.
+    """
+    if row.totp_secret is None or len(code) != _DIGITS:
+        return None
+    totp, current = pyotp.TOTP(row.totp_secret), int(now.timestamp()) // _STEP_S
+    for step in (current - 1, current, current + 1):
+        right = totp.generate_otp(step).encode()
+        # surrogatepass: a code with lone surrogates is wrong, not an error.
+        if step > row.last_step and hmac.compare_digest(
+            right, code.encode("utf-8", "surrogatepass")
+        ):
+            return step
+    return None

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions, sign-ins that wait for a second factor, and known browsers."""
+
+import hashlib
+import re
+import secrets
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from frankly_protocol.clock import format_time
+from frankly_protocol.errors import FranklyError
+from frankly_protocol.problems import Problem
+
+from frankly_server.store import AccountRow, AuditEvent, Transaction
+
+SESSION_S: Final = 8 * 3600
+PENDING_S: Final = 10 * 60
+BROWSER_S: Final = 180 * 24 * 3600
+_MOST_BROWSERS: Final = 10
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person who is signed in.
+
+    must_enrol : the organisation asks for a second factor, and the account has none.
+    """
+
+    id: str
+    organisation: str
+    email: str
+    role: str
+    must_enrol: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """A new session.
+
+    token, browser : values of the session's cookie and of the known browser's; the database stores
+    their hashes only.
+    """
+
+    person: Person
+    token: str = field(repr=False)
+    browser: str = field(repr=False)
+
+
+class SecondFactorNeeded(FranklyError):
+    """The password is right; the sign-in goes on with a second factor.
+
+    token : value of the cookie that ties the second step to this browser, for `PENDING_S` seconds.
+    An exception, so that no caller takes half a sign-in for a session.
+    """
+
+    def __init__(self, token: str) -> None:
+        super().__init__("a second factor is needed", code=Problem.UNAUTHENTICATED.code)
+        self.token = token
+
+
+def start_pending(tx: Transaction, account_id: str, at: datetime) -> SecondFactorNeeded:
+    """Start a sign-in that waits for its second factor; the caller raises the result."""
+    waits = SecondFactorNeeded(secrets.token_urlsafe(32))
+    tx.second_factors.add_pending(
+        token_hash(waits.token), account_id, time_text(at, PENDING_S), time_text(at)
+    )
+    return waits
+
+
+def end_all(tx: Transaction, account_id: str) -> None:
+    """End an account's sessions and waiting sign-ins, and forget its known browsers."""
+    tx.sessions.end_all(account_id)
+    tx.second_factors.end_pending(account_id)
+    tx.browsers.forget_all(account_id)
+
+
+def start_session(tx: Transaction, row: AccountRow, at: datetime, old_browser: str) -> SignedIn:
+    """Start a session at the time `at`, and make its browser one that the account knows.
+
+    old_browser : the known browser's cookie until now, which ends; any other text does nothing.
+    """
+    now = time_text(at)
+    # Expired sessions of all accounts are deleted here; no other job does it.
+    tx.sessions.forget(now)
+    # A new token at every sign-in prevents session fixation.
+    signed = SignedIn(person_of(row), secrets.token_urlsafe(32), secrets.token_urlsafe(32))
+    tx.sessions.add(token_hash(signed.token), row.id, time_text(at, SESSION_S))
+    if knows(tx, row, at, old_browser):
+        tx.browsers.forget(token_hash(old_browser))
+    tx.browsers.add(
+        token_hash(signed.browser), row.id, time_text(at, BROWSER_S), most=_MOST_BROWSERS
+    )
+    tx.audit.add(AuditEvent(now, row.organisation, row.email, "signed in", row.email))
+    return signed
+
+
+def knows(tx: Transaction, row: AccountRow, at: datetime, browser: str) -> bool:
+    """Return True if the text is the cookie of one of the account's known browsers."""
+    return is_token(browser) and tx.browsers.knows(token_hash(browser), row.id, time_text(at))
+
+
+def has_second_factor(tx: Transaction, account_id: str) -> bool:
+    """Return True if a password alone does not open the account."""
+    totp = tx.second_factors.get(account_id).totp_since is not None
+    return totp or bool(tx.passkeys.of_account(account_id))
+
+
+def must_enrol(tx: Transaction, row: AccountRow) -> bool:
+    """Return True if the organisation asks for a second factor that the account lacks."""
+    needed = tx.organisations.needs_second_factor(row.organisation)
+    return needed and not has_second_factor(tx, row.id)
+
+
+def is_token(text: str) -> bool:
+    """Return True if a text has the form of a cookie of ours; a malformed one costs no query."""
+    return _TOKEN.fullmatch(text) is not None
+
+
+def token_hash(token: str) -> str:
+    """Return the hash under which a random token of 256 bits is stored; a fast one is enough."""
+    # surrogatepass: a token with lone surrogates is unknown, not an error.
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def person_of(row: AccountRow) -> Person:
+    """Return the person of an account."""
+    return Person(row.id, row.organisation, row.email, row.role)
+
+
+def time_text(at: datetime, later_s: int = 0) -> str:
+    """Return a time, or one some seconds later, as the database stores it: whole seconds in UTC."""
+    return format_time(at.replace(microsecond=0) + timedelta(seconds=later_s))

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of organisations; one without a row has none."""
+
+from sqlalchemy import Boolean, Column, Connection, String, Table, delete, insert, select
+
+from frankly_server.store.schema import metadata
+
+organisations = Table(
+    "organisations",
+    metadata,
+    Column("name", String(64), primary_key=True, comment="as in accounts.organisation"),
+    Column("second_factor", Boolean, nullable=False, comment="its members need a second factor"),
+)
+
+
+class OrganisationsTable:
+    """The `organisations` table within one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def needs_second_factor(self, name: str) -> bool:
+        """Return True if members need a second factor."""
+        query = select(organisations.c.second_factor).where(organisations.c.name == name)
+        return bool(self._connection.scalar(query))
+
+    def set_second_factor(self, name: str, needed: bool) -> None:
+        """Set whether members need a second factor; the caller has locked the owners."""
+        self._connection.execute(delete(organisations).where(organisations.c.name == name))
+        values = {"name": name, "second_factor": needed}
+        self._connection.execute(insert(organisations).values(values))

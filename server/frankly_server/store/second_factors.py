@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Second factors of accounts: TOTP secrets, recovery codes, and sign-ins that wait for a code."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Connection,
+    ForeignKey,
+    Integer,
+    String,
+    Table,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+
+from frankly_server.store.schema import HexBytes, metadata
+
+second_factors = Table(
+    "second_factors",
+    metadata,
+    Column(
+        "account", HexBytes(16), ForeignKey("accounts.id"), primary_key=True, comment="whose it is"
+    ),
+    Column(
+        "totp_secret", String(64), comment="base32; checking a code needs it as it is; null: none"
+    ),
+    Column("totp_since", String(20), comment="UTC, RFC 3339; null until its first code was right"),
+    Column(
+        "last_step", BigInteger, nullable=False, comment="time step of the last code; used up to it"
+    ),
+    Column("failures", Integer, nullable=False, comment="wrong codes since the last right one"),
+    Column("locked_until", String(20), comment="UTC, RFC 3339; null if it was never locked"),
+    CheckConstraint("failures >= 0", name="failures"),
+)
+
+recovery_codes = Table(
+    "recovery_codes",
+    metadata,
+    Column(
+        "account", HexBytes(16), ForeignKey("accounts.id"), primary_key=True, comment="whose it is"
+    ),
+    Column(
+        "hash", HexBytes(32), primary_key=True, comment="SHA-256 of the code, which has 80 bits"
+    ),
+)
+
+pending_sign_ins = Table(
+    "pending_sign_ins",
+    metadata,
+    Column("hash", HexBytes(32), primary_key=True, comment="SHA-256 of the cookie's token"),
+    Column(
+        "account",
+        HexBytes(16),
+        ForeignKey("accounts.id"),
+        nullable=False,
+        comment="whose password was right",
+    ),
+    Column("expires", String(20), nullable=False, comment="UTC, RFC 3339"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SecondFactorRow:
+    """Second factor of an account; times are RFC 3339 in UTC.
+
+    totp_secret : base32, or None without TOTP. totp_since : None until the first code was right.
+    """
+
+    account: str
+    totp_secret: str | None = field(default=None, repr=False)
+    totp_since: str | None = None
+    last_step: int = 0
+    failures: int = 0
+    locked_until: str | None = None
+
+
+class SecondFactorsTables:
+    """The tables `second_factors`, `recovery_codes` and `pending_sign_ins` in one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def get(self, account_id: str) -> SecondFactorRow:
+        """Return the account's row; one of default values if there is none."""
+        return self._one(account_id, lock=False) or SecondFactorRow(account_id)
+
+    def lock(self, account_id: str) -> SecondFactorRow:
+        """Return the account's row, made if need be, and locked until the transaction ends.
+
+        Concurrent codes are then judged one after the other, so that each of them counts.
+        """
+        # The account's own row is locked first: two transactions must not make the same new row.
+        accounts = metadata.tables["accounts"]
+        self._connection.execute(
+            select(accounts.c.id).where(accounts.c.id == account_id).with_for_update()
+        )
+        row = self._one(account_id, lock=True)
+        if row is None:
+            values = {"account": account_id, "last_step": 0, "failures": 0}
+            self._connection.execute(insert(second_factors).values(values))
+        return row or SecondFactorRow(account_id)
+
+    def of_organisation(self, organisation: str) -> set[str]:
+        """Return the ids of an organisation's accounts that have a second factor."""
+        accounts, passkeys = metadata.tables["accounts"], metadata.tables["passkeys"]
+        with_totp = select(second_factors.c.account).where(second_factors.c.totp_since.is_not(None))
+        either = with_totp.union(select(passkeys.c.account))
+        members = (accounts.c.organisation == organisation) & accounts.c.id.in_(either)
+        return set(self._connection.scalars(select(accounts.c.id).where(members)))
+
+    def change(self, account_id: str, **values: str | int | None) -> None:
+        """Set columns of a row that `lock` has returned."""
+        mine = second_factors.c.account == account_id
+        self._connection.execute(update(second_factors).where(mine).values(**values))
+
+    def remove(self, account_id: str) -> None:
+        """Delete the account's row, recovery codes and waiting sign-ins."""
+        for table in (second_factors, recovery_codes, pending_sign_ins):
+            self._connection.execute(delete(table).where(table.c.account == account_id))
+
+    def put_codes(self, account_id: str, code_hashes: Iterable[str]) -> None:
+        """Replace the account's recovery codes."""
+        self._connection.execute(
+            delete(recovery_codes).where(recovery_codes.c.account == account_id)
+        )
+        rows = [{"account": account_id, "hash": code_hash} for code_hash in code_hashes]
+        if rows:
+            self._connection.execute(insert(recovery_codes), rows)
+
+    def codes(self, account_id: str) -> int:
+        """Return the number of the account's unused recovery codes."""
+        mine = recovery_codes.c.account == account_id
+        count = select(func.count()).select_from(recovery_codes).where(mine)
+        return int(self._connection.scalar(count) or 0)
+
+    def use_code(self, account_id: str, code_hash: str) -> bool:
+        """Delete a recovery code; return False if the account has no such code."""
+        code = (recovery_codes.c.account == account_id) & (recovery_codes.c.hash == code_hash)
+        return self._connection.execute(delete(recovery_codes).where(code)).rowcount == 1
+
+    def add_pending(self, token_hash: str, account_id: str, expires: str, now: str) -> None:
+        """Insert a sign-in that waits for its second factor; delete those that have expired."""
+        self._connection.execute(delete(pending_sign_ins).where(pending_sign_ins.c.expires <= now))
+        values = {"hash": token_hash, "account": account_id, "expires": expires}
+        self._connection.execute(insert(pending_sign_ins).values(values))
+
+    def pending(self, token_hash: str, now: str) -> str | None:
+        """Return the account of a sign-in that waits, or None if it is unknown or has expired."""
+        valid = (pending_sign_ins.c.hash == token_hash) & (pending_sign_ins.c.expires > now)
+        return self._connection.execute(select(pending_sign_ins.c.account).where(valid)).scalar()
+
+    def end_pending(self, account_id: str) -> None:
+        """Delete every sign-in of the account that waits for its second factor."""
+        mine = pending_sign_ins.c.account == account_id
+        self._connection.execute(delete(pending_sign_ins).where(mine))
+
+    def _one(self, account_id: str, *, lock: bool) -> SecondFactorRow | None:
+        query = select(second_factors).where(second_factors.c.account == account_id)
+        query = query.with_for_update() if lock else query
+        row = self._connection.execute(query).mappings().first()
+        return None if row is None else SecondFactorRow(**row)

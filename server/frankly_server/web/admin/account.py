@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One's own account: password, second factor, sessions."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from apiflask import APIBlueprint
+from flask import Response, g, request
+from frankly_protocol.errors import InvalidInput
+from markupsafe import Markup
+
+from frankly_server.lazy import LazyModule
+from frankly_server.services import Services
+from frankly_server.web.admin.pages import CREDENTIAL_CHARACTERS, attempt, field, go, render
+from frankly_server.web.security import PATH, Door, needs, person
+
+if TYPE_CHECKING:
+    import segno
+else:
+    segno = LazyModule("segno")
+
+ACCOUNT = f"{PATH}/account"
+Again = Callable[[InvalidInput], Response]
+ShowCodes = Callable[[Callable[[], Sequence[str]]], Response]
+
+
+def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
+    """Add the pages; `door` reads and sets the cookies."""
+
+    def page(status: int = 200, **values: object) -> Response:
+        state = services.second_factors.state(person())
+        picture = state.link and Markup(_qr_code(state.link))  # noqa: S704 - drawn here, no text in it
+        return render(
+            "account.html",
+            status=status,
+            state=state,
+            picture=picture,
+            passkeys=services.passkeys.of(person()),
+            passkey=services.passkeys.begin(person(), g.token)
+            if services.passkeys.available
+            else None,
+            **values,
+        )
+
+    def again(refused: InvalidInput) -> Response:
+        return page(refused.problem.status, error=refused)
+
+    @routes.get("/account")
+    @needs("viewer", before_enrolment=True)
+    def account() -> Response:
+        return page()
+
+    @routes.post("/account")
+    @needs("viewer", before_enrolment=True)
+    def change_password() -> Response:
+        try:
+            signed = services.accounts.change_password(
+                person(),
+                request.form.get("old", ""),
+                request.form.get("new", ""),
+                door.browser(),
+            )
+        except InvalidInput as refused:
+            return again(refused)
+        response = go(ACCOUNT)
+        door.remember(response, signed)
+        return response
+
+    @routes.post("/account/sign-out-everywhere")
+    @needs("viewer", before_enrolment=True)
+    def sign_out_everywhere() -> Response:
+        services.accounts.sign_out_everywhere(person())
+        response = go(f"{PATH}/sign-in")
+        door.forget(response)
+        return response
+
+    def show_codes(make: Callable[[], Sequence[str]]) -> Response:
+        try:
+            codes = make()
+        except InvalidInput as refused:
+            return again(refused)
+        # No redirect: only hashes are stored, so that this page alone can show the codes.
+        return page(201, codes=codes) if codes else go(ACCOUNT)
+
+    _add_second_factor(routes, services, door, again, show_codes)
+    _add_passkeys(routes, services, door, again, show_codes)
+
+
+def _password() -> str:
+    return request.form.get("password", "")
+
+
+def _add_second_factor(
+    routes: APIBlueprint, services: Services, door: Door, again: Again, show_codes: ShowCodes
+) -> None:
+    factors = services.second_factors
+
+    @routes.post("/account/totp")
+    @needs("viewer", before_enrolment=True)
+    def begin_totp() -> Response:
+        def act() -> str:
+            factors.begin_totp(person(), _password(), door.browser())
+            return ACCOUNT
+
+        return attempt(act, again)
+
+    @routes.post("/account/totp/confirm")
+    @needs("viewer", before_enrolment=True)
+    def confirm_totp() -> Response:
+        return show_codes(lambda: factors.confirm_totp(person(), field("code", 200)))
+
+    @routes.post("/account/totp/remove")
+    @needs("viewer", before_enrolment=True)
+    def remove_totp() -> Response:
+        def act() -> str:
+            factors.remove_totp(person(), _password(), door.browser())
+            return ACCOUNT
+
+        return attempt(act, again)
+
+    @routes.post("/account/recovery-codes")
+    @needs("viewer", before_enrolment=True)
+    def renew_codes() -> Response:
+        return show_codes(lambda: factors.renew_codes(person(), _password(), door.browser()))
+
+
+def _add_passkeys(
+    routes: APIBlueprint, services: Services, door: Door, again: Again, show_codes: ShowCodes
+) -> None:
+    @routes.post("/account/passkeys")
+    @needs("viewer", before_enrolment=True)
+    def add_passkey() -> Response:
+        return show_codes(
+            lambda: services.passkeys.register(
+                person(),
+                _password(),
+                g.token,
+                field("challenge", 200),
+                field("credential", CREDENTIAL_CHARACTERS),
+                field("name", 200),
+                door.browser(),
+            )
+        )
+
+    @routes.post("/account/passkeys/remove")
+    @needs("viewer", before_enrolment=True)
+    def remove_passkey() -> Response:
+        def act() -> str:
+            services.passkeys.remove(person(), _password(), field("passkey"), door.browser())
+            return ACCOUNT
+
+        return attempt(act, again)
+
+
+def _qr_code(link: str) -> str:
+    """Return a QR code as an SVG element; dark on light in both colour schemes, as readers expect."""
+    return segno.make(link, error="m").svg_inline(
+        scale=4, dark="#000", light="#fff", svgclass=None, lineclass=None, omitsize=False
+    )

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An organisation with one owner."""
+
+import pytest
+from frankly_server.accounts import Accounts, Passwords
+from frankly_server.store import Database
+
+from tests.frankly_server.accounts.people import CHEAP, PASSWORD, Hands
+
+
+@pytest.fixture
+def hands() -> Hands:
+    return Hands()
+
+
+@pytest.fixture
+def accounts(fresh_database: Database, hands: Hands) -> Accounts:
+    accounts = Accounts(fresh_database, hands, Passwords(CHEAP))
+    accounts.create("main", "Ada@example.org", "owner", PASSWORD)
+    return accounts

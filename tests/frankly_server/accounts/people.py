@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of accounts share: a password, a clock moved by hand, refusals, codes of an app."""
+
+import base64
+import hashlib
+import hmac
+from datetime import datetime, timedelta
+
+import pytest
+from argon2 import PasswordHasher
+from frankly_protocol.errors import InvalidInput
+
+from tests.frankly_protocol.samples import NOW
+
+PASSWORD = "correct horse battery"
+CHEAP = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+
+
+class Hands:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.at: datetime = NOW
+
+    def now(self) -> datetime:
+        return self.at
+
+    def wait(self, seconds: int) -> None:
+        self.at += timedelta(seconds=seconds)
+
+
+def refused(act: object, *arguments: object) -> InvalidInput:
+    with pytest.raises(InvalidInput) as caught:
+        act(*arguments)  # type: ignore[operator]
+    return caught.value
+
+
+def code(secret: str, at_s: int) -> str:
+    """Return RFC 6238's code of a base32 secret, computed here from HMAC-SHA-1 alone."""
+    digest = hmac.new(
+        base64.b32decode(secret), (at_s // 30).to_bytes(8, "big"), hashlib.sha1
+    ).digest()
+    offset = digest[-1] & 15
+    value = int.from_bytes(digest[offset : offset + 4], "big") & 0x7FFFFFFF
+    return f"{value % 10**6:06d}"

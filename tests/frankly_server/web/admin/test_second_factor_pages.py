@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of the second factor, from setting it up to signing in with it."""
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+from frankly_protocol.clock import FixedClock
+from frankly_server.accounts import Passkeys
+from frankly_server.app import create_app
+
+from tests.frankly_server.accounts.authenticator import Authenticator
+from tests.frankly_server.accounts.people import code
+from tests.frankly_server.web.admin.office import PASSWORD, Office, make_office, send
+from tests.frankly_server.web.site import NOW
+
+AT = int(NOW.timestamp())
+VIEWER = {"email": "viewer@example.org", "password": PASSWORD}
+
+
+@pytest.fixture
+def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
+    """An office of this test's own."""
+    made = make_office(tmp_path_factory.mktemp("office"))
+    yield made
+    made.services.close()
+
+
+@pytest.fixture
+def client(office: Office) -> FlaskClient:
+    return office.client("viewer")
+
+
+def set_up(client: FlaskClient) -> tuple[str, list[str]]:
+    """Set TOTP up; return the secret and the recovery codes."""
+    assert send(client, "/admin/account/totp", password=PASSWORD).status_code == 303
+    page = client.get("/admin/account").text
+    secret = re.search(r"<pre data-copy>([A-Z2-7]{32})</pre>", page)
+    assert secret
+    assert re.search(r'<div role="img" aria-label="[^"]+"><svg', page)
+    shown = send(client, "/admin/account/totp/confirm", code=code(secret[1], AT))
+    assert shown.status_code == 201
+    codes = re.findall(r"(?:[a-z2-7]{4}-){3}[a-z2-7]{4}", shown.text)
+    assert len(codes) == 10
+    # Neither is shown again.
+    later = client.get("/admin/account").text
+    assert codes[0] not in later
+    assert secret[1] not in later
+    return secret[1], codes
+
+
+def test_a_code_is_asked_for_after_the_password(office: Office, client: FlaskClient) -> None:
+    secret, codes = set_up(client)
+    browser = office.app.test_client()
+    answer = send(browser, "/admin/sign-in", **VIEWER)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/admin/sign-in/code")
+    [cookie] = answer.headers.getlist("Set-Cookie")  # no known browser before the second step
+    assert cookie.startswith("frankly_admin=")
+    assert browser.get("/admin/surveys").headers["Location"] == "/admin/sign-in"
+    assert browser.get("/admin/sign-in/code").status_code == 200
+    # The code that confirmed the secret is used.
+    assert send(browser, "/admin/sign-in/code", code=code(secret, AT)).status_code == 401
+    assert browser.get("/admin/surveys").status_code == 303
+    answer = send(browser, "/admin/sign-in/code", code=code(secret, AT + 30))
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/admin/surveys")
+    assert browser.get("/admin/surveys").status_code == 200
+    assert len(answer.headers.getlist("Set-Cookie")) == 2
+    # A known browser is asked for a code too.
+    send(browser, "/admin/sign-out")
+    answer = send(browser, "/admin/sign-in", **VIEWER)
+    assert answer.headers["Location"] == "/admin/sign-in/code"
+    assert send(browser, "/admin/sign-in/code", code=codes[0]).status_code == 303
+
+
+def test_without_a_password_nobody_is_asked_for_a_code(office: Office) -> None:
+    browser = office.app.test_client()
+    assert browser.get("/admin/sign-in/code").headers["Location"] == "/admin/sign-in"
+    answer = send(browser, "/admin/sign-in/code", code="123456")
+    assert answer.status_code == 401
+    assert 'action="/admin/sign-in/code"' not in answer.text
+
+
+def test_removing_it_needs_the_password(office: Office, client: FlaskClient) -> None:
+    set_up(client)
+    for path in ("totp/remove", "recovery-codes"):
+        assert send(client, f"/admin/account/{path}", password="wrong").status_code == 401
+    assert send(client, "/admin/account/recovery-codes", password=PASSWORD).status_code == 201
+    assert send(client, "/admin/account/totp/remove", password=PASSWORD).status_code == 303
+    answer = send(office.app.test_client(), "/admin/sign-in", **VIEWER)
+    assert answer.headers["Location"] == "/admin/surveys"
+
+
+def test_a_page_with_codes_is_not_stored_by_the_browser(client: FlaskClient) -> None:
+    send(client, "/admin/account/totp", password=PASSWORD)
+    assert client.get("/admin/account").headers["Cache-Control"] == "no-store"
+
+
+def test_a_passkey_signs_in_over_the_pages(tmp_path: Path) -> None:
+    office = make_office(tmp_path)
+    services = office.services
+    passkeys = Passkeys(
+        services.database, FixedClock(NOW), services.accounts, services.keys, "http://localhost"
+    )
+    services.passkeys = passkeys
+    app = create_app(services.settings, services=services)
+    client, stranger = app.test_client(), app.test_client()
+    send(client, "/admin/sign-in", **VIEWER)
+    device = Authenticator(host="localhost", origin="http://localhost")
+
+    def asked(page: str) -> tuple[str, str]:
+        options = re.search(r'data-options="([^"]+)"', page)
+        challenge = re.search(r'name="challenge" value="([0-9a-f]+)"', page)
+        assert options
+        assert challenge
+        return html.unescape(options[1]), challenge[1]
+
+    options, challenge = asked(client.get("/admin/account").text)
+    fields = {"name": "key", "password": PASSWORD, "challenge": challenge}
+    made = send(client, "/admin/account/passkeys", credential=device.create(options), **fields)
+    assert made.status_code == 201
+    # The clock of this office stands still, and a challenge counts only if it is a newer one.
+    with services.database.transaction("older") as tx:
+        assert tx.passkeys.of_account(office.account)[0].last_challenge > 0
+        [row] = tx.passkeys.of_account(office.account)
+        tx.passkeys.remove(row.account)
+        tx.passkeys.add(replace(row, last_challenge=0))
+    options, challenge = asked(stranger.get("/admin/sign-in").text)
+    fields = {"challenge": challenge, "credential": "nonsense"}
+    assert send(stranger, "/admin/sign-in/passkey", **fields).status_code == 401
+    fields["credential"] = device.get(options)
+    answer = send(stranger, "/admin/sign-in/passkey", **fields)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/admin/surveys")
+    assert stranger.get("/admin/surveys").status_code == 200
+    page = client.get("/admin/account").text
+    assert '<option value="' in page
+    gone = {"passkey": row.credential, "password": PASSWORD}
+    assert send(client, "/admin/account/passkeys/remove", **gone).status_code == 303
+    services.close()
+
+
+def test_members_without_a_second_factor_reach_their_account_only(office: Office) -> None:
+    owner, viewer, foreign = map(office.client, ("owner", "viewer", "foreign owner"))
+    set_up(owner)
+    assert send(owner, "/admin/people/second-factor", needed="yes").status_code == 303
+    # The owner has one and goes on; the member, signed in before, is led to their account.
+    assert owner.get("/admin/people").status_code == 200
+    open_before = {
+        rule.rule
+        for rule in office.app.url_map.iter_rules()
+        if rule.rule.startswith("/admin/account")
+    }
+    for rule in office.app.url_map.iter_rules():
+        view = office.app.view_functions[rule.endpoint]
+        if "GET" in rule.methods and getattr(view, "needs", None) and rule.rule not in open_before:
+            path = re.sub("<int:[a-z_]+>", "1", rule.rule)
+            answer = viewer.get(re.sub("<[a-z_]+>", office.survey, path))
+            assert (answer.status_code, answer.headers["Location"]) == (303, "/admin/account")
+    page = viewer.get("/admin/account")
+    assert page.status_code == 200
+    assert "asks for a second factor" in page.text
+    # So are those who sign in now, and forms are led there as well.
+    late = office.app.test_client()
+    send(late, "/admin/sign-in", **VIEWER)
+    assert late.get("/admin/surveys").headers["Location"] == "/admin/account"
+    answer = send(viewer, f"/admin/surveys/{office.survey}/text", title="x")
+    assert answer.headers["Location"] == "/admin/account"
+    # Another organisation decides for itself.
+    assert foreign.get("/admin/surveys").status_code == 200
+    set_up(viewer)
+    assert viewer.get("/admin/surveys").status_code == 200
+    assert "asks for a second factor" not in viewer.get("/admin/account").text
+    # Without it, the account is closed again.
+    send(viewer, "/admin/account/totp/remove", password=PASSWORD)
+    assert viewer.get("/admin/surveys").headers["Location"] == "/admin/account"
+    assert send(viewer, "/admin/sign-out").headers["Location"] == "/admin/sign-in"
+    # A form that says neither does not take the rule back.
+    assert send(owner, "/admin/people/second-factor", needed="maybe").status_code == 422
+    assert late.get("/admin/surveys").status_code == 303
+    assert send(owner, "/admin/people/second-factor", needed="no").status_code == 303
+    assert late.get("/admin/surveys").status_code == 200
+    actions = [event.action for event in office.services.accounts.trail("main")]
+    assert "second factor required" in actions
+    assert "second factor not required" in actions
+
+
+def test_owners_see_who_has_a_second_factor(office: Office) -> None:
+    owner = office.client("owner")
+    assert owner.get("/admin/people").text.count('data-th="Second factor">yes<') == 0
+    set_up(office.client("viewer"))
+    page = owner.get("/admin/people").text
+    assert page.count('data-th="Second factor">yes<') == 1
+    assert page.count('data-th="Second factor">no<') == 3
