@@ -31,8 +31,8 @@ TITLE = {
     "choices": "No\nYes",
 }
 
-CONFLICT = "409"
-"""Status of a form whose draft has changed since it was shown: the way out is to look again."""
+REFUSED = ("403", "409")
+"""Status for who is not an owner any more, and for a form whose draft has changed since it was shown."""
 
 Act = Callable[["Desk"], Any]
 
@@ -242,9 +242,9 @@ def agrees(desk: Desk, first: str, second: str) -> bool:
     if result in (one_after_the_other(desk, a, b), ((of_a, of_b), stored)):
         return True
     (of_a, of_b), stored = result
-    if CONFLICT not in (of_a, of_b):
+    if of_a not in REFUSED and of_b not in REFUSED:
         return False
-    alone, answered = (a, of_a) if of_b == CONFLICT else (b, of_b)
+    alone, answered = (a, of_a) if of_b in REFUSED else (b, of_b)
     desk.reset()
     return (outcome(alone, desk), desk.stored()) == (answered, stored)
 
