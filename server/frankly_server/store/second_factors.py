@@ -89,19 +89,19 @@ class SecondFactorsTables:
 
     def get(self, account_id: str) -> SecondFactorRow:
         """Return the account's row; one of default values if there is none."""
-        return self._one(account_id, lock=False) or SecondFactorRow(account_id)
+        return self._one(account_id) or SecondFactorRow(account_id)
 
     def lock(self, account_id: str) -> SecondFactorRow:
-        """Return the account's row, made if need be, and locked until the transaction ends.
+        """Return the account's row, made if need be; the account is locked until the transaction ends.
 
         Concurrent codes are then judged one after the other, so that each of them counts.
         """
-        # The account's own row is locked first: two transactions must not make the same new row.
+        # The account's own row, because this one may not be there yet.
         accounts = metadata.tables["accounts"]
         self._connection.execute(
             select(accounts.c.id).where(accounts.c.id == account_id).with_for_update()
         )
-        row = self._one(account_id, lock=True)
+        row = self._one(account_id)
         if row is None:
             values = {"account": account_id, "last_step": 0, "failures": 0}
             self._connection.execute(insert(second_factors).values(values))
@@ -161,8 +161,7 @@ class SecondFactorsTables:
         mine = pending_sign_ins.c.account == account_id
         self._connection.execute(delete(pending_sign_ins).where(mine))
 
-    def _one(self, account_id: str, *, lock: bool) -> SecondFactorRow | None:
+    def _one(self, account_id: str) -> SecondFactorRow | None:
         query = select(second_factors).where(second_factors.c.account == account_id)
-        query = query.with_for_update() if lock else query
         row = self._connection.execute(query).mappings().first()
         return None if row is None else SecondFactorRow(**row)

@@ -100,6 +100,7 @@ def test_the_secret_is_for_an_app_to_scan(accounts: Accounts, factors: SecondFac
 
 
 def test_a_code_works_once_and_for_thirty_seconds_around_now(app: App, hands: Hands) -> None:
+    hands.wait(60)
     assert not app.enter(app.code(-60))
     assert not app.enter(app.code(60))
     first = app.code()
@@ -236,6 +237,16 @@ def test_waiting_sign_ins_end_with_password_and_account(
     accounts.reset_password(ADA, PASSWORD)
     token = app.password()
     accounts.disable_address(ADA)
+    assert refused(factors.finish, token, app.code()).field == "sign-in"
+
+
+def test_an_account_that_was_disabled_meanwhile_is_not_entered(
+    app: App, factors: SecondFactors, fresh_database: Database
+) -> None:
+    token = app.password()
+    # As if it had been disabled between the check of the password and this sign-in's row.
+    with fresh_database.transaction("disable") as tx:
+        tx.accounts.change(app.person.id, disabled="2026-06-01T00:00:00Z")
     assert refused(factors.finish, token, app.code()).field == "sign-in"
 
 

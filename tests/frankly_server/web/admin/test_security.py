@@ -78,6 +78,14 @@ def test_signing_out_ends_the_session(office: Office) -> None:
     assert client.get("/admin/surveys").status_code == 303
 
 
+def test_signing_in_again_ends_the_session_before(office: Office) -> None:
+    client = office.client("owner")
+    held = client.get_cookie("frankly_admin")
+    assert held is not None
+    send(client, "/admin/sign-in", email="viewer@example.org", password=PASSWORD)
+    assert office.services.accounts.person(held.value) is None
+
+
 @pytest.mark.parametrize(
     "page", ["sign-in", "surveys", "surveys/S", "surveys/S/intake", "nothing", "surveys/x"]
 )
