@@ -61,11 +61,11 @@ def weaker() -> SurveyDocument:
 def moved() -> SurveyDocument:
     """A document kept exactly, with one unit of weight moved within a row."""
     block = ldp_block()
-    (on, off), other = dense_of(block.mechanism).weights
-    bent = DenseMechanism(48, ((on + 1, off - 1), other))
+    (on, off), second_row = dense_of(block.mechanism).weights
+    altered = DenseMechanism(48, ((on + 1, off - 1), second_row))
     exact = Fraction(on, off).as_integer_ratio()
     return survey(
-        replace(block, mechanism=bent, promises=at(block, exact), ceiling=ceiling(bent)),
+        replace(block, mechanism=altered, promises=at(block, exact), ceiling=ceiling(altered)),
         lip_block(),
     )
 
@@ -138,9 +138,9 @@ def test_what_must_not_be_answered_is_refused_by_name(
 
 
 def test_another_document_than_the_pinned_one_is_refused(tmp_path: Path) -> None:
-    other = survey(ldp_block(epsilon="0.5"), backstop_block())
+    substitute = survey(ldp_block(epsilon="0.5"), backstop_block())
     with pytest.raises(DocumentRejected) as caught:
-        FakeServer(envelope=sealed(other.payload())).open(tmp_path / "s.db")
+        FakeServer(envelope=sealed(substitute.payload())).open(tmp_path / "s.db")
     assert caught.value.reason == "pin"
 
 
@@ -229,8 +229,10 @@ def test_a_withdrawn_publisher_is_noticed_with_the_next_survey(tmp_path: Path) -
     first = FakeServer(document=survey(ldp_block()))
     first.open(tmp_path / "s.db").close()
     rotated = sealed_keys(keys_document(2, publisher=STRANGER))
-    other = survey(ldp_block(), survey_id="cd" * 16)
-    second = FakeServer(document=other, keys=rotated, older_keys=[sealed_keys(keys_document())])
+    second_survey = survey(ldp_block(), survey_id="cd" * 16)
+    second = FakeServer(
+        document=second_survey, keys=rotated, older_keys=[sealed_keys(keys_document())]
+    )
     with pytest.raises(DocumentRejected) as caught:
         second.open(tmp_path / "s.db")
     assert caught.value.reason == "signature"

@@ -117,16 +117,16 @@ NOT_ANSWERS: list[tuple[dict[str, Any], str, str | None]] = [
 
 
 @pytest.mark.parametrize(
-    "case", range(len(NOT_ANSWERS)), ids=[f"{given!r:.30}" for given, *_ in NOT_ANSWERS]
+    "case", range(len(NOT_ANSWERS)), ids=[f"{arguments!r:.30}" for arguments, *_ in NOT_ANSWERS]
 )
 def test_a_wrong_argument_of_an_answer_costs_nothing(
     case: int, server: FakeServer, tmp_path: Path
 ) -> None:
-    given, code, where = NOT_ANSWERS[case]
+    arguments, code, field = NOT_ANSWERS[case]
     with server.open(tmp_path / "s.db") as client:
         with pytest.raises(FranklyError) as caught:
-            client.answer(ANSWERS, **given)
-        assert (caught.value.code, caught.value.field) == (code, where)
+            client.answer(ANSWERS, **arguments)
+        assert (caught.value.code, caught.value.field) == (code, field)
         assert CANARY not in str(caught.value)
         assert sent(server) == []
         assert client.flush() == []
@@ -199,11 +199,11 @@ NOT_ROWS: dict[str, tuple[Any, str, str]] = {
 def test_rows_of_another_shape_are_named_and_nothing_is_sealed(
     case: str, server: FakeServer, tmp_path: Path
 ) -> None:
-    given, code, where = NOT_ROWS[case]
+    bad_rows, code, field = NOT_ROWS[case]
     with server.open(tmp_path / "s.db") as client:
         with pytest.raises(FranklyError) as caught:
-            list(client.randomise_many(given))
-        assert (caught.value.code, caught.value.field) == (code, where)
+            list(client.randomise_many(bad_rows))
+        assert (caught.value.code, caught.value.field) == (code, field)
         assert client.flush() == []
         assert client.answer(ANSWERS).status == "sent", (
             "the place of the install's own person is still free"

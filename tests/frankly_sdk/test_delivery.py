@@ -44,12 +44,12 @@ class Hands:
 
 def _states(path: Path) -> dict[str, tuple[str, str]]:
     store = Store(path)
-    kept = {form: store.answer(FakeServer().first_root, form) for form in ("ab" * 16, "cd" * 16)}
-    found = {
-        form: (answer.state, answer.code) for form, answer in kept.items() if answer is not None
+    answers = {form: store.answer(FakeServer().first_root, form) for form in ("ab" * 16, "cd" * 16)}
+    states = {
+        form: (answer.state, answer.code) for form, answer in answers.items() if answer is not None
     }
     store.close()
-    return found
+    return states
 
 
 def test_waits_double_with_jitter_and_stay_within_patience(tmp_path: Path) -> None:
@@ -149,15 +149,15 @@ def test_opening_one_survey_delivers_what_another_left(tmp_path: Path) -> None:
     first = FakeServer(replies=[DOWN] * 99)
     with first.open(tmp_path / "s.db") as client:
         client.answer(ANSWERS, patience_s=0)
-    other = FakeServer(document=survey(survey_id="cd" * 16))
+    second_survey = FakeServer(document=survey(survey_id="cd" * 16))
     with pytest.raises(NetworkError):
-        other.open(
+        second_survey.open(
             tmp_path / "s.db",
             link=f"https://other.example/s/{'ef' * 16}",
-            transport=_Refusing(other),
+            transport=_Refusing(second_survey),
         )
     assert _states(tmp_path / "s.db") == {"ab" * 16: ("sent", "accepted")}
-    assert other.posted == first.posted[:1]
+    assert second_survey.posted == first.posted[:1]
 
 
 class _Refusing:

@@ -154,7 +154,7 @@ ENDLESS = {
 
 @contextlib.contextmanager
 def saying(start: bytes, again: bytes) -> Iterator[str]:
-    """A server that answers one request with `start`, then with `again` until nobody listens any more."""
+    """A server that answers one request with `start`, then sends `again` until the client hangs up."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def talk() -> None:
