@@ -97,7 +97,10 @@ def test_public_answers_of_any_length_do_not_change_the_length() -> None:
         survey(),
         strata=(question("region", "n", "south-by-southwest"), question("age", "old", "x")),
     )
-    regions, ages = (tuple(choice.id for choice in asked.choices) for asked in document.strata)
+    regions, ages = (
+        tuple(choice.id for choice in public_question.choices)
+        for public_question in document.strata
+    )
     lengths = {
         len(
             Report(document.digest, "0f" * 16, (0, 0), {"region": r, "age": a}).to_bytes(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published JSON Schema says of a document's form what devices read: no less, and no more that it can tell."""
+"""The published JSON Schema accepts the documents that devices accept, as far as a schema can decide."""
 
 import json
 from pathlib import Path
@@ -23,9 +23,9 @@ SCHEMA = json.loads(
 )
 VALIDATOR = Draft202012Validator(SCHEMA)
 BEYOND = {"weights", "privacy"}
-"""Reasons of refusal that rest on sums, on shapes that must agree, or on the claims: a schema cannot tell."""
-NAMES = (["low", "mid"], "low", "nobody", "a\u202eb")
-"""Values at fault for which names there are, or which characters are safe: a schema cannot tell either."""
+"""Reasons of refusal that rest on sums, on shapes that must agree, or on the claims: outside a schema's reach."""
+NAMES = (["low", "mid"], "low", "absent", "a\u202eb")
+"""Values at fault for an unknown name or an unsafe character: outside a schema's reach too."""
 FORMAL = [case for case in BAD if case[3] not in BEYOND and case[2] not in NAMES]
 
 

@@ -90,31 +90,31 @@ def bent_bytes(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
     """A seed with one to four edits: a byte changed, a piece lost, repeated or moved, a word or another seed put in."""
     data = seeds[draw(st.integers(0, len(seeds) - 1))]
     for _ in range(draw(st.integers(1, 4))):
-        at, end = sorted(draw(st.tuples(st.integers(0, len(data)), st.integers(0, len(data)))))
+        start, end = sorted(draw(st.tuples(st.integers(0, len(data)), st.integers(0, len(data)))))
         kind = draw(st.sampled_from("change lose repeat many word seed cut".split()))
         if kind == "change":
-            data = data[:at] + bytes([draw(st.integers(0, 255))]) + data[at + 1 :]
+            data = data[:start] + bytes([draw(st.integers(0, 255))]) + data[start + 1 :]
         elif kind == "lose":
-            data = data[:at] + data[end:]
+            data = data[:start] + data[end:]
         elif kind == "repeat":
-            data = data[:end] + data[at:]
+            data = data[:end] + data[start:]
         elif kind == "many":
             data = (
-                data[:at]
-                + data[at : at + 40] * draw(st.sampled_from([2, 70, 300, 3000]))
-                + data[at:]
+                data[:start]
+                + data[start : start + 40] * draw(st.sampled_from([2, 70, 300, 3000]))
+                + data[start:]
             )
         elif kind == "word":
             data = (
-                data[:at]
+                data[:start]
                 + draw(st.sampled_from(WORDS))
-                + data[at if draw(st.booleans()) else end :]
+                + data[start if draw(st.booleans()) else end :]
             )
         elif kind == "seed":
-            other = seeds[draw(st.integers(0, len(seeds) - 1))]
-            data = data[:at] + other[len(other) // 2 :]
+            donor = seeds[draw(st.integers(0, len(seeds) - 1))]
+            data = data[:start] + donor[len(donor) // 2 :]
         else:
-            data = data[:at]
+            data = data[:start]
     return data
 
 

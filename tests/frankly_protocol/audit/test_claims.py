@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims that say nothing definite, or carry what nobody checks, are refused by the field at fault."""
+"""Claims without a definite meaning, or with a field that is never verified, are refused by the field at fault."""
 
 from dataclasses import replace
 from typing import Any
@@ -189,7 +189,7 @@ def test_bounds_that_leave_nothing_or_everything_open_are_well_formed() -> None:
 
 
 def refused(claim: Claim, field: str) -> None:
-    """The whole of the claim is checked, whoever asks, and the words begin with the notion."""
+    """Both entry points check the whole claim, and the message begins with the notion."""
     for call in (worst, require_private):
         with pytest.raises(DocumentRejected) as caught:
             call(MECHANISM, claim)

@@ -76,14 +76,14 @@ def test_one_block_counts_its_promise_and_the_others_their_ceilings_given_the_st
         C = ceiling(world.blocks[1])
         for z, y in product(range(2), SYMBOLS):
             alone = [world.first(y[0], z, s) for s in range(2)]
-            both = [world.given(y, z, s) for s in range(2)]
+            together = [world.given(y, z, s) for s in range(2)]
             bound = max(alone) / min(alone) * C
-            assert max(both) / min(both) <= bound
-            closest = max(closest, max(both) / min(both) / bound)
-            whole, first = world.given(y, z, None), world.first(y[0], z, None)
+            assert max(together) / min(together) <= bound
+            closest = max(closest, max(together) / min(together) / bound)
+            overall, overall_first = world.given(y, z, None), world.first(y[0], z, None)
             for s in range(2):
-                assert both[s] / whole <= alone[s] / first * C
-                assert whole / both[s] <= first / alone[s] * C
+                assert together[s] / overall <= alone[s] / overall_first * C
+                assert overall / together[s] <= overall_first / alone[s] * C
     assert closest > Fraction(9, 10)
 
 
@@ -115,14 +115,14 @@ def test_a_stratum_and_a_block_that_each_tell_nothing_can_tell_everything() -> N
     world = World(
         {(x ^ z, z, x, 0): 1 for x in range(2) for z in range(2)}, (identity, ((12, 0), (12, 0)))
     )
-    everybody = {
+    margins = {
         (s, x): sum(n for (t, _, a, _), n in world.counts.items() if (t, a) == (s, x))
         for s, x in SYMBOLS
     }
-    assert set(everybody.values()) == {1}  # independent: 0-LIP holds, and the table is true
+    assert set(margins.values()) == {1}  # independent: 0-LIP holds, and the table is true
     assert (
         sum(n for (s, z, *_), n in world.counts.items() if s == z) == 2
-    )  # nor does the stratum tell anything
+    )  # the stratum is independent of S as well
     for z, x in SYMBOLS:
         assert world.given((x, 0), z, x ^ z) == 1
         assert world.given((x, 0), z, 1 - (x ^ z)) == 0
@@ -134,30 +134,31 @@ def test_without_counts_per_stratum_nothing_below_the_ceiling_can_be_promised() 
     world = World(
         {(x ^ z, z, x, 0): 1 for x in range(2) for z in range(2)}, (warner, ((12, 0), (12, 0)))
     )
-    told = [world.given((0, 0), z, s) for z in range(2) for s in range(2)]
-    assert max(told) / min(told) == ceiling(warner) == 3
+    likelihoods = [world.given((0, 0), z, s) for z in range(2) for s in range(2)]
+    assert max(likelihoods) / min(likelihoods) == ceiling(warner) == 3
 
 
 def test_the_sum_over_documents_bounds_the_odds_of_anything() -> None:
     """Two documents, any correlation, the second chosen after the first report has been seen; 30 events each."""
     chance = Random(7)
     for world in worlds(100):
-        after = (
+        second_document = (
             world.blocks[1],
             ((11, 1), (5, 7)),
         )  # the second document, by the symbol seen first
-        bound = ceiling(world.blocks[0]) * max(map(ceiling, after))
+        bound = ceiling(world.blocks[0]) * max(map(ceiling, second_document))
         people = list(world.counts.items())
         for y, _ in product(SYMBOLS, range(30)):
             chance.shuffle(people)
             size = chance.randint(1, len(people) - 1)
-            told = []
+            likelihoods = []
             for side in (people[:size], people[size:]):
-                sent = [
-                    n * world.blocks[0][a][y[0]] * after[y[0]][b][y[1]] for (_, _, a, b), n in side
+                masses = [
+                    n * world.blocks[0][a][y[0]] * second_document[y[0]][b][y[1]]
+                    for (_, _, a, b), n in side
                 ]
-                told.append(Fraction(sum(sent), sum(n for _, n in side)))
-            assert max(told) / min(told) <= bound
+                likelihoods.append(Fraction(sum(masses), sum(n for _, n in side)))
+            assert max(likelihoods) / min(likelihoods) <= bound
 
 
 def test_the_stratum_alone_and_the_rest_given_it_multiply() -> None:

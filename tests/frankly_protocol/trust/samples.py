@@ -36,7 +36,7 @@ def role(threshold: int = 2, log: SigningKey = LOG_KEY, witnesses: int = 3) -> L
 
 @dataclass
 class FakeLog:
-    """A log in memory whose witnesses sign whatever they are told to."""
+    """A log in memory whose witnesses sign any checkpoint."""
 
     digests: list[str] = field(default_factory=list)
     origin: str = ORIGIN

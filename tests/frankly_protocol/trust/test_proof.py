@@ -136,7 +136,7 @@ def test_what_no_device_may_rely_on(name: str) -> None:
 
 def test_a_witness_that_no_role_names_is_passed_over() -> None:
     head = LOG.head()
-    stranger = cosign(head.checkpoint, "nobody.example", STRANGER, NOW)
+    stranger = cosign(head.checkpoint, "stranger.example", STRANGER, NOW)
     bent(signed=replace(head, signatures=(*head.signatures, stranger))).require(
         DIGESTS[4], role(), NOW
     )
