@@ -46,7 +46,7 @@ def _compared(figure: str, makers: dict[str, Maker]) -> Callable[[Run], Iterator
     def rows(run: Run) -> Iterator[Row]:
         priors = list(normalised(2, _ANSWERS, figure, run.draws))
         for epsilon in run.some(EPSILONS, QUICK):
-            run.said(f"ε = {epsilon}")
+            run.on_progress(f"ε = {epsilon}")
             for name, make in makers.items():
                 yield from _timed(run, name, epsilon, priors, make)
 
@@ -108,7 +108,7 @@ def _side_channels(run: Run) -> Iterator[Row]:
     for epsilon in run.some(EPSILONS, QUICK):
         levels.clear()
         for name, make in makers.items():
-            run.said(f"ε = {epsilon}, {name}")
+            run.on_progress(f"ε = {epsilon}, {name}")
             yield from _timed(run, name, epsilon, priors, make)
         yield average("b", _PRINTED, float(epsilon), levels)
         yield Row("b", "promised", float(epsilon), float(epsilon))

@@ -13,7 +13,7 @@ from frankly_server.design.notions.promises import two_sided
 
 from papers import lift_common as common
 from papers.figure import SECONDS, Check, Figure, Row, Rows, Run
-from papers.lift_common import Curves, Told, Weights
+from papers.lift_common import Curves, Measures, Weights
 from papers.optimum import most_informative, weights_of
 
 STEPS, QUICK_STEPS = 1000, 10
@@ -49,7 +49,7 @@ def _splits(priors: Callable[[Run], Sequence[Prior]]) -> Callable[[Run], Iterato
     def rows(run: Run) -> Iterator[Row]:
         def curves(prior: Prior, epsilon: Fraction) -> Curves:
             return {
-                common.name_of(split): Told.of(
+                common.name_of(split): Measures.of(
                     aorr(prior, split * epsilon, (1 - split) * epsilon, run), prior
                 )
                 for split in common.SPLITS
@@ -69,19 +69,19 @@ def _compared(
     """Compare several mechanisms at one split, and the seconds they take."""
 
     def rows(run: Run) -> Iterator[Row]:
-        took: dict[tuple[str, Fraction], list[float]] = {}
+        durations: dict[tuple[str, Fraction], list[float]] = {}
 
         def curves(prior: Prior, epsilon: Fraction) -> Curves:
-            found: Curves = {}
+            measured: Curves = {}
             for name, make in makers.items():
                 start = run.timer()
                 weights = make(prior, split * epsilon, (1 - split) * epsilon, run)
-                took.setdefault((name, epsilon), []).append(run.timer() - start)
-                found[name] = Told.of(weights, prior)
-            return found
+                durations.setdefault((name, epsilon), []).append(run.timer() - start)
+                measured[name] = Measures.of(weights, prior)
+            return measured
 
         yield from common.over(priors(run), run.some(*epsilons), run, curves)
-        for (name, epsilon), seconds in took.items():
+        for (name, epsilon), seconds in durations.items():
             yield Row(
                 SECONDS, name, float(epsilon), fmean(seconds), least=min(seconds), most=max(seconds)
             )

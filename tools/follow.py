@@ -44,14 +44,14 @@ class Shell:
 
     def run(self, line: str) -> str:
         """Run one command line; return what it printed on standard output. Raises Failed."""
-        words = shlex.split(line, comments=True)
-        if words[0] == "export":
-            for word in words[1:]:
+        arguments = shlex.split(line, comments=True)
+        if arguments[0] == "export":
+            for word in arguments[1:]:
                 name, _, value = word.partition("=")
                 self.environment[name] = self.bash(f'{name}={value}; printf %s "${name}"')
             return ""
-        if words[-1] == "&":
-            self._serve(words[:-1])
+        if arguments[-1] == "&":
+            self._serve(arguments[:-1])
             return ""
         return self.bash(line)
 
@@ -134,7 +134,7 @@ class Reader:
                 self._command(line)
 
     def _command(self, line: str) -> None:
-        if any(words in line for words in self._without):
+        if any(text in line for text in self._without):
             self.left_out.append(line)
             _say(f"left out: {line}")
             return
@@ -152,12 +152,12 @@ class Reader:
         code = self._shell.local(body.replace(LINK, self._link))
         self._timed(f"python: {body.splitlines()[0]} …", lambda: self._python(names + code))
         if "client.answer(" in code and self._respondents > 1:
-            others = (
+            loop = (
                 f"for i in range({self._respondents - 1}):\n    exec(code.replace('answers.db', "
                 f"f'answers-{{i}}.db'))"
             )
-            words = f"{self._respondents - 1} others answer by the same lines"
-            self._timed(words, lambda: self._python(f"code = {code!r}\n{others}"))
+            title = f"{self._respondents - 1} others answer by the same lines"
+            self._timed(title, lambda: self._python(f"code = {code!r}\n{loop}"))
 
     def _python(self, code: str) -> str:
         [place] = [place for package, place in PYTHONS.items() if package in code]

@@ -30,12 +30,12 @@ def on_files(files: Files, config: Any) -> Files:
     drawn = sorted(
         file.src_uri for file in files if re.fullmatch(r"figures/[\w.-]+\.svg", file.src_uri)
     )
-    parts = [_HEAD]
+    sections = [_HEAD]
     for name in drawn:
-        found = _TITLE.search((Path(config["docs_dir"]) / name).read_text(encoding="utf-8"))
-        title = (found[1] if found else Path(name).stem).replace("[", "(").replace("]", ")")
-        parts.append(f"\n## {title}\n\n![{title}]({name})\n")
-    files.append(File.generated(config, _GALLERY, content="".join(parts)))
+        match = _TITLE.search((Path(config["docs_dir"]) / name).read_text(encoding="utf-8"))
+        title = (match[1] if match else Path(name).stem).replace("[", "(").replace("]", ")")
+        sections.append(f"\n## {title}\n\n![{title}]({name})\n")
+    files.append(File.generated(config, _GALLERY, content="".join(sections)))
     return files
 
 

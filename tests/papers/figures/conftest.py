@@ -35,7 +35,7 @@ def making(records: Records) -> Making:
             FIGURES[name],
             quick=True,
             timer=lambda: float(next(ticks) ** 2),
-            said=lambda _words: None,
+            on_progress=lambda _line: None,
             records=records,
         )
 
