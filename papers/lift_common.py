@@ -65,7 +65,7 @@ def watched(prior: Prior, epsilon: Fraction, split: Fraction | None, measure: Me
 
 
 def name_of(split: Fraction | None) -> str:
-    """Return how a curve is called."""
+    """Return the name of the curve of a split."""
     return "LDP" if split is None else f"ALIP, λ = {float(split):g}"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small, honest documents and keys to bend in tests."""
+"""Small, honest documents and keys for tests to alter."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

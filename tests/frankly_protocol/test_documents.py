@@ -245,7 +245,7 @@ def test_several_questions_of_a_block_count_in_row_major_order() -> None:
 
 @settings(max_examples=300)
 @given(st.data())
-def test_whatever_is_accepted_after_a_mutation_the_oracle_accepts_too(data: st.DataObject) -> None:
+def test_the_oracle_accepts_every_accepted_mutation(data: st.DataObject) -> None:
     """A publisher's key does not help: any edit that is accepted keeps its privacy claim (a first 300 of 10,000)."""
     body = json.loads(PAYLOAD)
     for _ in range(data.draw(st.integers(1, 3))):
@@ -274,7 +274,7 @@ def test_whatever_is_accepted_after_a_mutation_the_oracle_accepts_too(data: st.D
         assert needed <= block.ratio
 
 
-def test_the_two_kinds_of_block_are_what_this_file_thinks() -> None:
+def test_the_two_kinds_of_block_are_as_this_file_assumes() -> None:
     assert not ldp_block().rests_on_prior
     assert lip_block().promises[0].secret == "affair"
     assert lip_block().ceiling is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents of every kind and notion: the same bytes again, judged on and next to the line, and never by luck."""
+"""Documents of every kind and notion: byte-exact round trips, decisions on and next to the line, mutations."""
 
 import json
 from dataclasses import replace
@@ -43,9 +43,9 @@ def test_the_least_step_below_the_line_is_refused_by_name(name: str) -> None:
     weaker = below(promise)
     assert weaker
     for less in weaker:
-        bent = replace(document, blocks=(replace(only, promises=(less,)),))
+        altered = replace(document, blocks=(replace(only, promises=(less,)),))
         with pytest.raises(DocumentRejected) as caught:
-            SurveyDocument.parse(bent.payload()).require_private()
+            SurveyDocument.parse(altered.payload()).require_private()
         assert caught.value.reason == "privacy"
         assert (caught.value.field or "").startswith("blocks[0].claims[0].")
 
@@ -247,7 +247,7 @@ def mutated(rng: Random) -> Any:
 
 
 def judge(body: Any) -> str:
-    """Refused with a typed error, or accepted and held by the definitions."""
+    """Return "refused" for a typed error, or "accepted" for a document that holds by the definitions."""
     try:
         document = SurveyDocument.parse(canonical.dumps(body))
         document.require_private()
@@ -262,7 +262,7 @@ def judge(body: Any) -> str:
 
 
 @pytest.mark.slow
-def test_whatever_is_accepted_after_mutations_holds_by_the_definitions() -> None:
+def test_accepted_mutations_hold_by_the_definitions() -> None:
     rng = Random(5)
     outcomes = [judge(mutated(rng)) for _ in range(1000)]
     assert 20 < outcomes.count("accepted") < 500

@@ -87,7 +87,7 @@ def test_the_identity_is_zero_lip_under_independence_and_its_ceiling_says_what_t
     assert ceiling(identity) is None
 
 
-def test_a_few_units_in_place_of_a_zero_are_told_like_a_zero() -> None:
+def test_a_few_units_in_place_of_a_zero_count_as_a_zero() -> None:
     nearly = DenseMechanism(48, ((2**48 - 3, 3), (3, 2**48 - 3)))
     assert is_endless(ceiling(nearly))
     assert is_endless(None)
@@ -124,7 +124,7 @@ def test_an_unknown_notion_asks_for_an_update() -> None:
         worst(WARNER, Claim("trust-me", (1, 1)))
 
 
-def test_the_decision_is_exact_where_floats_cannot_tell() -> None:
+def test_the_decision_is_exact_where_floats_are_equal() -> None:
     """A 48-bit ratio and a level one part in 10^30 below it: equal as floats, refused all the same."""
     n, d = 2**47 + 12345, 2**47 - 12345
     n, d = n // gcd(n, d), d // gcd(n, d)

@@ -49,7 +49,7 @@ def test_every_document_fits(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "path", "value", "reason", "field"), FORMAL)
-def test_what_devices_refuse_for_its_form_does_not_fit(
+def test_documents_refused_for_their_form_do_not_fit(
     name: str, path: str, value: Any, reason: str, field: str
 ) -> None:
     body = json.loads(json.dumps(ONE[name]))
@@ -57,7 +57,7 @@ def test_what_devices_refuse_for_its_form_does_not_fit(
     assert not VALIDATOR.is_valid(body), (reason, field)
 
 
-def test_whatever_devices_read_fits() -> None:
+def test_documents_that_devices_accept_fit() -> None:
     rng = Random(11)
     read = 0
     for _ in range(250):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbered steps: what must not be answered is not, and says why by name; nothing is ever sent."""
+"""Acceptance of a document: every refusal gives its named reason, and nothing is sent."""
 
 import json
 from collections.abc import Callable
@@ -259,7 +259,7 @@ def test_a_withdrawn_publisher_is_noticed_with_the_next_survey(tmp_path: Path) -
     second.open(tmp_path / "s.db").close()  # and they are good for what the new publisher signs
 
 
-def test_keys_shipped_with_the_app_are_what_counts(tmp_path: Path) -> None:
+def test_keys_shipped_with_the_app_take_precedence(tmp_path: Path) -> None:
     shipped = sealed_keys(keys_document(root=STRANGER, publisher=PUBLISHER), STRANGER)
     with FakeServer(keys=shipped).open(tmp_path / "s.db", keys=shipped) as client:
         assert client.survey.signed_by == (PUBLISHER.public.key_id,)
@@ -296,7 +296,7 @@ def test_shipped_keys_never_bring_a_withdrawn_publisher_back(tmp_path: Path) -> 
     ).close()  # versions follow one by one from the shipped ones
 
 
-def test_keys_trusted_on_first_use_say_nothing_beside_shipped_ones(tmp_path: Path) -> None:
+def test_keys_trusted_on_first_use_are_ignored_beside_shipped_ones(tmp_path: Path) -> None:
     foreign = sealed_keys(keys_document(root=STRANGER, publisher=STRANGER), STRANGER)
     first = FakeServer(document=survey(ldp_block()), keys=foreign)
     first.envelope = sealed(first.document.payload(), STRANGER)
@@ -317,7 +317,7 @@ PAGES = [
 
 @pytest.mark.parametrize(("page", "code"), PAGES, ids=[code for _, code in PAGES])
 @pytest.mark.parametrize("what", ["/v1/keys", "/document"])
-def test_what_is_no_document_is_a_network_error(
+def test_a_reply_that_is_not_a_document_is_a_network_error(
     page: Reply, code: str, what: str, tmp_path: Path
 ) -> None:
     server = FakeServer()
@@ -337,7 +337,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("pinned", UNKNOWN)
-def test_a_document_the_server_does_not_know_is_told_by_what_the_link_names(
+def test_an_unknown_document_is_explained_by_what_the_link_names(
     pinned: bool, tmp_path: Path
 ) -> None:
     server = FakeServer()

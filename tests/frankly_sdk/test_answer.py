@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomise once, seal, then send: at every point where things can stop, one value and only one."""
+"""Randomise once, seal, then send: an interruption at any point leaves exactly one value."""
 
 import json
 import os
@@ -224,7 +224,7 @@ def test_without_randomness_nothing_is_sealed_or_sent(tmp_path: Path) -> None:
     assert _outbox(tmp_path / "s.db") == []
 
 
-def test_the_source_of_a_device_is_the_operating_system(
+def test_the_source_of_randomness_is_the_operating_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing passed in, and the system's source fails: there is no second source to fall back on."""
@@ -286,7 +286,7 @@ REPLIES: list[tuple[list[Reply | Exception], str, str, int]] = [
     ([problem(409, "id_conflict")], "refused", "id_conflict", 1),
     ([problem(422, "symbol_unknown")], "refused", "symbol_unknown", 1),
     ([problem(404, "survey_unknown")], "refused", "survey_unknown", 1),
-    # What no server of ours has said must not erase anything: gateways and log-in pages, with any status.
+    # Replies of gateways and log-in pages, with any status, must not erase anything.
     ([Reply(404, "text/html", None, b"<html>")], "sent", "accepted", 2),
     ([Reply(410, "text/html", None, b"<html>")] * 50, "queued", "http_410", 0),
     ([problem(403, "closed")] * 50, "queued", "http_403", 0),
@@ -296,7 +296,7 @@ REPLIES: list[tuple[list[Reply | Exception], str, str, int]] = [
 
 
 @pytest.mark.parametrize(("replies", "status", "code", "tries"), REPLIES, ids=range(len(REPLIES)))
-def test_the_same_bytes_are_sent_until_somebody_is_clear(
+def test_the_same_bytes_are_sent_until_a_definite_receipt(
     replies: list[Reply | Exception], status: str, code: str, tries: int, tmp_path: Path
 ) -> None:
     server = FakeServer(replies=list(replies))
@@ -306,7 +306,7 @@ def test_the_same_bytes_are_sent_until_somebody_is_clear(
     assert len(set(server.posted)) == 1
     if status != "queued":
         assert len(server.posted) == tries
-    # Sealed bytes are kept for later, or erased for good; what it cost is never given back.
+    # Sealed bytes are kept for later or erased for good; their cost is never refunded.
     assert len(_outbox(tmp_path / "s.db")) == (status == "queued")
     store = Store(tmp_path / "s.db")
     assert store.spent() == [server.document.report_level.cost]

@@ -46,7 +46,7 @@ def server() -> FakeServer:
 
 
 def sent(server: FakeServer) -> list[bytes]:
-    """Return every report that left."""
+    """Return every report that was sent."""
     return [request.body for request in server.requests if request.body is not None]
 
 
@@ -60,7 +60,7 @@ def test_an_option_of_another_kind_is_named(
     with pytest.raises(InvalidInput) as caught:
         server.open(options.pop("store"), **options)
     assert (caught.value.code, caught.value.field) == ("field_type", name)
-    if value is not datetime:  # its time is asked for first when the store is open
+    if value is not datetime:  # the clock is first read once the store is open
         assert (server.requests, list(tmp_path.iterdir())) == ([], [])
 
 

@@ -29,7 +29,7 @@ def rows(n: int, answer: str = "yes") -> list[tuple[str, dict[str, str], dict[st
     return [(f"person {i}", {"smokes": answer}, {"region": "north"}) for i in range(n)]
 
 
-def test_every_key_has_one_value_whatever_is_asked_again(
+def test_a_key_keeps_its_value_when_asked_again(
     server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("frankly_sdk.batch.AT_ONCE", 20)
@@ -108,9 +108,7 @@ def test_a_key_over_the_budget_counts_once_too(server: FakeServer, tmp_path: Pat
     assert statuses == ["over_budget", "already"]
 
 
-def test_a_wrong_row_that_names_somebody_again_is_refused_as_any_other(
-    server: FakeServer, tmp_path: Path
-) -> None:
+def test_a_wrong_row_of_a_repeated_key_is_refused(server: FakeServer, tmp_path: Path) -> None:
     with server.open(tmp_path / "s.db") as client:
         with pytest.raises(UnknownChoice) as caught:
             list(
@@ -307,7 +305,7 @@ def test_a_file_is_randomised_and_flushed(
     assert "sealed 12" in capsys.readouterr().err
 
 
-def test_a_flush_that_reaches_nobody_says_so(server: FakeServer, tmp_path: Path) -> None:
+def test_a_flush_out_of_reach_says_so(server: FakeServer, tmp_path: Path) -> None:
     run(server, tmp_path, "randomise", str(tmp_path / "in.csv"), str(tmp_path / "o"), table=TABLE)
     server.network.then(*[status(503)] * 99)
     assert run(server, tmp_path, "flush", "--seconds", "1") == 5
@@ -418,7 +416,7 @@ def test_a_file_may_hold_tokens(invited: FakeServer, tmp_path: Path, column: str
     assert len(invited.reports) == 4
 
 
-def test_a_question_may_be_called_as_a_column_is(
+def test_a_question_may_have_the_name_of_a_column(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server = FakeServer(make_survey({"token": ["no", "yes"]}, token=TokenRule("invite")))
@@ -488,7 +486,7 @@ def test_a_full_disk_leaves_no_half_file(
     assert len(Store(tmp_path / "s.db").outbox()) == 12
 
 
-def test_without_randomness_there_is_no_name_for_anybody(
+def test_without_randomness_no_respondent_is_named(
     server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_size: int) -> bytes:

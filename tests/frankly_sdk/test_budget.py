@@ -296,7 +296,9 @@ def _never(*_arguments: object) -> None:
     raise AssertionError("this is done once, at acceptance")
 
 
-def test_the_command_line_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_shows_the_budget(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     server = FakeServer(make_survey({"q": ["no", "yes"]}))
     where = ("--link", server.link, "--store", str(tmp_path / "s.db"))
     assert (
@@ -332,5 +334,5 @@ def test_a_suite_may_name_final_surveys(tmp_path: Path) -> None:
         )
 
 
-def test_ceilings_of_the_samples_are_what_these_tests_say() -> None:
+def test_the_samples_have_the_ceilings_these_tests_assume() -> None:
     assert ceiling(IDENTITY) is ceiling(LEAKY) is lip_block().ceiling is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Killed at any instruction: what other processes would find on disk then, opened again and finished.
+"""Killed at any instruction: the files on disk at that point, opened again and finished.
 
 While a client answers, every line and every opcode of the SDK is traced, and the store's files are copied as they are
 at that moment: this is what a SIGKILL leaves behind. Each distinct state is then opened by a new client.
@@ -35,7 +35,7 @@ class Moment:
 def moments(
     folder: Path, server: FakeServer, action: Callable[[], object]
 ) -> tuple[list[Moment], int]:
-    """Run `action` and return the distinct moments in their order, and how many points were looked at."""
+    """Run `action` and return the distinct moments in their order, and the number of points that were traced."""
     distinct: dict[Moment, None] = {}
     points = 0
 
@@ -59,7 +59,7 @@ def moments(
 
 
 def values_on_the_wire(moment: Moment, crashed: FakeServer, folder: Path) -> set[bytes]:
-    """Start again from a moment, answer (something else) to the end, and return every value the server ever saw."""
+    """Restart from a moment with another answer, finish, and return every value the server has received."""
     folder.mkdir()
     for name, data in moment.files:
         (folder / name).write_bytes(data)
@@ -96,7 +96,7 @@ def test_killed_anywhere_there_is_one_value_and_it_arrives(tmp_path: Path) -> No
 def test_sending_before_the_seal_is_durable_would_be_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The wrong order, on purpose: this way of looking must find it."""
+    """Sending before sealing is a planted fault that this method must detect."""
     server, folder = FakeServer(), tmp_path / "first"
     folder.mkdir()
     write = Store.seal
@@ -118,7 +118,7 @@ def test_sending_before_the_seal_is_durable_would_be_caught(
 
 
 @pytest.mark.slow
-def test_the_store_is_the_same_whatever_the_truth_is(tmp_path: Path) -> None:
+def test_the_store_does_not_depend_on_the_truth(tmp_path: Path) -> None:
     """With the same draws and the same symbol, no byte of the store depends on the answer, at any moment."""
     document = survey(ldp_block())
     stores: list[list[bytes]] = []

@@ -23,7 +23,7 @@ UNIT = Fraction(1, 1 << 20)
 
 
 def times(n: int) -> str:
-    """So many δ as the plain decimal that they are."""
+    """Return n · δ as an exact plain decimal."""
     return f"{n * Decimal(1) / (1 << 20):f}"
 
 

@@ -64,7 +64,7 @@ BAD_FORMS = [{}, {**FORM, "smokes": "canary"}, {**FORM, "region": ""}]
 
 
 @pytest.mark.parametrize("form", BAD_FORMS, ids=range(len(BAD_FORMS)))
-def test_a_form_that_is_not_whole_is_asked_again(
+def test_an_incomplete_form_is_refused_and_may_be_sent_again(
     form: dict[str, str], server: FakeServer, tmp_path: Path
 ) -> None:
     http = browser(server, tmp_path)
@@ -85,7 +85,7 @@ def test_the_page_without_a_network_and_after_the_end(server: FakeServer, tmp_pa
     )
 
 
-def test_a_refusal_is_told_and_nothing_is_sent(server: FakeServer, tmp_path: Path) -> None:
+def test_a_refusal_is_shown_and_nothing_is_sent(server: FakeServer, tmp_path: Path) -> None:
     def broken(_bits: int) -> int:
         raise OSError
 
@@ -115,7 +115,7 @@ def test_the_questionnaire_asks_until_it_is_answered(server: FakeServer, tmp_pat
     assert [report.strata for report in server.reports.values()] == [{"region": "south"}]
 
 
-def test_who_says_no_at_the_questionnaire_sends_nothing(server: FakeServer, tmp_path: Path) -> None:
+def test_declining_the_questionnaire_sends_nothing(server: FakeServer, tmp_path: Path) -> None:
     with server.open(tmp_path / "s.db") as client:
         assert questionnaire.interview(client, None, lambda _prompt: "", lambda _words: None) == 1
         assert client.flush() == []

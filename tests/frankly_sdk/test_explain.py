@@ -92,7 +92,9 @@ WORDS = [
     WORDS,
     ids=["three symbols", "unchanged", "swapped", "all but zero", "turned"],
 )
-def test_chances_are_told_as_the_mechanism_has_them(mechanism: DenseMechanism, phrase: str) -> None:
+def test_the_chances_shown_are_those_of_the_mechanism(
+    mechanism: DenseMechanism, phrase: str
+) -> None:
     block = replace(
         lip_block(),
         mechanism=mechanism,
@@ -148,7 +150,7 @@ def test_the_ledger_says_which_block_counts_how() -> None:
     )
 
 
-def test_the_budget_of_the_respondent_is_told_if_it_is_given(tmp_path: Path) -> None:
+def test_the_budget_of_the_respondent_is_shown_if_given(tmp_path: Path) -> None:
     with FakeServer().open(tmp_path / "s.db") as client:
         explanation = client.survey.explain(budget=client.budget())
         assert (
@@ -180,7 +182,7 @@ def test_the_example_has_the_shape_and_length_of_what_is_sent(tmp_path: Path) ->
         (TokenRule("rsa-pss", "A" * 64), "it does not show whom it was given to."),
     ],
 )
-def test_a_token_is_told_to_leave_too(rule: TokenRule, phrase: str) -> None:
+def test_a_token_is_listed_among_what_leaves(rule: TokenRule, phrase: str) -> None:
     explanation = explain(replace(survey(ldp_block()), token=rule))
     assert phrase in str(explanation)
     assert explanation.leaves.endswith(',"strata":{},"token":"your token"}')
@@ -188,7 +190,7 @@ def test_a_token_is_told_to_leave_too(rule: TokenRule, phrase: str) -> None:
     assert "with that as it is" not in str(without)
 
 
-def test_public_questions_are_told_to_leave_in_clear() -> None:
+def test_public_answers_are_listed_as_leaving_in_clear() -> None:
     document = replace(survey(ldp_block()), strata=(question("region", "north", "south"),))
     explanation = explain(document)
     assert "leave as you give them, not randomised: region?" in str(explanation)

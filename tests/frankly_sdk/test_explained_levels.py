@@ -239,7 +239,7 @@ def explained_lines(case: Case) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_said_of_the_whole_report_bounds_its_true_leakage(name: str) -> None:
+def test_sentences_about_the_whole_report_bound_its_true_leakage(name: str) -> None:
     example = CASES[name]()
     lines = explained_lines(example)
     start, end = (
@@ -370,7 +370,7 @@ BLOCK: list[tuple[str, Callable[..., None]]] = [
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_said_of_a_block_alone_is_true_of_it(name: str) -> None:
+def test_sentences_about_one_block_state_its_true_bounds(name: str) -> None:
     example = CASES[name]()
     for i, block in enumerate(explain(example.document, example.document.report_level, ()).blocks):
         sentences = [line.strip() for line in block.words.split("\n")]

@@ -39,7 +39,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_promise_of_every_kind_is_said(kind: str) -> None:
+def test_every_promise_of_every_kind_is_explained(kind: str) -> None:
     document = survey(block(kind, *NOTIONS))
     explanation = explain(document, document.report_level, ("00" * 32,))
     for notion in NOTIONS:

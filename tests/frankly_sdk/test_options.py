@@ -26,7 +26,7 @@ def server() -> FakeServer:
     return FakeServer(make_survey({"smokes": ["no", CANARY]}))
 
 
-def test_events_tell_what_happened_in_its_order(server: FakeServer, tmp_path: Path) -> None:
+def test_events_are_recorded_in_order(server: FakeServer, tmp_path: Path) -> None:
     events: list[Event] = []
     server.network.then(*[drop()] * 9)
     with server.open(tmp_path / "s.db", on_event=events.append) as client:
@@ -42,7 +42,7 @@ def test_events_tell_what_happened_in_its_order(server: FakeServer, tmp_path: Pa
     assert json.loads(server.requests[-1].body or b"{}")["id"] not in repr(events)
 
 
-def test_events_are_the_same_whatever_the_answer_and_the_draw(tmp_path: Path) -> None:
+def test_events_do_not_depend_on_the_answer_or_the_draw(tmp_path: Path) -> None:
     event_logs = []
     document = make_survey({"smokes": ["no", CANARY]})
     for i, (answer, u) in enumerate((a, u) for a in ("no", CANARY) for u in (0, 2**48 - 1)):
@@ -151,7 +151,7 @@ def test_the_moment_of_sending_is_drawn_evenly_after_the_seal(tmp_path: Path) ->
     assert all(4 <= count <= 76 for count in tenths)
 
 
-def test_the_moment_of_sending_is_the_same_whatever_the_answer_and_the_draw(
+def test_the_moment_of_sending_does_not_depend_on_the_answer_or_the_draw(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The wait comes from a source of its own: with that one fixed, nothing else can move the moment."""
@@ -220,7 +220,7 @@ def test_an_answer_wrapped_by_the_app_shows_nothing_anywhere(
         assert client.answer(answer).status == "sent"
 
 
-def test_the_front_door_is_what_it_says() -> None:
+def test_every_exported_name_exists_and_the_package_is_typed() -> None:
     assert sorted(set(frankly_sdk.__all__)) == sorted(frankly_sdk.__all__)
     assert all(hasattr(frankly_sdk, name) for name in frankly_sdk.__all__)
     assert (Path(frankly_sdk.__file__).parent / "py.typed").exists()
@@ -240,7 +240,7 @@ def test_a_later_version_of_an_answered_survey_is_answered_already(tmp_path: Pat
     assert second.reports == {}
 
 
-def test_retries_are_told_and_final_refusals_too(server: FakeServer, tmp_path: Path) -> None:
+def test_a_final_refusal_is_an_event(server: FakeServer, tmp_path: Path) -> None:
     server.network.then(status(422, "symbol_unknown"))
     events: list[Event] = []
     with server.open(tmp_path / "s.db", on_event=events.append) as client:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two servers with valid keys of their own each: what one says changes nothing that was learned from the other.
+"""Two servers, each with valid keys of its own: one cannot change anything learned from the other.
 
 The four attacks of a server whose link was opened once: erase what protects against old versions, take a survey's id,
 lock out a log, fill the evidence store.
@@ -92,7 +92,7 @@ class Place(Server):
             self.log.digests.append(self.document.digest)
 
     def get(self, url: str, limit: int) -> Any:
-        """Serve under the own origin."""
+        """Serve under this server's origin."""
         return super().get(url.replace(self.origin, "https://collect.example"), limit)
 
     def visit(
@@ -273,7 +273,7 @@ CHAINS: dict[str, tuple[Any, type[Exception]]] = {
 
 
 @pytest.mark.parametrize("name", CHAINS)
-def test_nobody_claims_a_chain_that_is_not_proven(name: str, tmp_path: Path) -> None:
+def test_a_chain_is_accepted_only_with_a_proof_from_version_1(name: str, tmp_path: Path) -> None:
     """The app ships version 2; the server must show the way from version 1 through it."""
     bend, error = CHAINS[name]
     place = Place()
@@ -304,7 +304,7 @@ def test_keys_trusted_while_a_first_visit_is_on_its_way_hold(tmp_path: Path) -> 
     quick.visit(tmp_path / "s.db")
 
 
-def test_a_fork_below_the_shipped_keys_is_told(tmp_path: Path) -> None:
+def test_a_fork_below_the_shipped_keys_is_detected(tmp_path: Path) -> None:
     """The root signed two versions 2, and one version 3 that follows both."""
     place = Place()
     shipped = place.version(2, "another.example/log")
@@ -393,7 +393,7 @@ def test_out_of_reach_the_newest_keys_of_the_chain_count(tmp_path: Path) -> None
 # --- A log that changes its name
 
 
-def test_a_log_that_changes_its_name_is_told_and_its_old_head_kept(tmp_path: Path) -> None:
+def test_a_renamed_log_is_noticed_and_its_old_head_kept(tmp_path: Path) -> None:
     place = Place()
     logged: dict[str, Any] = {"policy": Policy(require_log=True)}
     place.visit(tmp_path / "s.db", **logged)
@@ -578,7 +578,7 @@ def test_an_old_store_keeps_its_ledger_and_its_outbox(
     store.close()
 
 
-def test_an_old_answer_is_never_given_again_and_nobody_erases_it(tmp_path: Path) -> None:
+def test_an_old_answer_is_neither_repeated_nor_erased(tmp_path: Path) -> None:
     place = Place()
     old_store(tmp_path / "s.db", place)
     policy = Policy(allow_unpinned=True, cap="64")

@@ -165,6 +165,6 @@ def test_two_answers_of_one_person_cost_both(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["", " ", "\u3000"])
-def test_a_blank_key_is_nobody(key: str, tmp_path: Path) -> None:
+def test_a_blank_key_is_refused(key: str, tmp_path: Path) -> None:
     with server().open(tmp_path / "s.db") as client, pytest.raises(InvalidInput):
         client.answer(YES, respondent=key)

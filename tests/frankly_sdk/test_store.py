@@ -244,7 +244,7 @@ def test_every_alias_of_a_chain_knows_its_newest_keys(tmp_path: Path) -> None:
     store.close()
 
 
-def test_what_is_no_store_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_path_that_is_no_store_is_left_unchanged(tmp_path: Path) -> None:
     folder, notes = tmp_path / "folder", tmp_path / "notes.txt"
     folder.mkdir(mode=0o755)
     notes.write_text("another program's\n" * 100)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Man in the middle and rollback: more than 40 things a network or a server may do, none of them accepted (spec 9.2).
+"""Man in the middle and rollback: more than 40 attacks by network or server, none of them accepted (spec 9.2).
 
 Modelled on the conformance suite of TUF: arbitrary software, rollback, fast forward, indefinite freeze, endless data,
 mix and match, key compromise. Every case says which typed error ends it, and that nothing was sent.
@@ -143,7 +143,7 @@ def keys(document: KeysDocument, *signers: SigningKey) -> Callable[[Server], Non
 
 
 def edit(change: Callable[[Envelope], Envelope]) -> Callable[[Server], None]:
-    """Bend the document's envelope."""
+    """Alter the document's envelope."""
 
     def act(server: Server) -> None:
         server.envelope = change(Envelope.from_bytes(server.envelope, SURVEY_TYPE)).to_bytes()
@@ -232,11 +232,11 @@ ATTACKS: dict[str, Attack] = {
     "another key's head": Attack(LogError, put(log=FakeLog([DOCUMENT.digest], key=STRANGER))),
     "another document's proof": Attack(LogError, put(proof=lambda p: FakeLog(
         [OTHER.digest, DOCUMENT.digest]).proof(OTHER.digest).to_bytes())),
-    "a bent proof": Attack(LogError, put(proof=lambda p: replace(p, path=(b"\0" * 32,)).to_bytes())),
+    "an altered proof": Attack(LogError, put(proof=lambda p: replace(p, path=(b"\0" * 32,)).to_bytes())),
     "no proof": Attack(LogError, put(proof=lambda p: b"")),
     "an endless proof": Attack(LogError, put(proof=lambda p: p.to_bytes() * 500)),
-    "witnesses long silent": Attack(LogError, put(log=FakeLog([DOCUMENT.digest], seen=NOW - timedelta(days=31)))),
-    "witnesses of tomorrow": Attack(LogError, put(log=FakeLog([DOCUMENT.digest], seen=NOW + timedelta(days=1)))),
+    "witnesses long silent": Attack(LogError, put(log=FakeLog([DOCUMENT.digest], signed_at=NOW - timedelta(days=31)))),
+    "witnesses of tomorrow": Attack(LogError, put(log=FakeLog([DOCUMENT.digest], signed_at=NOW + timedelta(days=1)))),
     "the log shrinks": Attack(RollbackDetected, shrinks, nothing),
     "the log forks": Attack(Equivocation, forks, nothing),
     "the log replaces its past": Attack(Equivocation, replaces, nothing),
@@ -327,7 +327,7 @@ def test_forked_heads_and_split_surveys_are_kept_and_can_be_read(tmp_path: Path)
     }
 
 
-def test_out_of_reach_a_logged_survey_opens_from_memory_while_the_witnesses_word_lasts(
+def test_out_of_reach_a_logged_survey_opens_from_memory_while_its_head_is_fresh(
     tmp_path: Path,
 ) -> None:
     server = Server()
@@ -336,7 +336,7 @@ def test_out_of_reach_a_logged_survey_opens_from_memory_while_the_witnesses_word
     opened(server, tmp_path / "s.db", days=5)
     with pytest.raises(NetworkError):
         opened(server, tmp_path / "fresh.db")
-    late = Server(log=FakeLog([DOCUMENT.digest], seen=NOW - timedelta(days=29)))
+    late = Server(log=FakeLog([DOCUMENT.digest], signed_at=NOW - timedelta(days=29)))
     opened(late, tmp_path / "t.db")
     late.down = ("/v1/",)
     with pytest.raises(NetworkError):
@@ -360,7 +360,7 @@ RECOVERED = keys(chained(2, publisher=Role((NEW_PUBLISHER.public,), 1)))
     "stolen", [THIEFS, OTHER, NEWER], ids=["fast forward", "same version", "next version"]
 )
 @pytest.mark.parametrize("true", [DOCUMENT, NEWER], ids=["first", "second"])
-def test_after_a_theft_new_keys_bring_everybody_back(
+def test_after_a_theft_new_keys_restore_every_device(
     stolen: SurveyDocument, true: SurveyDocument, tmp_path: Path
 ) -> None:
     server = Server()

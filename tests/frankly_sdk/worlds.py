@@ -21,7 +21,7 @@ from tests.frankly_protocol.samples import question, survey
 
 @dataclass(frozen=True)
 class Person:
-    """Some people who share everything: how many, stratum, secrets by name, answers block by block."""
+    """People alike in everything: their count, stratum, secrets by name, and answers block by block."""
 
     count: int
     stratum: int
@@ -31,7 +31,7 @@ class Person:
 
 World = Sequence[Person]
 ATTRIBUTES = (2, 2)
-"""The parts of an answer under srlip."""
+"""Sizes of the attributes that make up an answer under srlip."""
 Chances = list[list[Fraction]]
 """P(y|x): one list over the answers for every symbol."""
 
@@ -212,7 +212,7 @@ def block_of(name: str, mechanism: Mechanism, *promises: Promise) -> Block:
 
 
 def document_of(*blocks: Block, strata: int = 1) -> SurveyDocument:
-    """A survey whose one public question has so many choices, without one if it is 1."""
+    """A survey with a public question of `strata` choices, or without one if `strata` is 1."""
     public = (question("region", *(f"r{z}" for z in range(strata))),) if strata > 1 else ()
     document = replace(survey(), blocks=blocks, strata=public)
     document.require_private()

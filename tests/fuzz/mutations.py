@@ -77,7 +77,7 @@ ODD: list[Any] = [
 
 
 class Seeds(tuple[bytes, ...]):
-    """Honest bytes; hypothesis writes down what it drew from, which need not be all of them."""
+    """Honest bytes, shown by their number where hypothesis prints its arguments."""
 
     __slots__ = ()
 
@@ -86,7 +86,7 @@ class Seeds(tuple[bytes, ...]):
 
 
 @st.composite
-def bent_bytes(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
+def altered_bytes(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
     """A seed with one to four edits: a byte changed, a piece lost, repeated or moved, a word or another seed put in."""
     data = seeds[draw(st.integers(0, len(seeds) - 1))]
     for _ in range(draw(st.integers(1, 4))):
@@ -119,7 +119,7 @@ def bent_bytes(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
 
 
 @st.composite
-def bent_json(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
+def altered_json(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
     """A seed that is JSON with one to three of its values changed, lost or doubled, written canonically again."""
     body = json.loads(seeds[draw(st.integers(0, len(seeds) - 1))])
     for _ in range(draw(st.integers(1, 3))):
@@ -160,6 +160,6 @@ def bent_json(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
 
 def hostile(seeds: Sequence[bytes]) -> st.SearchStrategy[bytes]:
     """Everything a network may send where one of the seeds is expected."""
-    ways = [bent_bytes(Seeds(seeds)), bent_bytes(Seeds(seeds)), st.binary(max_size=300)]
+    ways = [altered_bytes(Seeds(seeds)), altered_bytes(Seeds(seeds)), st.binary(max_size=300)]
     listed = Seeds(seed for seed in seeds if seed[:1] in (b"{", b"["))
-    return st.one_of(*ways, *([bent_json(listed)] * 3 if listed else []))
+    return st.one_of(*ways, *([altered_json(listed)] * 3 if listed else []))

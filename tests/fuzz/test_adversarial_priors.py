@@ -141,7 +141,7 @@ def multiplied(values: list[Fraction | None]) -> Fraction | None:
 
 
 def ledger(document: SurveyDocument) -> Fraction | None:
-    """spec 2.6 by trying everything: one block at most counts its level (DPV has none), the others ceilings."""
+    """spec 2.6 by brute force: one block at most counts its level (DPV has none), the others ceilings."""
     ceilings = [true_ceiling(block) for block in document.blocks]
     totals = [multiplied(ceilings)]
     for i, block in enumerate(document.blocks):
@@ -152,7 +152,7 @@ def ledger(document: SurveyDocument) -> Fraction | None:
 
 
 def check(family: str, document: SurveyDocument, folder: Path | None) -> str:
-    """Judge one document as a device does; return what a pinned and named one came to."""
+    """Judge one document as a device does; return the outcome where it is pinned and named."""
     document = SurveyDocument.parse(document.payload())
     document.require_private()  # the attack: all that is promised is true
     level = document.report_level
@@ -192,7 +192,7 @@ def check(family: str, document: SurveyDocument, folder: Path | None) -> str:
     if family == "exclusive_or":
         assert expected is not None
         assert true_lift(document) <= expected
-    # Any second document finds every block at its ceiling.
+    # Beside any second document every block counts its ceiling.
     second_cost = survey(ldp_block()).report_level.cost
     assert total_charge([level.cost, second_cost]).odds == multiplied([cost, second_cost.odds])
     return "pinned"

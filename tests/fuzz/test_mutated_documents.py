@@ -106,7 +106,7 @@ def accepted_places(seed: int, count: int) -> set[tuple[str, str]]:
     return accepted
 
 
-def test_signed_again_whatever_is_accepted_holds() -> None:
+def test_accepted_documents_signed_again_hold_by_the_definitions() -> None:
     assert {kind for kind, _ in accepted_places(3, 100)} == set(KINDS)
 
 

@@ -72,7 +72,7 @@ def on_page_content(html: str, **_: Any) -> str:
     def boxed(match: re.Match[str]) -> str:
         nonlocal number
         number += 1
-        # a corner without words heads nothing
+        # an empty corner cell heads nothing
         table = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", _readable(match.group()))
         return f'<div class="scroll" role="region" aria-label="Table {number}" tabindex="0">{table}</div>'
 

@@ -31,7 +31,7 @@ ONE = (1, 1)
 
 @lru_cache(maxsize=64)
 def table(mechanism: Mechanism) -> dict[Symbol, list[Fraction]]:
-    """Q(y|·) of every symbol that can be sent, from what the kinds promise in words."""
+    """Q(y|·) of every symbol that can be sent, from the definition of each kind."""
     D, a = 1 << mechanism.bits, mechanism.answers
     columns: dict[Symbol, list[Fraction]] = {}
     if isinstance(mechanism, DenseMechanism):
@@ -174,7 +174,7 @@ def probability(
 
 
 def vertices(claim: Claim, s: int) -> list[list[Fraction]]:
-    """D_s = {R ≥ L[s]} is the simplex spanned by L[s] with all that is left put on one u."""
+    """Vertices of D_s = {R ≥ L[s]}: L[s] with the whole slack on one u."""
     L = [Fraction(*bound) for bound in (claim.lower_bounds or ())[s]]
     slack = 1 - sum(L)
     return [[bound + slack * (u == v) for v, bound in enumerate(L)] for u in range(len(L))]

@@ -22,7 +22,7 @@ from tests.frankly_protocol.audit.worlds import Case, Shape, case
 from tests.frankly_protocol.samples import question, survey
 
 CACHED = 120
-"""Cases that several tests look at."""
+"""Cases that several tests share."""
 DELTA_CAPS = (Fraction(0), Fraction(1, 8), Fraction(3))
 
 
@@ -154,7 +154,7 @@ def level_of(document: SurveyDocument, seed: int) -> ReportLevel:
 
 
 @pytest.mark.slow
-def test_no_report_tells_more_than_its_level_states(full: bool) -> None:
+def test_no_report_leaks_more_than_its_level_states(full: bool) -> None:
     """5,000 worlds with --full. Every published table is true, and every level is on the line."""
     counts: Counter[str] = Counter()
     for seed in range(5_000 if full else 300):
@@ -180,7 +180,7 @@ def test_no_report_tells_more_than_its_level_states(full: bool) -> None:
     assert all(counts[name] > 5 for name in (*NOTIONS, *KINDS, "strata", "no strata"))
 
 
-def test_what_several_documents_cost_bounds_what_they_tell_together(full: bool) -> None:
+def test_the_cost_of_several_documents_bounds_their_joint_leakage(full: bool) -> None:
     """A document's blocks, asked by two documents with the same public questions."""
     tried = 0
     for seed in range(3_000 if full else CACHED):
@@ -215,7 +215,7 @@ def test_what_several_documents_cost_bounds_what_they_tell_together(full: bool) 
 
 
 def test_the_xor_of_an_answer_and_a_stratum_has_no_finite_level() -> None:
-    """One table of everybody is true and says that nothing can be inferred; beside the stratum everything can."""
+    """The pooled table is true and flat, so nothing can be inferred; given the stratum everything can."""
     document, leakage = xor((((25, 25), (25, 25)),))
     document.require_private()
     secret = document.report_level.secrets["s0"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of `report_level` and `total_charge`, one by one; their truth is for `test_random_worlds`."""
+"""Rules of `report_level` and `total_charge`, one by one; `test_random_worlds` tests that they are sound."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,7 +28,7 @@ NO_DELTA = Fraction(0)
 
 @dataclass(frozen=True)
 class Entry:
-    """A block, as far as its level goes."""
+    """The fields of a block that its level depends on."""
 
     id: str
     promises: tuple[Promise, ...]
@@ -37,7 +37,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Form:
-    """A document, as far as its level goes."""
+    """The fields of a document that its level depends on."""
 
     blocks: tuple[Entry, ...]
     strata: tuple[object, ...] = ()
@@ -298,7 +298,7 @@ def test_beside_public_answers_a_promise_counts_only_within_every_stratum() -> N
     ]
 
 
-def test_what_public_answers_tell_alone_is_read_from_the_tables() -> None:
+def test_the_leakage_of_public_answers_alone_is_read_from_the_tables() -> None:
     # P(s) = 9/16, 7/16; P(s | first stratum) = 3/8, 5/8; P(s | second stratum) = 3/4, 1/4.
     secret = in_strata(entry("b", 9, promise(tables=BY_STRATUM))).secrets["s"]
     assert (secret.strata_lift, secret.strata_odds) == (Fraction(7, 4), Fraction(7, 3))

@@ -109,7 +109,7 @@ def test_units_convert_and_no_smaller_conversion_holds() -> None:
     assert likelihoods[0] / likelihoods[1] == E**2
 
 
-def test_a_stratum_and_a_block_that_each_tell_nothing_can_tell_everything() -> None:
+def test_a_stratum_and_a_block_that_each_reveal_nothing_can_reveal_everything() -> None:
     """S = X xor Z: the table of everybody promises lift 1, and the report determines S."""
     identity = ((12, 0), (0, 12))
     world = World(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work budget: what it refuses before anything is verified, and that its figures grow with what is done."""
+"""The work budget: documents it refuses before verification, and figures that grow with the work done."""
 
 import sys
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def srlip(questions: int, reports: int, secrets: int) -> tuple[Mechanism, Claim]
 
 
 def many_secrets(blocks: int) -> SurveyDocument:
-    """Blocks of 16 LIP claims, each with a secret of its own: the report's level is the work."""
+    """Blocks of 16 LIP claims, each with a secret of its own: most of the work is the report's level."""
     claim = Claim("lip", (1000, 1), ((5, 2, 1, 3), (1, 4, 2, 2)))
 
     def block_of(i: int) -> Block:
@@ -76,7 +76,7 @@ def no_verifier(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def total(document: SurveyDocument) -> int:
-    """The units of a document by the parts that its budget is said to have."""
+    """The units of a document as the sum of the documented parts of its budget."""
     units = level_work(document.blocks)
     for entry in document.blocks:
         units += work(entry.mechanism, Claim("ldp", ONE))
@@ -232,7 +232,7 @@ def test_a_search_stops_at_the_steps_it_was_counted_with(monkeypatch: pytest.Mon
 
 
 def instructions(trial: Callable[[], object]) -> int:
-    """How many bytecode instructions of the verifier a trial runs: a measure of work that no other program disturbs."""
+    """Return how many bytecode instructions of the verifier a trial runs, which other processes do not affect."""
     executed = 0
 
     def trace(frame: FrameType, event: str, _argument: object) -> Any:
@@ -302,7 +302,7 @@ GROWING: dict[str, Callable[[int], tuple[Mechanism, Claim]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GROWING)
 def test_figures_grow_with_the_instructions_that_are_run(name: str) -> None:
-    """What is verified at twice the size takes as much more as the figures say, or less."""
+    """Twice the size takes at most the factor of instructions that the figures state."""
     cases = [GROWING[name](n) for n in (2, 4)]
     executed = [instructions(lambda m=m, c=c: worst(m, c)) for m, c in cases]
     figures = [work(m, c) for m, c in cases]

@@ -64,7 +64,7 @@ def test_every_pair_of_numbers_of_four_bits() -> None:
 
 @given(st.data(), BITS, st.integers(1, 40))
 def test_what_is_counted_is_of_one_size(data: st.DataObject, bits: int, lanes: int) -> None:
-    """The integers that comparisons leave behind are as long for every draw and every row: so is the work on them."""
+    """Intermediate integers have one length for every draw and row, so the work does not depend on them."""
     top = 1 << bits
     rows = [
         tuple(sorted(data.draw(st.lists(st.integers(0, top), min_size=lanes, max_size=lanes))))

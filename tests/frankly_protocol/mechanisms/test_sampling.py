@@ -92,7 +92,7 @@ def test_all_random_bits_together_draw_the_promised_chances(mechanism: Mechanism
         for (
             symbol,
             chance,
-        ) in promised.items():  # what was not followed to its end can only be missing
+        ) in promised.items():  # runs that were not followed to their end can only be missing
             assert chance - missing <= drawn[symbol] <= chance
 
 

@@ -64,7 +64,7 @@ class Drill:
         return Role(tuple(k.public for k in self.roots), 2)
 
     def put(self, document: KeysDocument, signers: Sequence[SigningKey]) -> None:
-        """Keep a version as signed."""
+        """Append a version with its signatures."""
         self.documents.append(document)
         self.chain.append(Envelope.seal(KEYS_TYPE, document.payload(), signers).to_bytes())
 
@@ -247,7 +247,7 @@ def test_a_chain_that_ends_before_the_keys_known_is_a_rollback_and_another_docum
         )
 
 
-def test_whoever_has_old_root_keys_makes_another_chain_but_none_that_holds_the_keys_known() -> None:
+def test_old_root_keys_make_another_chain_but_none_that_holds_the_keys_known() -> None:
     """Two of the first three root keys are rotated away, and stolen afterwards."""
     drill = Drill()
     first_root = digest(drill.documents[0].payload())
