@@ -20,7 +20,7 @@ from frankly_server.web import logs
 from papers.catalogue import FIGURES, chosen
 from papers.figure import Check, Figure
 from papers.records import Records, read_records
-from papers.runner import Made, make
+from papers.runner import FigureOutput, make
 
 USUAL_ADULT = Path("../shared/data/adult.csv")
 _EVERY_S = 10.0
@@ -66,7 +66,7 @@ def reproduce(
     records = _records(selected, adult)
     summaries = []
     for entry in selected:
-        with _shown(entry.id) as progress:
+        with _progress_of(entry.id) as progress:
             result = make(
                 entry,
                 quick=quick,
@@ -75,7 +75,7 @@ def reproduce(
                 draws=draws,
                 records=records,
             )
-        summaries.append(_written(result, out, as_json))
+        summaries.append(_write(result, out, as_json))
     if as_json:
         write_json({"figures": summaries})
 
@@ -92,14 +92,14 @@ def _list(as_json: bool) -> None:
     results().print(table("Figures", ("id", "printed as", "what it shows"), rows))
 
 
-def _records(wanted: list[Figure], adult: Path | None) -> Records | None:
-    if not any(figure.adult for figure in wanted):
+def _records(figures: list[Figure], adult: Path | None) -> Records | None:
+    if not any(figure.adult for figure in figures):
         return None
     return read_records(adult or USUAL_ADULT)
 
 
 @contextmanager
-def _shown(name: str) -> Iterator[Callable[[str], None]]:
+def _progress_of(name: str) -> Iterator[Callable[[str], None]]:
     """Yield a reporter of progress on stderr: one changing line at a terminal, else a line now and then."""
     console = remarks()
     if console.is_terminal:
@@ -117,7 +117,7 @@ def _shown(name: str) -> Iterator[Callable[[str], None]]:
     yield report
 
 
-def _written(result: Made, out: Path, as_json: bool) -> dict[str, Any]:
+def _write(result: FigureOutput, out: Path, as_json: bool) -> dict[str, Any]:
     """Write the files, print how the numbers compare, and return the JSON of the figure."""
     files = {f"{result.figure.id}.csv": result.csv, f"{result.figure.id}.svg": result.svg}
     if result.seconds:

@@ -71,7 +71,7 @@ class Run:
     on_progress: Callable[[str], None]
     timer: Callable[[], float]
 
-    def some(self, full: Sequence[str], quick: Sequence[str]) -> Sequence[str]:
+    def points(self, full: Sequence[str], quick: Sequence[str]) -> Sequence[str]:
         """Return the points of a full run or of a quick one."""
         return quick if self.quick else full
 

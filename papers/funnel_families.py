@@ -85,7 +85,7 @@ def _adult_prior(run: Run, secret: str, answer: str) -> Prior:
 def _adult(run: Run) -> Iterator[Row]:
     for panel, (secret, answer) in zip("abcdefgh", _COLUMNS, strict=True):
         prior = _adult_prior(run, secret, answer)
-        for epsilon in run.some(EPSILONS, QUICK):
+        for epsilon in run.points(EPSILONS, QUICK):
             run.on_progress(f"panel {panel}, ε = {epsilon}")
             steps = _QUICK_STEPS if run.quick else _STEPS
             best = most_informative(prior, [_claim(prior, Fraction(epsilon))], steps)
@@ -128,7 +128,7 @@ def _about_adult(rows: Rows) -> Iterator[Check]:
 def _synthetic(run: Run) -> Iterator[Row]:
     for panel, (a, c) in zip("abcdef", _SHAPES, strict=True):
         priors = list(jeffreys_priors(c, a, f"funnel-7/{a}x{c}", run.draws))
-        for epsilon in run.some(SYNTHETIC, QUICK_SYNTHETIC):
+        for epsilon in run.points(SYNTHETIC, QUICK_SYNTHETIC):
             run.on_progress(f"panel {panel}, ε = {epsilon}")
             for name in (GRR, CR):
                 values = [fitted(name, prior, Fraction(epsilon)).utility for prior in priors]
@@ -169,7 +169,7 @@ def _about_differences(rows: Rows) -> Iterator[Check]:
 def _levels(run: Run) -> Iterator[Row]:
     for panel, answer in (("a", "education"), ("b", "relationship")):
         prior = _adult_prior(run, "occupation", answer)
-        for epsilon in run.some(EPSILONS, QUICK):
+        for epsilon in run.points(EPSILONS, QUICK):
             run.on_progress(f"panel {panel}, ε = {epsilon}")
             for name in (GRR, CR):
                 alpha = fitted(name, prior, Fraction(epsilon)).alpha

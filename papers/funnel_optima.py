@@ -45,7 +45,7 @@ def _optimum(notion: str, share: Fraction) -> Maker:
 def _compared(figure: str, makers: dict[str, Maker]) -> Callable[[Run], Iterator[Row]]:
     def rows(run: Run) -> Iterator[Row]:
         priors = list(normalised(2, _ANSWERS, figure, run.draws))
-        for epsilon in run.some(EPSILONS, QUICK):
+        for epsilon in run.points(EPSILONS, QUICK):
             run.on_progress(f"ε = {epsilon}")
             for name, make in makers.items():
                 yield from _timed(run, name, epsilon, priors, make)
@@ -105,7 +105,7 @@ def _side_channels(run: Run) -> Iterator[Row]:
         return channel.information(table / table[0].sum(), prior.probabilities())
 
     makers: dict[str, Maker] = {_LIP: lip, _SRLIP: joint, _SOUND: sound, _PRINTED: printed}
-    for epsilon in run.some(EPSILONS, QUICK):
+    for epsilon in run.points(EPSILONS, QUICK):
         levels.clear()
         for name, make in makers.items():
             run.on_progress(f"ε = {epsilon}, {name}")

@@ -41,7 +41,7 @@ def _rows(
         return measured
 
     return lambda run: common.over(
-        priors(run), run.some(common.EPSILONS, common.QUICK), run, curves
+        priors(run), run.points(common.EPSILONS, common.QUICK), run, curves
     )
 
 

@@ -55,7 +55,7 @@ def _splits(priors: Callable[[Run], Sequence[Prior]]) -> Callable[[Run], Iterato
                 for split in common.SPLITS
             }
 
-        yield from common.over(priors(run), run.some(common.EPSILONS, _QUICK), run, curves)
+        yield from common.over(priors(run), run.points(common.EPSILONS, _QUICK), run, curves)
 
     return rows
 
@@ -80,7 +80,7 @@ def _compared(
                 measured[name] = Measures.of(weights, prior)
             return measured
 
-        yield from common.over(priors(run), run.some(*epsilons), run, curves)
+        yield from common.over(priors(run), run.points(*epsilons), run, curves)
         for (name, epsilon), seconds in durations.items():
             yield Row(
                 SECONDS, name, float(epsilon), fmean(seconds), least=min(seconds), most=max(seconds)
@@ -104,12 +104,12 @@ def _about_splits(value: float, tolerance: float) -> Callable[[Rows], Iterator[C
             "λ = 0.35 has lower utility than λ = 0.5", "a", "ALIP, λ = 0.35", "ALIP, λ = 0.5", 1e-3
         )
         for split in common.SPLITS:
-            yield _kept(rows, common.name_of(split), split)
+            yield _levels_kept(rows, common.name_of(split), split)
 
     return checks
 
 
-def _kept(rows: Rows, name: str, split: Fraction) -> Check:
+def _levels_kept(rows: Rows, name: str, split: Fraction) -> Check:
     high = [
         row
         for row in rows.curve("b", name).values()
@@ -135,7 +135,7 @@ def _about_compared(split: Fraction, best: bool) -> Callable[[Rows], Iterator[Ch
             yield Check("SRR is very close to AORR: mean difference of utility", fmean(apart))
             yield Check("SRR is very close to AORR: largest difference of utility", max(apart))
         for name in (_AORR, _SRR, _MERGING) if best else (_SRR, _MERGING):
-            yield _kept(rows, name, split)
+            yield _levels_kept(rows, name, split)
 
     return checks
 

@@ -72,7 +72,7 @@ def _rows(
     def rows(run: Run) -> Iterator[Row]:
         maker = _Maker(mechanism)
         yield from common.over(
-            priors(run), run.some(common.EPSILONS, common.QUICK), run, maker.curves
+            priors(run), run.points(common.EPSILONS, common.QUICK), run, maker.curves
         )
         for (name, epsilon), broken in maker.broken.items():
             yield Row("d", name, epsilon, sum(broken) / len(broken))

@@ -26,7 +26,7 @@ def _table(run: Run) -> Iterator[Row]:
         utilities: dict[tuple[str, str], list[float]] = {}
         for i, drawn in enumerate(common.drawn(shape, run), 1):
             run.on_progress(f"panel {panel}, distribution {i} of {run.draws}")
-            for beta in run.some(BETAS, BETAS[:2]):
+            for beta in run.points(BETAS, BETAS[:2]):
                 estimate = drawn.estimate(beta)
                 for name in (SRR, POLYOPT, POLYOPT_PRINTED, IR) if panel in "ab" else (SRR, IR):
                     Q = estimate.table(name, Fraction(EPSILON), common.steps(run))

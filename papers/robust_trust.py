@@ -26,7 +26,7 @@ def _realised(run: Run) -> Iterator[Row]:
             run.on_progress(f"panel {panel}, distribution {i} of {run.draws}")
             truth = [[max(1, int(v)) for v in row] for row in np.rint(_SCALE * drawn.truth)]
             estimate = drawn.estimate()
-            for epsilon in run.some(EPSILONS, QUICK):
+            for epsilon in run.points(EPSILONS, QUICK):
                 for name in (POLYOPT, NR):
                     weights = estimate.weights(name, Fraction(epsilon), common.steps(run))
                     realised.setdefault((name, epsilon), []).append(
@@ -34,7 +34,7 @@ def _realised(run: Run) -> Iterator[Row]:
                     )
         for (name, epsilon), values in realised.items():
             yield quartiles(panel, name, float(epsilon), values)
-        for epsilon in run.some(EPSILONS, QUICK):
+        for epsilon in run.points(EPSILONS, QUICK):
             yield Row(panel, "ε* = ε", float(epsilon), float(epsilon))
 
 

@@ -18,7 +18,7 @@ MOST_DRAWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class FigureOutput:
     """A figure as text. csv and svg are the same at every run; seconds is CSV too, "" where nothing is timed."""
 
     figure: Figure
@@ -46,7 +46,7 @@ def make(
     on_progress: Callable[[str], None],
     draws: int | None = None,
     records: Records | None = None,
-) -> Made:
+) -> FigureOutput:
     """Make a figure.
 
     draws : how many random distributions, 1 to 10,000, instead of the figure's own number. records : of Adult, for the
@@ -71,7 +71,7 @@ def make(
     timed = tuple(row for row in all_rows if row.panel == SECONDS)
     checks = tuple(_decided(check, quick) for check in figure.checks(Rows(rows, count)))
     head = header(figure, run)
-    return Made(
+    return FigureOutput(
         figure,
         csv=_csv([*head, *(f"paper's text: {check.line()}" for check in checks)], rows),
         svg=drawing(figure, rows, _drawn(run)),

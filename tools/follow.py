@@ -60,13 +60,13 @@ class Shell:
         command = ["bash", "-euo", "pipefail", "-c", self.local(line)]
         return self.process(command, self.folder)
 
-    def process(self, command: Sequence[str], folder: Path, given: str | None = None) -> str:
-        """Run a program in `folder` with `given` as its input; return what it printed. Raises Failed."""
+    def process(self, command: Sequence[str], folder: Path, stdin: str | None = None) -> str:
+        """Run a program in `folder` with `stdin` as its input; return what it printed. Raises Failed."""
         result = subprocess.run(  # noqa: S603 - a page's own commands
             command,
             cwd=folder,
             env=self.environment,
-            input=given,
+            input=stdin,
             capture_output=True,
             text=True,
             check=False,
@@ -90,12 +90,12 @@ class Shell:
         if code := server.wait(timeout=120):
             raise Failed(f"the server ended with exit code {code}")
 
-    def _serve(self, words: list[str]) -> None:
+    def _serve(self, command: list[str]) -> None:
         environment = {**self.environment, "FRANKLY_PORT": str(self.port)}
         log = Path(self.environment.get("FRANKLY_HOME", self.folder)) / "server.log"
         with log.open("wb") as file:
             self._server = subprocess.Popen(  # noqa: S603
-                words, cwd=self.folder, env=environment, stdout=file, stderr=file
+                command, cwd=self.folder, env=environment, stdout=file, stderr=file
             )  # noqa: RUF100, S603
         for _ in range(2400):
             with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health"):
@@ -165,16 +165,16 @@ class Reader:
         python = home / place[2:] if place.startswith("~/") else self._shell.folder / place
         return self._shell.process([str(python), "-"], home, code)
 
-    def _timed(self, words: str, work: Callable[[], str]) -> str:
+    def _timed(self, title: str, work: Callable[[], str]) -> str:
         start = time.monotonic()
         printed = work()
-        self.done.append(words)
-        _say(f"{time.monotonic() - start:7.1f} s  {words}")
+        self.done.append(title)
+        _say(f"{time.monotonic() - start:7.1f} s  {title}")
         return printed
 
 
-def _say(words: str) -> None:
-    sys.stdout.write(f"{words}\n")
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 

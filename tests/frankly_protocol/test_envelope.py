@@ -76,12 +76,12 @@ THRESHOLDS = [
 ]
 
 
-@pytest.mark.parametrize(("signers", "trusted", "threshold", "good"), THRESHOLDS)
+@pytest.mark.parametrize(("signers", "trusted", "threshold", "accepted"), THRESHOLDS)
 def test_thresholds_count_distinct_trusted_keys(
-    signers: list[SigningKey], trusted: list[SigningKey], threshold: int, good: bool
+    signers: list[SigningKey], trusted: list[SigningKey], threshold: int, accepted: bool
 ) -> None:
     envelope = Envelope.seal(SURVEY_TYPE, PAYLOAD, signers)
-    if good:
+    if accepted:
         assert envelope.verify([k.public for k in trusted], threshold) == PAYLOAD
     else:
         with pytest.raises(DocumentRejected):

@@ -316,13 +316,13 @@ PAGES = [
 
 
 @pytest.mark.parametrize(("page", "code"), PAGES, ids=[code for _, code in PAGES])
-@pytest.mark.parametrize("what", ["/v1/keys", "/document"])
+@pytest.mark.parametrize("path", ["/v1/keys", "/document"])
 def test_a_reply_that_is_not_a_document_is_a_network_error(
-    page: Reply, code: str, what: str, tmp_path: Path
+    page: Reply, code: str, path: str, tmp_path: Path
 ) -> None:
     server = FakeServer()
     serve = server.get
-    server.get = lambda url, limit: page if what in url else serve(url, limit)  # type: ignore[method-assign]
+    server.get = lambda url, limit: page if path in url else serve(url, limit)  # type: ignore[method-assign]
     with pytest.raises(NetworkError) as caught:
         server.open(tmp_path / "s.db")
     assert caught.value.code == code

@@ -43,7 +43,7 @@ def test_an_answer_is_sent_once_and_its_symbols_are_erased(tmp_path: Path) -> No
     assert stored is not None
     assert (stored.state, stored.body, stored.report_id) == ("sent", None, "")
     store.close()
-    assert json.loads(body)["id"].encode() not in _everything(tmp_path)
+    assert json.loads(body)["id"].encode() not in _stored_bytes(tmp_path)
 
 
 BAD_ANSWERS: list[tuple[Any, str | None]] = [
@@ -341,7 +341,7 @@ def test_the_store_is_private_and_never_holds_the_truth(tmp_path: Path) -> None:
     server = FakeServer(replies=[NetworkError("down")] * 50)
     with server.open(tmp_path / "s.db") as client:
         client.answer(ANSWERS, patience_s=0)
-        stored_bytes = _everything(tmp_path)
+        stored_bytes = _stored_bytes(tmp_path)
     assert stat.S_IMODE((tmp_path / "s.db").stat().st_mode) == 0o600
     # Ids of choices stand in the cached document; as an answer, beside its question, none does.
     assert b"'yes'" not in stored_bytes
@@ -351,7 +351,7 @@ def test_the_store_is_private_and_never_holds_the_truth(tmp_path: Path) -> None:
     assert all(type(y) is int for y in sealed["y"])
 
 
-def _everything(folder: Path) -> bytes:
+def _stored_bytes(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir())
 
 

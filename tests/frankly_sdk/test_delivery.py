@@ -74,15 +74,15 @@ WAITS = [
 ]
 
 
-@pytest.mark.parametrize(("said", "least", "most"), WAITS)
+@pytest.mark.parametrize(("retry_after", "smallest", "largest"), WAITS)
 def test_retry_after_is_honoured_if_it_is_a_number_of_seconds(
-    said: str, least: float, most: float, tmp_path: Path
+    retry_after: str, smallest: float, largest: float, tmp_path: Path
 ) -> None:
-    time, server = SleepingTimer(), FakeServer(replies=[problem(503, "unavailable", said)])
+    time, server = SleepingTimer(), FakeServer(replies=[problem(503, "unavailable", retry_after)])
     with server.open(tmp_path / "s.db", timer=time, sleep=time.sleep) as client:
         assert client.answer(ANSWERS).status == "sent"
     (nap,) = time.naps
-    assert least <= nap <= most
+    assert smallest <= nap <= largest
 
 
 def test_retry_after_is_honoured_for_at_most_a_day(tmp_path: Path) -> None:

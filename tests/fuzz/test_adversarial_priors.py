@@ -45,14 +45,14 @@ def block_of(name: str, a: int, mechanism: DenseMechanism, promise: Promise) -> 
     )
 
 
-def under(notion: str, joint: Any, **more: Any) -> Promise:
+def under(notion: str, joint: Any, **claim_fields: Any) -> Promise:
     prior = Prior(
         "secret",
         tuple(f"s{i}" for i in range(len(joint))),
         (tuple(map(tuple, joint)),),
         "a table made to fit",
     )
-    claim = Claim(notion, more.pop("level", ONE), prior.table, **more)
+    claim = Claim(notion, claim_fields.pop("level", ONE), prior.table, **claim_fields)
     return Promise.under(claim, prior)
 
 

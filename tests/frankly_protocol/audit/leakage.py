@@ -91,16 +91,16 @@ class Leakage:
         self._secrets: dict[object, list[tuple[tuple[int, ...], Rows]]] = {}
 
     def about(
-        self, r: int, i: int | None = None, known: tuple[int, ...] = ()
+        self, r: int, i: int | None = None, fixed: tuple[int, ...] = ()
     ) -> list[tuple[tuple[int, ...], Rows]]:
         """Return (the values of secret r that can occur, their rows) for every stratum that occurs.
 
-        i, known : for every stratum together with every value of these questions of block i.
+        i, fixed : for every stratum together with every value of these questions of block i.
         """
-        key = (r, i, known)
+        key = (r, i, fixed)
         if key not in self._secrets:
             self._secrets[key] = self._by(
-                lambda c: (c[2], self._answers_to(c, i, known)), lambda c: c[0][r]
+                lambda c: (c[2], self._answers_to(c, i, fixed)), lambda c: c[0][r]
             )
         return self._secrets[key]
 
@@ -108,7 +108,7 @@ class Leakage:
         """Return the same beside the answers to every subset of the questions of block i."""
         places = range(len(self.shape.questions[i]))
         subsets = chain.from_iterable(combinations(places, k) for k in range(len(places) + 1))
-        return [pair for known in subsets for pair in self.about(r, i, known)]
+        return [pair for fixed in subsets for pair in self.about(r, i, fixed)]
 
     @property
     def answers(self) -> Rows:
@@ -141,15 +141,15 @@ class Leakage:
             self._chances[x] = law
         return self._chances[x]
 
-    def _answers_to(self, cell: Cell, i: int | None, known: tuple[int, ...]) -> tuple[int, ...]:
-        if i is None or not known:
+    def _answers_to(self, cell: Cell, i: int | None, fixed: tuple[int, ...]) -> tuple[int, ...]:
+        if i is None or not fixed:
             return ()
         answers, x = [], cell[1][i]
         for size in reversed(self.shape.questions[i]):
             x, answer = divmod(x, size)
             answers.append(answer)
         answers.reverse()
-        return tuple(answers[j] for j in known)
+        return tuple(answers[j] for j in fixed)
 
     def _by(
         self, condition: Callable[[Cell], object], hypothesis: Callable[[Cell], int]

@@ -50,7 +50,7 @@ def measures(claim: Claim, answers: int) -> Iterator[tuple[Measure, Measure]]:
                 yield A, C
     elif claim.notion == "secret-ldp":
         for first, second in permutations(joint, 2):
-            yield given([first], [True] * answers), given([second], [True] * answers)
+            yield answer_law([first], [True] * answers), answer_law([second], [True] * answers)
     else:
         sizes = claim.attributes or ()
         values = list(product(*map(range, sizes))) if sizes else [()] * answers
@@ -58,13 +58,13 @@ def measures(claim: Claim, answers: int) -> Iterator[tuple[Measure, Measure]]:
             inside = [
                 all(k in (None, v) for k, v in zip(fixed, value, strict=True)) for value in values
             ]
-            average = given(joint, inside)
-            for conditional in filter(None, (given([row], inside) for row in joint)):
+            average = answer_law(joint, inside)
+            for conditional in filter(None, (answer_law([row], inside) for row in joint)):
                 yield conditional, average
                 yield average, conditional
 
 
-def given(rows: Sequence[Sequence[int]], inside: Sequence[bool]) -> Measure:
+def answer_law(rows: Sequence[Sequence[int]], inside: Sequence[bool]) -> Measure:
     """The distribution of the answer among these rows and answers; empty if there is no mass."""
     counts = [sum(row[x] for row in rows) * ok for x, ok in enumerate(inside)]
     return [Fraction(n, sum(counts)) for n in counts] if any(counts) else []

@@ -27,7 +27,7 @@ def holds(mechanism: DenseMechanism, *claims: Claim) -> bool:
     return True
 
 
-def most(levels: list[Fraction | None]) -> Fraction | None:
+def largest(levels: list[Fraction | None]) -> Fraction | None:
     return None if None in levels else max(level for level in levels if level is not None)
 
 
@@ -38,7 +38,7 @@ def test_lift_with_equal_levels_is_lip(
     lip, alip = Claim("lip", E, joint), Claim("alip", E, joint, low_level=E)
     assert holds(mechanism, lip) == holds(mechanism, alip)
     verdict = worst(mechanism, alip)
-    assert verdict.ratio == most(list(verdict.needed.values())) == worst(mechanism, lip).ratio
+    assert verdict.ratio == largest(list(verdict.needed.values())) == worst(mechanism, lip).ratio
 
 
 SHUT = DenseMechanism(4, ((8, 8), (0, 16)))
@@ -104,7 +104,7 @@ def test_the_side_channel_is_lip_under_the_prior_given_each_known_part(
         )  # the others have N(s, x_J) = 0
         if len(possible_rows) > 1:
             levels.append(worst(mechanism, Claim("lip", ONE, possible_rows)).ratio)
-    assert worst(mechanism, Claim("srlip", ONE, joint, attributes=sizes)).ratio == most(levels)
+    assert worst(mechanism, Claim("srlip", ONE, joint, attributes=sizes)).ratio == largest(levels)
 
 
 def test_a_secret_that_cannot_occur_beside_what_is_known_sets_no_condition() -> None:
@@ -223,7 +223,7 @@ def test_without_bounds_and_with_the_diagonal_the_robust_notion_is_plain_ldp(
         == ldp_ratio
     )
     off_diagonal = worst(mechanism, Claim("rldp", ONE, lower_bounds=zero_bounds)).ratio
-    assert most([off_diagonal, ldp_ratio]) == ldp_ratio
+    assert largest([off_diagonal, ldp_ratio]) == ldp_ratio
 
 
 @given(

@@ -206,14 +206,14 @@ NAMED_TWICE = [
 
 
 @pytest.mark.parametrize(
-    ("other", "odds"), [case[1:] for case in NAMED_TWICE], ids=[case[0] for case in NAMED_TWICE]
+    ("second", "odds"), [case[1:] for case in NAMED_TWICE], ids=[case[0] for case in NAMED_TWICE]
 )
 def test_no_promise_counts_if_blocks_give_one_secret_different_values(
-    other: Promise, odds: int
+    second: Promise, odds: int
 ) -> None:
     first = entry("first", 20, promise("secret-ldp", (5, 1)))
-    assert form(first, entry("second", 2, other)).secrets["s"].odds == odds
-    assert form(entry("both", 20, promise("secret-ldp", (5, 1)), other)).secrets["s"].level == 5
+    assert form(first, entry("second", 2, second)).secrets["s"].odds == odds
+    assert form(entry("both", 20, promise("secret-ldp", (5, 1)), second)).secrets["s"].level == 5
 
 
 def test_two_balls_of_one_name_may_be_about_two_secrets() -> None:

@@ -26,24 +26,22 @@ class World:
     counts: dict[tuple[int, int, int, int], int]
     blocks: tuple[Table, Table]
 
-    def sent(self, x: tuple[int, int], y: tuple[int, int]) -> Fraction:
+    def chance(self, x: tuple[int, int], y: tuple[int, int]) -> Fraction:
         """Return the probability of both symbols given both answers."""
         return Fraction(self.blocks[0][x[0]][y[0]] * self.blocks[1][x[1]][y[1]], 144)
 
-    def given(self, y: tuple[int, int], z: int, s: int | None) -> Fraction:
+    def law(self, y: tuple[int, int], z: int, s: int | None) -> Fraction:
         """Return P(y | s, z), or P(y | z) without a secret."""
         weighted = [
-            (n, self.sent((a, b), y))
+            (n, self.chance((a, b), y))
             for (t, v, a, b), n in self.counts.items()
             if v == z and s in (t, None)
         ]
         return sum((n * q for n, q in weighted), Fraction(0)) / sum(n for n, _ in weighted)
 
-    def first(self, y: int, z: int, s: int | None) -> Fraction:
+    def law_of_first(self, y: int, z: int, s: int | None) -> Fraction:
         """Return P(y of the first block | s, z)."""
-        return sum(
-            (self.given((y, other), z, s) for other in range(len(self.blocks[1][0]))), Fraction(0)
-        )
+        return sum((self.law((y, y2), z, s) for y2 in range(len(self.blocks[1][0]))), Fraction(0))
 
 
 def ceiling(table: Table) -> Fraction:
@@ -75,12 +73,12 @@ def test_one_block_counts_its_promise_and_the_others_their_ceilings_given_the_st
     for world in worlds(400):
         C = ceiling(world.blocks[1])
         for z, y in product(range(2), SYMBOLS):
-            alone = [world.first(y[0], z, s) for s in range(2)]
-            together = [world.given(y, z, s) for s in range(2)]
+            alone = [world.law_of_first(y[0], z, s) for s in range(2)]
+            together = [world.law(y, z, s) for s in range(2)]
             bound = max(alone) / min(alone) * C
             assert max(together) / min(together) <= bound
             closest = max(closest, max(together) / min(together) / bound)
-            overall, overall_first = world.given(y, z, None), world.first(y[0], z, None)
+            overall, overall_first = world.law(y, z, None), world.law_of_first(y[0], z, None)
             for s in range(2):
                 assert together[s] / overall <= alone[s] / overall_first * C
                 assert overall / together[s] <= overall_first / alone[s] * C
@@ -91,14 +89,14 @@ def test_the_bound_is_attained() -> None:
     """Both answers are the secret, both mechanisms Warner's at ratio 3: the odds move by 9."""
     warner = ((9, 3), (3, 9))
     world = World({(0, 0, 0, 0): 1, (1, 0, 1, 1): 1}, (warner, warner))
-    assert world.given((0, 0), 0, 0) / world.given((0, 0), 0, 1) == 9
+    assert world.law((0, 0), 0, 0) / world.law((0, 0), 0, 1) == 9
 
 
 def test_units_convert_and_no_smaller_conversion_holds() -> None:
     """LIP E is E² of odds, ALIP the product of its sides, and LDP of the secret E is LIP E."""
     for world in worlds(400):
         for z, y in product(range(2), range(2)):
-            lifts = [world.first(y, z, s) / world.first(y, z, None) for s in range(2)]
+            lifts = [world.law_of_first(y, z, s) / world.law_of_first(y, z, None) for s in range(2)]
             up, down, odds = max(lifts), 1 / min(lifts), max(lifts) / min(lifts)
             assert odds == up * down <= max(up, down) ** 2
             assert max(up, down) <= odds
@@ -124,8 +122,8 @@ def test_a_stratum_and_a_block_that_each_reveal_nothing_can_reveal_everything() 
         sum(n for (s, z, *_), n in world.counts.items() if s == z) == 2
     )  # the stratum is independent of S as well
     for z, x in SYMBOLS:
-        assert world.given((x, 0), z, x ^ z) == 1
-        assert world.given((x, 0), z, 1 - (x ^ z)) == 0
+        assert world.law((x, 0), z, x ^ z) == 1
+        assert world.law((x, 0), z, 1 - (x ^ z)) == 0
 
 
 def test_without_counts_per_stratum_nothing_below_the_ceiling_can_be_promised() -> None:
@@ -134,7 +132,7 @@ def test_without_counts_per_stratum_nothing_below_the_ceiling_can_be_promised() 
     world = World(
         {(x ^ z, z, x, 0): 1 for x in range(2) for z in range(2)}, (warner, ((12, 0), (12, 0)))
     )
-    likelihoods = [world.given((0, 0), z, s) for z in range(2) for s in range(2)]
+    likelihoods = [world.law((0, 0), z, s) for z in range(2) for s in range(2)]
     assert max(likelihoods) / min(likelihoods) == ceiling(warner) == 3
 
 
@@ -175,10 +173,10 @@ def test_the_stratum_alone_and_the_rest_given_it_multiply() -> None:
             odds = Fraction(mass[0, z], mass[1, z]) / (before[0] / before[1])
             assert max(odds, 1 / odds) == max(lifts) / min(lifts)
             for y in SYMBOLS:
-                joint = [Fraction(mass[s, z], total) * world.given(y, z, s) for s in range(2)]
+                joint = [Fraction(mass[s, z], total) * world.law(y, z, s) for s in range(2)]
                 after = [value / sum(joint) for value in joint]
                 for s in range(2):
-                    assert after[s] / before[s] == lifts[s] * world.given(y, z, s) / world.given(
+                    assert after[s] / before[s] == lifts[s] * world.law(y, z, s) / world.law(
                         y, z, None
                     )
 
@@ -201,9 +199,11 @@ def test_deltas_add_and_the_chosen_block_still_counts_its_promise() -> None:
         E2 = Fraction(3, 2)
         delta = least_delta(world.blocks[1], E2)
         for z in range(2):
-            E = max(world.first(y, z, s) / world.first(y, z, 1 - s) for y, s in SYMBOLS)
+            E = max(
+                world.law_of_first(y, z, s) / world.law_of_first(y, z, 1 - s) for y, s in SYMBOLS
+            )
             for s in range(2):
-                over = [world.given(y, z, s) - E * E2 * world.given(y, z, 1 - s) for y in SYMBOLS]
+                over = [world.law(y, z, s) - E * E2 * world.law(y, z, 1 - s) for y in SYMBOLS]
                 assert sum(max(Fraction(0), value) for value in over) <= delta
 
 

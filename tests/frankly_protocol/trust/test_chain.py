@@ -127,10 +127,10 @@ def drilled(order: Sequence[str]) -> Drill:
 
 
 def proven(
-    chain: Sequence[bytes], known: bytes | None = None, first_root: str | None = None
+    chain: Sequence[bytes], held_keys: bytes | None = None, first_root: str | None = None
 ) -> Proven:
     """The chain as it is proven at NOW."""
-    return prove_chain(chain, None if known is None else KnownKeys(known, first_root), NOW)
+    return prove_chain(chain, None if held_keys is None else KnownKeys(held_keys, first_root), NOW)
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=["-".join(order) for order in ORDERS])
@@ -222,13 +222,13 @@ def doubled(data: bytes) -> bytes:
     ).to_bytes()
 
 
-@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("is_known", [False, True])
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_does_not_follow_is_refused(name: str, known: bool) -> None:
+def test_what_does_not_follow_is_refused(name: str, is_known: bool) -> None:
     drill = Drill()
     make, error = REFUSED[name]
     with pytest.raises(error):
-        proven([*drill.chain, make(drill)], drill.chain[0] if known else None)
+        proven([*drill.chain, make(drill)], drill.chain[0] if is_known else None)
 
 
 @pytest.mark.parametrize("is_named", [False, True])

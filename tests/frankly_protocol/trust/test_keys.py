@@ -146,11 +146,11 @@ def test_a_signature_for_a_key_of_small_order_needs_no_private_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("days", "seconds", "good"), [(400, 0, True), (400, 1, False), (730, 0, False)]
+    ("days", "seconds", "accepted"), [(400, 0, True), (400, 1, False), (730, 0, False)]
 )
-def test_keys_last_400_days_at_most(days: int, seconds: int, good: bool) -> None:
+def test_keys_last_400_days_at_most(days: int, seconds: int, accepted: bool) -> None:
     expires = keys_document().issued + timedelta(days=days, seconds=seconds)
-    if good:
+    if accepted:
         assert read_with(lambda body: body.update(expires=format_time(expires))).expires == expires
         return
     with pytest.raises(DocumentRejected) as caught:

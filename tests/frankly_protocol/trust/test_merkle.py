@@ -44,14 +44,14 @@ def path(m: int, entries: Entries) -> list[bytes]:
     return [*path(m - k, entries[k:]), mth(entries[:k])]
 
 
-def subproof(m: int, entries: Entries, whole: bool) -> list[bytes]:
+def subproof(m: int, entries: Entries, is_complete: bool) -> list[bytes]:
     """SUBPROOF of RFC 6962 §2.1.2."""
     n = len(entries)
     if m == n:
-        return [] if whole else [mth(entries)]
+        return [] if is_complete else [mth(entries)]
     k = split(n)
     if m <= k:
-        return [*subproof(m, entries[:k], whole), mth(entries[k:])]
+        return [*subproof(m, entries[:k], is_complete), mth(entries[k:])]
     return [*subproof(m - k, entries[k:], False), mth(entries[:k])]
 
 

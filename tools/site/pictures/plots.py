@@ -17,9 +17,9 @@ from tools.site.pictures.chart import BLUE, INK, ChartTexts, Curve, chart, pictu
 _NORMAL_95: Final = 1.959963984540054
 
 
-def design(asked: dict[str, Any]) -> dict[str, Any]:
+def design(request: dict[str, Any]) -> dict[str, Any]:
     """Return what `frankly design --json` would, without its clock."""
-    return design_json(parse_json(json.dumps(asked).encode(), decimals=True), lambda: 0.0)
+    return design_json(parse_json(json.dumps(request).encode(), decimals=True), lambda: 0.0)
 
 
 def one_answer() -> str:
@@ -37,9 +37,9 @@ def one_answer() -> str:
             }
         )
         chances = [weight / 2 ** designed["bits"] for weight in designed["weights"][truth]]
-        left = 20 + 156 * i
-        elements.append(text(left + 64, 62, "middle", f"ε = {level}", 14))
-        elements += _bars(chances, choices, truth, left)
+        x_start = 20 + 156 * i
+        elements.append(text(x_start + 64, 62, "middle", f"ε = {level}", 14))
+        elements += _bars(chances, choices, truth, x_start)
         description.append(
             f"at ε = {level} b leaves with {percent(chances[truth])}, each other with {percent(chances[0])}"
         )
@@ -57,15 +57,15 @@ def one_answer() -> str:
     )
 
 
-def _bars(chances: Sequence[float], choices: str, truth: int, left: int) -> Iterator[str]:
+def _bars(chances: Sequence[float], choices: str, truth: int, x_start: int) -> Iterator[str]:
     base, full = 250, 170
     for j, (chance, choice) in enumerate(zip(chances, choices, strict=True)):
-        height, x = round(full * chance, 1), left + 32 * j
+        height, x = round(full * chance, 1), x_start + 32 * j
         fill = BLUE if j == truth else "#8fa9c4"
         yield f'<rect x="{x}" y="{round(base - height, 1)}" width="26" height="{height}" fill="{fill}"/>'
         yield text(x + 13, round(base - height - 5, 1), "middle", f"{chance:.0%}", 11)
         yield text(x + 13, base + 17, "middle", choice, 13)
-    yield line(left - 4, base, left + 126, base, f'stroke="{INK}"')
+    yield line(x_start - 4, base, x_start + 126, base, f'stroke="{INK}"')
 
 
 def margin() -> str:
