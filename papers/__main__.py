@@ -20,7 +20,7 @@ from frankly_server.web import logs
 from papers.catalogue import FIGURES, chosen
 from papers.figure import Check, Figure
 from papers.records import Records, read_records
-from papers.runner import Made, make
+from papers.runner import FigureOutput, make
 
 USUAL_ADULT = Path("../shared/data/adult.csv")
 _EVERY_S = 10.0
@@ -62,17 +62,22 @@ def reproduce(
         return
     if figure is None:
         raise InvalidInput(Problem.USAGE, "name a figure, or all; --list shows them", "FIGURE")
-    wanted = chosen(figure)
-    records = _records(wanted, adult)
-    made = []
-    for one in wanted:
-        with _shown(one.id) as said:
-            found = make(
-                one, quick=quick, timer=time.perf_counter, said=said, draws=draws, records=records
+    selected = chosen(figure)
+    records = _records(selected, adult)
+    summaries = []
+    for entry in selected:
+        with _progress_of(entry.id) as progress:
+            result = make(
+                entry,
+                quick=quick,
+                timer=time.perf_counter,
+                on_progress=progress,
+                draws=draws,
+                records=records,
             )
-        made.append(_written(found, out, as_json))
+        summaries.append(_write(result, out, as_json))
     if as_json:
-        write_json({"figures": made})
+        write_json({"figures": summaries})
 
 
 def _list(as_json: bool) -> None:
@@ -87,49 +92,49 @@ def _list(as_json: bool) -> None:
     results().print(table("Figures", ("id", "printed as", "what it shows"), rows))
 
 
-def _records(wanted: list[Figure], adult: Path | None) -> Records | None:
-    if not any(figure.adult for figure in wanted):
+def _records(figures: list[Figure], adult: Path | None) -> Records | None:
+    if not any(figure.adult for figure in figures):
         return None
     return read_records(adult or USUAL_ADULT)
 
 
 @contextmanager
-def _shown(name: str) -> Iterator[Callable[[str], None]]:
-    """Tell on stderr what is being done: one line that changes at a terminal, else a line now and then."""
+def _progress_of(name: str) -> Iterator[Callable[[str], None]]:
+    """Yield a reporter of progress on stderr: one changing line at a terminal, else a line now and then."""
     console = remarks()
     if console.is_terminal:
         with console.status(name) as status:
-            yield lambda words: status.update(f"{name}: {words}")
+            yield lambda text: status.update(f"{name}: {text}")
         return
     last = time.monotonic() - _EVERY_S
 
-    def said(words: str) -> None:
+    def report(text: str) -> None:
         nonlocal last
         if time.monotonic() - last >= _EVERY_S:
-            console.print(f"{name}: {words}", markup=False)
+            console.print(f"{name}: {text}", markup=False)
             last = time.monotonic()
 
-    yield said
+    yield report
 
 
-def _written(found: Made, out: Path, as_json: bool) -> dict[str, Any]:
-    """Write the files and tell how the numbers compare."""
-    files = {f"{found.figure.id}.csv": found.csv, f"{found.figure.id}.svg": found.svg}
-    if found.seconds:
-        files[f"{found.figure.id}.seconds.csv"] = found.seconds
+def _write(result: FigureOutput, out: Path, as_json: bool) -> dict[str, Any]:
+    """Write the files, print how the numbers compare, and return the JSON of the figure."""
+    files = {f"{result.figure.id}.csv": result.csv, f"{result.figure.id}.svg": result.svg}
+    if result.seconds:
+        files[f"{result.figure.id}.seconds.csv"] = result.seconds
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             (out / name).write_text(content, encoding="utf-8")
     except OSError as error:
-        words = f"cannot write there: {error.strerror}; give another folder"
-        raise InvalidInput(Problem.USAGE, words, "--out") from None
+        message = f"cannot write there: {error.strerror}; give another folder"
+        raise InvalidInput(Problem.USAGE, message, "--out") from None
     if not as_json:
-        click.echo(f"{found.figure.id}: {', '.join(str(out / name) for name in files)}")
-        for check in found.checks:
+        click.echo(f"{result.figure.id}: {', '.join(str(out / name) for name in files)}")
+        for check in result.checks:
             click.echo(f"  {check.line()}")
-    body = [_check(check) for check in found.checks]
-    return {"id": found.figure.id, "files": [str(out / name) for name in files], "checks": body}
+    body = [_check(check) for check in result.checks]
+    return {"id": result.figure.id, "files": [str(out / name) for name in files], "checks": body}
 
 
 def _check(check: Check) -> dict[str, Any]:

@@ -41,6 +41,6 @@ def chosen(name: str) -> list[Figure]:
     if name == "all":
         return list(FIGURES.values())
     if name not in FIGURES:
-        words = f"there is no such figure: give all, or one of {', '.join(FIGURES)}"
-        raise InvalidInput(Problem.USAGE, words, "FIGURE")
+        message = f"there is no such figure: give all, or one of {', '.join(FIGURES)}"
+        raise InvalidInput(Problem.USAGE, message, "FIGURE")
     return [FIGURES[name]]

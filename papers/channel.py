@@ -30,13 +30,13 @@ def unary_information(keep: float, flip: float, p: FloatArray) -> float:
     inside, ones = np.zeros(1), np.zeros(1, dtype=np.int64)
     for share in p:
         inside, ones = np.concatenate([inside, inside + share]), np.concatenate([ones, ones + 1])
-    others = _powers(flip, a)
+    flip_powers = _powers(flip, a)
     chance = np.zeros(len(inside))
     for k in range(a + 1):
-        own = inside[ones == k]
-        with_truth = keep * others[k - 1] if k else 0.0
-        without = (1 - keep) * others[k] if k < a else 0.0
-        chance[ones == k] = own * with_truth + (1 - own) * without
+        truth_share = inside[ones == k]
+        with_truth = keep * flip_powers[k - 1] if k else 0.0
+        without = (1 - keep) * flip_powers[k] if k < a else 0.0
+        chance[ones == k] = truth_share * with_truth + (1 - truth_share) * without
     return (
         entropy(chance)
         - entropy(np.array([keep, 1 - keep]))

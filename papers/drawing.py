@@ -19,8 +19,8 @@ _MARKERS = ("circle", "square", "triangle", "diamond", "cross", "plus", "ring", 
 _MOST_MARKED = 24
 
 
-def drawing(figure: Figure, rows: Sequence[Row], said: str) -> str:
-    """Return a figure as one SVG: its panels two abreast, the legend below. said : a line under the title."""
+def drawing(figure: Figure, rows: Sequence[Row], subtitle: str) -> str:
+    """Return a figure as one SVG: its panels two abreast, the legend below. subtitle : the line under the title."""
     curves = list(dict.fromkeys(row.curve for row in rows))
     across = min(COLUMNS, len(figure.panels))
     down = math.ceil(len(figure.panels) / across)
@@ -28,21 +28,21 @@ def drawing(figure: Figure, rows: Sequence[Row], said: str) -> str:
     width = max(across * WIDTH, round(_LETTER * len(title)) + 24)
     legend = _legend(curves, width, HEAD + down * HEIGHT)
     height = HEAD + down * HEIGHT + legend[1]
-    parts = [
+    elements = [
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
         svg.text(12, 19, "start", title, 14),
-        svg.text(12, 36, "start", said, _SMALL),
+        svg.text(12, 36, "start", subtitle, _SMALL),
     ]
     for i, panel in enumerate(figure.panels):
-        own = [row for row in rows if row.panel == panel.key]
-        parts.append(
+        panel_rows = [row for row in rows if row.panel == panel.key]
+        elements.append(
             f'<g transform="translate({i % across * WIDTH} {HEAD + i // across * HEIGHT})">'
         )
-        parts += _panel(panel, own, curves)
-        parts.append("</g>")
-    description = f"{figure.paper}, {figure.number}. {said}"
+        elements += _panel(panel, panel_rows, curves)
+        elements.append("</g>")
+    description = f"{figure.paper}, {figure.number}. {subtitle}"
     style = 'font-family="sans-serif" class="figure"'
-    return svg.document(width, height, title, description, [*parts, *legend[0]], style) + "\n"
+    return svg.document(width, height, title, description, [*elements, *legend[0]], style) + "\n"
 
 
 def _panel(panel: Panel, rows: Sequence[Row], curves: Sequence[str]) -> list[str]:
@@ -53,11 +53,11 @@ def _panel(panel: Panel, rows: Sequence[Row], curves: Sequence[str]) -> list[str
         x_values = [-0.6, len(panel.names) - 0.4]
     x = svg.Axis.around(x_values, LEFT, WIDTH - RIGHT, log=panel.x_log)
     y = svg.Axis.around(ends, HEIGHT - BOTTOM, TOP, log=panel.y_log)
-    parts = [svg.text(LEFT, TOP - 12, "start", panel.title, 13), *_frame(panel, x, y)]
+    elements = [svg.text(LEFT, TOP - 12, "start", panel.title, 13), *_frame(panel, x, y)]
     for name in dict.fromkeys(row.curve for row in rows):
-        own = sorted((row for row in rows if row.curve == name), key=lambda row: row.x)
-        parts += _curve(panel, own, curves.index(name), x, y)
-    return parts
+        curve_rows = sorted((row for row in rows if row.curve == name), key=lambda row: row.x)
+        elements += _curve(panel, curve_rows, curves.index(name), x, y)
+    return elements
 
 
 def _ranges(panel: Panel, row: Row) -> tuple[float | None, ...]:
@@ -70,42 +70,48 @@ def _frame(panel: Panel, x: svg.Axis, y: svg.Axis) -> list[str]:
         or [(v, f"{v:g}") for v in panel.marks]
         or x.ticks()
     )
-    parts = [
+    elements = [
         *svg.columns(x, across, TOP, HEIGHT - BOTTOM, _SMALL),
         *svg.rows(y, y.ticks(), LEFT, WIDTH - RIGHT, _SMALL),
     ]
     box = f'x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" height="{HEIGHT - TOP - BOTTOM}"'
-    parts.append(f'<rect class="axis" {box} fill="none" stroke="#333"/>')
-    parts.append(svg.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - BOTTOM + 33, "middle", panel.x, 12))
+    elements.append(f'<rect class="axis" {box} fill="none" stroke="#333"/>')
+    elements.append(
+        svg.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - BOTTOM + 33, "middle", panel.x, 12)
+    )
     middle = (TOP + HEIGHT - BOTTOM) / 2
-    parts.append(
+    elements.append(
         f'<g transform="rotate(-90 14 {middle})">{svg.text(14, middle, "middle", panel.y, 12)}</g>'
     )
-    return parts
+    return elements
 
 
 def _curve(panel: Panel, rows: Sequence[Row], k: int, x: svg.Axis, y: svg.Axis) -> list[str]:
     shade = svg.SHADES[k % len(svg.SHADES)]
     if panel.kind == "box":
-        return [part for row in rows for part in _box(row, x, y, shade)]
+        return [element for row in rows for element in _box(row, x, y, shade)]
     if panel.kind == "points":
         return [_marker(k, x.at(row.x), y.at(row.y)) for row in rows]
     places = [(x.at(row.x), y.at(row.y)) for row in rows]
     if panel.kind == "steps":
         places = svg.steps(places)
-    parts = [svg.polyline(places, shade, 1.6, svg.DASHES[k % len(svg.DASHES)])]
+    elements = [svg.polyline(places, shade, 1.6, svg.DASHES[k % len(svg.DASHES)])]
     for i, row in enumerate(rows):
         if row.low is not None and row.high is not None:
             # curves that share their x stand beside each other
-            at = x.at(row.x) + (k % 5 - 2) * 1.5
-            parts.append(
+            centre = x.at(row.x) + (k % 5 - 2) * 1.5
+            elements.append(
                 svg.line(
-                    at, y.at(row.low), at, y.at(row.high), f'stroke="{shade}" stroke-width="0.8"'
+                    centre,
+                    y.at(row.low),
+                    centre,
+                    y.at(row.high),
+                    f'stroke="{shade}" stroke-width="0.8"',
                 )
             )
         if panel.kind == "line" and i % math.ceil(len(rows) / _MOST_MARKED) == 0:
-            parts.append(_marker(k, x.at(row.x), y.at(row.y)))
-    return parts
+            elements.append(_marker(k, x.at(row.x), y.at(row.y)))
+    return elements
 
 
 def _box(row: Row, x: svg.Axis, y: svg.Axis, shade: str) -> list[str]:
@@ -145,14 +151,14 @@ def _marker(k: int, x: float, y: float) -> str:
 
 def _legend(curves: Sequence[str], width: int, top: int) -> tuple[list[str], int]:
     """Return the legend's lines and its height."""
-    parts: list[str] = []
+    elements: list[str] = []
     x, y = 16.0, top + 14.0
     for k, name in enumerate(curves):
-        wide = 52 + 6.6 * len(name)
-        if x + wide > width and x > 16:
+        entry_width = 52 + 6.6 * len(name)
+        if x + entry_width > width and x > 16:
             x, y = 16.0, y + LINE
         shade, dash = svg.SHADES[k % len(svg.SHADES)], svg.DASHES[k % len(svg.DASHES)]
-        parts.append(
+        elements.append(
             svg.line(
                 x,
                 y - 4,
@@ -161,7 +167,7 @@ def _legend(curves: Sequence[str], width: int, top: int) -> tuple[list[str], int
                 f'stroke="{shade}" stroke-width="1.6" stroke-dasharray="{dash}"',
             )
         )
-        parts.append(_marker(k, x + 16, y - 4))
-        parts.append(svg.text(x + 38, y, "start", name, 12))
-        x += wide
-    return parts, round(y) - top + 12
+        elements.append(_marker(k, x + 16, y - 4))
+        elements.append(svg.text(x + 38, y, "start", name, 12))
+        x += entry_width
+    return elements, round(y) - top + 12

@@ -61,17 +61,17 @@ class Run:
     """How a figure is to be made.
 
     quick : fewer points and draws, in seconds. draws : random distributions, where the figure draws any. records : of
-    the Adult data, where the figure counts in it. said : told what is being done, one line at a time. timer : seconds
-    from a clock that never runs backwards.
+    the Adult data, where the figure counts in it. on_progress : called with one line on each step of the work. timer :
+    seconds from a clock that never runs backwards.
     """
 
     quick: bool
     draws: int
     records: Records | None
-    said: Callable[[str], None]
+    on_progress: Callable[[str], None]
     timer: Callable[[], float]
 
-    def some(self, full: Sequence[str], quick: Sequence[str]) -> Sequence[str]:
+    def points(self, full: Sequence[str], quick: Sequence[str]) -> Sequence[str]:
         """Return the points of a full run or of a quick one."""
         return quick if self.quick else full
 
@@ -81,8 +81,8 @@ class Check:
     """One sentence of the paper beside our number.
 
     paper : what is printed; None for a claim without a number. tolerance : how far ours may be from it. holds : whether
-    it is so; None where this run could not tell. expected : whether it should hold; where the errata say that the paper
-    is wrong, it should not. always : whether a quick run can tell too, because it holds of every single case.
+    it is so; None where this run is undecided. expected : whether it should hold; where the errata say that the paper
+    is wrong, it should not. always : whether a quick run decides it too, because it holds of every single case.
     """
 
     words: str
@@ -131,8 +131,8 @@ class Rows:
 
     def y(self, panel: str, curve: str, x: float) -> float:
         """Return the y of a curve at x; nan where there is none."""
-        found = self.curve(panel, curve).get(x)
-        return math.nan if found is None else found.y
+        row = self.curve(panel, curve).get(x)
+        return math.nan if row is None else row.y
 
     def error(self, panel: str, curve: str, x: float) -> float:
         """Return the standard error of a mean over the draws whose range is one standard deviation; else 0."""

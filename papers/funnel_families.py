@@ -52,27 +52,29 @@ def _claim(prior: Prior, epsilon: Fraction) -> Claim:
 
 def fitted(name: str, prior: Prior, epsilon: Fraction) -> Fitted:
     """Return a family's member with LIP = ε: (26) for GRR, (29) for OUE, (30) for CR."""
-    over = pairs(prior) if name == CR else prior
-    made = FAMILIES["conditional-reporting" if name == CR else name.lower()](
-        FamilyRequest(name, over, (_claim(over, epsilon),))
+    family_prior = pairs(prior) if name == CR else prior
+    member = FAMILIES["conditional-reporting" if name == CR else name.lower()](
+        FamilyRequest(name, family_prior, (_claim(family_prior, epsilon),))
     )
     p = prior.probabilities()
-    if isinstance(made.mechanism, UnaryMechanism):
-        whole = made.mechanism.denominator
-        told = channel.unary_information(
-            made.mechanism.keep / whole, made.mechanism.flip / whole, p
+    if isinstance(member.mechanism, UnaryMechanism):
+        denominator = member.mechanism.denominator
+        information = channel.unary_information(
+            member.mechanism.keep / denominator, member.mechanism.flip / denominator, p
         )
     else:
-        Q = table_of(made.mechanism)
-        told = channel.information(_averaged(Q, prior) if name == CR else Q, p)
-    return Fitted(float(made.parameters["alpha"]), told / channel.entropy(p))
+        Q = table_of(member.mechanism)
+        information = channel.information(_averaged(Q, prior) if name == CR else Q, p)
+    return Fitted(float(member.parameters["alpha"]), information / channel.entropy(p))
 
 
 def _averaged(Q: channel.FloatArray, prior: Prior) -> channel.FloatArray:
     """Return P(y|x) = Σ_s P(s|x) P(y|s,x) of a mechanism over pairs (s, x)  [errata 18]."""
-    given = np.array(prior.joint, dtype=float)
-    given /= given.sum(axis=0)
-    return np.asarray(np.einsum("sx,sxy->xy", given, Q.reshape(prior.secrets, prior.answers, -1)))
+    posterior = np.array(prior.joint, dtype=float)
+    posterior /= posterior.sum(axis=0)
+    return np.asarray(
+        np.einsum("sx,sxy->xy", posterior, Q.reshape(prior.secrets, prior.answers, -1))
+    )
 
 
 def _adult_prior(run: Run, secret: str, answer: str) -> Prior:
@@ -83,8 +85,8 @@ def _adult_prior(run: Run, secret: str, answer: str) -> Prior:
 def _adult(run: Run) -> Iterator[Row]:
     for panel, (secret, answer) in zip("abcdefgh", _COLUMNS, strict=True):
         prior = _adult_prior(run, secret, answer)
-        for epsilon in run.some(EPSILONS, QUICK):
-            run.said(f"panel {panel}, ε = {epsilon}")
+        for epsilon in run.points(EPSILONS, QUICK):
+            run.on_progress(f"panel {panel}, ε = {epsilon}")
             steps = _QUICK_STEPS if run.quick else _STEPS
             best = most_informative(prior, [_claim(prior, Fraction(epsilon))], steps)
             yield Row(panel, OPT, float(epsilon), best.normalised_information)
@@ -118,16 +120,16 @@ def _about_adult(rows: Rows) -> Iterator[Check]:
         always=True,
     )
     for panel, better in (("b", GRR), ("d", CR)):
-        other = CR if better == GRR else GRR
-        words = f"{panel}: {better} outperforms {other}"
-        yield rows.ordered(words, panel, other, better, 1e-4)
+        weaker = CR if better == GRR else GRR
+        sentence = f"{panel}: {better} outperforms {weaker}"
+        yield rows.ordered(sentence, panel, weaker, better, 1e-4)
 
 
 def _synthetic(run: Run) -> Iterator[Row]:
     for panel, (a, c) in zip("abcdef", _SHAPES, strict=True):
         priors = list(jeffreys_priors(c, a, f"funnel-7/{a}x{c}", run.draws))
-        for epsilon in run.some(SYNTHETIC, QUICK_SYNTHETIC):
-            run.said(f"panel {panel}, ε = {epsilon}")
+        for epsilon in run.points(SYNTHETIC, QUICK_SYNTHETIC):
+            run.on_progress(f"panel {panel}, ε = {epsilon}")
             for name in (GRR, CR):
                 values = [fitted(name, prior, Fraction(epsilon)).utility for prior in priors]
                 yield average(panel, name, float(epsilon), values)
@@ -135,10 +137,10 @@ def _synthetic(run: Run) -> Iterator[Row]:
 
 def _about_synthetic(rows: Rows) -> Iterator[Check]:
     gains = {panel: _gain(rows, panel) for panel in "abcdef"}
-    for more, less in (("a", "b"), ("f", "e")):
-        (a, c), (b, d) = _SHAPES["abcdef".index(more)], _SHAPES["abcdef".index(less)]
-        words = f"the larger a beside c, the more CR gains: mean gain at a = {a}, c = {c} less that at {b}, {d}"
-        yield Check(words, gains[more] - gains[less], holds=gains[more] > gains[less])
+    for larger, smaller in (("a", "b"), ("f", "e")):
+        (a, c), (b, d) = _SHAPES["abcdef".index(larger)], _SHAPES["abcdef".index(smaller)]
+        sentence = f"the larger a beside c, the more CR gains: mean gain at a = {a}, c = {c} less that at {b}, {d}"
+        yield Check(sentence, gains[larger] - gains[smaller], holds=gains[larger] > gains[smaller])
 
 
 def _gain(rows: Rows, panel: str) -> float:
@@ -149,7 +151,7 @@ def _gain(rows: Rows, panel: str) -> float:
 def _differences(run: Run) -> Iterator[Row]:
     for panel, (epsilon, _) in _CORRELATIONS.items():
         for i, prior in enumerate(jeffreys_priors(5, 5, "funnel-8/5x5", run.draws), 1):
-            run.said(f"panel {panel}, distribution {i} of {run.draws}")
+            run.on_progress(f"panel {panel}, distribution {i} of {run.draws}")
             cr, grr = (fitted(name, prior, Fraction(epsilon)) for name in (CR, GRR))
             if math.isfinite(cr.alpha) and math.isfinite(grr.alpha):
                 yield Row(panel, "CR − GRR", cr.alpha - grr.alpha, cr.utility - grr.utility)
@@ -167,8 +169,8 @@ def _about_differences(rows: Rows) -> Iterator[Check]:
 def _levels(run: Run) -> Iterator[Row]:
     for panel, answer in (("a", "education"), ("b", "relationship")):
         prior = _adult_prior(run, "occupation", answer)
-        for epsilon in run.some(EPSILONS, QUICK):
-            run.said(f"panel {panel}, ε = {epsilon}")
+        for epsilon in run.points(EPSILONS, QUICK):
+            run.on_progress(f"panel {panel}, ε = {epsilon}")
             for name in (GRR, CR):
                 alpha = fitted(name, prior, Fraction(epsilon)).alpha
                 if math.isfinite(alpha):

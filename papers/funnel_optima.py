@@ -45,8 +45,8 @@ def _optimum(notion: str, share: Fraction) -> Maker:
 def _compared(figure: str, makers: dict[str, Maker]) -> Callable[[Run], Iterator[Row]]:
     def rows(run: Run) -> Iterator[Row]:
         priors = list(normalised(2, _ANSWERS, figure, run.draws))
-        for epsilon in run.some(EPSILONS, QUICK):
-            run.said(f"ε = {epsilon}")
+        for epsilon in run.points(EPSILONS, QUICK):
+            run.on_progress(f"ε = {epsilon}")
             for name, make in makers.items():
                 yield from _timed(run, name, epsilon, priors, make)
 
@@ -105,10 +105,10 @@ def _side_channels(run: Run) -> Iterator[Row]:
         return channel.information(table / table[0].sum(), prior.probabilities())
 
     makers: dict[str, Maker] = {_LIP: lip, _SRLIP: joint, _SOUND: sound, _PRINTED: printed}
-    for epsilon in run.some(EPSILONS, QUICK):
+    for epsilon in run.points(EPSILONS, QUICK):
         levels.clear()
         for name, make in makers.items():
-            run.said(f"ε = {epsilon}, {name}")
+            run.on_progress(f"ε = {epsilon}, {name}")
             yield from _timed(run, name, epsilon, priors, make)
         yield average("b", _PRINTED, float(epsilon), levels)
         yield Row("b", "promised", float(epsilon), float(epsilon))

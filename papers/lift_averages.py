@@ -10,7 +10,7 @@ from frankly_server.design.notions.lift_criteria import Measure
 
 from papers import lift_common as common
 from papers.figure import Check, Figure, Row, Rows, Run
-from papers.lift_common import Curves, Told
+from papers.lift_common import Curves, Measures
 
 _HALF, _MORE = Fraction(1, 2), Fraction(65, 100)
 
@@ -34,21 +34,21 @@ def _rows(
     cases: tuple[Case, ...], priors: Callable[[Run], Sequence[Prior]]
 ) -> Callable[[Run], Iterator[Row]]:
     def curves(prior: Prior, epsilon: Fraction) -> Curves:
-        found: Curves = {}
+        measured: Curves = {}
         for name, measure, order, split in cases:
             partition = subsets(common.watched(prior, epsilon, split, measure, order))
-            found[name] = Told.of(partition.merged(prior.answers), prior)
-        return found
+            measured[name] = Measures.of(partition.merged(prior.answers), prior)
+        return measured
 
     return lambda run: common.over(
-        priors(run), run.some(common.EPSILONS, common.QUICK), run, curves
+        priors(run), run.points(common.EPSILONS, common.QUICK), run, curves
     )
 
 
 def _about_averages(rows: Rows) -> Iterator[Check]:
     for name in ("ℓ1", "χ²"):
-        words = f"{name}, λ = 0.5, has at least ALIP's utility"
-        yield rows.ordered(words, "a", "ALIP, λ = 0.5", f"{name}, λ = 0.5", slack=1e-9)
+        sentence = f"{name}, λ = 0.5, has at least ALIP's utility"
+        yield rows.ordered(sentence, "a", "ALIP, λ = 0.5", f"{name}, λ = 0.5", slack=1e-9)
         gain = {
             x: row.y - rows.y("a", f"{name}, λ = 0.5", x)
             for x, row in rows.curve("a", f"{name}, λ = 0.65").items()

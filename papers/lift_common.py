@@ -33,26 +33,26 @@ Weights = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a mechanism is worth and tells: I(X;Y)/H(X), log of the largest and of the least lift."""
+class Measures:
+    """Utility and leakage of a mechanism: I(X;Y)/H(X), log of the largest and of the least lift."""
 
     utility: float
     largest: float
     least: float
 
     @classmethod
-    def of(cls, weights: Weights, prior: Prior) -> "Told":
+    def of(cls, weights: Weights, prior: Prior) -> "Measures":
         """Measure a mechanism of whole numbers; the least lift may be −∞."""
-        found = Lifts.of(weights, prior)
-        least = float(found.table.min())
+        lifts = Lifts.of(weights, prior)
+        least = float(lifts.table.min())
         utility = objectives.normalised(objectives.information(weights, prior.shares), prior.shares)
         return cls(
-            utility, math.log(float(found.table.max())), math.log(least) if least > 0 else -math.inf
+            utility, math.log(float(lifts.table.max())), math.log(least) if least > 0 else -math.inf
         )
 
 
-Curves = dict[str, Told]
-"""What one prior gives at one level, curve by curve."""
+Curves = dict[str, Measures]
+"""The measures of one prior at one level, by the name of the curve."""
 
 
 def watched(prior: Prior, epsilon: Fraction, split: Fraction | None, measure: Measure = "lift", order: int = 2
@@ -65,7 +65,7 @@ def watched(prior: Prior, epsilon: Fraction, split: Fraction | None, measure: Me
 
 
 def name_of(split: Fraction | None) -> str:
-    """Return how a curve is called."""
+    """Return the name of the curve of a split."""
     return "LDP" if split is None else f"ALIP, λ = {float(split):g}"
 
 
@@ -88,13 +88,13 @@ def over(
 ) -> Iterator[Row]:
     """Yield the three panels: means with one standard deviation over the priors, or one prior's own numbers."""
     for epsilon in epsilons:
-        found: list[Curves] = []
+        per_prior: list[Curves] = []
         for i, prior in enumerate(priors, 1):
-            run.said(f"ε = {epsilon}, distribution {i} of {len(priors)}")
-            found.append(curves(prior, Fraction(epsilon)))
-        for name in found[0]:
-            told = [one[name] for one in found]
-            for panel, values in zip("abc", zip(*((t.utility, t.largest, t.least) for t in told), strict=True),
+            run.on_progress(f"ε = {epsilon}, distribution {i} of {len(priors)}")
+            per_prior.append(curves(prior, Fraction(epsilon)))
+        for name in per_prior[0]:
+            measures = [curves_of_prior[name] for curves_of_prior in per_prior]
+            for panel, values in zip("abc", zip(*((m.utility, m.largest, m.least) for m in measures), strict=True),
                                      strict=True):  # fmt: skip
                 yield from summed(panel, name, float(epsilon), values)
 

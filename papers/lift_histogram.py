@@ -16,7 +16,7 @@ def _histogram(run: Run) -> Iterator[Row]:
     identity = [[int(x == y) for y in range(ANSWERS)] for x in range(ANSWERS)]
     least, largest = [], []
     for i, prior in enumerate(synthetic("lift-1", run), 1):
-        run.said(f"distribution {i} of {run.draws}")
+        run.on_progress(f"distribution {i} of {run.draws}")
         table = np.log(Lifts.of(identity, prior).table)
         least += [float(v) for v in table.min(axis=0)]
         largest += [float(v) for v in table.max(axis=0)]

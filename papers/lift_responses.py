@@ -13,7 +13,7 @@ from frankly_server.design.notions.promises import two_sided
 
 from papers import lift_common as common
 from papers.figure import SECONDS, Check, Figure, Row, Rows, Run
-from papers.lift_common import Curves, Told, Weights
+from papers.lift_common import Curves, Measures, Weights
 from papers.optimum import most_informative, weights_of
 
 STEPS, QUICK_STEPS = 1000, 10
@@ -49,13 +49,13 @@ def _splits(priors: Callable[[Run], Sequence[Prior]]) -> Callable[[Run], Iterato
     def rows(run: Run) -> Iterator[Row]:
         def curves(prior: Prior, epsilon: Fraction) -> Curves:
             return {
-                common.name_of(split): Told.of(
+                common.name_of(split): Measures.of(
                     aorr(prior, split * epsilon, (1 - split) * epsilon, run), prior
                 )
                 for split in common.SPLITS
             }
 
-        yield from common.over(priors(run), run.some(common.EPSILONS, _QUICK), run, curves)
+        yield from common.over(priors(run), run.points(common.EPSILONS, _QUICK), run, curves)
 
     return rows
 
@@ -69,19 +69,19 @@ def _compared(
     """Compare several mechanisms at one split, and the seconds they take."""
 
     def rows(run: Run) -> Iterator[Row]:
-        took: dict[tuple[str, Fraction], list[float]] = {}
+        durations: dict[tuple[str, Fraction], list[float]] = {}
 
         def curves(prior: Prior, epsilon: Fraction) -> Curves:
-            found: Curves = {}
+            measured: Curves = {}
             for name, make in makers.items():
                 start = run.timer()
                 weights = make(prior, split * epsilon, (1 - split) * epsilon, run)
-                took.setdefault((name, epsilon), []).append(run.timer() - start)
-                found[name] = Told.of(weights, prior)
-            return found
+                durations.setdefault((name, epsilon), []).append(run.timer() - start)
+                measured[name] = Measures.of(weights, prior)
+            return measured
 
-        yield from common.over(priors(run), run.some(*epsilons), run, curves)
-        for (name, epsilon), seconds in took.items():
+        yield from common.over(priors(run), run.points(*epsilons), run, curves)
+        for (name, epsilon), seconds in durations.items():
             yield Row(
                 SECONDS, name, float(epsilon), fmean(seconds), least=min(seconds), most=max(seconds)
             )
@@ -104,12 +104,12 @@ def _about_splits(value: float, tolerance: float) -> Callable[[Rows], Iterator[C
             "λ = 0.35 has lower utility than λ = 0.5", "a", "ALIP, λ = 0.35", "ALIP, λ = 0.5", 1e-3
         )
         for split in common.SPLITS:
-            yield _kept(rows, common.name_of(split), split)
+            yield _levels_kept(rows, common.name_of(split), split)
 
     return checks
 
 
-def _kept(rows: Rows, name: str, split: Fraction) -> Check:
+def _levels_kept(rows: Rows, name: str, split: Fraction) -> Check:
     high = [
         row
         for row in rows.curve("b", name).values()
@@ -135,7 +135,7 @@ def _about_compared(split: Fraction, best: bool) -> Callable[[Rows], Iterator[Ch
             yield Check("SRR is very close to AORR: mean difference of utility", fmean(apart))
             yield Check("SRR is very close to AORR: largest difference of utility", max(apart))
         for name in (_AORR, _SRR, _MERGING) if best else (_SRR, _MERGING):
-            yield _kept(rows, name, split)
+            yield _levels_kept(rows, name, split)
 
     return checks
 

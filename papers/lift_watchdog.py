@@ -11,7 +11,7 @@ from frankly_server.design.families.lift.merging import subsets
 
 from papers import lift_common as common
 from papers.figure import Check, Figure, Panel, Row, Rows, Run
-from papers.lift_common import Curves, Told
+from papers.lift_common import Curves, Measures
 from papers.printed import lift as printed
 
 _PRINTED = ", as printed"
@@ -45,25 +45,25 @@ class _Maker:
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._ours, self._printed = mechanism
-        self._known: dict[tuple[Prior, Partition], Told] = {}
+        self._cache: dict[tuple[Prior, Partition], Measures] = {}
         self.broken: dict[tuple[str, float], list[bool]] = {}
 
     def curves(self, prior: Prior, epsilon: Fraction) -> Curves:
-        found: Curves = {}
+        measured: Curves = {}
         for split in _CRITERIA:
             watched = common.watched(prior, epsilon, split)
-            found[common.name_of(split)] = self._told(prior, self._ours(watched))
-            other = self._printed(watched, split)
-            found[common.name_of(split) + _PRINTED] = self._told(prior, other.partition)
+            measured[common.name_of(split)] = self._measured(prior, self._ours(watched))
+            as_printed = self._printed(watched, split)
+            measured[common.name_of(split) + _PRINTED] = self._measured(prior, as_printed.partition)
             key = (common.name_of(split) + _PRINTED, float(epsilon))
-            self.broken.setdefault(key, []).append(other.broken)
-        return found
+            self.broken.setdefault(key, []).append(as_printed.broken)
+        return measured
 
-    def _told(self, prior: Prior, partition: Partition) -> Told:
+    def _measured(self, prior: Prior, partition: Partition) -> Measures:
         key = (prior, partition)
-        if key not in self._known:
-            self._known[key] = Told.of(partition.merged(prior.answers), prior)
-        return self._known[key]
+        if key not in self._cache:
+            self._cache[key] = Measures.of(partition.merged(prior.answers), prior)
+        return self._cache[key]
 
 
 def _rows(
@@ -72,7 +72,7 @@ def _rows(
     def rows(run: Run) -> Iterator[Row]:
         maker = _Maker(mechanism)
         yield from common.over(
-            priors(run), run.some(common.EPSILONS, common.QUICK), run, maker.curves
+            priors(run), run.points(common.EPSILONS, common.QUICK), run, maker.curves
         )
         for (name, epsilon), broken in maker.broken.items():
             yield Row("d", name, epsilon, sum(broken) / len(broken))
@@ -88,8 +88,8 @@ def _about(*printed_at: tuple[float, float, float]) -> Callable[[Rows], Iterator
             ours = rows.y("a", "ALIP, λ = 0.5", epsilon)
             allowed = tolerance + 2 * rows.error("a", "ALIP, λ = 0.5", epsilon)
             yield Check.near(f"utility at λ = 0.5, ε = {epsilon:g}", ours, value, allowed)
-            at = rows.y("a", "ALIP, λ = 0.5" + _PRINTED, epsilon)
-            yield Check(f"the same as printed, ε = {epsilon:g}", at)
+            printed_utility = rows.y("a", "ALIP, λ = 0.5" + _PRINTED, epsilon)
+            yield Check(f"the same as printed, ε = {epsilon:g}", printed_utility)
         for split in common.SPLITS:
             name = common.name_of(split)
             over = [
@@ -106,10 +106,12 @@ def _about(*printed_at: tuple[float, float, float]) -> Callable[[Rows], Iterator
             yield Check(f"{name}: the levels are kept in all cases: points that break them", broken,
                         holds=not broken, always=True)  # fmt: skip
         for form in ("", _PRINTED):
-            more, half = (rows.curve("a", f"ALIP, λ = {split}{form}") for split in ("0.65", "0.5"))
-            least = min(row.y - half[x].y for x, row in more.items() if x > 1)
-            words = f"λ = 0.65 enhances utility for ε > 1{form}: least gain"
-            yield Check(words, least, holds=least >= -1e-9)
+            skewed, half = (
+                rows.curve("a", f"ALIP, λ = {split}{form}") for split in ("0.65", "0.5")
+            )
+            least = min(row.y - half[x].y for x, row in skewed.items() if x > 1)
+            sentence = f"λ = 0.65 enhances utility for ε > 1{form}: least gain"
+            yield Check(sentence, least, holds=least >= -1e-9)
         worst = max(row.y for row in rows.all if row.panel == "d")
         yield Check("the printed algorithm keeps its levels in all cases: largest share broken", worst,
                     holds=not worst, expected=False)  # fmt: skip
@@ -121,9 +123,9 @@ def _above(base: Callable[[Rows], Iterator[Check]]) -> Callable[[Rows], Iterator
     def checks(rows: Rows) -> Iterator[Check]:
         yield from base(rows)
         for split in common.SPLITS:
-            words = f"Proposition 2: {common.name_of(split)} has at most LDP's utility"
+            sentence = f"Proposition 2: {common.name_of(split)} has at most LDP's utility"
             yield rows.ordered(
-                words, "a", common.name_of(split) + _PRINTED, "LDP" + _PRINTED, always=True
+                sentence, "a", common.name_of(split) + _PRINTED, "LDP" + _PRINTED, always=True
             )
 
     return checks

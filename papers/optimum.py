@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine asked for the most informative mechanism, with a budget that is counted and not timed."""
+"""The engine's most informative mechanism, within a budget of steps in place of time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ GAP = 1e-3
 
 @dataclass(slots=True)
 class Steps:
-    """Says that time is up after so many questions: a rerun does the same to the last bit, on any machine."""
+    """Stop condition by a count of calls: a rerun gives the same to the last bit, on any machine."""
 
-    left: int
+    remaining: int
 
     def __call__(self) -> bool:
         """Count one step."""
-        self.left -= 1
-        return self.left < 0
+        self.remaining -= 1
+        return self.remaining < 0
 
 
 def most_informative(prior: Prior, claims: Sequence[Claim], steps: int, gap: float = GAP) -> Design:

@@ -38,9 +38,9 @@ class Records:
         self, secret: str, answer: str, without: tuple[str, str] | None = None
     ) -> list[list[int]]:
         """Return the counts N[s][x] of two columns, values sorted by name. without : (column, value) to leave out."""
-        kept = [row for row in self.rows if without is None or row[without[0]] != without[1]]
-        secrets, answers = (sorted({row[name] for row in kept}) for name in (secret, answer))
-        counts = Counter((row[secret], row[answer]) for row in kept)
+        rows = [row for row in self.rows if without is None or row[without[0]] != without[1]]
+        secrets, answers = (sorted({row[name] for row in rows}) for name in (secret, answer))
+        counts = Counter((row[secret], row[answer]) for row in rows)
         return [[counts[s, x] for x in answers] for s in secrets]
 
     def prior(self, secret: str, answer: str, without: tuple[str, str] | None = None) -> Prior:
@@ -55,11 +55,11 @@ def read_records(file: Path) -> Records:
     CSV text, is too large, or has no rows.
     """
     if not file.is_file():
-        words = (
+        message = (
             f"there is no file {file}: give Adult's records (UCI, training part, with a header "
             "line) by --adult FILE"
         )
-        raise InvalidInput(Problem.FIELD_MISSING, words, _FIELD)
+        raise InvalidInput(Problem.FIELD_MISSING, message, _FIELD)
     if file.stat().st_size > _MOST_BYTES:
         raise InvalidInput(
             Problem.FIELD_TYPE, "the file is larger than 64 MiB: give Adult's records", _FIELD
@@ -68,21 +68,21 @@ def read_records(file: Path) -> Records:
         with file.open(newline="", encoding="utf-8") as opened:
             return _read(csv.DictReader(opened, strict=True, skipinitialspace=True))
     except (UnicodeDecodeError, csv.Error):
-        words = "the file is not CSV text: give Adult's records with a header line"
-        raise InvalidInput(Problem.FIELD_TYPE, words, _FIELD) from None
+        message = "the file is not CSV text: give Adult's records with a header line"
+        raise InvalidInput(Problem.FIELD_TYPE, message, _FIELD) from None
 
 
 def _read(reader: "csv.DictReader[str]") -> Records:
     names: Sequence[str] = reader.fieldnames or ()
     missing = [name for name in COLUMNS if name not in names]
     if missing:
-        words = f"the header line lacks {', '.join(missing)}"
-        raise InvalidInput(Problem.FIELD_MISSING, words, _FIELD)
+        message = f"the header line lacks {', '.join(missing)}"
+        raise InvalidInput(Problem.FIELD_MISSING, message, _FIELD)
     rows: list[dict[str, str]] = []
     for row in reader:
         if any(not row[name] for name in COLUMNS):
-            words = f"line {reader.line_num} lacks a value: every row needs {', '.join(COLUMNS)}"
-            raise InvalidInput(Problem.FIELD_TYPE, words, _FIELD)
+            message = f"line {reader.line_num} lacks a value: every row needs {', '.join(COLUMNS)}"
+            raise InvalidInput(Problem.FIELD_TYPE, message, _FIELD)
         rows.append({name: row[name].strip() for name in COLUMNS})
     if not rows:
         raise InvalidInput(

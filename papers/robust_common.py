@@ -88,11 +88,11 @@ class Estimate:
         """Return PolyOpt or the non-robust optimum in whole numbers."""
         if name == NR:
             # A pair that was never counted is given one count: it has no protection otherwise, and no mechanism.
-            seen = promises.pairs(
+            counted_pairs = promises.pairs(
                 Prior(tuple(tuple(max(1, n) for n in row) for row in self.counts))
             )
-            claim = promises.promise("secret-ldp", seen, epsilon)
-            return weights_of(most_informative(seen, [claim], steps).mechanism)
+            claim = promises.promise("secret-ldp", counted_pairs, epsilon)
+            return weights_of(most_informative(counted_pairs, [claim], steps).mechanism)
         claim = promises.robust(self.bounds, epsilon, diagonal=name == POLYOPT_PRINTED)
         return weights_of(most_informative(self.pairs, [claim], steps).mechanism)
 

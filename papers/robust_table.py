@@ -23,15 +23,15 @@ _HALF_DIGIT = 0.0005
 
 def _table(run: Run) -> Iterator[Row]:
     for panel, shape in zip("abcd", common.shapes(run), strict=True):
-        found: dict[tuple[str, str], list[float]] = {}
+        utilities: dict[tuple[str, str], list[float]] = {}
         for i, drawn in enumerate(common.drawn(shape, run), 1):
-            run.said(f"panel {panel}, distribution {i} of {run.draws}")
-            for beta in run.some(BETAS, BETAS[:2]):
+            run.on_progress(f"panel {panel}, distribution {i} of {run.draws}")
+            for beta in run.points(BETAS, BETAS[:2]):
                 estimate = drawn.estimate(beta)
                 for name in (SRR, POLYOPT, POLYOPT_PRINTED, IR) if panel in "ab" else (SRR, IR):
                     Q = estimate.table(name, Fraction(EPSILON), common.steps(run))
-                    found.setdefault((name, beta), []).append(estimate.utility(Q))
-        for (name, beta), values in found.items():
+                    utilities.setdefault((name, beta), []).append(estimate.utility(Q))
+        for (name, beta), values in utilities.items():
             row = average(panel, name, float(beta), values)
             error = (row.y - (row.low or row.y)) / math.sqrt(len(values))
             yield Row(panel, name, row.x, row.y, row.y - error, row.y + error, row.least, row.most)
@@ -44,12 +44,12 @@ def _about(rows: Rows) -> Iterator[Check]:
                 row = rows.curve(panel, name).get(float(beta))
                 if row is not None:
                     error = row.y - (row.low or row.y)  # the printed mean has about the same
-                    words = (
+                    sentence = (
                         f"panel {panel}, {name}, β = {beta} (two standard errors of the difference)"
                     )
                     wrong = name == IR and panel != "d"
                     yield Check.near(
-                        words,
+                        sentence,
                         row.y,
                         printed,
                         2 * math.sqrt(2) * error + _HALF_DIGIT,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust, Figures 4 and 5: what mechanisms made from an estimate leak and tell under the true distribution."""
+"""Robust, Figures 4 and 5: leakage and utility under the true distribution of mechanisms made from an estimate."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -21,18 +21,20 @@ _NAMES = (SRR, POLYOPT, IR)
 
 def _realised(run: Run) -> Iterator[Row]:
     for panel, shape in zip("ab", common.shapes(run), strict=False):
-        found: dict[tuple[str, str], list[float]] = {}
+        realised: dict[tuple[str, str], list[float]] = {}
         for i, drawn in enumerate(common.drawn(shape, run), 1):
-            run.said(f"panel {panel}, distribution {i} of {run.draws}")
+            run.on_progress(f"panel {panel}, distribution {i} of {run.draws}")
             truth = [[max(1, int(v)) for v in row] for row in np.rint(_SCALE * drawn.truth)]
             estimate = drawn.estimate()
-            for epsilon in run.some(EPSILONS, QUICK):
+            for epsilon in run.points(EPSILONS, QUICK):
                 for name in (POLYOPT, NR):
                     weights = estimate.weights(name, Fraction(epsilon), common.steps(run))
-                    found.setdefault((name, epsilon), []).append(realised_epsilon(weights, truth))
-        for (name, epsilon), values in found.items():
+                    realised.setdefault((name, epsilon), []).append(
+                        realised_epsilon(weights, truth)
+                    )
+        for (name, epsilon), values in realised.items():
             yield quartiles(panel, name, float(epsilon), values)
-        for epsilon in run.some(EPSILONS, QUICK):
+        for epsilon in run.points(EPSILONS, QUICK):
             yield Row(panel, "ε* = ε", float(epsilon), float(epsilon))
 
 
@@ -42,41 +44,43 @@ def _about_realised(rows: Rows) -> Iterator[Check]:
         above = sum((row.low or 0.0) > x for x, row in curve.items())
         yield Check(f"{panel}: NR's ε* is greater than ε, quartile by quartile (share of points)", above / len(curve),
                     holds=above == len(curve))  # fmt: skip
-        kept = rows.curve(panel, POLYOPT)
-        below = sum((row.high or 0.0) <= x for x, row in kept.items())
-        yield Check(f"{panel}: PolyOpt's ε* is less than ε, quartile by quartile (share of points)", below / len(kept),
-                    holds=below == len(kept))  # fmt: skip
+        ours = rows.curve(panel, POLYOPT)
+        below = sum((row.high or 0.0) <= x for x, row in ours.items())
+        yield Check(f"{panel}: PolyOpt's ε* is less than ε, quartile by quartile (share of points)", below / len(ours),
+                    holds=below == len(ours))  # fmt: skip
     highest = {panel: rows.curve(panel, NR)[0.075].high or 0.0 for panel in "ab"}
     nearest = min(highest, key=lambda panel: abs(highest[panel] - 0.3897))
-    words = f"NR's third quartile of ε* at ε = 0.075 (the nearer panel, {nearest})"
-    yield Check.near(words, highest[nearest], 0.3897, 0.15)
+    sentence = f"NR's third quartile of ε* at ε = 0.075 (the nearer panel, {nearest})"
+    yield Check.near(sentence, highest[nearest], 0.3897, 0.15)
 
 
 def _robust(run: Run) -> Iterator[Row]:
     for panel, shape in zip("abcd", common.shapes(run), strict=True):
-        found: dict[str, list[float]] = {}
+        differences: dict[str, list[float]] = {}
         for i, drawn in enumerate(common.drawn(shape, run), 1):
-            run.said(f"panel {panel}, distribution {i} of {run.draws}")
+            run.on_progress(f"panel {panel}, distribution {i} of {run.draws}")
             estimate = drawn.estimate()
             for name in _NAMES if panel in "ab" else (SRR, IR):
                 Q = estimate.table(name, Fraction(_EPSILON), common.steps(run))
-                here = channel.information(Q, estimate.shares)
-                true = channel.information(Q, np.asarray(drawn.truth.ravel()))
-                found.setdefault(name, []).append((here - true) / here)
-        for name, values in found.items():
+                estimated = channel.information(Q, estimate.shares)
+                realised = channel.information(Q, np.asarray(drawn.truth.ravel()))
+                differences.setdefault(name, []).append((estimated - realised) / estimated)
+        for name, values in differences.items():
             yield quartiles(panel, name, float(_NAMES.index(name)), values)
 
 
 def _about_robust(rows: Rows) -> Iterator[Check]:
     for panel in "abcd":
-        own = [row for row in rows.all if row.panel == panel]
-        most = max(abs(v) for row in own for v in (row.least or 0.0, row.most or 0.0))
+        panel_rows = [row for row in rows.all if row.panel == panel]
+        largest = max(abs(v) for row in panel_rows for v in (row.least or 0.0, row.most or 0.0))
         yield Check(
-            f"{panel}: the difference is less than 3% at its most extreme", most, holds=most < 0.03
+            f"{panel}: the difference is less than 3% at its most extreme",
+            largest,
+            holds=largest < 0.03,
         )
-        middle = max(abs(row.y) for row in own)
-        yield Check(f"{panel}: differences are symmetric: largest |median| / largest difference", middle / most,
-                    holds=middle < 0.35 * most)  # fmt: skip
+        middle = max(abs(row.y) for row in panel_rows)
+        yield Check(f"{panel}: differences are symmetric: largest |median| / largest difference", middle / largest,
+                    holds=middle < 0.35 * largest)  # fmt: skip
 
 
 _DATA = {"data": f"P* from Dirichlet(½), n = {common.PEOPLE}", "β": "0.05, order 2 (χ²)",

@@ -32,10 +32,10 @@ _COLUMNS = (
 
 def _curves(estimate: Estimate, panel: str, run: Run) -> Iterator[tuple[str, str, float]]:
     """Yield (curve, ε, utility). As in the paper, PolyOpt and NR are left out on the large alphabets."""
-    for epsilon in run.some(EPSILONS, QUICK):
+    for epsilon in run.points(EPSILONS, QUICK):
         names: Sequence[str] = _SMALL if panel in "ab" else _LARGE
         for name in names:
-            run.said(f"panel {panel}, ε = {epsilon}, {name}")
+            run.on_progress(f"panel {panel}, ε = {epsilon}, {name}")
             yield (
                 name,
                 epsilon,
@@ -53,12 +53,12 @@ def _adult(run: Run) -> Iterator[Row]:
 
 def _synthetic(run: Run) -> Iterator[Row]:
     for panel, shape in zip("abcd", common.shapes(run), strict=True):
-        found: dict[tuple[str, str], list[float]] = {}
+        utilities: dict[tuple[str, str], list[float]] = {}
         for i, drawn in enumerate(common.drawn(shape, run), 1):
-            run.said(f"panel {panel}, distribution {i} of {run.draws}")
+            run.on_progress(f"panel {panel}, distribution {i} of {run.draws}")
             for name, epsilon, utility in _curves(drawn.estimate(), panel, run):
-                found.setdefault((name, epsilon), []).append(utility)
-        for (name, epsilon), values in found.items():
+                utilities.setdefault((name, epsilon), []).append(utility)
+        for (name, epsilon), values in utilities.items():
             yield average(panel, name, float(epsilon), values)
 
 
@@ -67,8 +67,8 @@ def _about(rows: Rows) -> Iterator[Check]:
         yield rows.ordered(f"{panel}: PolyOpt outperforms IR", panel, IR, POLYOPT, 1e-3)
         yield rows.ordered(f"{panel}: PolyOpt outperforms SRR", panel, SRR, POLYOPT, 1e-3)
         yield rows.ordered(f"{panel}: NR outperforms PolyOpt", panel, POLYOPT, NR, 1e-3)
-        words = f"{panel}: the rows s₁ = s₂ only cost utility (errata 11)"
-        yield rows.ordered(words, panel, POLYOPT_PRINTED, POLYOPT, 2e-3)
+        sentence = f"{panel}: the rows s₁ = s₂ only cost utility (errata 11)"
+        yield rows.ordered(sentence, panel, POLYOPT_PRINTED, POLYOPT, 2e-3)
         small = min(rows.curve(panel, IR))
         better = rows.y(panel, IR, small) >= rows.y(panel, SRR, small) - 1e-12
         yield Check(

@@ -18,7 +18,7 @@ MOST_DRAWS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class FigureOutput:
     """A figure as text. csv and svg are the same at every run; seconds is CSV too, "" where nothing is timed."""
 
     figure: Figure
@@ -43,14 +43,14 @@ def make(
     *,
     quick: bool,
     timer: Callable[[], float],
-    said: Callable[[str], None],
+    on_progress: Callable[[str], None],
     draws: int | None = None,
     records: Records | None = None,
-) -> Made:
+) -> FigureOutput:
     """Make a figure.
 
     draws : how many random distributions, 1 to 10,000, instead of the figure's own number. records : of Adult, for the
-    figures that need them. timer, said : see `Run`.
+    figures that need them. timer, on_progress : see `Run`.
 
     Raises InvalidInput: field_type for draws out of range, field_missing where the figure needs records, and what the
     engine refuses.
@@ -65,13 +65,13 @@ def make(
         )
     usual = figure.quick_draws if quick else figure.draws
     count = usual if draws is None or not usual else draws
-    run = Run(quick=quick, draws=count, records=records, said=said, timer=timer)
-    every = tuple(figure.rows(run))
-    rows = tuple(row for row in every if row.panel != SECONDS)
-    timed = tuple(row for row in every if row.panel == SECONDS)
-    checks = tuple(_told(check, quick) for check in figure.checks(Rows(rows, count)))
+    run = Run(quick=quick, draws=count, records=records, on_progress=on_progress, timer=timer)
+    all_rows = tuple(figure.rows(run))
+    rows = tuple(row for row in all_rows if row.panel != SECONDS)
+    timed = tuple(row for row in all_rows if row.panel == SECONDS)
+    checks = tuple(_decided(check, quick) for check in figure.checks(Rows(rows, count)))
     head = header(figure, run)
-    return Made(
+    return FigureOutput(
         figure,
         csv=_csv([*head, *(f"paper's text: {check.line()}" for check in checks)], rows),
         svg=drawing(figure, rows, _drawn(run)),
@@ -85,7 +85,7 @@ def make(
     )
 
 
-def _told(check: Check, quick: bool) -> Check:
+def _decided(check: Check, quick: bool) -> Check:
     """Return the check, undecided where a quick run has too few points and draws for it."""
     return check if check.always or not quick else replace(check, holds=None)
 
@@ -98,7 +98,7 @@ def header(figure: Figure, run: Run) -> list[str]:
         _drawn(run),
         f"seed: {figure.seed or figure.id} (SHAKE-256 of this, the case and the number of the draw)",
     ]
-    lines += [f"{name}: {words}" for name, words in figure.parameters.items()]
+    lines += [f"{name}: {value}" for name, value in figure.parameters.items()]
     lines += [
         f"panel {panel.key}: {panel.title}; x = {panel.x}, y = {panel.y}" for panel in figure.panels
     ]
@@ -106,8 +106,8 @@ def header(figure: Figure, run: Run) -> list[str]:
 
 
 def _drawn(run: Run) -> str:
-    many = f"{run.draws} random distributions" if run.draws else "no random draws"
-    return f"{'quick run' if run.quick else 'full run'}, {many}"
+    draws = f"{run.draws} random distributions" if run.draws else "no random draws"
+    return f"{'quick run' if run.quick else 'full run'}, {draws}"
 
 
 def _csv(head: Iterable[str], rows: Iterable[Row]) -> str:

@@ -36,15 +36,15 @@ def delta_needed(mechanism: DenseMechanism, E: Fraction) -> Fraction:
     return worst(mechanism, replace(claim)).ratio or Fraction(0)
 
 
-def sufficient_set(row: Row, other: Row) -> tuple[int, ...]:
+def sufficient_set(row: Row, other_row: Row) -> tuple[int, ...]:
     """Return S = {y : Q(y|x) > Q(y|x')}  [Thesis Thm 4.1].
 
     If no subset of S breaks (ε, δ), no set of reports does.
     """
-    return tuple(y for y, (w, v) in enumerate(zip(row, other, strict=True)) if w > v)
+    return tuple(y for y, (w, v) in enumerate(zip(row, other_row, strict=True)) if w > v)
 
 
-def ratio_classes(row: Row, other: Row) -> tuple[tuple[int, ...], ...]:
+def ratio_classes(row: Row, other_row: Row) -> tuple[tuple[int, ...], ...]:
     """Return S in classes of equal Q(y|x)/Q(y|x'), largest first  [Thesis Thm 4.2, (4.6)].
 
     A class that keeps (ε, δ) as a whole keeps it in all its subsets; for δ = 0 the classes together
@@ -52,19 +52,19 @@ def ratio_classes(row: Row, other: Row) -> tuple[tuple[int, ...], ...]:
     ratio, which is how Example 4.2 counts 1092 checks where 924 are enough.
     """
     classes: dict[Fraction | None, list[int]] = {}
-    for y in sufficient_set(row, other):
-        classes.setdefault(Fraction(row[y], other[y]) if other[y] else None, []).append(y)
+    for y in sufficient_set(row, other_row):
+        classes.setdefault(Fraction(row[y], other_row[y]) if other_row[y] else None, []).append(y)
     finite = sorted((ratio for ratio in classes if ratio is not None), reverse=True)
     ordered: list[Fraction | None] = [*([None] if None in classes else []), *finite]
     return tuple(tuple(classes[ratio]) for ratio in ordered)
 
 
-def breaks(row: Row, other: Row, reports: Sequence[int], E: Fraction, delta: Fraction) -> bool:
+def breaks(row: Row, other_row: Row, reports: Sequence[int], E: Fraction, delta: Fraction) -> bool:
     """Return True if P(A|x) > E·P(A|x') + δ for a set A of reports  [Thesis (3.6)].
 
-    row, other : whole numbers of equal sums.
+    row, other_row : whole numbers of equal sums.
     """
-    mass, other_mass = sum(row[y] for y in reports), sum(other[y] for y in reports)
+    mass, other_mass = sum(row[y] for y in reports), sum(other_row[y] for y in reports)
     return mass > E * other_mass + delta * sum(row)
 
 

@@ -87,11 +87,11 @@ def best_product(
     prior: Prior,
     attributes: Sequence[int],
     epsilon: Fraction,
-    parts: int = 2,
+    grid_parts: int = 2,
 ) -> Product:
     """Return the most informative product over all orders, spendings and a grid of shares of ε.
 
-    parts : the grid holds equal shares, and for carried also all multiples of 1/parts with a
+    grid_parts : the grid holds equal shares, and for carried also all multiples of 1/grid_parts with a
         positive first share.
 
     Raises as `product_of`.
@@ -99,9 +99,9 @@ def best_product(
     size = len(attributes)
     equal = (Fraction(1, size),) * size
     grid = {
-        tuple(Fraction(k, parts) for k in split)
-        for split in product(range(parts + 1), repeat=size)
-        if sum(split) == parts and split[0]
+        tuple(Fraction(k, grid_parts) for k in split)
+        for split in product(range(grid_parts + 1), repeat=size)
+        if sum(split) == grid_parts and split[0]
     }
     plans: list[tuple[tuple[Fraction, ...], Spending]] = [(equal, "stepwise")]
     plans += [(shares, "carried") for shares in sorted(grid | {equal})]

@@ -33,9 +33,11 @@ def least_delta(truth: float, epsilon: float, values: int) -> float:
     One attribute: the answer is sent with weight e^k, each other value with 1. Σ_y max(0, P(y|d) − e^ε P(y|d')).
     """
     total = truth + values - 1
-    told = [truth / total, 1 / total] + [1 / total] * (values - 2)
-    other = [1 / total, truth / total] + [1 / total] * (values - 2)
-    return math.fsum(max(0.0, p - math.exp(epsilon) * q) for p, q in zip(told, other, strict=True))
+    first_row = [truth / total, 1 / total] + [1 / total] * (values - 2)
+    second_row = [1 / total, truth / total] + [1 / total] * (values - 2)
+    return math.fsum(
+        max(0.0, p - math.exp(epsilon) * q) for p, q in zip(first_row, second_row, strict=True)
+    )
 
 
 def _least_deltas(run: Run) -> Iterator[Row]:
@@ -104,8 +106,8 @@ def _root(a: float, b: float, c: float) -> float:
     if abs(a) < 1e-12:
         return -c / b if b > 0 else math.inf
     square = b * b - 4 * a * c
-    found = [(-b + sign * math.sqrt(square)) / (2 * a) for sign in (1, -1)] if square >= 0 else []
-    return min((delta for delta in found if delta >= 0), default=math.inf)
+    roots = [(-b + sign * math.sqrt(square)) / (2 * a) for sign in (1, -1)] if square >= 0 else []
+    return min((delta for delta in roots if delta >= 0), default=math.inf)
 
 
 def _about_contours(_: Rows) -> Iterator[Check]:
@@ -170,8 +172,8 @@ def _about_ratios(rows: Rows) -> Iterator[Check]:
         true, printed = f"π = {share:g}", f"π = {share:g}, as printed"
         curve = rows.curve("a", true)
         least = min(row.y for row in curve.values())
-        words = f"Mangat's model is never the worse one, π = {share:g}: least ratio"
-        yield Check(words, least, holds=least >= 1 - 1e-9, always=True)
+        sentence = f"Mangat's model is never the worse one, π = {share:g}: least ratio"
+        yield Check(sentence, least, holds=least >= 1 - 1e-9, always=True)
         yield Check.near(
             f"equally efficient at α = 1, π = {share:g}",
             rows.y("a", true, 1.0),

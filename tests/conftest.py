@@ -46,8 +46,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Mark what needs a database or a browser; leave out what belongs to --full alone. Nothing is skipped."""
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
-        named = item.nodeid.partition("[")[2].rstrip("]").split("-")  # a parametrised fixture
-        if "postgres" in fixtures or "postgresql" in named:
+        parameters = item.nodeid.partition("[")[2].rstrip("]").split("-")  # a parametrised fixture
+        if "postgres" in fixtures or "postgresql" in parameters:
             item.add_marker(pytest.mark.database)
         if fixtures & {"browser", "playwright", "chromium"} or _is_in(item, "tests/browser"):
             item.add_marker(pytest.mark.browser)
@@ -61,9 +61,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if item.get_closest_marker("full_only") or "full" in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.timeout(FULL_TIMEOUT_S))
         return
-    left = [item for item in items if item.get_closest_marker("full_only")]
-    config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if item not in left]
+    deselected = [item for item in items if item.get_closest_marker("full_only")]
+    config.hook.pytest_deselected(items=deselected)
+    items[:] = [item for item in items if item not in deselected]
 
 
 @pytest.fixture(scope="session")

@@ -23,11 +23,11 @@ def run_demo(folder: Path, survey: str = "affairs", respondents: int = RESPONDEN
     """Run the demo in a process of its own; everything it writes stays under `folder`."""
     report, home = folder / "demo-report.html", folder / "home"
     options = ["--respondents", str(respondents), "--home", str(home), "--report", str(report)]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "examples.demo", survey, *options],
         cwd=Path(__file__).resolve().parents[1],
         capture_output=True,
         text=True,
         check=False,
     )
-    return DemoRun(done.returncode, done.stdout + done.stderr, report, home)
+    return DemoRun(process.returncode, process.stdout + process.stderr, report, home)

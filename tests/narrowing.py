@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assertions that tell the type checker what a test knows of a value."""
+"""Assertions that narrow a value's type for the type checker."""
 
 from typing import TypeVar
 

@@ -78,7 +78,7 @@ class PostgresServer:
         return self.url(name)
 
     def drop(self, url: str) -> None:
-        """Remove a database, whoever is still connected."""
+        """Remove a database; open connections are closed."""
         self.execute(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
 
     def execute(self, statement: str) -> None:
@@ -92,11 +92,11 @@ class PostgresServer:
         # Output goes to a file: the started server inherits it, and would keep a pipe open for ever.
         with (self._home / "output").open("w+") as output:
             command = [str(self.binaries / tool), *arguments]
-            done = subprocess.run(
+            process = subprocess.run(
                 command, check=False, cwd="/", stdout=output, stderr=output, **self._account
             )
             output.seek(0)
-            if done.returncode:
+            if process.returncode:
                 raise RuntimeError(f"{tool} failed: {output.read()}")
 
 
@@ -106,8 +106,8 @@ def find_binaries(chosen: str | None) -> Path:
         if not (Path(chosen) / "initdb").is_file():
             raise RuntimeError(f"FRANKLY_PG_BIN={chosen} holds no initdb")
         return Path(chosen)
-    found = Path("/usr/lib/postgresql").glob("*/bin/initdb")
-    newest = max(found, key=lambda path: int(path.parts[4]), default=None)
+    candidates = Path("/usr/lib/postgresql").glob("*/bin/initdb")
+    newest = max(candidates, key=lambda path: int(path.parts[4]), default=None)
     if newest is None:
         raise RuntimeError(
             "no PostgreSQL: as root, apt-get install -y postgresql, or set FRANKLY_PG_BIN to its bin"

@@ -22,18 +22,18 @@ def test_processes_get_different_ports(root: Path) -> None:
         )
         for _ in range(4)
     ]
-    found = [process.stdout.readline().split() for process in running if process.stdout]
+    lines = [process.stdout.readline().split() for process in running if process.stdout]
     for process in running:
         process.communicate("\n")
-    given = [port for line in found for port in line]
-    assert len(given) == len(set(given)) == 120
+    all_ports = [port for line in lines for port in line]
+    assert len(all_ports) == len(set(all_ports)) == 120
     # below the range from which Linux takes the ports of outgoing connections
-    assert max(map(int, given)) < 32_768
+    assert max(map(int, all_ports)) < 32_768
 
 
 def test_a_port_in_use_is_passed_over() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", ports.free_port()))
-        taken.listen()
-        in_use = taken.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", ports.free_port()))
+        listener.listen()
+        in_use = listener.getsockname()[1]
         assert ports.free_port() != in_use

@@ -63,15 +63,15 @@ def furnish(root: Path, copies: Sequence[str]) -> None:
 def script(root: Path, binds: Sequence[str], follow: Sequence[str]) -> str:
     """Return the shell lines that mount what a root needs and follow the README in it."""
     home = Path("~").expanduser()
-    kept = {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}
-    plain = {"HOME": str(home), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
-    env = [f"{name}={value}" for name, value in {**kept, **plain}.items()]
-    inside = f"cd /srv/frankly && exec python3 -m tools.follow README.md {shlex.join(follow)}"
+    passed_on = {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}
+    fixed = {"HOME": str(home), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+    env = [f"{name}={value}" for name, value in {**passed_on, **fixed}.items()]
+    command = f"cd /srv/frankly && exec python3 -m tools.follow README.md {shlex.join(follow)}"
     return "\n".join(
         [
             "set -e",
             *_mounts(root, binds),
-            shlex.join(["exec", "chroot", str(root), "env", "-i", *env, "sh", "-c", inside]),
+            shlex.join(["exec", "chroot", str(root), "env", "-i", *env, "sh", "-c", command]),
         ]
     )
 
@@ -99,24 +99,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--copy", action="append", default=[], metavar="FILE", help="copy FILE")
     parser.add_argument("--port", default="8000", help="for the server, if 8000 is taken")
     parser.add_argument("--keep", action="store_true", help="keep the root for a second look")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     if os.geteuid() != 0:
         parser.error("only root can make a root: sudo python3 -m tools.bare_root")
     scratch = Path(tempfile.mkdtemp(prefix="bare-"))
     root = scratch / "root"
     try:
-        if given.base:
-            subprocess.run(["cp", "--archive", given.base, root], check=True)  # noqa: S603, S607
+        if options.base:
+            subprocess.run(["cp", "--archive", options.base, root], check=True)  # noqa: S603, S607
         else:
             empty(root)
-        furnish(root, given.copy)
-        without = [f"--without={words}" for words in NEEDS_TEST] if given.without_test else []
-        lines = script(root, given.bind, [*without, f"--port={given.port}"])
+        furnish(root, options.copy)
+        without = [f"--without={text}" for text in NEEDS_TEST] if options.without_test else []
+        lines = script(root, options.bind, [*without, f"--port={options.port}"])
         # namespaces: mounts and left-over processes end with the run, also after a failure
-        apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", lines]
-        code = subprocess.run(apart, check=False, stdin=subprocess.DEVNULL).returncode  # noqa: S603
+        isolated = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", lines]
+        code = subprocess.run(isolated, check=False, stdin=subprocess.DEVNULL).returncode  # noqa: S603
     finally:
-        if given.keep:
+        if options.keep:
             sys.stderr.write(f"kept: {root}\n")
         else:
             subprocess.run(["rm", "-rf", "--one-file-system", scratch], check=True)  # noqa: S603, S607

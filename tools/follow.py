@@ -44,14 +44,14 @@ class Shell:
 
     def run(self, line: str) -> str:
         """Run one command line; return what it printed on standard output. Raises Failed."""
-        words = shlex.split(line, comments=True)
-        if words[0] == "export":
-            for word in words[1:]:
+        arguments = shlex.split(line, comments=True)
+        if arguments[0] == "export":
+            for word in arguments[1:]:
                 name, _, value = word.partition("=")
                 self.environment[name] = self.bash(f'{name}={value}; printf %s "${name}"')
             return ""
-        if words[-1] == "&":
-            self._serve(words[:-1])
+        if arguments[-1] == "&":
+            self._serve(arguments[:-1])
             return ""
         return self.bash(line)
 
@@ -60,13 +60,13 @@ class Shell:
         command = ["bash", "-euo", "pipefail", "-c", self.local(line)]
         return self.process(command, self.folder)
 
-    def process(self, command: Sequence[str], folder: Path, given: str | None = None) -> str:
-        """Run a program in `folder` with `given` as its input; return what it printed. Raises Failed."""
+    def process(self, command: Sequence[str], folder: Path, stdin: str | None = None) -> str:
+        """Run a program in `folder` with `stdin` as its input; return what it printed. Raises Failed."""
         result = subprocess.run(  # noqa: S603 - a page's own commands
             command,
             cwd=folder,
             env=self.environment,
-            input=given,
+            input=stdin,
             capture_output=True,
             text=True,
             check=False,
@@ -90,12 +90,12 @@ class Shell:
         if code := server.wait(timeout=120):
             raise Failed(f"the server ended with exit code {code}")
 
-    def _serve(self, words: list[str]) -> None:
+    def _serve(self, command: list[str]) -> None:
         environment = {**self.environment, "FRANKLY_PORT": str(self.port)}
         log = Path(self.environment.get("FRANKLY_HOME", self.folder)) / "server.log"
         with log.open("wb") as file:
             self._server = subprocess.Popen(  # noqa: S603
-                words, cwd=self.folder, env=environment, stdout=file, stderr=file
+                command, cwd=self.folder, env=environment, stdout=file, stderr=file
             )  # noqa: RUF100, S603
         for _ in range(2400):
             with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health"):
@@ -134,7 +134,7 @@ class Reader:
                 self._command(line)
 
     def _command(self, line: str) -> None:
-        if any(words in line for words in self._without):
+        if any(text in line for text in self._without):
             self.left_out.append(line)
             _say(f"left out: {line}")
             return
@@ -152,12 +152,12 @@ class Reader:
         code = self._shell.local(body.replace(LINK, self._link))
         self._timed(f"python: {body.splitlines()[0]} …", lambda: self._python(names + code))
         if "client.answer(" in code and self._respondents > 1:
-            others = (
+            loop = (
                 f"for i in range({self._respondents - 1}):\n    exec(code.replace('answers.db', "
                 f"f'answers-{{i}}.db'))"
             )
-            words = f"{self._respondents - 1} others answer by the same lines"
-            self._timed(words, lambda: self._python(f"code = {code!r}\n{others}"))
+            title = f"{self._respondents - 1} others answer by the same lines"
+            self._timed(title, lambda: self._python(f"code = {code!r}\n{loop}"))
 
     def _python(self, code: str) -> str:
         [place] = [place for package, place in PYTHONS.items() if package in code]
@@ -165,16 +165,16 @@ class Reader:
         python = home / place[2:] if place.startswith("~/") else self._shell.folder / place
         return self._shell.process([str(python), "-"], home, code)
 
-    def _timed(self, words: str, work: Callable[[], str]) -> str:
+    def _timed(self, title: str, work: Callable[[], str]) -> str:
         start = time.monotonic()
         printed = work()
-        self.done.append(words)
-        _say(f"{time.monotonic() - start:7.1f} s  {words}")
+        self.done.append(title)
+        _say(f"{time.monotonic() - start:7.1f} s  {title}")
         return printed
 
 
-def _say(words: str) -> None:
-    sys.stdout.write(f"{words}\n")
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 

@@ -40,7 +40,10 @@ def ordered(seed: int) -> list[tuple[str, int]]:
     }
     longest = max(map(len, places.values()))
     return [
-        (module, own[i]) for i in range(longest) for module, own in places.items() if i < len(own)
+        (module, positions[i])
+        for i in range(longest)
+        for module, positions in places.items()
+        if i < len(positions)
     ]
 
 
@@ -64,15 +67,15 @@ def passes(copy: Path, module: str) -> bool:
     )
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     try:
-        done = subprocess.run(  # noqa: S603 - our own tests
+        process = subprocess.run(  # noqa: S603 - our own tests
             command, cwd=ROOT, check=False, capture_output=True, timeout=TIMEOUT_S,
             env={**os.environ, "PYTHONPATH": sources, "PYTHONDONTWRITEBYTECODE": "1"},
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return False
-    if done.returncode not in (_PASSED, *_FAILED):
-        raise RuntimeError(done.stdout.decode()[-2000:])
-    return done.returncode == _PASSED
+    if process.returncode not in (_PASSED, *_FAILED):
+        raise RuntimeError(process.stdout.decode()[-2000:])
+    return process.returncode == _PASSED
 
 
 def survives(copy: Path, module: str, place: int) -> bool:
@@ -100,9 +103,9 @@ def main() -> None:
     )
     options = parser.parse_args()
     chosen = [
-        each
-        for each in ordered(options.seed)
-        if options.module is None or each[0] in options.module
+        mutant
+        for mutant in ordered(options.seed)
+        if options.module is None or mutant[0] in options.module
     ]
     chosen = chosen[: options.most]
     survivors: list[tuple[str, int]] = []
@@ -126,7 +129,7 @@ def main() -> None:
             )
             sys.stdout.flush()
             survivors += [(module, place)] * is_survivor
-    explained = sum(each in EQUAL for each in survivors)
+    explained = sum(mutant in EQUAL for mutant in survivors)
     sys.stdout.write(
         f"{len(chosen)} mutants: {len(chosen) - len(survivors)} found, {explained} explained, "
     )

@@ -56,10 +56,10 @@ def size_of(page: str, until: str) -> tuple[int, int]:
     return len(page_steps) - len(files), sum(len(file.body.splitlines()) - 1 for file in files)
 
 
-def perform(shell: Shell, checkout: Path, done: Iterator[Block | tuple[str, bool]]) -> float:
+def perform(shell: Shell, checkout: Path, steps_to_do: Iterator[Block | tuple[str, bool]]) -> float:
     """Save the files and run the commands, those that install in the checkout; return the seconds. Raises Failed."""
     start, folder = time.monotonic(), shell.folder
-    for step in done:
+    for step in steps_to_do:
         if isinstance(step, Block):
             (folder / str(step.name)).write_text(shell.local(step.body), encoding="utf-8")
             continue
@@ -102,7 +102,7 @@ def try_all(scratch: Path, port: int) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Try the tasks and print a row of a table for each; exit code 1 with the words of what failed."""
+    """Try the tasks and print a row of a table for each; exit code 1 with the message of what failed."""
     parser = argparse.ArgumentParser(description="A newcomer's three tasks, timed.")
     parser.add_argument("--port", type=int, default=PORT, help="for the server, in place of 8000")
     options = parser.parse_args(arguments)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watchdog's mechanisms as Lift prints them, which can tell more than they promise: for comparison only.
+"""The watchdog's mechanisms as Lift prints them, which can leak more than they promise: for comparison only.
 
-Nothing looks at the merged group of complete merging, and nothing but other groups may join the last group of Algorithm
-1, so both can end with a group that breaks its levels (errata 21). What ours do about it is `design/lift/`.
+Complete merging does not check the merged group, and only other groups may join the last group of Algorithm 1, so both
+can end with a group that breaks its levels (errata 21). The corrected forms are in `design/families/lift/`.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ def sum_of_changes(largest: float, least: float) -> float:
 
 @dataclass(frozen=True)
 class Printed:
-    """What the printed algorithm comes to. broken : whether some group breaks the levels, decided in whole numbers."""
+    """Result of a printed algorithm. broken : whether some group breaks the levels, decided in whole numbers."""
 
     partition: Partition
     broken: bool
@@ -44,40 +44,42 @@ def watched(prior: Prior, low: Fraction, high: Fraction) -> Watched:
     return Watched(prior, criterion(prior.masses, level_for(low), level_for(high)))
 
 
-def complete_merging(asked: Watched) -> Printed:
-    """All answers of high risk become one report, whatever that report tells  [Lift §3.1.1]."""
-    low, high = asked.split()
-    return _judged(asked, low, [high] if high else [])
+def complete_merging(case: Watched) -> Printed:
+    """All answers of high risk become one report, whose leakage is not checked  [Lift §3.1.1]."""
+    low, high = case.split()
+    return _judged(case, low, [high] if high else [])
 
 
-def subset_merging(asked: Watched, risk: Risk = sum_of_changes) -> Printed:
+def subset_merging(case: Watched, risk: Risk = sum_of_changes) -> Printed:
     """Algorithm 1 after the prose of §4.1."""
-    low, high = asked.split()
+    low, high = case.split()
     groups: list[list[int]] = []
     while high:
-        group = [max(high, key=lambda x: _risk(asked, [x], risk))]
+        group = [max(high, key=lambda x: _risk(case, [x], risk))]
         high = [x for x in high if x not in group]
-        while high and not asked.keeps(group):
-            partner = _safest(asked, group, [[x] for x in high], risk)
+        while high and not case.keeps(group):
+            partner = _safest(case, group, [[x] for x in high], risk)
             group, high = group + partner, [x for x in high if x not in partner]
         groups.append(group)
-    while len(groups) > 1 and not asked.keeps(groups[-1]):
-        *others, last = groups
-        partner = _safest(asked, last, others, risk)
-        groups = [group for group in others if group is not partner] + [last + partner]
-    return _judged(asked, low, groups)
+    while len(groups) > 1 and not case.keeps(groups[-1]):
+        *complete_groups, last = groups
+        partner = _safest(case, last, complete_groups, risk)
+        groups = [group for group in complete_groups if group is not partner] + [last + partner]
+    return _judged(case, low, groups)
 
 
-def _judged(asked: Watched, low: Sequence[int], groups: Sequence[Sequence[int]]) -> Printed:
-    broken = not all(asked.keeps(group) for group in groups)
+def _judged(case: Watched, low: Sequence[int], groups: Sequence[Sequence[int]]) -> Printed:
+    broken = not all(case.keeps(group) for group in groups)
     return Printed(Partition(tuple(low), tuple(tuple(group) for group in groups)), broken)
 
 
-def _safest(asked: Watched, group: list[int], others: Sequence[list[int]], risk: Risk) -> list[int]:
-    return min(others, key=lambda other: _risk(asked, group + other, risk))
+def _safest(
+    case: Watched, group: list[int], candidates: Sequence[list[int]], risk: Risk
+) -> list[int]:
+    return min(candidates, key=lambda candidate: _risk(case, group + candidate, risk))
 
 
-def _risk(asked: Watched, group: Sequence[int], risk: Risk) -> float:
-    told = np.array(asked.secret_counts(group), dtype=float)
-    lift = told / told.sum() / (np.array(asked.prior.masses) / asked.prior.total)
+def _risk(case: Watched, group: Sequence[int], risk: Risk) -> float:
+    counts = np.array(case.secret_counts(group), dtype=float)
+    lift = counts / counts.sum() / (np.array(case.prior.masses) / case.prior.total)
     return risk(float(lift.max()), float(lift.min()))

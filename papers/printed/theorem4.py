@@ -2,8 +2,8 @@
 """The product of Funnel's Theorem 4, which is not side-channel resistant: for comparison only.
 
 Each attribute's mechanism is the most informative one that is ε^j-LIP with respect to p(S, X^j | x_J) for every set J
-of other attributes and every x_J, with Σ ε^j = ε  [Funnel Thm 4, eqs. 20-23]. What earlier outcomes tell beside x_J is
-not looked at, so the product can leak any amount (errata 15); `side_channel_level` says how much it does leak.
+of other attributes and every x_J, with Σ ε^j = ε  [Funnel Thm 4, eqs. 20-23]. What earlier outcomes reveal beside x_J
+is not considered, so the product can leak any amount (errata 15); `side_channel_level` says how much it does leak.
 """
 
 import math
@@ -41,10 +41,10 @@ def factors(prior: Prior, attributes: Sequence[int], epsilon: Fraction) -> list[
 
 def multiplied(tables: Sequence[Table]) -> FloatArray:
     """Return Q(y|x) of the product, shape (answers, reports), both row-major over the attributes."""
-    whole: FloatArray = np.ones((1, 1))
+    result: FloatArray = np.ones((1, 1))
     for table in tables:
-        whole = np.asarray(np.kron(whole, np.array(table, dtype=float) / sum(table[0])))
-    return whole
+        result = np.asarray(np.kron(result, np.array(table, dtype=float) / sum(table[0])))
+    return result
 
 
 def side_channel_level(Q: FloatArray, prior: Prior, attributes: Sequence[int]) -> float:
@@ -53,15 +53,16 @@ def side_channel_level(Q: FloatArray, prior: Prior, attributes: Sequence[int]) -
     Funnel, Definition 3: max |ln P(y|s,x_J) / P(y|x_J)| over every y, s, J and x_J that occur.
     """
     joint = np.array(prior.joint, dtype=float).reshape(prior.secrets, *attributes, 1)
-    given = Q.reshape(1, *attributes, -1)
+    conditional = Q.reshape(1, *attributes, -1)
     worst, axes = 0.0, range(1, len(attributes) + 1)
     for size in range(len(attributes) + 1):
         for unknown in combinations(axes, size):
-            outcomes = (joint * given).sum(axis=unknown, keepdims=True)
+            outcomes = (joint * conditional).sum(axis=unknown, keepdims=True)
             masses = joint.sum(axis=unknown, keepdims=True)
             with np.errstate(divide="ignore", invalid="ignore"):
-                own = outcomes / masses  # P(y | s, x_J); nan where s does not occur beside x_J
+                # P(y | s, x_J); nan where s does not occur beside x_J
+                of_secret = outcomes / masses
                 average = outcomes.sum(axis=0) / masses.sum(axis=0)
-                logs = np.abs(np.log(own / average))
+                logs = np.abs(np.log(of_secret / average))
             worst = max(worst, float(np.nanmax(logs, initial=0.0)))
     return worst if math.isfinite(worst) else math.inf

@@ -109,14 +109,14 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "30": ("no randomness", ("faults/test_randomness.py::test_a_failing_urandom_sends_nothing",)),
     "31": ("no TLS, redirects, pages of proxies", (
         "faults/test_wire.py::test_redirects_are_not_followed",
-        "frankly_sdk/test_transport.py::test_nobody_listening_is_a_network_error_and_plain_http_is_not_used",
+        "frankly_sdk/test_transport.py::test_a_refused_connection_is_a_network_error_and_plain_http_is_not_used",
         f"{HOSTILE}::test_hostile_receipts_leave_the_report_sealed")),
     "32": ("endless, slow, swelling, deep answers", (
         f"{HOSTILE}::test_opening_ends_with_a_typed_error_in_bounded_memory",
         f"{HOSTILE}::test_one_byte_a_second_ends_within_the_deadline")),
     "33": ("absurd Retry-After", (
         "frankly_sdk/test_delivery.py::test_retry_after_is_honoured_if_it_is_a_number_of_seconds",
-        "frankly_sdk/test_delivery.py::test_a_server_that_wants_peace_is_left_alone_but_not_longer_than_a_day")),
+        "frankly_sdk/test_delivery.py::test_retry_after_is_honoured_for_at_most_a_day")),
     "34": ("threads, processes and forks that race", (
         "faults/test_one_value.py::test_32_threads_send_one_value",
         "faults/test_one_value.py::test_32_processes_send_one_value",

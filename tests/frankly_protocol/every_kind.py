@@ -90,7 +90,7 @@ def documents() -> dict[str, SurveyDocument]:
 
 def below(promise: Promise) -> list[Promise]:
     """The same promise with one of its levels a little less than it was."""
-    found = []
+    lowered = []
     for name in ("delta",) if promise.claim.notion == "dp" else ("level", "low_level"):
         pair = getattr(promise.claim, name)
         if pair is None:
@@ -98,8 +98,8 @@ def below(promise: Promise) -> list[Promise]:
         # The nearest ratio below it with whole numbers below 2^53 and this denominator.
         ratio = Fraction(*pair)
         scale = (2**53 - 1) // max(pair)
-        less = Fraction(pair[0] * scale - 1, pair[1] * scale)
-        assert less < ratio
-        changed: dict[str, Any] = {name: less.as_integer_ratio()}
-        found.append(replace(promise, claim=replace(promise.claim, **changed)))
-    return found
+        lower = Fraction(pair[0] * scale - 1, pair[1] * scale)
+        assert lower < ratio
+        change: dict[str, Any] = {name: lower.as_integer_ratio()}
+        lowered.append(replace(promise, claim=replace(promise.claim, **change)))
+    return lowered

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small, honest documents and keys to bend in tests."""
+"""Small, honest documents and keys for tests to alter."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -37,10 +37,10 @@ def ldp_block(name: str = "affair", epsilon: str = "1") -> Block:
     """A yes/no question under LDP of the answer."""
     mechanism, level = warner(epsilon)
     certificate = Certificate("variance", "0.92", "0.92")
-    asked = (question(name, "no", "yes"),)
+    questions = (question(name, "no", "yes"),)
     return Block(
         name,
-        asked,
+        questions,
         mechanism,
         (Promise(Claim("ldp", level)),),
         (1, 1),
@@ -54,25 +54,25 @@ def lip_block(name: str = "marriage", secret: str = "affair", epsilon: str = "0.
     """A yes/no question whose answers correlate with an outside secret; sent unchanged about one secret in part."""
     mechanism = DenseMechanism(48, ((1 << 48, 0), (1 << 47, 1 << 47)))
     prior = Prior(secret, ("no", "yes"), (((60, 40), (50, 50)),), "a made-up table")
-    asked = (question(name, "good", "bad"),)
+    questions = (question(name, "good", "bad"),)
     level = level_for(Fraction(epsilon))
     promise = Promise.under(Claim("lip", level, prior.table), prior)
-    return Block(name, asked, mechanism, (promise,), (110, 90), None, "optimal", None)
+    return Block(name, questions, mechanism, (promise,), (110, 90), None, "optimal", None)
 
 
 def dp_block(
     name: str = "affair", epsilon: str = "1", delta: Fraction = Fraction(1, 1 << 20)
 ) -> Block:
     """A yes/no question that gives the true answer away with chance δ: (ε, δ) kept, and no finite ceiling."""
-    D, told = 1 << 48, int(delta * (1 << 48))
-    off = warner(epsilon)[0].weights[0][1] * (D - told) // D
-    on = D - told - off
+    D, clear = 1 << 48, int(delta * (1 << 48))
+    off = warner(epsilon)[0].weights[0][1] * (D - clear) // D
+    on = D - clear - off
     # The truth in clear with chance δ, by symbols of its own; otherwise Warner's mechanism.
-    mechanism = DenseMechanism(48, ((on, off, told, 0), (off, on, 0, told)))
+    mechanism = DenseMechanism(48, ((on, off, clear, 0), (off, on, 0, clear)))
     level = level_for(Fraction(epsilon) + Fraction(1, 10**6))  # the tables' rounding
     promise = Promise(Claim("dp", level, delta=delta.as_integer_ratio()))
-    asked = (question(name, "no", "yes"),)
-    return Block(name, asked, mechanism, (promise,), (1, 1), ceiling(mechanism), "binary", None)
+    questions = (question(name, "no", "yes"),)
+    return Block(name, questions, mechanism, (promise,), (1, 1), ceiling(mechanism), "binary", None)
 
 
 def at(block: Block, level: tuple[int, int], notion: str | None = None) -> tuple[Promise, ...]:
@@ -124,7 +124,7 @@ def in_strata(*tables: tuple[tuple[int, ...], ...]) -> SurveyDocument:
 
 
 def sealed(payload: bytes, *signers: SigningKey) -> bytes:
-    """A survey payload in an envelope, signed by the publisher unless told otherwise."""
+    """A survey payload in an envelope, signed by the publisher unless `signers` are given."""
     return Envelope.seal(SURVEY_TYPE, payload, signers or (PUBLISHER,)).to_bytes()
 
 
@@ -138,5 +138,5 @@ def keys_document(
 
 
 def sealed_keys(document: KeysDocument, *signers: SigningKey) -> bytes:
-    """A keys document in an envelope, signed by the root unless told otherwise."""
+    """A keys document in an envelope, signed by the root unless `signers` are given."""
     return Envelope.seal(KEYS_TYPE, document.payload(), signers or (ROOT,)).to_bytes()

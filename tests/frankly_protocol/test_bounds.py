@@ -106,7 +106,7 @@ def test_published_levels_round_against_us(epsilon: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "shown"), [(Fraction(2), "0.6932"), (Fraction(1), "0.0000"), (None, "inf")]
+    ("level", "text"), [(Fraction(2), "0.6932"), (Fraction(1), "0.0000"), (None, "inf")]
 )
-def test_a_level_is_never_shown_smaller_than_it_is(level: Fraction | None, shown: str) -> None:
-    assert ln_up(level) == shown
+def test_a_level_is_never_shown_smaller_than_it_is(level: Fraction | None, text: str) -> None:
+    assert ln_up(level) == text

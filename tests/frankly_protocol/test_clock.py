@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One form of time."""
+"""Times have one text form."""
 
 from datetime import datetime
 

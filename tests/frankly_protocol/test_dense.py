@@ -21,8 +21,8 @@ def mechanisms(draw: st.DrawFn, bits: int) -> DenseMechanism:
             draw(st.lists(st.integers(0, 1 << bits), min_size=reports - 1, max_size=reports - 1))
         )
         rows.append([b - a for a, b in zip([0, *cuts], [*cuts, 1 << bits], strict=True)])
-    kept = [y for y in range(reports) if any(row[y] for row in rows)]
-    return DenseMechanism(bits, tuple(tuple(row[y] for y in kept) for row in rows))
+    used = [y for y in range(reports) if any(row[y] for row in rows)]
+    return DenseMechanism(bits, tuple(tuple(row[y] for y in used) for row in rows))
 
 
 @given(mechanisms(bits=8), st.data())

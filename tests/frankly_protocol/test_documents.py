@@ -31,7 +31,7 @@ from tests.narrowing import dense_of
 
 DOCUMENT = survey()
 PAYLOAD = DOCUMENT.payload()
-HALVES, NOBODY = [[1, 1], [1, 1]], [[0, 0], [0, 0]]
+HALVES, NO_COUNTS = [[1, 1], [1, 1]], [[0, 0], [0, 0]]
 
 
 def test_a_document_survives_its_bytes() -> None:
@@ -84,9 +84,9 @@ CASES: list[tuple[Callable[[dict[str, Any]], object], str, str | None]] = [
     (put("closes", "2026-01-01T00:00:00Z"), "schema", "expires"),
     (put("expires", "9999-12-31T23:59:59Z"), "schema", "expires"),
     (put("issued", "0001-01-01T00:00:00Z"), "schema", "issued"),
-    (put("title.en", "Fine\n  Nobody can learn anything."), "schema", "title.en"),
+    (put("title.en", "Fine\n  No reader can learn anything."), "schema", "title.en"),
     (
-        put("blocks.0.questions.0.choices.0.label.en", "no)\n  Nobody"),
+        put("blocks.0.questions.0.choices.0.label.en", "no)\n  No reader"),
         "schema",
         "blocks[0].questions[0].choices[0].label.en",
     ),
@@ -204,10 +204,10 @@ def test_one_unit_moved_inside_a_row_breaks_a_promise_that_is_kept_exactly() -> 
     assert block.ceiling is not None
     exact = replace(block, promises=at(block, block.ceiling.as_integer_ratio()))
     survey(exact).require_private()
-    (on, off), other = dense_of(exact.mechanism).weights
-    moved = DenseMechanism(48, ((on + 1, off - 1), other))
+    (on, off), second_row = dense_of(exact.mechanism).weights
+    altered = DenseMechanism(48, ((on + 1, off - 1), second_row))
     with pytest.raises(DocumentRejected) as caught:
-        survey(replace(exact, mechanism=moved, ceiling=ceiling(moved))).require_private()
+        survey(replace(exact, mechanism=altered, ceiling=ceiling(altered))).require_private()
     assert (caught.value.reason, caught.value.field) == ("privacy", "blocks[0].claims[0].level")
 
 
@@ -229,10 +229,10 @@ def test_several_questions_of_a_block_count_in_row_major_order() -> None:
     mechanism = DenseMechanism(
         4, tuple(tuple(1 + 10 * (x == y) for y in range(6)) for x in range(6))
     )
-    asked = (question("a", "p", "q"), question("b", "r", "s", "t"))
+    questions = (question("a", "p", "q"), question("b", "r", "s", "t"))
     block = replace(
         ldp_block(),
-        questions=asked,
+        questions=questions,
         mechanism=mechanism,
         promises=at(ldp_block(), (11, 1)),
         ceiling=ceiling(mechanism),
@@ -245,7 +245,7 @@ def test_several_questions_of_a_block_count_in_row_major_order() -> None:
 
 @settings(max_examples=300)
 @given(st.data())
-def test_whatever_is_accepted_after_a_mutation_the_oracle_accepts_too(data: st.DataObject) -> None:
+def test_the_oracle_accepts_every_accepted_mutation(data: st.DataObject) -> None:
     """A publisher's key does not help: any edit that is accepted keeps its privacy claim (a first 300 of 10,000)."""
     body = json.loads(PAYLOAD)
     for _ in range(data.draw(st.integers(1, 3))):
@@ -274,23 +274,23 @@ def test_whatever_is_accepted_after_a_mutation_the_oracle_accepts_too(data: st.D
         assert needed <= block.ratio
 
 
-def test_the_two_kinds_of_block_are_what_this_file_thinks() -> None:
+def test_the_two_kinds_of_block_are_as_this_file_assumes() -> None:
     assert not ldp_block().rests_on_prior
     assert lip_block().promises[0].secret == "affair"
     assert lip_block().ceiling is None
 
 
 def test_a_prior_by_stratum_survives_its_bytes_and_is_verified_within_every_stratum() -> None:
-    kept = in_strata(((60, 40), (50, 50)), ((30, 20), (40, 60)))
-    again = SurveyDocument.parse(kept.payload())
-    assert again == kept
-    assert again.blocks[0].promises[0].claim.joint == ((90, 60), (90, 110))
-    again.require_private()
-    # Together the strata are as before; the south alone tells the secret.
-    apart = in_strata(((59, 1), (49, 1)), ((1, 39), (1, 49)))
-    apart.require_private()
-    told = in_strata(((60, 0), (1, 0)), ((0, 40), (49, 50)))
-    told.require_private()  # who is in the north answers "good" always: nothing is left to tell there
+    original = in_strata(((60, 40), (50, 50)), ((30, 20), (40, 60)))
+    parsed = SurveyDocument.parse(original.payload())
+    assert parsed == original
+    assert parsed.blocks[0].promises[0].claim.joint == ((90, 60), (90, 110))
+    parsed.require_private()
+    # Summed over strata the counts are as before; the south alone determines the secret.
+    separated = in_strata(((59, 1), (49, 1)), ((1, 39), (1, 49)))
+    separated.require_private()
+    determined = in_strata(((60, 0), (1, 0)), ((0, 40), (49, 50)))
+    determined.require_private()  # everyone in the north answers "good": the report is constant there
     broken = in_strata(((30, 20), (25, 25)), ((30, 0), (0, 30)))
     with pytest.raises(DocumentRejected) as caught:
         broken.require_private()
@@ -305,20 +305,20 @@ def test_a_secret_that_a_stratum_rules_out_sets_no_condition_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tables", "kept"),
+    ("tables", "accepted"),
     [
         ((((6, 4), (50, 50)), ((3, 2), (40, 60))), True),
         ((((6, 4), (50, 50)), ((30, 20), (1, 2))), False),
-        ((((6, 4), (50, 50)), ((0, 0), (1, 2))), True),  # nobody with the secret
-        ((((6, 4), (50, 50)), ((1, 2), (0, 0))), False),  # everybody
+        ((((6, 4), (50, 50)), ((0, 0), (1, 2))), True),  # no respondent with the secret
+        ((((6, 4), (50, 50)), ((1, 2), (0, 0))), False),  # all respondents with it
     ],
 )
-def test_a_bound_on_a_posterior_holds_within_every_stratum(tables: Any, kept: bool) -> None:
+def test_a_bound_on_a_posterior_holds_within_every_stratum(tables: Any, accepted: bool) -> None:
     document = in_strata(*tables)
     claim = replace(document.blocks[0].promises[0].claim, notion="dpv", level=(1, 4), sensitive=0)
     promise = replace(document.blocks[0].promises[0], claim=claim)
     document = replace(document, blocks=(replace(document.blocks[0], promises=(promise,)),))
-    if kept:
+    if accepted:
         document.require_private()
         return
     with pytest.raises(DocumentRejected, match="dpv"):

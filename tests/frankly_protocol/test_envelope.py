@@ -26,7 +26,7 @@ def test_a_key_id_is_computed_and_a_seed_never_printed() -> None:
     assert PUBLISHER.raw.hex() not in repr(PUBLISHER)
 
 
-def bent(**changes: Any) -> bytes:
+def altered(**changes: Any) -> bytes:
     body = json.loads(GOOD)
     body.update(changes)
     return json.dumps({k: v for k, v in body.items() if v is not ...}).encode()
@@ -37,20 +37,23 @@ BAD_ENVELOPES = [
     (b"not json", "envelope"),
     (b"[]", "envelope"),
     (b"[" * 50_000, "envelope"),
-    (bent(extra=1), "envelope"),
-    (bent(payload=...), "envelope"),
-    (bent(payload="%%%"), "envelope"),
-    (bent(payload="é"), "envelope"),
-    (bent(payload=7), "envelope"),
-    (bent(payloadType="text/plain"), "type"),
-    (bent(signatures=[]), "envelope"),
-    (bent(signatures=[SIGNATURE] * 33), "envelope"),
-    (bent(signatures=[{"keyid": 1, "sig": ""}]), "envelope"),
-    (bent(signatures=[SIGNATURE, SIGNATURE]), "signature"),
-    (bent(payload=base64.b64encode(b'{"a":2}').decode()), "signature"),
-    (bent(signatures=[{**SIGNATURE, "sig": base64.b64encode(b"\0" * 64).decode()}]), "signature"),
-    (bent(signatures=[{**SIGNATURE, "sig": ""}]), "signature"),
-    (bent(signatures=[{**SIGNATURE, "keyid": "0" * 64}]), "signature"),
+    (altered(extra=1), "envelope"),
+    (altered(payload=...), "envelope"),
+    (altered(payload="%%%"), "envelope"),
+    (altered(payload="é"), "envelope"),
+    (altered(payload=7), "envelope"),
+    (altered(payloadType="text/plain"), "type"),
+    (altered(signatures=[]), "envelope"),
+    (altered(signatures=[SIGNATURE] * 33), "envelope"),
+    (altered(signatures=[{"keyid": 1, "sig": ""}]), "envelope"),
+    (altered(signatures=[SIGNATURE, SIGNATURE]), "signature"),
+    (altered(payload=base64.b64encode(b'{"a":2}').decode()), "signature"),
+    (
+        altered(signatures=[{**SIGNATURE, "sig": base64.b64encode(b"\0" * 64).decode()}]),
+        "signature",
+    ),
+    (altered(signatures=[{**SIGNATURE, "sig": ""}]), "signature"),
+    (altered(signatures=[{**SIGNATURE, "keyid": "0" * 64}]), "signature"),
     (b" " * (7 * 2**20), "size"),
 ]
 
@@ -73,12 +76,12 @@ THRESHOLDS = [
 ]
 
 
-@pytest.mark.parametrize(("signers", "trusted", "threshold", "good"), THRESHOLDS)
+@pytest.mark.parametrize(("signers", "trusted", "threshold", "accepted"), THRESHOLDS)
 def test_thresholds_count_distinct_trusted_keys(
-    signers: list[SigningKey], trusted: list[SigningKey], threshold: int, good: bool
+    signers: list[SigningKey], trusted: list[SigningKey], threshold: int, accepted: bool
 ) -> None:
     envelope = Envelope.seal(SURVEY_TYPE, PAYLOAD, signers)
-    if good:
+    if accepted:
         assert envelope.verify([k.public for k in trusted], threshold) == PAYLOAD
     else:
         with pytest.raises(DocumentRejected):

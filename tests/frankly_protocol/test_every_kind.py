@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents of every kind and notion: the same bytes again, judged on and next to the line, and never by luck."""
+"""Documents of every kind and notion: byte-exact round trips, decisions on and next to the line, mutations."""
 
 import json
 from dataclasses import replace
@@ -43,21 +43,21 @@ def test_the_least_step_below_the_line_is_refused_by_name(name: str) -> None:
     weaker = below(promise)
     assert weaker
     for less in weaker:
-        bent = replace(document, blocks=(replace(only, promises=(less,)),))
+        altered = replace(document, blocks=(replace(only, promises=(less,)),))
         with pytest.raises(DocumentRejected) as caught:
-            SurveyDocument.parse(bent.payload()).require_private()
+            SurveyDocument.parse(altered.payload()).require_private()
         assert caught.value.reason == "privacy"
         assert (caught.value.field or "").startswith("blocks[0].claims[0].")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_broken_promise_among_many_is_found(kind: str) -> None:
-    whole = block(kind, *NOTIONS)
-    for i, promise in enumerate(whole.promises):
-        for less in below(promise):
-            promises = (*whole.promises[:i], less, *whole.promises[i + 1 :])
+    valid = block(kind, *NOTIONS)
+    for i, promise in enumerate(valid.promises):
+        for lowered in below(promise):
+            promises = (*valid.promises[:i], lowered, *valid.promises[i + 1 :])
             with pytest.raises(DocumentRejected) as caught:
-                survey(replace(whole, promises=promises)).require_private()
+                survey(replace(valid, promises=promises)).require_private()
             assert (caught.value.field or "").startswith(f"blocks[0].claims[{i}].")
 
 
@@ -74,23 +74,23 @@ def test_everything_a_document_can_say_comes_back() -> None:
         prev="sha256:" + "ab" * 32,
         opens=NOW - timedelta(hours=1),
     )
-    asked = question("region", "north", "south")
-    both = {"en": "?", "pt-BR": "?"}
-    words = replace(
-        asked,
-        text=both,
-        choices=tuple(replace(c, label={"en": c.id, "pt-BR": c.id}) for c in asked.choices),
+    region = question("region", "north", "south")
+    prompts = {"en": "?", "pt-BR": "?"}
+    bilingual = replace(
+        region,
+        text=prompts,
+        choices=tuple(replace(c, label={"en": c.id, "pt-BR": c.id}) for c in region.choices),
     )
     inner = block("unary", "lip", "ldp")
     questions = tuple(
         replace(
             q,
-            text=both,
+            text=prompts,
             choices=tuple(replace(c, label={"en": c.id, "pt-BR": c.id}) for c in q.choices),
         )
         for q in inner.questions
     )
-    document = replace(document, strata=(words,), blocks=(replace(inner, questions=questions),))
+    document = replace(document, strata=(bilingual,), blocks=(replace(inner, questions=questions),))
     assert SurveyDocument.parse(document.payload()) == document
     assert SurveyDocument.parse(
         replace(document, token=TokenRule("invite")).payload()
@@ -103,15 +103,15 @@ def test_reports_of_every_kind_have_the_documents_one_length() -> None:
     for seed in range(30):
         randbits = Random(seed).getrandbits
         symbols = []
-        for each in document.blocks:
-            symbol = each.mechanism.sample(seed % 4, randbits)
-            symbols.append(each.mechanism.symbol_json(symbol))  # type: ignore[arg-type]
+        for entry in document.blocks:
+            symbol = entry.mechanism.sample(seed % 4, randbits)
+            symbols.append(entry.mechanism.symbol_json(symbol))  # type: ignore[arg-type]
         report = Report(document.digest, "0f" * 16, tuple(symbols))
         data = report.to_bytes(document.report_length)
         lengths.add(len(data))
         assert Report.from_bytes(data) == report
-        for i, each in enumerate(document.blocks):
-            each.mechanism.check_symbol(report.symbols[i])
+        for i, entry in enumerate(document.blocks):
+            entry.mechanism.check_symbol(report.symbols[i])
     assert lengths == {document.report_length}
 
 
@@ -154,7 +154,7 @@ BAD: list[tuple[str, str, Any, str, str]] = [
     ("dense rldp", C + "diagonal", 1, "schema", F + "diagonal"),
     ("dense rldp", C + "secret", None, "schema", F + "secret"),
     ("dense rldp", C + "source", "a\u202eb", "schema", F + "source"),
-    ("dense dpv", C + "sensitive", "nobody", "schema", F + "sensitive"),
+    ("dense dpv", C + "sensitive", "absent", "schema", F + "sensitive"),
     ("dense dpv", C + "sensitive", 1, "schema", F + "sensitive"),
     ("dense dpv", C + "level", [5, 4], "privacy", F + "level"),
 ]
@@ -247,30 +247,30 @@ def mutated(rng: Random) -> Any:
 
 
 def judge(body: Any) -> str:
-    """Refused with a typed error, or accepted and held by the definitions."""
+    """Return "refused" for a typed error, or "accepted" for a document that holds by the definitions."""
     try:
         document = SurveyDocument.parse(canonical.dumps(body))
         document.require_private()
     except FranklyError:
         return "refused"
-    for each in document.blocks:
-        for promise in each.promises:
-            for name, ratio in needed(each.mechanism, promise.claim).items():
+    for entry in document.blocks:
+        for promise in entry.promises:
+            for name, ratio in needed(entry.mechanism, promise.claim).items():
                 level = getattr(promise.claim, name)
                 assert level is None or (ratio is not None and ratio <= Fraction(*level)), body
     return "accepted"
 
 
 @pytest.mark.slow
-def test_whatever_is_accepted_after_mutations_holds_by_the_definitions() -> None:
+def test_accepted_mutations_hold_by_the_definitions() -> None:
     rng = Random(5)
-    seen = [judge(mutated(rng)) for _ in range(1000)]
-    assert 20 < seen.count("accepted") < 500
+    outcomes = [judge(mutated(rng)) for _ in range(1000)]
+    assert 20 < outcomes.count("accepted") < 500
 
 
 @pytest.mark.full_only
 @pytest.mark.parametrize("part", range(10))
 def test_ten_thousand_mutated_documents(part: int) -> None:
     rng = Random(1000 + part)
-    seen = [judge(mutated(rng)) for _ in range(1000)]
-    assert 20 < seen.count("accepted") < 500
+    outcomes = [judge(mutated(rng)) for _ in range(1000)]
+    assert 20 < outcomes.count("accepted") < 500

@@ -36,16 +36,16 @@ def oracle(mechanism: DenseMechanism, notion: str, joint: Joint) -> Fraction | N
         "secret-ldp": list(product(conditional, conditional)),
         "lip": [p for c in conditional for p in ((c, average), (average, c))],
     }[notion]
-    found: Fraction | None = Fraction(1)
+    ratio: Fraction | None = Fraction(1)
     for y in range(mechanism.reports):
         column = [mechanism.probability(y, x) for x in range(mechanism.answers)]
         for a, b in pairs:
             up, down = (sum(m * w for m, w in zip(side, column, strict=True)) for side in (a, b))
             if up > 0 == down:
                 return None
-            if down and found is not None:
-                found = max(found, Fraction(up) / Fraction(down))
-    return found
+            if down and ratio is not None:
+                ratio = max(ratio, Fraction(up) / Fraction(down))
+    return ratio
 
 
 @given(mechanisms(bits=6), st.data(), st.sampled_from(["ldp", "secret-ldp", "lip"]))
@@ -53,8 +53,8 @@ def test_the_verifier_agrees_with_the_definitions(
     mechanism: DenseMechanism, data: st.DataObject, notion: str
 ) -> None:
     joint = data.draw(joints(mechanism.answers))
-    found = worst(mechanism, Claim(notion, (1, 1), None if notion == "ldp" else joint))
-    assert found.ratio == oracle(mechanism, notion, joint)
+    verdict = worst(mechanism, Claim(notion, (1, 1), None if notion == "ldp" else joint))
+    assert verdict.ratio == oracle(mechanism, notion, joint)
 
 
 @given(mechanisms(bits=6), st.data(), st.sampled_from(["ldp", "secret-ldp", "lip"]))
@@ -87,7 +87,7 @@ def test_the_identity_is_zero_lip_under_independence_and_its_ceiling_says_what_t
     assert ceiling(identity) is None
 
 
-def test_a_few_units_in_place_of_a_zero_are_told_like_a_zero() -> None:
+def test_a_few_units_in_place_of_a_zero_count_as_a_zero() -> None:
     nearly = DenseMechanism(48, ((2**48 - 3, 3), (3, 2**48 - 3)))
     assert is_endless(ceiling(nearly))
     assert is_endless(None)
@@ -124,7 +124,7 @@ def test_an_unknown_notion_asks_for_an_update() -> None:
         worst(WARNER, Claim("trust-me", (1, 1)))
 
 
-def test_the_decision_is_exact_where_floats_cannot_tell() -> None:
+def test_the_decision_is_exact_where_floats_are_equal() -> None:
     """A 48-bit ratio and a level one part in 10^30 below it: equal as floats, refused all the same."""
     n, d = 2**47 + 12345, 2**47 - 12345
     n, d = n // gcd(n, d), d // gcd(n, d)

@@ -35,7 +35,7 @@ def test_symbols_and_ids_stay_out_of_reprs() -> None:
     assert "(1, 0)" not in repr(GOOD)
 
 
-def bent(**changes: Any) -> bytes:
+def altered(**changes: Any) -> bytes:
     body = {**json.loads(GOOD.to_bytes(0)), **changes}
     return json.dumps({k: v for k, v in body.items() if v is not ...}).encode()
 
@@ -45,30 +45,30 @@ BAD_REPORTS = [
     (b"[]", "json_invalid", None),
     (b"\xff", "json_invalid", None),
     (b'{"v":1,"v":1}', "json_invalid", None),
-    (bent(y=[1.5]), "json_invalid", None),
+    (altered(y=[1.5]), "json_invalid", None),
     (b'{"v":' + b"1" * 5000 + b"}", "json_invalid", None),
     (b"[" * 100_000, "body_too_large", None),
     (b"[" * 10_000, "json_invalid", None),
-    (bent(secret="canary"), "field_unknown", None),
-    (bent(y=...), "field_missing", "y"),
-    (bent(v=2), "field_type", "v"),
-    (bent(v=True), "field_type", "v"),
-    (bent(doc="canary"), "field_type", "doc"),
-    (bent(id="canary"), "field_type", "id"),
-    (bent(y="canary"), "y_type", "y"),
-    (bent(y=[True]), "y_type", "y"),
-    (bent(y=["canary"]), "y_type", "y"),
-    (bent(y=[-1]), "y_type", "y"),
-    (bent(y=["0F"]), "y_type", "y"),
-    (bent(y=["0" * 251]), "y_type", "y"),
-    (bent(y=[[1, "canary"]]), "y_type", "y"),
-    (bent(y=[[1, -1]]), "y_type", "y"),
-    (bent(y=[[[1]]]), "json_invalid", None),
-    (bent(token=1), "token_invalid", "token"),
-    (bent(token="a" * 1401), "token_invalid", "token"),
-    (bent(strata=[]), "field_type", "strata"),
-    (bent(strata={"a": 1}), "field_type", "strata"),
-    (bent(token="canary!"), "token_invalid", "token"),
+    (altered(secret="canary"), "field_unknown", None),
+    (altered(y=...), "field_missing", "y"),
+    (altered(v=2), "field_type", "v"),
+    (altered(v=True), "field_type", "v"),
+    (altered(doc="canary"), "field_type", "doc"),
+    (altered(id="canary"), "field_type", "id"),
+    (altered(y="canary"), "y_type", "y"),
+    (altered(y=[True]), "y_type", "y"),
+    (altered(y=["canary"]), "y_type", "y"),
+    (altered(y=[-1]), "y_type", "y"),
+    (altered(y=["0F"]), "y_type", "y"),
+    (altered(y=["0" * 251]), "y_type", "y"),
+    (altered(y=[[1, "canary"]]), "y_type", "y"),
+    (altered(y=[[1, -1]]), "y_type", "y"),
+    (altered(y=[[[1]]]), "json_invalid", None),
+    (altered(token=1), "token_invalid", "token"),
+    (altered(token="a" * 1401), "token_invalid", "token"),
+    (altered(strata=[]), "field_type", "strata"),
+    (altered(strata={"a": 1}), "field_type", "strata"),
+    (altered(token="canary!"), "token_invalid", "token"),
 ]
 
 
@@ -97,7 +97,10 @@ def test_public_answers_of_any_length_do_not_change_the_length() -> None:
         survey(),
         strata=(question("region", "n", "south-by-southwest"), question("age", "old", "x")),
     )
-    regions, ages = (tuple(choice.id for choice in asked.choices) for asked in document.strata)
+    regions, ages = (
+        tuple(choice.id for choice in public_question.choices)
+        for public_question in document.strata
+    )
     lengths = {
         len(
             Report(document.digest, "0f" * 16, (0, 0), {"region": r, "age": a}).to_bytes(

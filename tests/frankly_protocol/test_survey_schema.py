@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The published JSON Schema says of a document's form what devices read: no less, and no more that it can tell."""
+"""The published JSON Schema accepts the documents that devices accept, as far as a schema can decide."""
 
 import json
 from pathlib import Path
@@ -23,9 +23,9 @@ SCHEMA = json.loads(
 )
 VALIDATOR = Draft202012Validator(SCHEMA)
 BEYOND = {"weights", "privacy"}
-"""Reasons of refusal that rest on sums, on shapes that must agree, or on the claims: a schema cannot tell."""
-NAMES = (["low", "mid"], "low", "nobody", "a\u202eb")
-"""Values at fault for which names there are, or which characters are safe: a schema cannot tell either."""
+"""Reasons of refusal that rest on sums, on shapes that must agree, or on the claims: outside a schema's reach."""
+NAMES = (["low", "mid"], "low", "absent", "a\u202eb")
+"""Values at fault for an unknown name or an unsafe character: outside a schema's reach too."""
 FORMAL = [case for case in BAD if case[3] not in BEYOND and case[2] not in NAMES]
 
 
@@ -49,7 +49,7 @@ def test_every_document_fits(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "path", "value", "reason", "field"), FORMAL)
-def test_what_devices_refuse_for_its_form_does_not_fit(
+def test_documents_refused_for_their_form_do_not_fit(
     name: str, path: str, value: Any, reason: str, field: str
 ) -> None:
     body = json.loads(json.dumps(ONE[name]))
@@ -57,7 +57,7 @@ def test_what_devices_refuse_for_its_form_does_not_fit(
     assert not VALIDATOR.is_valid(body), (reason, field)
 
 
-def test_whatever_devices_read_fits() -> None:
+def test_documents_that_devices_accept_fit() -> None:
     rng = Random(11)
     read = 0
     for _ in range(250):

@@ -38,7 +38,7 @@ def backstop_block(name: str = "marriage", secret: str = "affair", epsilon: str 
 
 
 def payable_survey() -> SurveyDocument:
-    """The samples' survey with a backstop: it costs 1 + ln 3 nats, and tells 2 nats of odds about “affair”."""
+    """The samples' survey with a backstop: it costs 1 + ln 3 nats, and changes the odds of “affair” by 2 nats."""
     return survey(ldp_block(), backstop_block())
 
 
@@ -74,7 +74,7 @@ class FakeServer:
         return Reply(200, JSON, None, body)
 
     def post(self, url: str, body: bytes, limit: int) -> Reply:
-        """Take a report, or fail as told."""
+        """Store a report and answer 201, or give the next queued reply; an exception queued is raised."""
         self.on_post()
         self.posted.append(body)
         if self.replies:

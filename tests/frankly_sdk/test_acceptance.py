@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbered steps: what must not be answered is not, and says why by name; nothing is ever sent."""
+"""Acceptance of a document: every refusal gives its named reason, and nothing is sent."""
 
 import json
 from collections.abc import Callable
@@ -61,11 +61,11 @@ def weaker() -> SurveyDocument:
 def moved() -> SurveyDocument:
     """A document kept exactly, with one unit of weight moved within a row."""
     block = ldp_block()
-    (on, off), other = dense_of(block.mechanism).weights
-    bent = DenseMechanism(48, ((on + 1, off - 1), other))
+    (on, off), second_row = dense_of(block.mechanism).weights
+    altered = DenseMechanism(48, ((on + 1, off - 1), second_row))
     exact = Fraction(on, off).as_integer_ratio()
     return survey(
-        replace(block, mechanism=bent, promises=at(block, exact), ceiling=ceiling(bent)),
+        replace(block, mechanism=altered, promises=at(block, exact), ceiling=ceiling(altered)),
         lip_block(),
     )
 
@@ -138,9 +138,9 @@ def test_what_must_not_be_answered_is_refused_by_name(
 
 
 def test_another_document_than_the_pinned_one_is_refused(tmp_path: Path) -> None:
-    other = survey(ldp_block(epsilon="0.5"), backstop_block())
+    substitute = survey(ldp_block(epsilon="0.5"), backstop_block())
     with pytest.raises(DocumentRejected) as caught:
-        FakeServer(envelope=sealed(other.payload())).open(tmp_path / "s.db")
+        FakeServer(envelope=sealed(substitute.payload())).open(tmp_path / "s.db")
     assert caught.value.reason == "pin"
 
 
@@ -229,8 +229,10 @@ def test_a_withdrawn_publisher_is_noticed_with_the_next_survey(tmp_path: Path) -
     first = FakeServer(document=survey(ldp_block()))
     first.open(tmp_path / "s.db").close()
     rotated = sealed_keys(keys_document(2, publisher=STRANGER))
-    other = survey(ldp_block(), survey_id="cd" * 16)
-    second = FakeServer(document=other, keys=rotated, older_keys=[sealed_keys(keys_document())])
+    second_survey = survey(ldp_block(), survey_id="cd" * 16)
+    second = FakeServer(
+        document=second_survey, keys=rotated, older_keys=[sealed_keys(keys_document())]
+    )
     with pytest.raises(DocumentRejected) as caught:
         second.open(tmp_path / "s.db")
     assert caught.value.reason == "signature"
@@ -257,7 +259,7 @@ def test_a_withdrawn_publisher_is_noticed_with_the_next_survey(tmp_path: Path) -
     second.open(tmp_path / "s.db").close()  # and they are good for what the new publisher signs
 
 
-def test_keys_shipped_with_the_app_are_what_counts(tmp_path: Path) -> None:
+def test_keys_shipped_with_the_app_take_precedence(tmp_path: Path) -> None:
     shipped = sealed_keys(keys_document(root=STRANGER, publisher=PUBLISHER), STRANGER)
     with FakeServer(keys=shipped).open(tmp_path / "s.db", keys=shipped) as client:
         assert client.survey.signed_by == (PUBLISHER.public.key_id,)
@@ -294,7 +296,7 @@ def test_shipped_keys_never_bring_a_withdrawn_publisher_back(tmp_path: Path) -> 
     ).close()  # versions follow one by one from the shipped ones
 
 
-def test_keys_trusted_on_first_use_say_nothing_beside_shipped_ones(tmp_path: Path) -> None:
+def test_keys_trusted_on_first_use_are_ignored_beside_shipped_ones(tmp_path: Path) -> None:
     foreign = sealed_keys(keys_document(root=STRANGER, publisher=STRANGER), STRANGER)
     first = FakeServer(document=survey(ldp_block()), keys=foreign)
     first.envelope = sealed(first.document.payload(), STRANGER)
@@ -314,13 +316,13 @@ PAGES = [
 
 
 @pytest.mark.parametrize(("page", "code"), PAGES, ids=[code for _, code in PAGES])
-@pytest.mark.parametrize("what", ["/v1/keys", "/document"])
-def test_what_is_no_document_is_a_network_error(
-    page: Reply, code: str, what: str, tmp_path: Path
+@pytest.mark.parametrize("path", ["/v1/keys", "/document"])
+def test_a_reply_that_is_not_a_document_is_a_network_error(
+    page: Reply, code: str, path: str, tmp_path: Path
 ) -> None:
     server = FakeServer()
     serve = server.get
-    server.get = lambda url, limit: page if what in url else serve(url, limit)  # type: ignore[method-assign]
+    server.get = lambda url, limit: page if path in url else serve(url, limit)  # type: ignore[method-assign]
     with pytest.raises(NetworkError) as caught:
         server.open(tmp_path / "s.db")
     assert caught.value.code == code
@@ -335,7 +337,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("pinned", UNKNOWN)
-def test_a_document_the_server_does_not_know_is_told_by_what_the_link_names(
+def test_an_unknown_document_is_explained_by_what_the_link_names(
     pinned: bool, tmp_path: Path
 ) -> None:
     server = FakeServer()

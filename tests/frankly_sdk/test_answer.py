@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomise once, seal, then send: at every point where things can stop, one value and only one."""
+"""Randomise once, seal, then send: an interruption at any point leaves exactly one value."""
 
 import json
 import os
@@ -39,11 +39,11 @@ def test_an_answer_is_sent_once_and_its_symbols_are_erased(tmp_path: Path) -> No
     assert len(body) == server.document.report_length
     assert json.loads(body)["doc"] == server.document.digest
     store = Store(tmp_path / "s.db")
-    kept = store.answer(server.first_root, server.document.survey)
-    assert kept is not None
-    assert (kept.state, kept.body, kept.report_id) == ("sent", None, "")
+    stored = store.answer(server.first_root, server.document.survey)
+    assert stored is not None
+    assert (stored.state, stored.body, stored.report_id) == ("sent", None, "")
     store.close()
-    assert json.loads(body)["id"].encode() not in _everything(tmp_path)
+    assert json.loads(body)["id"].encode() not in _stored_bytes(tmp_path)
 
 
 BAD_ANSWERS: list[tuple[Any, str | None]] = [
@@ -94,16 +94,16 @@ def test_a_second_answer_is_refused_and_never_drawn(tmp_path: Path) -> None:
 
 def test_the_seal_is_durable_before_the_first_byte_is_sent(tmp_path: Path) -> None:
     """Seen from another connection while the first send is under way: the row is committed, with these very bytes."""
-    server, seen = FakeServer(), []
+    server, committed_rows = FakeServer(), []
 
-    def look() -> None:
-        with sqlite3.connect(f"file:{tmp_path / 's.db'}?mode=ro", uri=True) as other:
-            seen.append(other.execute("SELECT state, body FROM answers").fetchall())
+    def read_store() -> None:
+        with sqlite3.connect(f"file:{tmp_path / 's.db'}?mode=ro", uri=True) as reader:
+            committed_rows.append(reader.execute("SELECT state, body FROM answers").fetchall())
 
-    server.on_post = look
+    server.on_post = read_store
     with server.open(tmp_path / "s.db") as client:
         client.answer(ANSWERS)
-    assert seen == [[("sealed", server.posted[0])]]
+    assert committed_rows == [[("sealed", server.posted[0])]]
 
 
 class Crash(BaseException):
@@ -160,9 +160,9 @@ def _crash_at(point: str, server: FakeServer, patched: pytest.MonkeyPatch) -> No
 
 def _outbox(path: Path) -> list[object]:
     store = Store(path)
-    found: list[object] = list(store.outbox())
+    queued: list[object] = list(store.outbox())
     store.close()
-    return found
+    return queued
 
 
 def test_racing_threads_and_clients_draw_one_value(tmp_path: Path) -> None:
@@ -206,10 +206,10 @@ def test_racing_processes_draw_one_value(tmp_path: Path) -> None:
                 os._exit(0)
         os.close(writer)
         readers.append(reader)
-    said = b"".join(os.read(reader, 65536) for reader in readers)
+    piped = b"".join(os.read(reader, 65536) for reader in readers)
     for _ in readers:
         os.wait()
-    bodies = {line.strip() for line in said.splitlines() if line.strip()}
+    bodies = {line.strip() for line in piped.splitlines() if line.strip()}
     assert len(bodies) == 1
 
 
@@ -224,7 +224,7 @@ def test_without_randomness_nothing_is_sealed_or_sent(tmp_path: Path) -> None:
     assert _outbox(tmp_path / "s.db") == []
 
 
-def test_the_source_of_a_device_is_the_operating_system(
+def test_the_source_of_randomness_is_the_operating_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing passed in, and the system's source fails: there is no second source to fall back on."""
@@ -286,7 +286,7 @@ REPLIES: list[tuple[list[Reply | Exception], str, str, int]] = [
     ([problem(409, "id_conflict")], "refused", "id_conflict", 1),
     ([problem(422, "symbol_unknown")], "refused", "symbol_unknown", 1),
     ([problem(404, "survey_unknown")], "refused", "survey_unknown", 1),
-    # What no server of ours has said must not erase anything: gateways and log-in pages, with any status.
+    # Replies of gateways and log-in pages, with any status, must not erase anything.
     ([Reply(404, "text/html", None, b"<html>")], "sent", "accepted", 2),
     ([Reply(410, "text/html", None, b"<html>")] * 50, "queued", "http_410", 0),
     ([problem(403, "closed")] * 50, "queued", "http_403", 0),
@@ -296,7 +296,7 @@ REPLIES: list[tuple[list[Reply | Exception], str, str, int]] = [
 
 
 @pytest.mark.parametrize(("replies", "status", "code", "tries"), REPLIES, ids=range(len(REPLIES)))
-def test_the_same_bytes_are_sent_until_somebody_is_clear(
+def test_the_same_bytes_are_sent_until_a_definite_receipt(
     replies: list[Reply | Exception], status: str, code: str, tries: int, tmp_path: Path
 ) -> None:
     server = FakeServer(replies=list(replies))
@@ -306,7 +306,7 @@ def test_the_same_bytes_are_sent_until_somebody_is_clear(
     assert len(set(server.posted)) == 1
     if status != "queued":
         assert len(server.posted) == tries
-    # Sealed bytes are kept for later, or erased for good; what it cost is never given back.
+    # Sealed bytes are kept for later or erased for good; their cost is never refunded.
     assert len(_outbox(tmp_path / "s.db")) == (status == "queued")
     store = Store(tmp_path / "s.db")
     assert store.spent() == [server.document.report_level.cost]
@@ -341,17 +341,17 @@ def test_the_store_is_private_and_never_holds_the_truth(tmp_path: Path) -> None:
     server = FakeServer(replies=[NetworkError("down")] * 50)
     with server.open(tmp_path / "s.db") as client:
         client.answer(ANSWERS, patience_s=0)
-        kept = _everything(tmp_path)
+        stored_bytes = _stored_bytes(tmp_path)
     assert stat.S_IMODE((tmp_path / "s.db").stat().st_mode) == 0o600
     # Ids of choices stand in the cached document; as an answer, beside its question, none does.
-    assert b"'yes'" not in kept
-    assert json.dumps(ANSWERS).encode() not in kept
+    assert b"'yes'" not in stored_bytes
+    assert json.dumps(ANSWERS).encode() not in stored_bytes
     sealed = json.loads(server.posted[0])
     assert set(sealed) == {"v", "doc", "id", "y", "strata", "token"}
     assert all(type(y) is int for y in sealed["y"])
 
 
-def _everything(folder: Path) -> bytes:
+def _stored_bytes(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir())
 
 
@@ -390,9 +390,9 @@ def test_a_locked_store_stops_before_sampling(
         raise AssertionError("nothing may be drawn")
 
     with server.open(tmp_path / "s.db", randbits=never) as client:
-        other = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
-        other.execute("BEGIN EXCLUSIVE")
+        locker = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
+        locker.execute("BEGIN EXCLUSIVE")
         with pytest.raises(StoreError):
             client.answer(ANSWERS)
-        other.close()
+        locker.close()
     assert server.posted == []

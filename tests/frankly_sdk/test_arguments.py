@@ -46,7 +46,7 @@ def server() -> FakeServer:
 
 
 def sent(server: FakeServer) -> list[bytes]:
-    """Return every report that left."""
+    """Return every report that was sent."""
     return [request.body for request in server.requests if request.body is not None]
 
 
@@ -60,7 +60,7 @@ def test_an_option_of_another_kind_is_named(
     with pytest.raises(InvalidInput) as caught:
         server.open(options.pop("store"), **options)
     assert (caught.value.code, caught.value.field) == ("field_type", name)
-    if value is not datetime:  # its time is asked for first when the store is open
+    if value is not datetime:  # the clock is first read once the store is open
         assert (server.requests, list(tmp_path.iterdir())) == ([], [])
 
 
@@ -117,16 +117,16 @@ NOT_ANSWERS: list[tuple[dict[str, Any], str, str | None]] = [
 
 
 @pytest.mark.parametrize(
-    "case", range(len(NOT_ANSWERS)), ids=[f"{given!r:.30}" for given, *_ in NOT_ANSWERS]
+    "case", range(len(NOT_ANSWERS)), ids=[f"{arguments!r:.30}" for arguments, *_ in NOT_ANSWERS]
 )
 def test_a_wrong_argument_of_an_answer_costs_nothing(
     case: int, server: FakeServer, tmp_path: Path
 ) -> None:
-    given, code, where = NOT_ANSWERS[case]
+    arguments, code, field = NOT_ANSWERS[case]
     with server.open(tmp_path / "s.db") as client:
         with pytest.raises(FranklyError) as caught:
-            client.answer(ANSWERS, **given)
-        assert (caught.value.code, caught.value.field) == (code, where)
+            client.answer(ANSWERS, **arguments)
+        assert (caught.value.code, caught.value.field) == (code, field)
         assert CANARY not in str(caught.value)
         assert sent(server) == []
         assert client.flush() == []
@@ -199,11 +199,11 @@ NOT_ROWS: dict[str, tuple[Any, str, str]] = {
 def test_rows_of_another_shape_are_named_and_nothing_is_sealed(
     case: str, server: FakeServer, tmp_path: Path
 ) -> None:
-    given, code, where = NOT_ROWS[case]
+    bad_rows, code, field = NOT_ROWS[case]
     with server.open(tmp_path / "s.db") as client:
         with pytest.raises(FranklyError) as caught:
-            list(client.randomise_many(given))
-        assert (caught.value.code, caught.value.field) == (code, where)
+            list(client.randomise_many(bad_rows))
+        assert (caught.value.code, caught.value.field) == (code, field)
         assert client.flush() == []
         assert client.answer(ANSWERS).status == "sent", (
             "the place of the install's own person is still free"

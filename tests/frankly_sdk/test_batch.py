@@ -29,7 +29,7 @@ def rows(n: int, answer: str = "yes") -> list[tuple[str, dict[str, str], dict[st
     return [(f"person {i}", {"smokes": answer}, {"region": "north"}) for i in range(n)]
 
 
-def test_every_key_has_one_value_whatever_is_asked_again(
+def test_a_key_keeps_its_value_when_asked_again(
     server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("frankly_sdk.batch.AT_ONCE", 20)
@@ -45,7 +45,7 @@ def test_every_key_has_one_value_whatever_is_asked_again(
             client.answer({"smokes": "no"}, strata={"region": "north"}, respondent="person 3")
         assert (
             client.answer(
-                {"smokes": "no"}, strata={"region": "north"}, respondent="somebody new"
+                {"smokes": "no"}, strata={"region": "north"}, respondent="a new person"
             ).status
             == "sent"
         )
@@ -60,13 +60,13 @@ def test_every_key_has_one_value_whatever_is_asked_again(
 def test_a_key_that_comes_twice_in_a_call_counts_once(
     at_once: int, server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first row stands, wherever the transactions end; rows of an earlier call are sealed or done as ever."""
+    """The first row counts at any transaction size; rows of an earlier call are reported sealed or done."""
     monkeypatch.setattr("frankly_sdk.batch.AT_ONCE", at_once)
     a, b, c, d = rows(4)
-    twice = [a, b, ("person 0", {"smokes": "no"}, {"region": "south"}), b, c, a]
+    repeated_rows = [a, b, ("person 0", {"smokes": "no"}, {"region": "south"}), b, c, a]
     with server.open(tmp_path / "s.db") as client:
-        told = list(client.randomise_many(twice))
-        assert [row.status for row in told] == [
+        sealed_rows = list(client.randomise_many(repeated_rows))
+        assert [row.status for row in sealed_rows] == [
             "sealed",
             "sealed",
             "already",
@@ -74,11 +74,17 @@ def test_a_key_that_comes_twice_in_a_call_counts_once(
             "sealed",
             "already",
         ]
-        assert [row.respondent for row in told] == [row[0] for row in twice]
-        assert [row.report is None for row in told] == [row.status == "already" for row in told]
-        again = list(client.randomise_many([c, a, c]))
-        assert [row.status for row in again] == ["sealed", "sealed", "already"]
-        assert [row.report for row in again] == [told[4].report, told[0].report, None]
+        assert [row.respondent for row in sealed_rows] == [row[0] for row in repeated_rows]
+        assert [row.report is None for row in sealed_rows] == [
+            row.status == "already" for row in sealed_rows
+        ]
+        later_rows = list(client.randomise_many([c, a, c]))
+        assert [row.status for row in later_rows] == ["sealed", "sealed", "already"]
+        assert [row.report for row in later_rows] == [
+            sealed_rows[4].report,
+            sealed_rows[0].report,
+            None,
+        ]
         assert {receipt.status for receipt in client.flush()} == {"sent"}
         assert [row.status for row in client.randomise_many([a, a, d])] == [
             "done",
@@ -92,15 +98,17 @@ def test_a_key_that_comes_twice_in_a_call_counts_once(
 
 def test_a_key_over_the_budget_counts_once_too(server: FakeServer, tmp_path: Path) -> None:
     for _ in range(2):
-        other = FakeServer(make_survey({"smokes": ["no", "yes"]}), authority=server.authority)
-        with other.open(tmp_path / "s.db", policy=Policy(cap="1.5")) as client:
-            told = [row.status for row in client.randomise_many([("a", {"smokes": "no"}, {})] * 2)]
-    assert told == ["over_budget", "already"]
+        another_survey = FakeServer(
+            make_survey({"smokes": ["no", "yes"]}), authority=server.authority
+        )
+        with another_survey.open(tmp_path / "s.db", policy=Policy(cap="1.5")) as client:
+            statuses = [
+                row.status for row in client.randomise_many([("a", {"smokes": "no"}, {})] * 2)
+            ]
+    assert statuses == ["over_budget", "already"]
 
 
-def test_a_wrong_row_that_names_somebody_again_is_refused_as_any_other(
-    server: FakeServer, tmp_path: Path
-) -> None:
+def test_a_wrong_row_of_a_repeated_key_is_refused(server: FakeServer, tmp_path: Path) -> None:
     with server.open(tmp_path / "s.db") as client:
         with pytest.raises(UnknownChoice) as caught:
             list(
@@ -115,15 +123,17 @@ def test_a_wrong_row_that_names_somebody_again_is_refused_as_any_other(
 def test_each_key_has_a_ledger_of_its_own(server: FakeServer, tmp_path: Path) -> None:
     policy = Policy(cap="2")
     for i in range(3):
-        other = FakeServer(make_survey({"smokes": ["no", "yes"]}), authority=server.authority)
-        with other.open(tmp_path / "s.db", policy=policy) as client:
-            told = [
+        another_survey = FakeServer(
+            make_survey({"smokes": ["no", "yes"]}), authority=server.authority
+        )
+        with another_survey.open(tmp_path / "s.db", policy=policy) as client:
+            statuses = [
                 row.status
                 for row in client.randomise_many(
                     [(key, {"smokes": "no"}, {}) for key in ("a", "b")]
                 )
             ]
-            assert told == ["sealed" if i < 2 else "over_budget"] * 2
+            assert statuses == ["sealed" if i < 2 else "over_budget"] * 2
             if i == 2:
                 with pytest.raises(BudgetExceeded):
                     client.answer({"smokes": "no"}, respondent="a")
@@ -196,13 +206,13 @@ BAD_ROWS: dict[str, tuple[bool, tuple[object, ...], str, str]] = {
 def test_a_bad_row_is_named_and_nothing_of_its_batch_is_sealed(
     case: str, server: FakeServer, invited: FakeServer, tmp_path: Path
 ) -> None:
-    with_tokens, bad, code, where = BAD_ROWS[case]
-    chosen = invited if with_tokens else server
-    good = [(*row, invite(i)) if with_tokens else row for i, row in enumerate(rows(2))]
-    with chosen.open(tmp_path / "s.db") as client:
+    with_tokens, bad_row, code, field = BAD_ROWS[case]
+    survey_server = invited if with_tokens else server
+    valid_rows = [(*row, invite(i)) if with_tokens else row for i, row in enumerate(rows(2))]
+    with survey_server.open(tmp_path / "s.db") as client:
         with pytest.raises(FranklyError) as caught:
-            list(client.randomise_many([*good, bad]))  # type: ignore[list-item]
-        assert (caught.value.code, caught.value.field) == (code, where)
+            list(client.randomise_many([*valid_rows, bad_row]))  # type: ignore[list-item]
+        assert (caught.value.code, caught.value.field) == (code, field)
         assert CANARY not in str(caught.value)
         assert client.flush() == []
 
@@ -218,18 +228,18 @@ def test_a_token_that_is_no_text_is_a_typed_error(invited: FakeServer, tmp_path:
 
 def test_keys_and_answers_are_never_written(server: FakeServer, tmp_path: Path) -> None:
     document = make_survey({"smokes": ["no", CANARY]})
-    other = FakeServer(document, authority=server.authority)
-    with other.open(tmp_path / "s.db") as client:
+    canary_server = FakeServer(document, authority=server.authority)
+    with canary_server.open(tmp_path / "s.db") as client:
         list(client.randomise_many([(f"{CANARY} {i}", {"smokes": CANARY}, {}) for i in range(9)]))
-        kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
-    assert CANARY.encode() not in kept
+        stored_bytes = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert CANARY.encode() not in stored_bytes
     names = {Store(tmp_path / name).respondent_name("a") for name in ("s.db", "t.db")}
     assert len(names) == 2, "another device gives the same person another name"
 
 
 def test_a_store_of_version_1_keeps_what_it_knew(server: FakeServer, tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "s.db") as old:
-        old.executescript(
+    with sqlite3.connect(tmp_path / "s.db") as database:
+        database.executescript(
             """CREATE TABLE keys (origin TEXT PRIMARY KEY, envelope BLOB NOT NULL);
             CREATE TABLE surveys (survey TEXT PRIMARY KEY, version INTEGER NOT NULL, digest TEXT NOT NULL,
                                   envelope BLOB NOT NULL);
@@ -241,8 +251,8 @@ def test_a_store_of_version_1_keeps_what_it_knew(server: FakeServer, tmp_path: P
             PRAGMA user_version = 1"""
         )
     store = Store(tmp_path / "s.db")
-    (kept,) = store.outbox()
-    assert (kept.survey, kept.respondent, kept.body) == ("aa", "", b" ")
+    (queued,) = store.outbox()
+    assert (queued.survey, queued.respondent, queued.body) == ("aa", "", b" ")
     assert store.spent() == [Charge(None)]
     store.close()
 
@@ -295,7 +305,7 @@ def test_a_file_is_randomised_and_flushed(
     assert "sealed 12" in capsys.readouterr().err
 
 
-def test_a_flush_that_reaches_nobody_says_so(server: FakeServer, tmp_path: Path) -> None:
+def test_a_flush_out_of_reach_says_so(server: FakeServer, tmp_path: Path) -> None:
     run(server, tmp_path, "randomise", str(tmp_path / "in.csv"), str(tmp_path / "o"), table=TABLE)
     server.network.then(*[status(503)] * 99)
     assert run(server, tmp_path, "flush", "--seconds", "1") == 5
@@ -313,8 +323,8 @@ def test_standard_input_is_read_and_the_survey_explained(
     monkeypatch.setattr("sys.stdin", Piped)
     assert run(server, tmp_path, "randomise", "-", str(tmp_path / "o")) == 0
     assert run(server, tmp_path, "explain") == 0
-    assert "changes by at most ×2.72" not in (said := capsys.readouterr().out)
-    assert "change by at most ×2.72" in said
+    assert "changes by at most ×2.72" not in (output := capsys.readouterr().out)
+    assert "change by at most ×2.72" in output
 
 
 BAD_TABLES = {
@@ -355,9 +365,9 @@ def test_bad_tables_name_the_line_and_seal_nothing(
         )
         == 3
     )
-    said = capsys.readouterr().err
-    assert f"{where}: " in said
-    assert CANARY not in said
+    message = capsys.readouterr().err
+    assert f"{where}: " in message
+    assert CANARY not in message
     assert not (tmp_path / "o").exists()
     assert Store(tmp_path / "s.db").outbox() == []
 
@@ -389,8 +399,8 @@ def test_bad_tables_of_invited_people_name_the_line(
         )
         == 3
     )
-    assert where in (said := capsys.readouterr().err)
-    assert invite(9)[:-1] not in said
+    assert where in (message := capsys.readouterr().err)
+    assert invite(9)[:-1] not in message
     assert Store(tmp_path / "s.db").outbox() == []
 
 
@@ -406,7 +416,7 @@ def test_a_file_may_hold_tokens(invited: FakeServer, tmp_path: Path, column: str
     assert len(invited.reports) == 4
 
 
-def test_a_question_may_be_called_as_a_column_is(
+def test_a_question_may_have_the_name_of_a_column(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server = FakeServer(make_survey({"token": ["no", "yes"]}, token=TokenRule("invite")))
@@ -476,7 +486,7 @@ def test_a_full_disk_leaves_no_half_file(
     assert len(Store(tmp_path / "s.db").outbox()) == 12
 
 
-def test_without_randomness_there_is_no_name_for_anybody(
+def test_without_randomness_no_respondent_is_named(
     server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_size: int) -> bytes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The preview of the ledger, surveys that use it up for ever, and what one report may tell."""
+"""The ledger's preview, surveys without a finite cost, and the cap on the leakage of one report."""
 
 import io
 import json
@@ -38,8 +38,8 @@ def xor_survey() -> SurveyDocument:
 
 
 def stratified_survey(mechanism: DenseMechanism, people: list[Person]) -> SurveyDocument:
-    made = promise(people, "lip", "hiv", 0, mechanism, stratified=True)
-    return document_of(block_of("x", mechanism, made), strata=2)
+    stratified_promise = promise(people, "lip", "hiv", 0, mechanism, stratified=True)
+    return document_of(block_of("x", mechanism, stratified_promise), strata=2)
 
 
 def final(document: SurveyDocument, **limits: str) -> Policy:
@@ -62,7 +62,7 @@ def test_a_promise_that_public_answers_undo_is_refused_also_when_pinned_and_name
 def test_with_a_prior_for_each_stratum_it_is_accepted_if_its_mechanism_keeps_it(
     tmp_path: Path,
 ) -> None:
-    """The identity keeps nothing within a stratum of that world; where the answers tell less, a leaky table does."""
+    """The identity has no finite leakage within a stratum of that world; a leaky table has in a milder world."""
     with pytest.raises(AssertionError, match="no finite leakage"):
         stratified_survey(IDENTITY, TRUE_WORLD)
     mild = [
@@ -87,21 +87,23 @@ def test_with_a_prior_for_each_stratum_it_is_accepted_if_its_mechanism_keeps_it(
 
 
 def test_the_cap_counts_nats_of_odds(tmp_path: Path) -> None:
-    """The answer is the secret, and nearly everybody gives the third: 4.9-LIP under the true table is 9.8 in odds."""
-    whole = 1 << 48
-    high = whole * 9 // 10
+    """The answer is the secret and nearly always the third: 4.9-LIP under the true table is 9.8 nats of odds."""
+    total = 1 << 48
+    high = total * 9 // 10
     mean = round(high / exp(4.9))
     low = round(mean / exp(4.9))
     rows = (
-        (high, low, whole - high - low),
-        (low, high, whole - high - low),
-        (mean, mean, whole - 2 * mean),
+        (high, low, total - high - low),
+        (low, high, total - high - low),
+        (mean, mean, total - 2 * mean),
     )
     mechanism = DenseMechanism(48, rows)
     people = [Person(n, 0, {"x": s}, (s,)) for s, n in enumerate((1, 1, 10**6))]
-    made = promise(people, "lip", "x", 0, mechanism, stratified=False)
-    stated = replace(made, claim=replace(made.claim, level=level_for(Fraction("4.91"))))
-    document = document_of(block_of("x", mechanism, stated))
+    exact_promise = promise(people, "lip", "x", 0, mechanism, stratified=False)
+    rounded_promise = replace(
+        exact_promise, claim=replace(exact_promise.claim, level=level_for(Fraction("4.91")))
+    )
+    document = document_of(block_of("x", mechanism, rounded_promise))
     odds = Fraction(high, low)
     assert log(odds) > 9.7
     with pytest.raises(PolicyRefused) as caught:
@@ -163,9 +165,9 @@ def test_a_final_survey_must_keep_its_secrets_within_the_cap(tmp_path: Path) -> 
 
 
 def test_each_respondent_has_a_budget_of_their_own_under_the_lock(tmp_path: Path) -> None:
-    """Named and over the cap: whoever has answered something before is over the budget, everybody else is not."""
-    other = fakes.FakeServer(document=survey(ldp_block(epsilon="1")))
-    with other.open(tmp_path / "s.db") as client:
+    """A final survey over the cap: only a respondent who has answered another survey is over the budget."""
+    earlier_survey = fakes.FakeServer(document=survey(ldp_block(epsilon="1")))
+    with earlier_survey.open(tmp_path / "s.db") as client:
         client.answer({"affair": "no"}, respondent="early")
     with endless().open(tmp_path / "s.db", policy=final(endless().document)) as client:
         assert not client.budget("early").can_answer
@@ -294,7 +296,9 @@ def _never(*_arguments: object) -> None:
     raise AssertionError("this is done once, at acceptance")
 
 
-def test_the_command_line_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_shows_the_budget(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     server = FakeServer(make_survey({"q": ["no", "yes"]}))
     where = ("--link", server.link, "--store", str(tmp_path / "s.db"))
     assert (
@@ -317,16 +321,18 @@ def test_a_suite_may_name_final_surveys(tmp_path: Path) -> None:
         (["ab"], conformance.BAD_INPUT),
         ("ab" * 16, conformance.BAD_INPUT),
     ):
-        given = {
+        arguments = {
             "store": str(tmp_path / "device"),
             "link": link,
             "policy": {"final_surveys": surveys},
         }
         assert (
-            conformance.main(["init"], io.StringIO(json.dumps(given)), io.StringIO(), io.StringIO())
+            conformance.main(
+                ["init"], io.StringIO(json.dumps(arguments)), io.StringIO(), io.StringIO()
+            )
             == status
         )
 
 
-def test_ceilings_of_the_samples_are_what_these_tests_say() -> None:
+def test_the_samples_have_the_ceilings_these_tests_assume() -> None:
     assert ceiling(IDENTITY) is ceiling(LEAKY) is lip_block().ceiling is None

@@ -37,8 +37,8 @@ ANSWERS = {"affair": "yes", "marriage": CANARY}
 
 def with_canary() -> FakeServer:
     """A server whose second question has the canary among its choices, so that it can be answered."""
-    asked = (question("marriage", "good", CANARY),)
-    return FakeServer(document=survey(ldp_block(), replace(backstop_block(), questions=asked)))
+    questions = (question("marriage", "good", CANARY),)
+    return FakeServer(document=survey(ldp_block(), replace(backstop_block(), questions=questions)))
 
 
 def broken(_bits: int) -> int:
@@ -157,8 +157,8 @@ def test_no_error_holds_the_answer_anywhere(
         provoke(with_canary(), tmp_path / "s.db")
     for error in _chain(caught.value):
         # The survey itself may be shown, and the canary is one of its choices; as an answer it may not.
-        told = "".join(traceback.format_exception(error)).replace(f"valid: good, {CANARY}", "")
-        assert CANARY not in told
+        report = "".join(traceback.format_exception(error)).replace(f"valid: good, {CANARY}", "")
+        assert CANARY not in report
         for function, name, value in _locals(error.__traceback__):
             assert f"'marriage': '{CANARY}" not in repr(value), (function, name)
             assert not (isinstance(value, str) and value.startswith(CANARY)), (function, name)
@@ -210,7 +210,7 @@ def test_a_mapping_that_changes_its_mind_is_read_once() -> None:
 
 @pytest.mark.slow
 def test_every_body_has_one_length_and_only_the_six_fields(tmp_path: Path) -> None:
-    """Every truth against every pair of symbols: whatever is answered and drawn, an observer sees the same size."""
+    """Every truth against every pair of symbols: an observer sees one size for all answers and draws."""
     mechanism = DenseMechanism(4, ((14, 1, 1), (1, 14, 1)))
     wide = DenseMechanism(4, tuple((1,) * 12 + (4,) for _ in range(2)))
     blocks = (
@@ -225,9 +225,9 @@ def test_every_body_has_one_length_and_only_the_six_fields(tmp_path: Path) -> No
     server = FakeServer(document=survey(*blocks))
     lengths, count = set(), 0
     for i, (affair, marriage) in enumerate((a, m) for a in ("no", "yes") for m in ("good", "bad")):
-        for u in range(16):
+        for draw in range(16):
             with server.open(
-                tmp_path / f"{i}-{u}.db", randbits=_drawing(u), policy=Policy(cap="60")
+                tmp_path / f"{i}-{draw}.db", randbits=_drawing(draw), policy=Policy(cap="60")
             ) as client:
                 client.answer({"affair": affair, "marriage": marriage})
             lengths.add(len(server.posted[-1]))
@@ -237,12 +237,12 @@ def test_every_body_has_one_length_and_only_the_six_fields(tmp_path: Path) -> No
     assert lengths == {server.document.report_length}
 
 
-def _drawing(u: int) -> Callable[[int], int]:
-    return lambda bits: u if bits == 4 else 2**bits - 1 - u
+def _drawing(draw: int) -> Callable[[int], int]:
+    return lambda bits: draw if bits == 4 else 2**bits - 1 - draw
 
 
 def test_receipts_never_repeat_what_the_server_says(tmp_path: Path) -> None:
-    """A hostile server's words do not reach the app's screen or log through us."""
+    """A hostile server's text does not reach the app's screen or log through a receipt."""
     server = FakeServer(replies=[problem(503, CANARY), problem(422, "symbol_unknown")])
     with server.open(tmp_path / "s.db") as client:
         receipt = client.answer({"affair": "yes", "marriage": "good"})

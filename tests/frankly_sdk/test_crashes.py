@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Killed at any instruction: what other processes would find on disk then, opened again and finished.
+"""Killed at any instruction: the files on disk at that point, opened again and finished.
 
 While a client answers, every line and every opcode of the SDK is traced, and the store's files are copied as they are
 at that moment: this is what a SIGKILL leaves behind. Each distinct state is then opened by a new client.
@@ -35,46 +35,46 @@ class Moment:
 def moments(
     folder: Path, server: FakeServer, action: Callable[[], object]
 ) -> tuple[list[Moment], int]:
-    """Run `action` and return the distinct moments in their order, and how many points were looked at."""
-    found: dict[Moment, None] = {}
+    """Run `action` and return the distinct moments in their order, and the number of points that were traced."""
+    distinct: dict[Moment, None] = {}
     points = 0
 
-    def look(frame: FrameType, _event: str, _argument: Any) -> Any:
+    def trace(frame: FrameType, _event: str, _argument: Any) -> Any:
         nonlocal points
         if not frame.f_code.co_filename.startswith(SDK):
             return None
         frame.f_trace_opcodes = True
         points += 1
         files = tuple((path.name, path.read_bytes()) for path in sorted(folder.iterdir()))
-        found.setdefault(Moment(files, len(server.posted)))
-        return look
+        distinct.setdefault(Moment(files, len(server.posted)))
+        return trace
 
     before = sys.gettrace()
-    sys.settrace(look)
+    sys.settrace(trace)
     try:
         action()
     finally:
         sys.settrace(before)
-    return list(found), points
+    return list(distinct), points
 
 
-def values_on_the_wire(moment: Moment, first: FakeServer, folder: Path) -> set[bytes]:
-    """Start again from a moment, answer (something else) to the end, and return every value the server ever saw."""
+def values_on_the_wire(moment: Moment, crashed: FakeServer, folder: Path) -> set[bytes]:
+    """Restart from a moment with another answer, finish, and return every value the server has received."""
     folder.mkdir()
     for name, data in moment.files:
         (folder / name).write_bytes(data)
-    again = FakeServer(document=first.document)
-    with again.open(folder / NAME) as client:
+    restarted = FakeServer(document=crashed.document)
+    with restarted.open(folder / NAME) as client:
         try:
             client.answer({"affair": "no", "marriage": "bad"})
         except AlreadyAnswered as late:
             assert late.receipt.status == "sent"
     store = Store(folder / NAME)
-    kept = store.answer(first.first_root, first.document.survey)
-    assert kept is not None
-    assert (kept.state, kept.body) == ("sent", None)
+    stored = store.answer(crashed.first_root, crashed.document.survey)
+    assert stored is not None
+    assert (stored.state, stored.body) == ("sent", None)
     store.close()
-    return {*first.posted[: moment.posted], *again.posted}
+    return {*crashed.posted[: moment.posted], *restarted.posted}
 
 
 @pytest.mark.slow
@@ -86,17 +86,17 @@ def test_killed_anywhere_there_is_one_value_and_it_arrives(tmp_path: Path) -> No
         with server.open(folder / NAME) as client:
             assert client.answer(ANSWERS).status == "sent"
 
-    found, points = moments(folder, server, open_and_answer)
+    crash_points, points = moments(folder, server, open_and_answer)
     assert points > 500
-    assert len(found) >= 8, "nothing, new, opened, journal, sealed, sent, journal, erased"
-    for i, moment in enumerate(found):
+    assert len(crash_points) >= 8, "nothing, new, opened, journal, sealed, sent, journal, erased"
+    for i, moment in enumerate(crash_points):
         assert len(values_on_the_wire(moment, server, tmp_path / str(i))) == 1, i
 
 
 def test_sending_before_the_seal_is_durable_would_be_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The wrong order, on purpose: this way of looking must find it."""
+    """Sending before sealing is a planted fault that this method must detect."""
     server, folder = FakeServer(), tmp_path / "first"
     folder.mkdir()
     write = Store.seal
@@ -109,13 +109,16 @@ def test_sending_before_the_seal_is_durable_would_be_caught(
 
     with server.open(folder / NAME) as client, monkeypatch.context() as wrong:
         wrong.setattr(Store, "seal", send_first)
-        found, _ = moments(folder, server, lambda: client.answer(ANSWERS))
-    seen = [values_on_the_wire(moment, server, tmp_path / str(i)) for i, moment in enumerate(found)]
-    assert max(map(len, seen)) == 2
+        crash_points, _ = moments(folder, server, lambda: client.answer(ANSWERS))
+    sent_values = [
+        values_on_the_wire(moment, server, tmp_path / str(i))
+        for i, moment in enumerate(crash_points)
+    ]
+    assert max(map(len, sent_values)) == 2
 
 
 @pytest.mark.slow
-def test_the_store_is_the_same_whatever_the_truth_is(tmp_path: Path) -> None:
+def test_the_store_does_not_depend_on_the_truth(tmp_path: Path) -> None:
     """With the same draws and the same symbol, no byte of the store depends on the answer, at any moment."""
     document = survey(ldp_block())
     stores: list[list[bytes]] = []
@@ -124,9 +127,9 @@ def test_the_store_is_the_same_whatever_the_truth_is(tmp_path: Path) -> None:
         folder.mkdir()
         # The greatest draw sends symbol 1 for either truth.
         with server.open(folder / NAME, randbits=lambda bits: 2**bits - 1) as client:
-            found, _ = moments(folder, server, _answering(client, truth))
+            crash_points, _ = moments(folder, server, _answering(client, truth))
         # The journal is left out: SQLite puts a random number into its head.
-        stores.append(list(dict.fromkeys(dict(moment.files)[NAME] for moment in found)))
+        stores.append(list(dict.fromkeys(dict(moment.files)[NAME] for moment in crash_points)))
     assert stores[0] == stores[1]
     assert len(stores[0]) >= 3
 

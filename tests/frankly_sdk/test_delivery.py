@@ -17,8 +17,8 @@ from tests.frankly_sdk.fakes import ANSWERS, FakeServer, problem
 DOWN = NetworkError("down")
 
 
-class Clockwork:
-    """A timer and its sleep: time passes only while sleeping, and every nap is remembered."""
+class SleepingTimer:
+    """A timer and its sleep: time passes only while sleeping, and every nap is recorded."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -32,8 +32,8 @@ class Clockwork:
         self.now += seconds
 
 
-class Hands:
-    """A clock whose hands are moved by the test."""
+class SetClock:
+    """A clock that the test sets."""
 
     def __init__(self, at: datetime = NOW) -> None:
         self.at = at
@@ -44,16 +44,16 @@ class Hands:
 
 def _states(path: Path) -> dict[str, tuple[str, str]]:
     store = Store(path)
-    kept = {form: store.answer(FakeServer().first_root, form) for form in ("ab" * 16, "cd" * 16)}
-    found = {
-        form: (answer.state, answer.code) for form, answer in kept.items() if answer is not None
+    answers = {form: store.answer(FakeServer().first_root, form) for form in ("ab" * 16, "cd" * 16)}
+    states = {
+        form: (answer.state, answer.code) for form, answer in answers.items() if answer is not None
     }
     store.close()
-    return found
+    return states
 
 
 def test_waits_double_with_jitter_and_stay_within_patience(tmp_path: Path) -> None:
-    time, server = Clockwork(), FakeServer(replies=[DOWN] * 99)
+    time, server = SleepingTimer(), FakeServer(replies=[DOWN] * 99)
     with server.open(tmp_path / "s.db", timer=time, sleep=time.sleep) as client:
         assert client.answer(ANSWERS, patience_s=20_000).status == "queued"
     assert sum(time.naps) <= 20_000
@@ -74,19 +74,19 @@ WAITS = [
 ]
 
 
-@pytest.mark.parametrize(("said", "least", "most"), WAITS)
+@pytest.mark.parametrize(("retry_after", "smallest", "largest"), WAITS)
 def test_retry_after_is_honoured_if_it_is_a_number_of_seconds(
-    said: str, least: float, most: float, tmp_path: Path
+    retry_after: str, smallest: float, largest: float, tmp_path: Path
 ) -> None:
-    time, server = Clockwork(), FakeServer(replies=[problem(503, "unavailable", said)])
+    time, server = SleepingTimer(), FakeServer(replies=[problem(503, "unavailable", retry_after)])
     with server.open(tmp_path / "s.db", timer=time, sleep=time.sleep) as client:
         assert client.answer(ANSWERS).status == "sent"
     (nap,) = time.naps
-    assert least <= nap <= most
+    assert smallest <= nap <= largest
 
 
-def test_a_server_that_wants_peace_is_left_alone_but_not_longer_than_a_day(tmp_path: Path) -> None:
-    time, server = Clockwork(), FakeServer(replies=[problem(429, "too_many", "1000000000")])
+def test_retry_after_is_honoured_for_at_most_a_day(tmp_path: Path) -> None:
+    time, server = SleepingTimer(), FakeServer(replies=[problem(429, "too_many", "1000000000")])
     with server.open(tmp_path / "s.db", timer=time, sleep=time.sleep) as client:
         assert client.answer(ANSWERS).code == "too_many"
         assert [receipt.code for receipt in client.flush(timeout_s=3600)] == ["waiting"]
@@ -110,7 +110,7 @@ def test_jitter_without_randomness_still_delivers(
 
 
 def test_a_survey_that_closed_before_the_answer_draws_nothing(tmp_path: Path) -> None:
-    clock, server = Hands(), FakeServer()
+    clock, server = SetClock(), FakeServer()
 
     def never(_bits: int) -> int:
         raise AssertionError("nothing may be drawn")
@@ -134,7 +134,7 @@ def test_a_survey_that_closed_after_the_seal_is_erased_and_still_counts(tmp_path
         client.answer(ANSWERS, patience_s=0)
     server.replies = [problem(410, "closed")]
     with pytest.raises(ClockError):
-        server.open(tmp_path / "s.db", clock=Hands(NOW + timedelta(days=31)))
+        server.open(tmp_path / "s.db", clock=SetClock(NOW + timedelta(days=31)))
     assert _states(tmp_path / "s.db") == {"ab" * 16: ("refused", "closed")}
     assert server.posted[0].rstrip() not in (tmp_path / "s.db").read_bytes()
     with server.open(tmp_path / "s.db") as again, pytest.raises(AlreadyAnswered) as caught:
@@ -149,15 +149,15 @@ def test_opening_one_survey_delivers_what_another_left(tmp_path: Path) -> None:
     first = FakeServer(replies=[DOWN] * 99)
     with first.open(tmp_path / "s.db") as client:
         client.answer(ANSWERS, patience_s=0)
-    other = FakeServer(document=survey(survey_id="cd" * 16))
+    second_survey = FakeServer(document=survey(survey_id="cd" * 16))
     with pytest.raises(NetworkError):
-        other.open(
+        second_survey.open(
             tmp_path / "s.db",
             link=f"https://other.example/s/{'ef' * 16}",
-            transport=_Refusing(other),
+            transport=_Refusing(second_survey),
         )
     assert _states(tmp_path / "s.db") == {"ab" * 16: ("sent", "accepted")}
-    assert other.posted == first.posted[:1]
+    assert second_survey.posted == first.posted[:1]
 
 
 class _Refusing:
@@ -187,7 +187,7 @@ def test_a_server_out_of_reach_is_tried_once_in_a_flush(tmp_path: Path) -> None:
         assert [receipt.status for receipt in client.flush(timeout_s=0)] == ["sent", "sent"]
 
 
-def test_an_erasure_that_fails_is_made_up_for_at_the_next_start(
+def test_a_failed_erasure_is_repeated_at_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = FakeServer()

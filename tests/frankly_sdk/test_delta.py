@@ -23,7 +23,7 @@ UNIT = Fraction(1, 1 << 20)
 
 
 def times(n: int) -> str:
-    """So many δ as the plain decimal that they are."""
+    """Return n · δ as an exact plain decimal."""
     return f"{n * Decimal(1) / (1 << 20):f}"
 
 
@@ -43,19 +43,19 @@ def test_without_a_cap_on_delta_such_a_block_counts_its_ceiling(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("cap", "fits"), [("0.00000095367431640625", True), ("0.00000095367431640624", False)]
+    ("cap", "accepted"), [("0.00000095367431640625", True), ("0.00000095367431640624", False)]
 )
-def test_the_line_is_exact(cap: str, fits: bool, tmp_path: Path) -> None:
-    asked, policy = server(1, dp_block("q")), Policy(cap="2", delta_cap=cap)
-    assert (Fraction(cap) >= UNIT) == fits
-    if not fits:
+def test_the_line_is_exact(cap: str, accepted: bool, tmp_path: Path) -> None:
+    survey_server, policy = server(1, dp_block("q")), Policy(cap="2", delta_cap=cap)
+    assert (Fraction(cap) >= UNIT) == accepted
+    if not accepted:
         with pytest.raises(PolicyRefused):
-            asked.open(tmp_path / "s.db", policy=policy)
+            survey_server.open(tmp_path / "s.db", policy=policy)
         return
-    with asked.open(tmp_path / "s.db", policy=policy) as client:
-        told = client.survey.explain()
-        assert (told.form_nats, told.form_delta) == ("1.0001", UNIT)
-        assert "plus a chance of at most 0.001%" in told.words
+    with survey_server.open(tmp_path / "s.db", policy=policy) as client:
+        explanation = client.survey.explain()
+        assert (explanation.form_nats, explanation.form_delta) == ("1.0001", UNIT)
+        assert "plus a chance of at most 0.001%" in explanation.words
         assert client.answer({"q": "yes"}).status == "sent"
 
 
@@ -104,9 +104,11 @@ def test_the_ledger_is_asked_again_under_the_lock(tmp_path: Path) -> None:
 def test_a_suite_may_set_it(tmp_path: Path) -> None:
     link = f"https://a.example/s/{'ab' * 16}"
     for cap, status in (("0.000001", 0), ("1", conformance.BAD_INPUT)):
-        given = {"store": str(tmp_path / "device"), "link": link, "policy": {"delta_cap": cap}}
+        arguments = {"store": str(tmp_path / "device"), "link": link, "policy": {"delta_cap": cap}}
         assert (
-            conformance.main(["init"], io.StringIO(json.dumps(given)), io.StringIO(), io.StringIO())
+            conformance.main(
+                ["init"], io.StringIO(json.dumps(arguments)), io.StringIO(), io.StringIO()
+            )
             == status
         )
 

@@ -59,9 +59,9 @@ COMMAND = """
 def lines() -> Iterator[str]:
     yield HEAD
     for kind in _kinds():
-        told = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
+        summary = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
         (base,) = kind.__bases__
-        yield f"| `{kind.__name__}` | `{base.__name__}` | {told} |\n"
+        yield f"| `{kind.__name__}` | `{base.__name__}` | {summary} |\n"
     yield TABLE
     for problem in Problem:
         yield f"| `{problem.code}` | {problem.status} | {problem.title} |\n"
@@ -72,10 +72,12 @@ def lines() -> Iterator[str]:
 
 def _kinds() -> list[type[FranklyError]]:
     modules = (frankly_protocol.errors, frankly_sdk.errors)
-    found = [kind for module in modules for kind in vars(module).values() if inspect.isclass(kind)]
+    classes = [
+        kind for module in modules for kind in vars(module).values() if inspect.isclass(kind)
+    ]
     return [
         kind
-        for kind in dict.fromkeys(found)
+        for kind in dict.fromkeys(classes)
         if issubclass(kind, FranklyError) and kind is not FranklyError
     ]
 

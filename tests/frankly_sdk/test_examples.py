@@ -44,16 +44,19 @@ def test_the_app_starts_without_network_and_opens_the_survey_later(
 
 def test_the_page_explains_asks_and_sends(server: FakeServer, tmp_path: Path) -> None:
     http = browser(server, tmp_path)
-    asked = http.get("/").get_data(as_text=True)
-    assert "What leaves this device" in asked
-    assert "change by at most" in asked
-    assert "Once sent, your answer cannot be withdrawn.</p><button>" in asked
-    assert asked.count('type="radio"') == 6
-    done = http.post("/", data=FORM)
-    assert (done.status_code, "erased" in done.get_data(as_text=True)) == (200, True)
+    page = http.get("/").get_data(as_text=True)
+    assert "What leaves this device" in page
+    assert "change by at most" in page
+    assert "Once sent, your answer cannot be withdrawn.</p><button>" in page
+    assert page.count('type="radio"') == 6
+    first_post = http.post("/", data=FORM)
+    assert (first_post.status_code, "erased" in first_post.get_data(as_text=True)) == (200, True)
     assert [report.strata for report in server.reports.values()] == [{"region": "south"}]
-    again = http.post("/", data=FORM)
-    assert (again.status_code, "answered already" in again.get_data(as_text=True)) == (409, True)
+    second_post = http.post("/", data=FORM)
+    assert (second_post.status_code, "answered already" in second_post.get_data(as_text=True)) == (
+        409,
+        True,
+    )
     assert len(server.reports) == 1
 
 
@@ -61,54 +64,58 @@ BAD_FORMS = [{}, {**FORM, "smokes": "canary"}, {**FORM, "region": ""}]
 
 
 @pytest.mark.parametrize("form", BAD_FORMS, ids=range(len(BAD_FORMS)))
-def test_a_form_that_is_not_whole_is_asked_again(
+def test_an_incomplete_form_is_refused_and_may_be_sent_again(
     form: dict[str, str], server: FakeServer, tmp_path: Path
 ) -> None:
     http = browser(server, tmp_path)
-    told = http.post("/", data=form)
-    assert told.status_code == 400
-    assert "canary" not in told.get_data(as_text=True)
+    response = http.post("/", data=form)
+    assert response.status_code == 400
+    assert "canary" not in response.get_data(as_text=True)
     assert http.post("/", data=FORM).status_code == 200
 
 
 def test_the_page_without_a_network_and_after_the_end(server: FakeServer, tmp_path: Path) -> None:
     server.network.then(*[drop()] * 99)
     assert "sent later" in browser(server, tmp_path).post("/", data=FORM).get_data(as_text=True)
-    other = FakeServer(server.document, authority=server.authority)
-    other.network.then(status(410, "closed"))
+    closed_server = FakeServer(server.document, authority=server.authority)
+    closed_server.network.then(status(410, "closed"))
     (tmp_path / "other").mkdir()
-    assert "any more" in browser(other, tmp_path / "other").post("/", data=FORM).get_data(
+    assert "any more" in browser(closed_server, tmp_path / "other").post("/", data=FORM).get_data(
         as_text=True
     )
 
 
-def test_a_refusal_is_told_and_nothing_is_sent(server: FakeServer, tmp_path: Path) -> None:
+def test_a_refusal_is_shown_and_nothing_is_sent(server: FakeServer, tmp_path: Path) -> None:
     def broken(_bits: int) -> int:
         raise OSError
 
-    told = browser(server, tmp_path, randbits=broken).post("/", data=FORM)
-    assert told.status_code == 409
-    assert "no random bits" in told.get_data(as_text=True)
+    response = browser(server, tmp_path, randbits=broken).post("/", data=FORM)
+    assert response.status_code == 409
+    assert "no random bits" in response.get_data(as_text=True)
     assert server.reports == {}
 
 
 def test_the_questionnaire_asks_until_it_is_answered(server: FakeServer, tmp_path: Path) -> None:
-    said: list[str] = []
+    printed: list[str] = []
     typed = iter(["y", "0", "two", "2", "1", "2"])
     with server.open(tmp_path / "s.db") as client:
-        assert questionnaire.interview(client, None, lambda _prompt: next(typed), said.append) == 0
+        assert (
+            questionnaire.interview(client, None, lambda _prompt: next(typed), printed.append) == 0
+        )
         assert next(typed, None) is None
         typed = iter(["y", "1", "1", "1"])
-        assert questionnaire.interview(client, "fr", lambda _prompt: next(typed), said.append) == 0
-    assert "Once sent, an answer cannot be withdrawn." in said[0]
-    assert said[-2:] == [
+        assert (
+            questionnaire.interview(client, "fr", lambda _prompt: next(typed), printed.append) == 0
+        )
+    assert "Once sent, an answer cannot be withdrawn." in printed[0]
+    assert printed[-2:] == [
         "You have answered this survey here before; the first answer stands.",
         "sent: the server has stored the first answer",
     ]
     assert [report.strata for report in server.reports.values()] == [{"region": "south"}]
 
 
-def test_who_says_no_at_the_questionnaire_sends_nothing(server: FakeServer, tmp_path: Path) -> None:
+def test_declining_the_questionnaire_sends_nothing(server: FakeServer, tmp_path: Path) -> None:
     with server.open(tmp_path / "s.db") as client:
         assert questionnaire.interview(client, None, lambda _prompt: "", lambda _words: None) == 1
         assert client.flush() == []
@@ -132,11 +139,11 @@ def test_the_questionnaire_as_a_command(
 
 @pytest.mark.slow
 def test_the_offline_day_ends_with_every_answer_once(root: Path) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "examples.offline_day"], cwd=root, capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stderr
-    assert "12:40  14 people answered" in done.stdout
-    assert "16:40  10 more answered, 2 had been met before" in done.stdout
-    assert "24 reports still wait" in done.stdout
-    assert "24 reports sent" in done.stdout
+    assert process.returncode == 0, process.stderr
+    assert "12:40  14 people answered" in process.stdout
+    assert "16:40  10 more answered, 2 had been met before" in process.stdout
+    assert "24 reports still wait" in process.stdout
+    assert "24 reports sent" in process.stdout

@@ -12,7 +12,7 @@ GOOD = [
     (f"http://127.0.0.1:8000/s/{ID}#sha256={PIN}", "http://127.0.0.1:8000", f"sha256:{PIN}"),
     (f"http://[::1]:8000/s/{ID}", "http://[::1]:8000", None),
     (f"http://localhost/s/{ID}", "http://localhost", None),
-    # One origin, however it is typed: what is remembered goes by it.
+    # Spellings of one origin, which is the key of everything remembered.
     (f"HTTPS://HOST:443/s/{ID}", "https://host", None),
     (f"https://host:0443/s/{ID}", "https://host", None),
     (f"https://host:/s/{ID}", "https://host", None),
@@ -64,8 +64,8 @@ NO_ADDRESS = [
 
 
 @pytest.mark.parametrize("text", NO_ADDRESS)
-def test_a_text_that_is_no_address_is_told_what_a_link_looks_like(text: str) -> None:
-    """The class is InsecureTransport, as in the browser; what helps is the form."""
+def test_a_malformed_address_is_refused_with_the_form_of_a_link(text: str) -> None:
+    """The class is InsecureTransport, as in the browser; the message gives the form of a link."""
     with pytest.raises(InsecureTransport) as caught:
         SurveyLink.parse(text)
     assert (
@@ -78,7 +78,7 @@ def test_a_text_that_is_no_address_is_told_what_a_link_looks_like(text: str) -> 
     assert "https://" in caught.value.detail
 
 
-def test_an_address_without_tls_is_told_what_is_used() -> None:
+def test_an_address_without_tls_is_refused_with_the_scheme_to_use() -> None:
     with pytest.raises(InsecureTransport) as caught:
         SurveyLink.parse(f"http://host/s/{ID}")
     assert "only https:// is used" in caught.value.detail

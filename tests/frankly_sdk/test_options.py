@@ -26,34 +26,34 @@ def server() -> FakeServer:
     return FakeServer(make_survey({"smokes": ["no", CANARY]}))
 
 
-def test_events_tell_what_happened_in_its_order(server: FakeServer, tmp_path: Path) -> None:
-    seen: list[Event] = []
+def test_events_are_recorded_in_order(server: FakeServer, tmp_path: Path) -> None:
+    events: list[Event] = []
     server.network.then(*[drop()] * 9)
-    with server.open(tmp_path / "s.db", on_event=seen.append) as client:
+    with server.open(tmp_path / "s.db", on_event=events.append) as client:
         client.answer({"smokes": CANARY}, patience_s=0.02)
         server.network.then(lose_receipt())
         while client.flush(timeout_s=0)[-1].status == "queued":
             pass
-    names = [event.name for event in seen]
+    names = [event.name for event in events]
     assert names[:3] == ["opened", "sealed", "queued"]
     assert names[-1] == "sent"
-    assert {event.survey for event in seen} == {server.document.survey}
-    assert CANARY not in repr(seen)
-    assert json.loads(server.requests[-1].body or b"{}")["id"] not in repr(seen)
+    assert {event.survey for event in events} == {server.document.survey}
+    assert CANARY not in repr(events)
+    assert json.loads(server.requests[-1].body or b"{}")["id"] not in repr(events)
 
 
-def test_events_are_the_same_whatever_the_answer_and_the_draw(tmp_path: Path) -> None:
-    told = []
+def test_events_do_not_depend_on_the_answer_or_the_draw(tmp_path: Path) -> None:
+    event_logs = []
     document = make_survey({"smokes": ["no", CANARY]})
     for i, (answer, u) in enumerate((a, u) for a in ("no", CANARY) for u in (0, 2**48 - 1)):
-        seen: list[Any] = []
+        events: list[Any] = []
         server = FakeServer(document)
         with server.open(
-            tmp_path / f"{i}.db", on_event=seen.append, randbits=lambda b, u=u: u % 2**b
+            tmp_path / f"{i}.db", on_event=events.append, randbits=lambda b, u=u: u % 2**b
         ) as client:
             client.answer({"smokes": answer})
-        told.append(repr(seen))
-    assert len(set(told)) == 1
+        event_logs.append(repr(events))
+    assert len(set(event_logs)) == 1
 
 
 def test_an_event_handler_that_fails_stops_nothing(
@@ -81,8 +81,8 @@ def test_debug_writes_events_to_the_log_and_nothing_else(
 
 
 def test_switched_off_touches_neither_network_nor_files(server: FakeServer, tmp_path: Path) -> None:
-    seen: list[Event] = []
-    with server.open(tmp_path / "s.db", enabled=False, on_event=seen.append) as client:
+    events: list[Event] = []
+    with server.open(tmp_path / "s.db", enabled=False, on_event=events.append) as client:
         assert not client.enabled
         assert client.answer({"smokes": CANARY}).status == "disabled"
         assert client.flush() == []
@@ -90,7 +90,7 @@ def test_switched_off_touches_neither_network_nor_files(server: FakeServer, tmp_
         with pytest.raises(FranklyError) as caught:
             _ = client.survey
     assert caught.value.code == "disabled"
-    assert [event.name for event in seen] == ["disabled", "disabled"]
+    assert [event.name for event in events] == ["disabled", "disabled"]
     assert (server.requests, list(tmp_path.iterdir())) == ([], [])
     with pytest.raises(LinkError):  # a developer's mistake shows at once, switched off or not
         Client.open("nonsense", tmp_path / "s.db", enabled=False)
@@ -151,7 +151,7 @@ def test_the_moment_of_sending_is_drawn_evenly_after_the_seal(tmp_path: Path) ->
     assert all(4 <= count <= 76 for count in tenths)
 
 
-def test_the_moment_of_sending_is_the_same_whatever_the_answer_and_the_draw(
+def test_the_moment_of_sending_does_not_depend_on_the_answer_or_the_draw(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The wait comes from a source of its own: with that one fixed, nothing else can move the moment."""
@@ -211,16 +211,16 @@ def test_an_answer_wrapped_by_the_app_shows_nothing_anywhere(
     with pytest.raises(RuntimeError) as caught:
         fails(answer)
     inner = caught.tb.tb_next
-    told = traceback.StackSummary.extract(traceback.walk_tb(inner), capture_locals=True).format()
-    assert "given = Answer(…)" in "".join(told)
-    assert CANARY not in "".join(told) + repr(caught.value)
+    trace = traceback.StackSummary.extract(traceback.walk_tb(inner), capture_locals=True).format()
+    assert "given = Answer(…)" in "".join(trace)
+    assert CANARY not in "".join(trace) + repr(caught.value)
     with pytest.raises(TypeError):
         pickle.dumps(answer)
     with server.open(tmp_path / "s.db") as client:
         assert client.answer(answer).status == "sent"
 
 
-def test_the_front_door_is_what_it_says() -> None:
+def test_every_exported_name_exists_and_the_package_is_typed() -> None:
     assert sorted(set(frankly_sdk.__all__)) == sorted(frankly_sdk.__all__)
     assert all(hasattr(frankly_sdk, name) for name in frankly_sdk.__all__)
     assert (Path(frankly_sdk.__file__).parent / "py.typed").exists()
@@ -240,9 +240,9 @@ def test_a_later_version_of_an_answered_survey_is_answered_already(tmp_path: Pat
     assert second.reports == {}
 
 
-def test_retries_are_told_and_final_refusals_too(server: FakeServer, tmp_path: Path) -> None:
+def test_a_final_refusal_is_an_event(server: FakeServer, tmp_path: Path) -> None:
     server.network.then(status(422, "symbol_unknown"))
-    seen: list[Event] = []
-    with server.open(tmp_path / "s.db", on_event=seen.append) as client:
+    events: list[Event] = []
+    with server.open(tmp_path / "s.db", on_event=events.append) as client:
         assert client.answer({"smokes": "no"}).status == "refused"
-    assert [(event.name, event.code) for event in seen][-1] == ("refused", "symbol_unknown")
+    assert [(event.name, event.code) for event in events][-1] == ("refused", "symbol_unknown")

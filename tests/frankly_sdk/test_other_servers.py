@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two servers with valid keys of their own each: what one says changes nothing that was learned from the other.
+"""Two servers, each with valid keys of its own: one cannot change anything learned from the other.
 
 The four attacks of a server whose link was opened once: erase what protects against old versions, take a survey's id,
 lock out a log, fill the evidence store.
@@ -92,7 +92,7 @@ class Place(Server):
             self.log.digests.append(self.document.digest)
 
     def get(self, url: str, limit: int) -> Any:
-        """Serve under the own origin."""
+        """Serve under this server's origin."""
         return super().get(url.replace(self.origin, "https://collect.example"), limit)
 
     def visit(
@@ -108,13 +108,13 @@ class Place(Server):
 
 def evil(**changes: Any) -> Place:
     """A server that has valid keys of its own and uses the other one's names."""
-    given: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "origin": "https://evil.example",
         "root": EVIL_ROOT,
         "publisher": STRANGER,
         "log_key": EVIL_LOG,
     }
-    return Place(**(given | changes))
+    return Place(**(defaults | changes))
 
 
 def test_it_cannot_erase_what_protects_against_old_versions(tmp_path: Path) -> None:
@@ -130,12 +130,12 @@ def test_it_cannot_erase_what_protects_against_old_versions(tmp_path: Path) -> N
 @pytest.mark.parametrize("version", [1, 2, 10**6])
 def test_it_cannot_take_the_id_of_a_survey(version: int, tmp_path: Path) -> None:
     honest = Place()
-    taken = evil(
+    impostor = evil(
         document=replace(FIRST, version=version, prev=None if version == 1 else FIRST.digest)
     )
-    assert taken.visit(tmp_path / "s.db", answer=True) == "sent"
+    assert impostor.visit(tmp_path / "s.db", answer=True) == "sent"
     assert honest.visit(tmp_path / "s.db", answer=True) == "sent"
-    assert (len(taken.posted), len(honest.posted)) == (1, 1)
+    assert (len(impostor.posted), len(honest.posted)) == (1, 1)
     with pytest.raises(AlreadyAnswered):
         honest.visit(tmp_path / "s.db", answer=True)
 
@@ -150,20 +150,20 @@ def test_the_budget_counts_over_all_servers(tmp_path: Path) -> None:
 
 
 def test_it_cannot_lock_out_a_log_of_the_same_name(tmp_path: Path) -> None:
-    logged: dict[str, Any] = {"policy": Policy(require_log=True)}
-    honest, other = Place(), evil()
-    honest.visit(tmp_path / "s.db", **logged)
-    other.log.digests = [
+    log_required: dict[str, Any] = {"policy": Policy(require_log=True)}
+    honest, impostor = Place(), evil()
+    honest.visit(tmp_path / "s.db", **log_required)
+    impostor.log.digests = [
         *honest.log.digests,
         *(f"sha256:{i:064x}" for i in range(20)),
-        other.document.digest,
+        impostor.document.digest,
     ]
-    other.visit(tmp_path / "s.db", **logged)
+    impostor.visit(tmp_path / "s.db", **log_required)
     honest.show(SECOND)
-    honest.visit(tmp_path / "s.db", **logged)
+    honest.visit(tmp_path / "s.db", **log_required)
     honest.log.digests = honest.log.digests[1:]
     with pytest.raises(RollbackDetected):  # its own memory stays
-        honest.visit(tmp_path / "s.db", **logged)
+        honest.visit(tmp_path / "s.db", **log_required)
 
 
 def test_it_cannot_fill_the_evidence_store(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_an_honest_server_leaves_no_evidence_of_another(tmp_path: Path) -> None:
     assert evidence(tmp_path / "s.db") == []
 
 
-# --- One survey, whatever its link looks like
+# --- One survey under several links
 
 
 @pytest.mark.parametrize("second", [False, True], ids=["plain", "pinned"])
@@ -232,26 +232,26 @@ def test_one_survey_is_one_answer(
 def test_an_old_install_asks_for_its_keys_as_a_new_one_does(
     shipped: int | None, pinned: bool, tmp_path: Path
 ) -> None:
-    """Once the known one has seen an older version, the same version, or the newest by another link."""
+    """The old install has seen nothing, two versions of the keys, or all three by another link."""
     place = Place()
     versions = [place.version(n) for n in (1, 2, 3)]
     keys = None if shipped is None else versions[shipped - 1]
-    asked: list[list[str]] = []
-    for known in ([], versions[:2], versions):
-        store = tmp_path / f"{len(known)}.db"
-        for link_pinned in (pinned, not pinned) if known else ():
-            place.chain = known
-            other = replace(FIRST, survey="cd" * 16)
-            place.show(other)
+    fetched_urls: list[list[str]] = []
+    for seen_versions in ([], versions[:2], versions):
+        store = tmp_path / f"{len(seen_versions)}.db"
+        for link_pinned in (pinned, not pinned) if seen_versions else ():
+            place.chain = seen_versions
+            other_survey = replace(FIRST, survey="cd" * 16)
+            place.show(other_survey)
             place.visit(store, pinned=link_pinned, keys=keys)
         place.chain = versions
         place.show(FIRST)
         place.fetched.clear()
         place.visit(store, pinned=pinned, keys=keys)
-        asked.append(list(place.fetched))
-    assert asked[0] == asked[1] == asked[2]
-    assert len(asked[0]) == 2
-    assert asked[0][0].endswith("/v1/keys/chain")
+        fetched_urls.append(list(place.fetched))
+    assert fetched_urls[0] == fetched_urls[1] == fetched_urls[2]
+    assert len(fetched_urls[0]) == 2
+    assert fetched_urls[0][0].endswith("/v1/keys/chain")
 
 
 def test_shipped_keys_of_version_1_name_their_chain_themselves(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ CHAINS: dict[str, tuple[Any, type[Exception]]] = {
 
 
 @pytest.mark.parametrize("name", CHAINS)
-def test_nobody_claims_a_chain_that_is_not_proven(name: str, tmp_path: Path) -> None:
+def test_a_chain_is_accepted_only_with_a_proof_from_version_1(name: str, tmp_path: Path) -> None:
     """The app ships version 2; the server must show the way from version 1 through it."""
     bend, error = CHAINS[name]
     place = Place()
@@ -288,7 +288,7 @@ def test_nobody_claims_a_chain_that_is_not_proven(name: str, tmp_path: Path) -> 
 
 
 def test_keys_trusted_while_a_first_visit_is_on_its_way_hold(tmp_path: Path) -> None:
-    """Two processes meet two servers under one origin: whoever is trusted first stays trusted."""
+    """Two processes meet two servers under one origin: the chain trusted first stays trusted."""
     slow, quick = Place(), evil(origin="https://collect.example")
     serve = slow.get
 
@@ -304,7 +304,7 @@ def test_keys_trusted_while_a_first_visit_is_on_its_way_hold(tmp_path: Path) -> 
     quick.visit(tmp_path / "s.db")
 
 
-def test_a_fork_below_the_shipped_keys_is_told(tmp_path: Path) -> None:
+def test_a_fork_below_the_shipped_keys_is_detected(tmp_path: Path) -> None:
     """The root signed two versions 2, and one version 3 that follows both."""
     place = Place()
     shipped = place.version(2, "another.example/log")
@@ -342,7 +342,7 @@ def two_places() -> tuple[Place, Place]:
 @pytest.mark.parametrize("length", [2, 3, 5])
 def test_a_fork_of_a_known_chain_is_refused_under_every_origin(length: int, tmp_path: Path) -> None:
     honest, thief = two_places()
-    thief.visit(tmp_path / "fresh.db")  # whoever knows no more cannot tell
+    thief.visit(tmp_path / "fresh.db")  # a fresh device has nothing to compare it with
     honest.visit(tmp_path / "s.db", answer=True)
     thief.chain = thief.chain[:length]
     for keys in (None, honest.chain[0]):
@@ -362,9 +362,9 @@ def test_a_rotation_is_known_by_every_origin_of_the_chain(tmp_path: Path) -> Non
     mirror.visit(tmp_path / "s.db")
     mirror.chain = versions  # seen there first
     mirror.visit(tmp_path / "s.db")
-    kept = Store(tmp_path / "s.db").alias_keys(honest.origin)
-    assert kept is not None
-    assert kept.envelope == versions[2]
+    known_keys = Store(tmp_path / "s.db").alias_keys(honest.origin)
+    assert known_keys is not None
+    assert known_keys.envelope == versions[2]
     with pytest.raises(RollbackDetected):  # what was withdrawn there does not count here
         honest.visit(tmp_path / "s.db")
     honest.chain = versions
@@ -393,7 +393,7 @@ def test_out_of_reach_the_newest_keys_of_the_chain_count(tmp_path: Path) -> None
 # --- A log that changes its name
 
 
-def test_a_log_that_changes_its_name_is_told_and_its_old_head_kept(tmp_path: Path) -> None:
+def test_a_renamed_log_is_noticed_and_its_old_head_kept(tmp_path: Path) -> None:
     place = Place()
     logged: dict[str, Any] = {"policy": Policy(require_log=True)}
     place.visit(tmp_path / "s.db", **logged)
@@ -494,18 +494,20 @@ BODIES = [b'{"id":"%s"}' % (digit * 32) for digit in (b"2", b"3")]
 
 
 def old_store(path: Path, place: Place, version: int = 3, answered: bool = True) -> None:
-    """A store of an earlier version that knows a place's document, log and, if told so, an answer to it."""
-    with sqlite3.connect(path) as old:
-        old.executescript(OLD)
+    """A store of an earlier version that holds a server's document and log, and answers if `answered`."""
+    with sqlite3.connect(path) as database:
+        database.executescript(OLD)
         document = place.document
-        old.execute("INSERT INTO keys VALUES (?, ?)", (place.origin, b'{"of":"an earlier type"}'))
-        given = (document.survey, document.version, document.digest, place.envelope)
-        old.execute("INSERT INTO surveys VALUES (?, ?, ?, ?)", given)
-        old.execute(
+        database.execute(
+            "INSERT INTO keys VALUES (?, ?)", (place.origin, b'{"of":"an earlier type"}')
+        )
+        survey_row = (document.survey, document.version, document.digest, place.envelope)
+        database.execute("INSERT INTO surveys VALUES (?, ?, ?, ?)", survey_row)
+        database.execute(
             "INSERT INTO checkpoints VALUES (?, ?, ?)",
             (place.log_name, 2, place.log.head().to_bytes()),
         )
-        old.execute(
+        database.execute(
             "INSERT INTO proofs VALUES (?, ?)",
             (document.digest, place.log.proof(document.digest).to_bytes()),
         )
@@ -548,14 +550,14 @@ def old_store(path: Path, place: Place, version: int = 3, answered: bool = True)
             ),
         ]
         for row in rows if answered else []:
-            old.execute(
+            database.execute(
                 "INSERT INTO answers VALUES (?, ?, 'sha256:0', ?, ?, ?, ?, '', ?, ?, ?, ?)", row
             )
         if version == 2:
             for column in ("free", "free_delta"):
-                old.execute(f"ALTER TABLE answers DROP COLUMN {column}")
-        old.execute(f"PRAGMA user_version = {version}")
-    old.close()
+                database.execute(f"ALTER TABLE answers DROP COLUMN {column}")
+        database.execute(f"PRAGMA user_version = {version}")
+    database.close()
 
 
 @pytest.mark.parametrize(
@@ -576,7 +578,7 @@ def test_an_old_store_keeps_its_ledger_and_its_outbox(
     store.close()
 
 
-def test_an_old_answer_is_never_given_again_and_nobody_erases_it(tmp_path: Path) -> None:
+def test_an_old_answer_is_neither_repeated_nor_erased(tmp_path: Path) -> None:
     place = Place()
     old_store(tmp_path / "s.db", place)
     policy = Policy(allow_unpinned=True, cap="64")
@@ -614,7 +616,5 @@ def test_a_remembered_survey_needs_its_chain_and_then_no_network(tmp_path: Path)
     place.visit(tmp_path / "s.db", pinned=True)
     place.down = ("/v1",)
     place.visit(tmp_path / "s.db", pinned=True)
-    with pytest.raises(
-        NetworkError
-    ):  # which chain keys of version 2 belong to, only the chain can tell
+    with pytest.raises(NetworkError):  # only the chain can show that keys of version 2 belong to it
         place.visit(tmp_path / "s.db", pinned=True, keys=place.version(2))

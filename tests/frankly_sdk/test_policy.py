@@ -85,12 +85,14 @@ def capped(nats: str) -> FakeServer:
     return FakeServer(document=survey(block))
 
 
-@pytest.mark.parametrize(("most", "fits"), [("1.0987", True), ("1.0986", False)])
-def test_a_ceiling_is_accepted_up_to_the_apps_own(most: str, fits: bool, tmp_path: Path) -> None:
-    policy = Policy(allow_unpinned=True, max_ceiling=most)
+@pytest.mark.parametrize(("max_ceiling", "accepted"), [("1.0987", True), ("1.0986", False)])
+def test_a_ceiling_is_accepted_up_to_the_apps_own(
+    max_ceiling: str, accepted: bool, tmp_path: Path
+) -> None:
+    policy = Policy(allow_unpinned=True, max_ceiling=max_ceiling)
     server = capped("1.0987")
     options = {"link": server.link.partition("#")[0], "policy": policy}
-    if fits:
+    if accepted:
         server.open(tmp_path / "s.db", **options).close()
         return
     with pytest.raises(PolicyRefused) as caught:

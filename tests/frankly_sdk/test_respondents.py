@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys of respondents: one person however a key is typed, and nobody drawn for twice."""
+"""Respondent keys: every spelling of a key is one person, for whom one draw is made."""
 
 import hmac
 import sqlite3
@@ -37,18 +37,18 @@ def server(**changes: Any) -> FakeServer:
 
 @pytest.mark.parametrize("spelling", SPELLINGS, ids=ascii)
 def test_another_spelling_is_the_same_person(spelling: str, tmp_path: Path) -> None:
-    place, other = server(), server(survey_id="cd" * 16)
+    place, second_survey = server(), server(survey_id="cd" * 16)
     with place.open(tmp_path / "s.db") as client:
         client.answer(YES, respondent=KEY)
         with pytest.raises(AlreadyAnswered):
             client.answer(YES, respondent=spelling)
         assert [row.status for row in client.randomise_many([(spelling, YES, {})])] == ["done"]
     with (
-        other.open(tmp_path / "s.db", policy=Policy(cap="1.5")) as client,
+        second_survey.open(tmp_path / "s.db", policy=Policy(cap="1.5")) as client,
         pytest.raises(BudgetExceeded),
     ):
         client.answer(YES, respondent=spelling)
-    assert (len(place.posted), other.posted) == (1, [])
+    assert (len(place.posted), second_survey.posted) == (1, [])
 
 
 @pytest.mark.parametrize(
@@ -68,18 +68,18 @@ def test_a_batch_names_both_rows_whose_keys_differ_only_in_spelling(tmp_path: Pa
         (key, YES, {}) for key in ("a", *SPELLINGS[:2], "a", SPELLINGS[4])
     ]
     with server().open(tmp_path / "s.db", on_event=events.append) as client:
-        done = list(client.randomise_many(rows))
-    assert [(row.status, row.same_as, row.respelled) for row in done] == [
+        batch = list(client.randomise_many(rows))
+    assert [(row.status, row.same_as, row.respelled) for row in batch] == [
         ("sealed", None, False),
         ("sealed", None, False),
         ("already", 1, True),
         ("already", 0, False),
         ("already", 1, True),
     ]
-    told = [event.detail for event in events if event.name == "same_respondent"]
-    rows_named = [[i for i in range(5) if f"rows[{i}]" in detail] for detail in told]
+    details = [event.detail for event in events if event.name == "same_respondent"]
+    rows_named = [[i for i in range(5) if f"rows[{i}]" in detail] for detail in details]
     assert rows_named == [[1, 2], [1, 4]]
-    assert not any(part in detail for detail in told for part in ("Zo", KEY))
+    assert not any(secret_text in detail for detail in details for secret_text in ("Zo", KEY))
 
 
 def test_a_table_with_two_spellings_of_a_key_names_both_lines(
@@ -92,9 +92,9 @@ def test_a_table_with_two_spellings_of_a_key_names_both_lines(
     arguments = ["randomise", str(tmp_path / "in.csv"), str(tmp_path / "out")]
     command = [*arguments, "--link", place.link, "--store", str(tmp_path / "s.db")]
     assert main(command, lambda chosen: place.open(chosen.store)) == 3
-    said = capsys.readouterr().err
-    assert all(words in said for words in ("line 4", "line 2", "spaces"))
-    assert KEY not in said
+    message = capsys.readouterr().err
+    assert all(phrase in message for phrase in ("line 4", "line 2", "spaces"))
+    assert KEY not in message
 
 
 # --- Stores that hold hashes of keys as they were typed
@@ -129,7 +129,7 @@ def test_an_answer_kept_under_a_key_as_typed_is_found_again(
 ) -> None:
     place = server()
     with place.open(tmp_path / "s.db") as client:
-        client.answer(YES, respondent="somebody")  # makes the salt
+        client.answer(YES, respondent="person 0")  # makes the salt
         typed(tmp_path / "s.db", spelling, place.document.survey)
         place.posted.clear()
         for key in (spelling, KEY):  # from then on under every spelling
@@ -144,7 +144,7 @@ def test_an_answer_kept_under_a_key_as_typed_is_found_again(
 def test_two_answers_of_one_person_cost_both(tmp_path: Path) -> None:
     """An earlier version drew twice; from now on one person bears both costs."""
     store = Store(tmp_path / "s.db")
-    store.respondent_name("somebody")
+    store.respondent_name("person 0")
     for key in (KEY, f"{KEY} "):
         typed(tmp_path / "s.db", key, "ab" * 16)
     typed(tmp_path / "s.db", f"{KEY} ", "cd" * 16)
@@ -165,6 +165,6 @@ def test_two_answers_of_one_person_cost_both(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["", " ", "\u3000"])
-def test_a_blank_key_is_nobody(key: str, tmp_path: Path) -> None:
+def test_a_blank_key_is_refused(key: str, tmp_path: Path) -> None:
     with server().open(tmp_path / "s.db") as client, pytest.raises(InvalidInput):
         client.answer(YES, respondent=key)

@@ -65,10 +65,10 @@ def test_a_fork_waits_for_the_transaction_of_another_thread(tmp_path: Path) -> N
     threading.Timer(0.05, may_end.set).start()
     child = os.fork()
     if child == 0:
-        found = store.answer(CHAIN, "ab")
+        answer = store.answer(CHAIN, "ab")
         store.keep_evidence(CHAIN, {"sha256:2": b"from the child"})
         store.close()
-        os._exit(0 if found is not None else 1)
+        os._exit(0 if answer is not None else 1)
     _, status = os.waitpid(child, 0)
     writer.join()
     assert status == 0
@@ -91,8 +91,8 @@ def test_after_a_fork_parent_and_child_send_one_value(tmp_path: Path) -> None:
                 os._exit(0)
         os.waitpid(child, 0)
     os.close(writer)
-    with os.fdopen(reader, "rb") as said:
-        values = {*server.posted, said.read()} - {b""}
+    with os.fdopen(reader, "rb") as pipe:
+        values = {*server.posted, pipe.read()} - {b""}
     assert len(values) == 1
 
 
@@ -118,7 +118,7 @@ def test_a_full_disk_is_noticed_before_anything_is_drawn(
 
 
 def test_a_store_that_may_not_be_written_stops_everything() -> None:
-    """Root may write anything, so root becomes nobody for a moment."""
+    """Root may write any file, so a test run as root drops to uid 65534 for a moment."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "s.db"
         server = FakeServer()
@@ -148,10 +148,10 @@ def test_memory_of_a_version_never_goes_back(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db")
     for version in (1, 3, 2):
         store.remember(CHAIN, "ab", Remembered(version, f"sha256:{version}", b""))
-    kept = store.survey(CHAIN, "ab")
+    remembered = store.survey(CHAIN, "ab")
     store.close()
-    assert kept is not None
-    assert kept.version == 3
+    assert remembered is not None
+    assert remembered.version == 3
 
 
 def test_evidence_cannot_fill_the_disk(tmp_path: Path) -> None:
@@ -163,17 +163,17 @@ def test_evidence_cannot_fill_the_disk(tmp_path: Path) -> None:
 
 
 def test_a_closed_answer_stays_as_it_is(tmp_path: Path) -> None:
-    """A slower process that hears something else later does not change what the faster one wrote."""
+    """A slower process with another receipt does not change what the faster one wrote."""
     store = Store(tmp_path / "s.db")
     with store.transaction():
         store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST)
         sealed = store.seal(CHAIN, "ab", "0" * 32, b"0123456789")
     store.close_answer(sealed, "sent", "accepted")
     store.close_answer(sealed, "refused", "closed")
-    kept = store.answer(CHAIN, "ab")
+    answer = store.answer(CHAIN, "ab")
     store.close()
-    assert kept is not None
-    assert (kept.state, kept.code, kept.body) == ("sent", "accepted", None)
+    assert answer is not None
+    assert (answer.state, answer.code, answer.body) == ("sent", "accepted", None)
 
 
 def test_two_rows_for_one_survey_cannot_exist(tmp_path: Path) -> None:
@@ -215,51 +215,56 @@ def test_a_commit_is_durable_and_what_is_erased_is_overwritten(
     database.close()
     store = Store(tmp_path / "s.db")
     child = os.fork()
-    found = store._database._connection().db.execute(f"PRAGMA {pragma}").fetchone()
+    setting = store._database._connection().db.execute(f"PRAGMA {pragma}").fetchone()
     if child == 0:
-        os._exit(0 if found == (value,) else 1)
+        os._exit(0 if setting == (value,) else 1)
     _, status = os.waitpid(child, 0)
     store.close()
-    assert (found, status) == ((value,), 0)
+    assert (setting, status) == ((value,), 0)
 
 
 def test_every_alias_of_a_chain_knows_its_newest_keys(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db")
-    newest, other = KnownKeys(b"second", CHAIN), KnownKeys(b"other", "sha256:" + "9" * 64)
+    newest, other_chain = KnownKeys(b"second", CHAIN), KnownKeys(b"other", "sha256:" + "9" * 64)
     for alias, keys in (
         ("https://a", KnownKeys(b"first", CHAIN)),
         ("https://b", newest),
-        ("https://c", other),
+        ("https://c", other_chain),
     ):
         with store.transaction():
             store.remember_keys(alias, keys)
-    assert [store.alias_keys(f"https://{name}") for name in "abcd"] == [newest, newest, other, None]
-    assert [store.keys(str(keys.chain)) for keys in (newest, other)] == [newest, other]
+    assert [store.alias_keys(f"https://{name}") for name in "abcd"] == [
+        newest,
+        newest,
+        other_chain,
+        None,
+    ]
+    assert [store.keys(str(keys.chain)) for keys in (newest, other_chain)] == [newest, other_chain]
     assert store.keys("sha256:" + "0" * 64) is None
     store.close()
 
 
-def test_what_is_no_store_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_path_that_is_no_store_is_left_unchanged(tmp_path: Path) -> None:
     folder, notes = tmp_path / "folder", tmp_path / "notes.txt"
     folder.mkdir(mode=0o755)
-    notes.write_text("somebody else's\n" * 100)
+    notes.write_text("another program's\n" * 100)
     notes.chmod(0o644)
     for path in (folder, notes, Path("/dev/null"), Path("a\0b")):
         with pytest.raises(StoreError):
             Store(path)
     assert [path.stat().st_mode & 0o777 for path in (folder, notes)] == [0o755, 0o644]
-    assert notes.read_text().startswith("somebody else's")
+    assert notes.read_text().startswith("another program's")
 
 
 @pytest.mark.slow
 def test_a_child_forked_while_another_thread_reads_can_write(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db")
     store.keep_evidence(CHAIN, {"sha256:0": b"x"})
-    done = threading.Event()
+    finished = threading.Event()
     failures: list[StoreError] = []
 
     def read() -> None:
-        while not done.is_set():
+        while not finished.is_set():
             try:
                 store.outbox()
             except StoreError as error:
@@ -277,7 +282,7 @@ def test_a_child_forked_while_another_thread_reads_can_write(tmp_path: Path) -> 
                 os._exit(1)
             os._exit(0)
         statuses.append(os.waitpid(child, 0)[1])
-    done.set()
+    finished.set()
     reader.join()
     assert (statuses, failures, len(store.evidence())) == ([0] * 8, [], 9)
     store.close()

@@ -54,7 +54,7 @@ def test_an_integration_runs_end_to_end(server: FakeServer, tmp_path: Path) -> N
     assert len(server.symbols()) == len(server.symbols(1)) == 1
 
 
-def test_the_kit_promises_what_it_says(server: FakeServer) -> None:
+def test_the_kits_tables_keep_the_promised_level(server: FakeServer) -> None:
     """Against the definition: no column's ratio above e^0.7, and above e^0.69 for one; rows sum to 2^48."""
     for block, a in zip(server.document.blocks, (2, 3), strict=True):
         weights = dense_of(block.mechanism).weights

@@ -29,12 +29,12 @@ class Handler(BaseHTTPRequestHandler):
     """Plants what could identify a device, misbehaves by path, and keeps the headers it was sent."""
 
     protocol_version = "HTTP/1.1"
-    seen: ClassVar[list[dict[str, str]]] = []
+    requests: ClassVar[list[dict[str, str]]] = []
     peers: ClassVar[list[tuple[str, int]]] = []
 
     def do_GET(self) -> None:
         Handler.peers.append(self.client_address)
-        Handler.seen.append({name.lower(): value for name, value in self.headers.items()})
+        Handler.requests.append({name.lower(): value for name, value in self.headers.items()})
         body = b'{"ok":true}' + b" " * (100_000 if self.path == "/large" else 0)
         self.send_response({"/moved": 307, "/down": 503}.get(self.path, 200))
         self.send_header("Content-Type", "application/json; charset=utf-8")
@@ -63,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Quiet(ThreadingHTTPServer):
-    """A client that hangs up is what these tests are about: no traceback for it."""
+    """A server that prints no traceback when a client hangs up."""
 
     def handle_error(self, *_args: object) -> None:
         """Say nothing."""
@@ -71,7 +71,7 @@ class Quiet(ThreadingHTTPServer):
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    Handler.seen.clear()
+    Handler.requests.clear()
     Handler.peers.clear()
     server = Quiet(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
@@ -92,7 +92,7 @@ def test_nothing_planted_comes_back(url: str) -> None:
         "application/json",
         b'{"ok":true}',
     )
-    assert not any("planted" in value for headers in Handler.seen for value in headers.values())
+    assert not any("planted" in value for headers in Handler.requests for value in headers.values())
     allowed = {
         "host",
         "user-agent",
@@ -102,9 +102,9 @@ def test_nothing_planted_comes_back(url: str) -> None:
         "content-type",
         "content-length",
     }
-    assert all(set(headers) <= allowed for headers in Handler.seen)
-    assert {headers["user-agent"] for headers in Handler.seen} == {"frankly"}
-    assert Handler.seen[0] == Handler.seen[2]
+    assert all(set(headers) <= allowed for headers in Handler.requests)
+    assert {headers["user-agent"] for headers in Handler.requests} == {"frankly"}
+    assert Handler.requests[0] == Handler.requests[2]
 
 
 def test_the_environment_adds_nothing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +121,7 @@ def test_answers_out_of_bounds_are_refused(url: str, path: str, code: str) -> No
     with pytest.raises(NetworkError) as caught:
         HttpTransport().get(url + path, 50_000)
     assert caught.value.code == code
-    assert len(Handler.seen) == 1
+    assert len(Handler.requests) == 1
 
 
 def test_an_answer_that_takes_too_long_is_dropped(url: str) -> None:
@@ -153,8 +153,8 @@ ENDLESS = {
 
 
 @contextlib.contextmanager
-def saying(start: bytes, again: bytes) -> Iterator[str]:
-    """A server that answers one request with `start`, then with `again` until nobody listens any more."""
+def raw_server(start: bytes, again: bytes) -> Iterator[str]:
+    """A server that answers one request with `start`, then sends `again` until the client hangs up."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def talk() -> None:
@@ -174,7 +174,7 @@ def saying(start: bytes, again: bytes) -> Iterator[str]:
 
 @pytest.mark.parametrize("case", ENDLESS)
 def test_endless_answers_end_in_bounded_memory(case: str) -> None:
-    with saying(*ENDLESS[case]) as url:
+    with raw_server(*ENDLESS[case]) as url:
         tracemalloc.start()
         # The timer ticks a second at every look: no answer gets more than thirty reads.
         with (
@@ -248,12 +248,10 @@ BROKEN = {
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_broken_answers_are_network_errors(case: str) -> None:
-    with saying(BROKEN[case], b"") as url, contextlib.closing(HttpTransport()) as transport:
+    with raw_server(BROKEN[case], b"") as url, contextlib.closing(HttpTransport()) as transport:
         with pytest.raises(NetworkError) as caught:
             transport.get(url, 1000)
-        assert (
-            caught.value.__context__ is None
-        )  # nothing of the library's words, which name addresses
+        assert caught.value.__context__ is None  # no text of the library, which names addresses
         assert caught.value.code == "network"
 
 
@@ -278,7 +276,7 @@ def test_retry_after_is_passed_on(url: str) -> None:
     assert HttpTransport().get(f"{url}/down", 1000).retry_after == "7"
 
 
-def test_nobody_listening_is_a_network_error_and_plain_http_is_not_used() -> None:
+def test_a_refused_connection_is_a_network_error_and_plain_http_is_not_used() -> None:
     with pytest.raises(NetworkError):
         HttpTransport().get("http://127.0.0.1:9/", 1000)
     with pytest.raises(InsecureTransport):

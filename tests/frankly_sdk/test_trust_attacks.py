@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Man in the middle and rollback: more than 40 things a network or a server may do, none of them accepted (spec 9.2).
+"""Man in the middle and rollback: more than 40 attacks by network or server, none of them accepted (spec 9.2).
 
 Modelled on the conformance suite of TUF: arbitrary software, rollback, fast forward, indefinite freeze, endless data,
 mix and match, key compromise. Every case says which typed error ends it, and that nothing was sent.
@@ -143,7 +143,7 @@ def keys(document: KeysDocument, *signers: SigningKey) -> Callable[[Server], Non
 
 
 def edit(change: Callable[[Envelope], Envelope]) -> Callable[[Server], None]:
-    """Bend the document's envelope."""
+    """Alter the document's envelope."""
 
     def act(server: Server) -> None:
         server.envelope = change(Envelope.from_bytes(server.envelope, SURVEY_TYPE)).to_bytes()
@@ -232,11 +232,11 @@ ATTACKS: dict[str, Attack] = {
     "another key's head": Attack(LogError, put(log=FakeLog([DOCUMENT.digest], key=STRANGER))),
     "another document's proof": Attack(LogError, put(proof=lambda p: FakeLog(
         [OTHER.digest, DOCUMENT.digest]).proof(OTHER.digest).to_bytes())),
-    "a bent proof": Attack(LogError, put(proof=lambda p: replace(p, path=(b"\0" * 32,)).to_bytes())),
+    "an altered proof": Attack(LogError, put(proof=lambda p: replace(p, path=(b"\0" * 32,)).to_bytes())),
     "no proof": Attack(LogError, put(proof=lambda p: b"")),
     "an endless proof": Attack(LogError, put(proof=lambda p: p.to_bytes() * 500)),
-    "witnesses long silent": Attack(LogError, put(log=FakeLog([DOCUMENT.digest], seen=NOW - timedelta(days=31)))),
-    "witnesses of tomorrow": Attack(LogError, put(log=FakeLog([DOCUMENT.digest], seen=NOW + timedelta(days=1)))),
+    "witnesses long silent": Attack(LogError, put(log=FakeLog([DOCUMENT.digest], signed_at=NOW - timedelta(days=31)))),
+    "witnesses of tomorrow": Attack(LogError, put(log=FakeLog([DOCUMENT.digest], signed_at=NOW + timedelta(days=1)))),
     "the log shrinks": Attack(RollbackDetected, shrinks, nothing),
     "the log forks": Attack(Equivocation, forks, nothing),
     "the log replaces its past": Attack(Equivocation, replaces, nothing),
@@ -247,7 +247,7 @@ ATTACKS: dict[str, Attack] = {
     "keys without a log": Attack(PolicyRefused, keys(keys_document()), reason="unpinned"),
     "a pin, but the app wants a log": Attack(
         PolicyRefused, keys(keys_document()), link=PINNED, reason="unlogged", policy=(("require_log", True),)),
-    "a pin, logged by nobody": Attack(LogError, put(proof=lambda p: b""), link=PINNED, policy=(("require_log", True),)),
+    "a pin, in no log": Attack(LogError, put(proof=lambda p: b""), link=PINNED, policy=(("require_log", True),)),
 }  # fmt: skip
 
 
@@ -290,17 +290,17 @@ def test_requests_hold_nothing_that_is_remembered(tmp_path: Path) -> None:
     """A fresh device and one that has seen an older head and older keys ask for the same addresses."""
     old = Server()
     opened(old, tmp_path / "a.db")
-    asked = []
+    fetched_urls = []
     for store in ("a.db", "b.db"):
         server = Server(
             keys=sealed_keys(chained(3)), chain=[sealed_keys(chained(n)) for n in (1, 2, 3)]
         )
         server.log.digests.append(NEWER.digest)
         opened(server, tmp_path / store)
-        asked.append([url for url in server.fetched if "leaves" not in url])
+        fetched_urls.append([url for url in server.fetched if "leaves" not in url])
         assert all("?" not in url or url.endswith("size=3") for url in server.fetched)
-    assert asked[0] == asked[1]
-    assert [url.partition("/v1/")[2] for url in asked[0] if "keys" in url] == ["keys/chain"]
+    assert fetched_urls[0] == fetched_urls[1]
+    assert [url.partition("/v1/")[2] for url in fetched_urls[0] if "keys" in url] == ["keys/chain"]
 
 
 def test_forked_heads_and_split_surveys_are_kept_and_can_be_read(tmp_path: Path) -> None:
@@ -310,8 +310,8 @@ def test_forked_heads_and_split_surveys_are_kept_and_can_be_read(tmp_path: Path)
     forks(server)
     with pytest.raises(Equivocation):
         opened(server, tmp_path / "s.db")
-    kept = evidence(tmp_path / "s.db")
-    assert {(item.kind, item.data) for item in kept} == {
+    conflicting_heads = evidence(tmp_path / "s.db")
+    assert {(item.kind, item.data) for item in conflicting_heads} == {
         ("checkpoint", first),
         ("checkpoint", server.log.head().to_bytes()),
     }
@@ -327,7 +327,7 @@ def test_forked_heads_and_split_surveys_are_kept_and_can_be_read(tmp_path: Path)
     }
 
 
-def test_out_of_reach_a_logged_survey_opens_from_memory_while_the_witnesses_word_lasts(
+def test_out_of_reach_a_logged_survey_opens_from_memory_while_its_head_is_fresh(
     tmp_path: Path,
 ) -> None:
     server = Server()
@@ -336,7 +336,7 @@ def test_out_of_reach_a_logged_survey_opens_from_memory_while_the_witnesses_word
     opened(server, tmp_path / "s.db", days=5)
     with pytest.raises(NetworkError):
         opened(server, tmp_path / "fresh.db")
-    late = Server(log=FakeLog([DOCUMENT.digest], seen=NOW - timedelta(days=29)))
+    late = Server(log=FakeLog([DOCUMENT.digest], signed_at=NOW - timedelta(days=29)))
     opened(late, tmp_path / "t.db")
     late.down = ("/v1/",)
     with pytest.raises(NetworkError):
@@ -360,7 +360,7 @@ RECOVERED = keys(chained(2, publisher=Role((NEW_PUBLISHER.public,), 1)))
     "stolen", [THIEFS, OTHER, NEWER], ids=["fast forward", "same version", "next version"]
 )
 @pytest.mark.parametrize("true", [DOCUMENT, NEWER], ids=["first", "second"])
-def test_after_a_theft_new_keys_bring_everybody_back(
+def test_after_a_theft_new_keys_restore_every_device(
     stolen: SurveyDocument, true: SurveyDocument, tmp_path: Path
 ) -> None:
     server = Server()
@@ -389,9 +389,9 @@ def test_a_survey_signed_again_opens_for_those_who_had_it_pinned(tmp_path: Path)
     opened(
         server, tmp_path / "s.db", PINNED
     )  # nothing is fetched: the keys known here still stand behind it
-    other = Server(document=survey(ldp_block(), survey_id="cd" * 16), chain=server.chain)
-    other.envelope = sealed(other.document.payload(), NEW_PUBLISHER)
-    other.open(tmp_path / "s.db").close()  # now the new keys are known
+    second_survey = Server(document=survey(ldp_block(), survey_id="cd" * 16), chain=server.chain)
+    second_survey.envelope = sealed(second_survey.document.payload(), NEW_PUBLISHER)
+    second_survey.open(tmp_path / "s.db").close()  # now the new keys are known
     with pytest.raises(DocumentRejected):
         opened(server, tmp_path / "s.db", PINNED)
     show(DOCUMENT, NEW_PUBLISHER)(server)
@@ -416,6 +416,6 @@ def test_devices_follow_many_missed_rotations(tmp_path: Path) -> None:
     last = chained(8, root=Role((roots[-1].public,), 1))
     server.chain.append(sealed_keys(last, roots[-1]))
     opened(server, tmp_path / "s.db")
-    kept = Store(tmp_path / "s.db").alias_keys("https://collect.example")
-    assert kept is not None
-    assert kept.envelope == server.chain[-1]
+    known_keys = Store(tmp_path / "s.db").alias_keys("https://collect.example")
+    assert known_keys is not None
+    assert known_keys.envelope == server.chain[-1]

@@ -21,7 +21,7 @@ from tests.frankly_protocol.samples import question, survey
 
 @dataclass(frozen=True)
 class Person:
-    """Some people who share everything: how many, stratum, secrets by name, answers block by block."""
+    """People alike in everything: their count, stratum, secrets by name, and answers block by block."""
 
     count: int
     stratum: int
@@ -31,13 +31,13 @@ class Person:
 
 World = Sequence[Person]
 ATTRIBUTES = (2, 2)
-"""The parts of an answer under srlip."""
+"""Sizes of the attributes that make up an answer under srlip."""
 Chances = list[list[Fraction]]
 """P(y|x): one list over the answers for every symbol."""
 
 
 def chances(mechanism: Mechanism) -> Chances:
-    """Return P(y|x) for every symbol that can leave."""
+    """Return P(y|x) for every symbol of positive probability."""
     return [column for column in map(list, columns(mechanism).values()) if any(column)]
 
 
@@ -50,7 +50,7 @@ def results(mechanisms: Iterable[Mechanism]) -> Iterator[Callable[[tuple[int, ..
 
 
 def groups(world: World, by_stratum: bool) -> list[World]:
-    """Return everybody, or the people of each stratum."""
+    """Return the world undivided, or the people of each stratum."""
     if not by_stratum:
         return [world]
     return [
@@ -65,43 +65,45 @@ def leakage(
     lift = odds = Fraction(1)
     values = sorted({p.secrets[secret] for p in world if p.count})
     for chance in results(mechanisms):
-        everybody = _mean(world, chance, blocks)
-        told = [_mean([p for p in world if p.secrets[secret] == s], chance, blocks) for s in values]
-        if everybody:
-            assert min(told), "such a world has no finite leakage"
-            lift = max(lift, max(told) / everybody, everybody / min(told))
-            odds = max(odds, max(told) / min(told))
+        overall = _mean(world, chance, blocks)
+        per_value = [
+            _mean([p for p in world if p.secrets[secret] == s], chance, blocks) for s in values
+        ]
+        if overall:
+            assert min(per_value), "such a world has no finite leakage"
+            lift = max(lift, max(per_value) / overall, overall / min(per_value))
+            odds = max(odds, max(per_value) / min(per_value))
     return lift, odds
 
 
 def sureness(world: World, secret: str, value: int, mechanisms: Sequence[Mechanism]) -> Fraction:
-    """Return the most that P(secret = value | result) can be."""
-    blocks, found = range(len(mechanisms)), Fraction(0)
+    """Return the largest P(secret = value | result)."""
+    blocks, largest = range(len(mechanisms)), Fraction(0)
     for chance in results(mechanisms):
         holders = [p for p in world if p.secrets[secret] == value]
-        if everybody := _mean(world, chance, blocks) * sum(p.count for p in world):
-            found = max(
-                found, _mean(holders, chance, blocks) * sum(p.count for p in holders) / everybody
+        if weight := _mean(world, chance, blocks) * sum(p.count for p in world):
+            largest = max(
+                largest, _mean(holders, chance, blocks) * sum(p.count for p in holders) / weight
             )
-    return found
+    return largest
 
 
 def excess(world: World, secret: str, mechanisms: Sequence[Mechanism], ratio: Fraction) -> Fraction:
     """Return the least δ with P(results | s) ≤ ratio · P(results | t) + δ for all sets of results and two values."""
     values, blocks = sorted({p.secrets[secret] for p in world}), range(len(mechanisms))
-    told = [
+    result_rows = [
         [_mean([p for p in world if p.secrets[secret] == s], chance, blocks) for s in values]
         for chance in results(mechanisms)
     ]
     pairs = product(range(len(values)), repeat=2)
     return max(
-        sum((max(Fraction(0), row[s] - ratio * row[t]) for row in told), Fraction(0))
+        sum((max(Fraction(0), row[s] - ratio * row[t]) for row in result_rows), Fraction(0))
         for s, t in pairs
     )
 
 
 def answer_odds(mechanisms: Sequence[Mechanism]) -> Fraction | None:
-    """Return the largest P(y|x)/P(y|x') over all results and answers: what holds whatever is believed."""
+    """Return the largest P(y|x)/P(y|x') over all results and answers, which bounds the odds under any prior."""
     if any(0 in column for mechanism in mechanisms for column in chances(mechanism)):
         return None
     return prod((max(max(c) / min(c) for c in chances(m)) for m in mechanisms), start=Fraction(1))
@@ -142,49 +144,52 @@ def promise(
         for group in groups(world, stratified)
     )
     prior = Prior(secret, tuple(f"s{i}" for i in range(len(tables[0]))), tables, "a census")
-    found = [leakage(group, secret, [mechanism], [block]) for group in groups(world, stratified)]
-    lift, odds = max(lift for lift, _ in found), max(odds for _, odds in found)
+    leakages = [leakage(group, secret, [mechanism], [block]) for group in groups(world, stratified)]
+    lift, odds = max(lift for lift, _ in leakages), max(odds for _, odds in leakages)
     level = odds if notion == "secret-ldp" else lift
     if notion == "srlip":
         level = max(
             lift_beside(group, secret, mechanism, block) for group in groups(world, stratified)
         )
-    more: dict[str, object] = {"level": level.as_integer_ratio()}
+    claim_fields: dict[str, object] = {"level": level.as_integer_ratio()}
     if notion == "alip":
-        more["low_level"] = level.as_integer_ratio()
+        claim_fields["low_level"] = level.as_integer_ratio()
     if notion == "srlip":
-        more["attributes"] = ATTRIBUTES
+        claim_fields["attributes"] = ATTRIBUTES
     if notion == "dpv":
-        sure = max(
+        largest_posterior = max(
             sureness_of_block(group, secret, 1, mechanism, block)
             for group in groups(world, stratified)
         )
-        more = {"level": sure.as_integer_ratio(), "sensitive": 1}
-    return Promise.under(Claim(notion, joint=prior.table, **more), prior)  # type: ignore[arg-type]
+        claim_fields = {"level": largest_posterior.as_integer_ratio(), "sensitive": 1}
+    return Promise.under(Claim(notion, joint=prior.table, **claim_fields), prior)  # type: ignore[arg-type]
 
 
 def lift_beside(world: World, secret: str, mechanism: Mechanism, block: int) -> Fraction:
-    """Return the largest lift for anybody who knows none or some of the attributes that make up an answer."""
-    found = Fraction(1)
-    for known in ((), (0,), (1,), (0, 1)):
-        for values in product(*(range(ATTRIBUTES[j]) for j in known)):
-            fits = [
+    """Return the largest lift for a reader who knows any subset of the attributes that make up an answer."""
+    largest = Fraction(1)
+    for known_attributes in ((), (0,), (1,), (0, 1)):
+        for values in product(*(range(ATTRIBUTES[j]) for j in known_attributes)):
+            matching = [
                 p
                 for p in world
-                if all(_parts(p.answers[block])[j] == v for j, v in zip(known, values, strict=True))
+                if all(
+                    _attributes_of(p.answers[block])[j] == v
+                    for j, v in zip(known_attributes, values, strict=True)
+                )
             ]
-            found = max(found, leakage(fits, secret, [mechanism], [block])[0])
-    return found
+            largest = max(largest, leakage(matching, secret, [mechanism], [block])[0])
+    return largest
 
 
-def _parts(answer: int) -> tuple[int, int]:
+def _attributes_of(answer: int) -> tuple[int, int]:
     return divmod(answer, ATTRIBUTES[1])
 
 
 def sureness_of_block(
     world: World, secret: str, value: int, mechanism: Mechanism, block: int
 ) -> Fraction:
-    """Return the most that P(secret = value | symbol of one block) can be."""
+    """Return the largest P(secret = value | symbol of one block)."""
     return sureness(
         [replace(p, answers=(p.answers[block],)) for p in world], secret, value, [mechanism]
     )
@@ -192,15 +197,22 @@ def sureness_of_block(
 
 def block_of(name: str, mechanism: Mechanism, *promises: Promise) -> Block:
     """A block of one question."""
-    asked = question(name, *(f"c{x}" for x in range(mechanism.answers)))
+    one_question = question(name, *(f"c{x}" for x in range(mechanism.answers)))
     prior = (1,) * mechanism.answers
     return Block(
-        name, (asked,), mechanism, promises, prior, stated_ceiling(mechanism), "optimal", None
+        name,
+        (one_question,),
+        mechanism,
+        promises,
+        prior,
+        stated_ceiling(mechanism),
+        "optimal",
+        None,
     )
 
 
 def document_of(*blocks: Block, strata: int = 1) -> SurveyDocument:
-    """A survey whose one public question has so many choices, without one if it is 1."""
+    """A survey with a public question of `strata` choices, or without one if `strata` is 1."""
     public = (question("region", *(f"r{z}" for z in range(strata))),) if strata > 1 else ()
     document = replace(survey(), blocks=blocks, strata=public)
     document.require_private()
@@ -212,5 +224,5 @@ def _mean(
 ) -> Fraction:
     """Return the chance of a result among these people."""
     chosen = tuple(blocks)
-    whole = sum((p.count * chance(tuple(p.answers[b] for b in chosen)) for p in world), Fraction(0))
-    return whole / sum(p.count for p in world)
+    total = sum((p.count * chance(tuple(p.answers[b] for b in chosen)) for p in world), Fraction(0))
+    return total / sum(p.count for p in world)

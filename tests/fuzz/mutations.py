@@ -77,7 +77,7 @@ ODD: list[Any] = [
 
 
 class Seeds(tuple[bytes, ...]):
-    """Honest bytes; hypothesis writes down what it drew from, which need not be all of them."""
+    """Honest bytes, shown by their number where hypothesis prints its arguments."""
 
     __slots__ = ()
 
@@ -86,40 +86,40 @@ class Seeds(tuple[bytes, ...]):
 
 
 @st.composite
-def bent_bytes(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
+def altered_bytes(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
     """A seed with one to four edits: a byte changed, a piece lost, repeated or moved, a word or another seed put in."""
     data = seeds[draw(st.integers(0, len(seeds) - 1))]
     for _ in range(draw(st.integers(1, 4))):
-        at, end = sorted(draw(st.tuples(st.integers(0, len(data)), st.integers(0, len(data)))))
+        start, end = sorted(draw(st.tuples(st.integers(0, len(data)), st.integers(0, len(data)))))
         kind = draw(st.sampled_from("change lose repeat many word seed cut".split()))
         if kind == "change":
-            data = data[:at] + bytes([draw(st.integers(0, 255))]) + data[at + 1 :]
+            data = data[:start] + bytes([draw(st.integers(0, 255))]) + data[start + 1 :]
         elif kind == "lose":
-            data = data[:at] + data[end:]
+            data = data[:start] + data[end:]
         elif kind == "repeat":
-            data = data[:end] + data[at:]
+            data = data[:end] + data[start:]
         elif kind == "many":
             data = (
-                data[:at]
-                + data[at : at + 40] * draw(st.sampled_from([2, 70, 300, 3000]))
-                + data[at:]
+                data[:start]
+                + data[start : start + 40] * draw(st.sampled_from([2, 70, 300, 3000]))
+                + data[start:]
             )
         elif kind == "word":
             data = (
-                data[:at]
+                data[:start]
                 + draw(st.sampled_from(WORDS))
-                + data[at if draw(st.booleans()) else end :]
+                + data[start if draw(st.booleans()) else end :]
             )
         elif kind == "seed":
-            other = seeds[draw(st.integers(0, len(seeds) - 1))]
-            data = data[:at] + other[len(other) // 2 :]
+            donor = seeds[draw(st.integers(0, len(seeds) - 1))]
+            data = data[:start] + donor[len(donor) // 2 :]
         else:
-            data = data[:at]
+            data = data[:start]
     return data
 
 
 @st.composite
-def bent_json(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
+def altered_json(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
     """A seed that is JSON with one to three of its values changed, lost or doubled, written canonically again."""
     body = json.loads(seeds[draw(st.integers(0, len(seeds) - 1))])
     for _ in range(draw(st.integers(1, 3))):
@@ -160,6 +160,6 @@ def bent_json(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
 
 def hostile(seeds: Sequence[bytes]) -> st.SearchStrategy[bytes]:
     """Everything a network may send where one of the seeds is expected."""
-    ways = [bent_bytes(Seeds(seeds)), bent_bytes(Seeds(seeds)), st.binary(max_size=300)]
+    ways = [altered_bytes(Seeds(seeds)), altered_bytes(Seeds(seeds)), st.binary(max_size=300)]
     listed = Seeds(seed for seed in seeds if seed[:1] in (b"{", b"["))
-    return st.one_of(*ways, *([bent_json(listed)] * 3 if listed else []))
+    return st.one_of(*ways, *([altered_json(listed)] * 3 if listed else []))

@@ -56,7 +56,7 @@ Check = Callable[[bytes], object]
 
 @dataclass(frozen=True)
 class Parser:
-    """run : must return, or raise one of `errors`, and nothing else, whatever bytes it is given."""
+    """run : must return or raise one of `errors` for any bytes."""
 
     run: Check
     seeds: tuple[bytes, ...]

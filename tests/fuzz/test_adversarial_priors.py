@@ -39,20 +39,20 @@ def leaky(rng: Random, a: int, *, endless: bool) -> DenseMechanism:
 
 
 def block_of(name: str, a: int, mechanism: DenseMechanism, promise: Promise) -> Block:
-    asked = (question(name, *(f"c{i}" for i in range(a))),)
+    questions = (question(name, *(f"c{i}" for i in range(a))),)
     return Block(
-        name, asked, mechanism, (promise,), (1,) * a, stated_ceiling(mechanism), "optimal", None
+        name, questions, mechanism, (promise,), (1,) * a, stated_ceiling(mechanism), "optimal", None
     )
 
 
-def under(notion: str, joint: Any, **more: Any) -> Promise:
+def under(notion: str, joint: Any, **claim_fields: Any) -> Promise:
     prior = Prior(
         "secret",
         tuple(f"s{i}" for i in range(len(joint))),
         (tuple(map(tuple, joint)),),
         "a table made to fit",
     )
-    claim = Claim(notion, more.pop("level", ONE), prior.table, **more)
+    claim = Claim(notion, claim_fields.pop("level", ONE), prior.table, **claim_fields)
     return Promise.under(claim, prior)
 
 
@@ -63,41 +63,43 @@ def independent(rng: Random, notion: str) -> list[Block]:
     if notion == "rldp":
         weights = [rng.randint(1, 9) for _ in range(a)]
         row = tuple((n, sum(weights)) for n in weights)
-        known = leaky(rng, a, endless=endless).weights
-        mechanism = DenseMechanism(48, tuple(known[u] for _ in range(2) for u in range(a)))
+        leaky_rows = leaky(rng, a, endless=endless).weights
+        mechanism = DenseMechanism(48, tuple(leaky_rows[u] for _ in range(2) for u in range(a)))
         claim = Claim("rldp", ONE, lower_bounds=(row, row))
         return [
             block_of("q", 2 * a, mechanism, Promise(claim, None, "secret", "a table made to fit"))
         ]
     rows, columns = ([rng.randint(1, 9) for _ in range(size)] for size in (s, a))
     joint = [[n * m for m in columns] for n in rows]
-    more: dict[str, Any] = {}
+    claim_fields: dict[str, Any] = {}
     if notion == "alip":
-        more = {"low_level": ONE}
+        claim_fields = {"low_level": ONE}
     elif notion == "srlip":
-        more = {"attributes": (a,)}
+        claim_fields = {"attributes": (a,)}
     elif notion == "dpv":
-        more = {"sensitive": 0, "level": Fraction(rows[0], sum(rows)).as_integer_ratio()}
-    return [block_of("q", a, leaky(rng, a, endless=endless), under(notion, joint, **more))]
+        claim_fields = {"sensitive": 0, "level": Fraction(rows[0], sum(rows)).as_integer_ratio()}
+    return [block_of("q", a, leaky(rng, a, endless=endless), under(notion, joint, **claim_fields))]
 
 
 def massless(rng: Random, notion: str) -> list[Block]:
-    """Answers that nobody is believed to give have a report of their own; all others look alike."""
+    """Answers of prior mass zero have a report of their own; all others have one law."""
     a, hidden = rng.randint(3, 6), rng.randint(1, 2)
     joint = [[0 if x < hidden else rng.randint(1, 5) for x in range(a)] for _ in range(2)]
-    blind = [0] * hidden + [D // 4, D - D // 4]
-    rows = [[D * (x == y) for y in range(hidden + 2)] if x < hidden else blind for x in range(a)]
+    shared_row = [0] * hidden + [D // 4, D - D // 4]
+    rows = [
+        [D * (x == y) for y in range(hidden + 2)] if x < hidden else shared_row for x in range(a)
+    ]
     mechanism = DenseMechanism(48, tuple(map(tuple, rows)))
-    more: dict[str, Any] = {"low_level": ONE} if notion == "alip" else {}
-    return [block_of("q", a, mechanism, under(notion, joint, **more))]
+    claim_fields: dict[str, Any] = {"low_level": ONE} if notion == "alip" else {}
+    return [block_of("q", a, mechanism, under(notion, joint, **claim_fields))]
 
 
 def exclusive_or(rng: Random, notion: str) -> list[Block]:
-    """Two fair bits, each told as it is or nearly: neither says anything of their sum, both say all."""
+    """Two fair bits, sent exactly or nearly: each is independent of their exclusive or, both determine it."""
     endless = rng.random() < 0.5
-    more: dict[str, Any] = {"low_level": ONE} if notion == "alip" else {}
+    claim_fields: dict[str, Any] = {"low_level": ONE} if notion == "alip" else {}
     return [
-        block_of(n, 2, leaky(rng, 2, endless=endless), under(notion, [[1, 1]] * 2, **more))
+        block_of(n, 2, leaky(rng, 2, endless=endless), under(notion, [[1, 1]] * 2, **claim_fields))
         for n in ("p", "q")
     ]
 
@@ -114,7 +116,7 @@ FAMILIES = [
 
 def documents(count: int) -> list[tuple[str, SurveyDocument]]:
     rng = Random(500)
-    found = []
+    generated = []
     for i in range(count):
         family, notion = FAMILIES[i % len(FAMILIES)]
         blocks = family(rng, notion)
@@ -122,8 +124,8 @@ def documents(count: int) -> list[tuple[str, SurveyDocument]]:
             blocks.insert(
                 rng.randrange(len(blocks) + 1), ldp_block("free", rng.choice(["0.1", "0.5", "1"]))
             )
-        found.append((family.__name__, survey(*blocks, survey_id=f"{i:032x}")))
-    return found
+        generated.append((family.__name__, survey(*blocks, survey_id=f"{i:032x}")))
+    return generated
 
 
 def true_ceiling(block: Block) -> Fraction | None:
@@ -134,12 +136,12 @@ def true_ceiling(block: Block) -> Fraction | None:
 
 
 def multiplied(values: list[Fraction | None]) -> Fraction | None:
-    known = [v for v in values if v is not None]
-    return prod(known, start=Fraction(1)) if len(known) == len(values) else None
+    finite = [v for v in values if v is not None]
+    return prod(finite, start=Fraction(1)) if len(finite) == len(values) else None
 
 
 def ledger(document: SurveyDocument) -> Fraction | None:
-    """spec 2.6 by trying everything: one block at most counts its level (DPV has none), the others ceilings."""
+    """spec 2.6 by brute force: one block at most counts its level (DPV has none), the others ceilings."""
     ceilings = [true_ceiling(block) for block in document.blocks]
     totals = [multiplied(ceilings)]
     for i, block in enumerate(document.blocks):
@@ -150,7 +152,7 @@ def ledger(document: SurveyDocument) -> Fraction | None:
 
 
 def check(family: str, document: SurveyDocument, folder: Path | None) -> str:
-    """Judge one document as a device does; return what a pinned and named one came to."""
+    """Judge one document as a device does; return the outcome where it is pinned and named."""
     document = SurveyDocument.parse(document.payload())
     document.require_private()  # the attack: all that is promised is true
     level = document.report_level
@@ -160,14 +162,14 @@ def check(family: str, document: SurveyDocument, folder: Path | None) -> str:
                 document, level, pinned=False, logged=logged, spent=[]
             )
         assert caught.value.reason == "ceiling"
-    told = explain(document, level, ["ab" * 32])
-    for block, said in zip(document.blocks, told.blocks, strict=True):
-        assert said.ceiling == block.ceiling == true_ceiling(block)
+    explanation = explain(document, level, ["ab" * 32])
+    for block, shown in zip(document.blocks, explanation.blocks, strict=True):
+        assert shown.ceiling == block.ceiling == true_ceiling(block)
         if block.promises[0].secret is not None:
-            assert "as long as this published table is true: a table made to fit" in said.words
-            endless = said.ceiling is None
-            assert ("more than ×16 million" in said.words) == endless
-            assert ("changes odds by at most ×" in said.words) != endless
+            assert "as long as this published table is true: a table made to fit" in shown.words
+            endless = shown.ceiling is None
+            assert ("more than ×16 million" in shown.words) == endless
+            assert ("changes odds by at most ×" in shown.words) != endless
     expected, cost = (
         ledger(document),
         multiplied([true_ceiling(block) for block in document.blocks]),
@@ -190,9 +192,9 @@ def check(family: str, document: SurveyDocument, folder: Path | None) -> str:
     if family == "exclusive_or":
         assert expected is not None
         assert true_lift(document) <= expected
-    # Any second document finds every block at its ceiling.
-    other = survey(ldp_block()).report_level.cost
-    assert total_charge([level.cost, other]).odds == multiplied([cost, other.odds])
+    # Beside any second document every block counts its ceiling.
+    second_cost = survey(ldp_block()).report_level.cost
+    assert total_charge([level.cost, second_cost]).odds == multiplied([cost, second_cost.odds])
     return "pinned"
 
 
@@ -230,15 +232,15 @@ def true_lift(document: SurveyDocument) -> Fraction:
 
 
 def judged(count: int, folder: Path) -> None:
-    seen: dict[tuple[str, str], int] = {}
+    tally: dict[tuple[str, str], int] = {}
     for i, (family, document) in enumerate(documents(count)):
         outcome = check(family, document, folder if i % 20 == 0 else None)
-        seen[family, outcome] = seen.get((family, outcome), 0) + 1
-    assert sum(seen.values()) == count
+        tally[family, outcome] = tally.get((family, outcome), 0) + 1
+    assert sum(tally.values()) == count
     # Every family occurs, on both sides of the line where it can be on both.
-    assert {family for family, _ in seen} == {"independent", "massless", "exclusive_or"}
-    assert {outcome for _, outcome in seen} == {"pinned", "refused"}
-    assert seen["exclusive_or", "refused"] > 0
+    assert {family for family, _ in tally} == {"independent", "massless", "exclusive_or"}
+    assert {outcome for _, outcome in tally} == {"pinned", "refused"}
+    assert tally["exclusive_or", "refused"] > 0
 
 
 def test_true_promises_under_a_false_prior_are_not_taken_unpinned(tmp_path: Path) -> None:
@@ -250,10 +252,10 @@ def test_five_hundred_adversarial_priors(tmp_path: Path) -> None:
     judged(500, tmp_path)
 
 
-def test_the_oracle_tells_the_families_apart() -> None:
-    """The exclusive or of two bits told as they are is known for certain, whatever each block promises alone."""
+def test_the_oracle_separates_the_families() -> None:
+    """The exclusive or of two bits sent unchanged is determined, although each block alone promises lift 1."""
     blocks = exclusive_or(Random(1), "lip")
     identity = DenseMechanism(48, ((D, 0), (0, D)))
-    whole = survey(*(replace(b, mechanism=identity, ceiling=None) for b in blocks))
-    assert true_lift(whole) == 10**9
-    assert whole.report_level.odds is ledger(whole) is None
+    document = survey(*(replace(b, mechanism=identity, ceiling=None) for b in blocks))
+    assert true_lift(document) == 10**9
+    assert document.report_level.odds is ledger(document) is None

@@ -85,7 +85,7 @@ def test_without_a_new_signature_none_of_ten_thousand_is_accepted() -> None:
 
 def accepted_places(seed: int, count: int) -> set[tuple[str, str]]:
     """The kinds and notions of mutated documents that were signed again and accepted; each holds by its definition."""
-    rng, seen = Random(seed), set()
+    rng, accepted = Random(seed), set()
     for _ in range(count):
         payload = written(mutated(rng))
         try:
@@ -102,11 +102,11 @@ def accepted_places(seed: int, count: int) -> set[tuple[str, str]]:
                     assert level is None or (ratio is not None and ratio <= Fraction(*level)), (
                         payload
                     )
-                seen.add((block.mechanism.kind, promise.claim.notion))
-    return seen
+                accepted.add((block.mechanism.kind, promise.claim.notion))
+    return accepted
 
 
-def test_signed_again_whatever_is_accepted_holds() -> None:
+def test_accepted_documents_signed_again_hold_by_the_definitions() -> None:
     assert {kind for kind, _ in accepted_places(3, 100)} == set(KINDS)
 
 

@@ -121,7 +121,9 @@ def test_the_optima_of_figures_3_and_4_are_those_of_every_vertex(
     figure: str, lower: str, upper: str, share: Fraction
 ) -> None:
     """c = 2, a = 5: LIP loses nothing to LDP, and LDP nothing to half of LIP; little is lost, less at ε = 2."""
-    result = make(FIGURES[figure], quick=True, draws=1, timer=lambda: 0.0, said=lambda _words: None)
+    result = make(
+        FIGURES[figure], quick=True, draws=1, timer=lambda: 0.0, on_progress=lambda _line: None
+    )
     drawn = {(row.curve, row.x): row.y for row in result.rows}
     (prior,) = normalised(2, 5, figure, 1)
     information_at = {}

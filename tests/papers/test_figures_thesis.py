@@ -17,7 +17,9 @@ Curves = dict[str, dict[float, float]]
 def drawn(figure: str, panel: str = "a") -> Curves:
     """The figure's points of a quick run: curve, x, y."""
     curves: Curves = {}
-    for row in make(FIGURES[figure], quick=True, timer=lambda: 0.0, said=lambda _words: None).rows:
+    for row in make(
+        FIGURES[figure], quick=True, timer=lambda: 0.0, on_progress=lambda _line: None
+    ).rows:
         if row.panel == panel:
             curves.setdefault(row.curve, {})[row.x] = row.y
     return curves

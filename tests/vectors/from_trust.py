@@ -258,8 +258,8 @@ def _documents() -> Case:
     complete = log.proof(digest_logged)
     one_witness = log.proof(digest_logged, ["w0.example"])
     forged = FakeLog(digests, key=PUBLISHER).proof(digest_logged)
-    old = FakeLog(digests, seen=NOW - timedelta(days=31)).proof(digest_logged)
-    soon = FakeLog(digests, seen=NOW + timedelta(minutes=11)).proof(digest_logged)
+    old = FakeLog(digests, signed_at=NOW - timedelta(days=31)).proof(digest_logged)
+    soon = FakeLog(digests, signed_at=NOW + timedelta(minutes=11)).proof(digest_logged)
     other_log = FakeLog(digests, origin="other.example/log").proof(digest_logged)
     rows: list[tuple[str, str | None, str, bytes]] = [
         ("logged", None, digest_logged, complete.to_bytes()),

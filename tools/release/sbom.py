@@ -22,7 +22,7 @@ def bill_of_materials(lock: Path) -> str:
 
     Licences are those that installed packages state; a package that is not installed here has none in the bill.
     """
-    components = [*map(_own, _OWN), *_locked(lock.read_text(encoding="utf-8"))]
+    components = [*map(_own_component, _OWN), *_locked(lock.read_text(encoding="utf-8"))]
     name = uuid.uuid5(uuid.NAMESPACE_URL, json.dumps(components, sort_keys=True))
     body = {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
@@ -38,7 +38,7 @@ def bill_of_materials(lock: Path) -> str:
     return json.dumps(body, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def _own(name: str) -> dict[str, Any]:
+def _own_component(name: str) -> dict[str, Any]:
     return _component(name, __version__) | {"licenses": [{"expression": "Apache-2.0"}]}
 
 

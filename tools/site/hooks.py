@@ -30,12 +30,12 @@ def on_files(files: Files, config: Any) -> Files:
     drawn = sorted(
         file.src_uri for file in files if re.fullmatch(r"figures/[\w.-]+\.svg", file.src_uri)
     )
-    parts = [_HEAD]
+    sections = [_HEAD]
     for name in drawn:
-        found = _TITLE.search((Path(config["docs_dir"]) / name).read_text(encoding="utf-8"))
-        title = (found[1] if found else Path(name).stem).replace("[", "(").replace("]", ")")
-        parts.append(f"\n## {title}\n\n![{title}]({name})\n")
-    files.append(File.generated(config, _GALLERY, content="".join(parts)))
+        match = _TITLE.search((Path(config["docs_dir"]) / name).read_text(encoding="utf-8"))
+        title = (match[1] if match else Path(name).stem).replace("[", "(").replace("]", ")")
+        sections.append(f"\n## {title}\n\n![{title}]({name})\n")
+    files.append(File.generated(config, _GALLERY, content="".join(sections)))
     return files
 
 
@@ -72,7 +72,7 @@ def on_page_content(html: str, **_: Any) -> str:
     def boxed(match: re.Match[str]) -> str:
         nonlocal number
         number += 1
-        # a corner without words heads nothing
+        # an empty corner cell heads nothing
         table = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", _readable(match.group()))
         return f'<div class="scroll" role="region" aria-label="Table {number}" tabindex="0">{table}</div>'
 

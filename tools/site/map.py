@@ -122,11 +122,11 @@ Texts of surveys are the admin's; texts of the browser element are its `strings`
 
 def page() -> str:
     """Return the whole page."""
-    parts = [_HEAD, "\n## Commands\n\n| command | file |\n|---|---|\n", *_commands()]
-    parts += ["\n## URLs\n\n| URL | file |\n|---|---|\n", *_routes()]
-    parts += [_TABLES_HEAD, *_tables()]
-    parts += ["\n## Rules\n\n| what is decided | object | file |\n|---|---|---|\n", *_rules()]
-    return "".join(parts) + _RECIPES
+    sections = [_HEAD, "\n## Commands\n\n| command | file |\n|---|---|\n", *_commands()]
+    sections += ["\n## URLs\n\n| URL | file |\n|---|---|\n", *_routes()]
+    sections += [_TABLES_HEAD, *_tables()]
+    sections += ["\n## Rules\n\n| what is decided | object | file |\n|---|---|---|\n", *_rules()]
+    return "".join(sections) + _RECIPES
 
 
 def _commands() -> Iterator[str]:
@@ -142,7 +142,7 @@ def _commands() -> Iterator[str]:
                 if isinstance(subcommand, click.Group)
                 else [subcommand]
             )
-            files = sorted({_file_of(each.callback) for each in inner})
+            files = sorted({_file_of(leaf.callback) for leaf in inner})
             yield f"| `frankly {verb} {sub}` | {', '.join(map(_link, files))} |\n"
 
 

@@ -42,10 +42,10 @@ def page() -> str:
     document = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))
     everywhere = _everywhere(document)
     head = _HEAD.format(everywhere=", ".join(everywhere))
-    parts = [head, *_routes(document, everywhere), "\n## Python\n"]
-    for name, words in MODULES.items():
-        parts += [f"\n### {name}\n", f"\n{words}\n", *_module(name)]
-    return re.sub(r"\n{3,}", "\n\n", "".join(parts)).rstrip() + "\n"
+    sections = [head, *_routes(document, everywhere), "\n## Python\n"]
+    for name, summary in MODULES.items():
+        sections += [f"\n### {name}\n", f"\n{summary}\n", *_module(name)]
+    return re.sub(r"\n{3,}", "\n\n", "".join(sections)).rstrip() + "\n"
 
 
 def _everywhere(document: dict[str, Any]) -> list[str]:
@@ -66,44 +66,47 @@ def _routes(document: dict[str, Any], everywhere: list[str]) -> Iterator[str]:
         for method, route in methods.items():
             if method == "parameters":
                 continue
-            yield f"\n### {method.upper()} {path}\n\n{_words(route.get('summary', ''))}\n"
-            if more := route.get("description"):
-                yield f"\n{_words(more)}\n"
-            given = [_resolved(document, one) for one in [*shared, *route.get("parameters", [])]]
-            if given:
+            yield f"\n### {method.upper()} {path}\n\n{_on_one_line(route.get('summary', ''))}\n"
+            if description := route.get("description"):
+                yield f"\n{_on_one_line(description)}\n"
+            parameters = [
+                _resolved(document, reference)
+                for reference in [*shared, *route.get("parameters", [])]
+            ]
+            if parameters:
                 yield "\n| parameter | in | type | meaning |\n|---|---|---|---|\n"
-                yield from map(_parameter, given)
+                yield from map(_parameter, parameters)
             body = route.get("requestBody", {}).get("content", {})
             if body:
                 yield f"\nBody: {', '.join(f'`{kind}`' for kind in body)}.\n"
             answers = route.get("responses", {})
-            good = [code for code in answers if code < "400"]
-            bad = [code for code in answers if code >= "400" and code not in everywhere]
-            refusals = f"; refusals {', '.join(bad)}" if bad else ""
-            yield f"\nAnswers {', '.join(good)}{refusals}.\n"
+            successes = [code for code in answers if code < "400"]
+            own_refusals = [code for code in answers if code >= "400" and code not in everywhere]
+            refusals = f"; refusals {', '.join(own_refusals)}" if own_refusals else ""
+            yield f"\nAnswers {', '.join(successes)}{refusals}.\n"
 
 
 def _resolved(document: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]:
     if "$ref" not in value:
         return value
-    found: Any = document
-    for part in value["$ref"].removeprefix("#/").split("/"):
-        found = found[part]
-    resolved: dict[str, Any] = found
+    node: Any = document
+    for key in value["$ref"].removeprefix("#/").split("/"):
+        node = node[key]
+    resolved: dict[str, Any] = node
     return resolved
 
 
-def _parameter(given: dict[str, Any]) -> str:
-    schema = given.get("schema", {})
+def _parameter(parameter: dict[str, Any]) -> str:
+    schema = parameter.get("schema", {})
     kind = schema.get("type") or "/".join(
-        one.get("type", "") for one in schema.get("anyOf", []) if one.get("type")
+        option.get("type", "") for option in schema.get("anyOf", []) if option.get("type")
     )
-    meaning = _words(
-        given.get("description") or schema.get("description") or schema.get("title") or ""
+    meaning = _on_one_line(
+        parameter.get("description") or schema.get("description") or schema.get("title") or ""
     )
     if "default" in schema and schema["default"] is not None:
         meaning = f"{meaning} (default `{json.dumps(schema['default'])}`)".strip()
-    return f"| `{given['name']}` | {given['in']} | {kind or 'text'} | {meaning} |\n"
+    return f"| `{parameter['name']}` | {parameter['in']} | {kind or 'text'} | {meaning} |\n"
 
 
 def _module(name: str) -> Iterator[str]:
@@ -125,7 +128,7 @@ def _members(kind: type) -> Iterator[str]:
         if name.startswith("_") or not inspect.isroutine(target) or not inspect.getdoc(target):
             continue
         call = "" if isinstance(value, property) else _signature(target)
-        lines.append(f"- `{name}{call}`: {_words(inspect.getdoc(target) or '')}\n")
+        lines.append(f"- `{name}{call}`: {_on_one_line(inspect.getdoc(target) or '')}\n")
     if lines:
         yield "\n" + "".join(lines)
 
@@ -151,14 +154,14 @@ def _signature(value: Any) -> str:
     return text.replace("|", "or").replace("`", "'")
 
 
-def _words(text: str) -> str:
+def _on_one_line(text: str) -> str:
     """Return a text on one line; angle brackets, bars and stars mean themselves."""
     flat = " ".join(text.split())
     return flat.replace("``", "`").replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
 
 
 def _paragraphs(text: str) -> str:
-    return "\n\n".join(_words(part) for part in text.split("\n\n"))
+    return "\n\n".join(_on_one_line(paragraph) for paragraph in text.split("\n\n"))
 
 
 if __name__ == "__main__":

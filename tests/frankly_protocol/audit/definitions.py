@@ -31,11 +31,11 @@ ONE = (1, 1)
 
 @lru_cache(maxsize=64)
 def table(mechanism: Mechanism) -> dict[Symbol, list[Fraction]]:
-    """Q(y|·) of every symbol that can be sent, from what the kinds promise in words."""
+    """Q(y|·) of every symbol that can be sent, from the definition of each kind."""
     D, a = 1 << mechanism.bits, mechanism.answers
-    found: dict[Symbol, list[Fraction]] = {}
+    columns: dict[Symbol, list[Fraction]] = {}
     if isinstance(mechanism, DenseMechanism):
-        found = {
+        columns = {
             y: [Fraction(row[y], D) for row in mechanism.weights] for y in range(mechanism.reports)
         }
     elif isinstance(mechanism, UnaryMechanism):
@@ -43,7 +43,7 @@ def table(mechanism: Mechanism) -> dict[Symbol, list[Fraction]]:
             ones = [
                 [mechanism.keep if x == z else mechanism.flip for z in range(a)] for x in range(a)
             ]
-            found[sum(bit << x for x, bit in enumerate(word))] = [
+            columns[sum(bit << x for x, bit in enumerate(word))] = [
                 Fraction(prod(n if bit else D - n for n, bit in zip(row, word, strict=True)), D**a)
                 for row in ones
             ]
@@ -52,18 +52,18 @@ def table(mechanism: Mechanism) -> dict[Symbol, list[Fraction]]:
         chance = Fraction(mechanism.inside, D)
         for B in sets:
             with_x = [sum(x in C for C in sets) for x in range(a)]
-            found[sum(1 << x for x in B)] = [
+            columns[sum(1 << x for x in B)] = [
                 chance / with_x[x] if x in B else (1 - chance) / (len(sets) - with_x[x])
                 for x in range(a)
             ]
     else:
         for y in product(*(range(f.reports) for f in mechanism.factors)):
-            parts = [
+            factor_columns = [
                 [Fraction(row[v], D) for row in f.weights]
                 for f, v in zip(mechanism.factors, y, strict=True)
             ]
-            found[y] = [prod(chances, start=Fraction(1)) for chances in product(*parts)]
-    return {y: column for y, column in found.items() if any(column)}
+            columns[y] = [prod(chances, start=Fraction(1)) for chances in product(*factor_columns)]
+    return {y: column for y, column in columns.items() if any(column)}
 
 
 def needed(mechanism: Mechanism, claim: Claim) -> Levels:
@@ -75,17 +75,17 @@ def needed(mechanism: Mechanism, claim: Claim) -> Levels:
             )
         }
     start = Fraction(claim.notion != "dpv")
-    found: Levels = (
+    levels: Levels = (
         {"level": start, "low_level": start} if claim.notion == "alip" else {"level": start}
     )
     for field, place in places(mechanism, claim):
         value = ratio_at(mechanism, claim, place)
-        best = found[field]
-        if value == "endless" or best is None:
-            found[field] = None
+        largest = levels[field]
+        if value == "endless" or largest is None:
+            levels[field] = None
         elif isinstance(value, Fraction):
-            found[field] = max(best, value)
-    return found
+            levels[field] = max(largest, value)
+    return levels
 
 
 def excess(mechanism: Mechanism, claim: Claim, pair: tuple[int, int]) -> Fraction:
@@ -123,12 +123,12 @@ def conditions(claim: Claim) -> list[Condition | None]:
     if claim.attributes is None:
         return [None]
     places = range(len(claim.attributes))
-    found: list[Condition | None] = []
+    every_condition: list[Condition | None] = []
     for J in chain.from_iterable(combinations(places, k) for k in range(len(places) + 1)):
         for values in product(*(range(claim.attributes[j]) for j in J)):
-            known = dict(zip(J, values, strict=True))
-            found.append(tuple(known.get(j) for j in places))
-    return found
+            fixed = dict(zip(J, values, strict=True))
+            every_condition.append(tuple(fixed.get(j) for j in places))
+    return every_condition
 
 
 def ratio_at(mechanism: Mechanism, claim: Claim, place: Place) -> Fraction | str | None:
@@ -160,24 +160,24 @@ def probability(
     """P(s, x_J) and P(s, x_J, y); AVERAGE for any s."""
     joint = claim.joint or ()
     sizes = claim.attributes or (mechanism.answers,)
-    known = condition or (None,) * len(sizes)
+    fixed = condition or (None,) * len(sizes)
     total = sum(map(sum, joint))
-    mass = reported = Fraction(0)
+    prior_mass = joint_mass = Fraction(0)
     for t, row in enumerate(joint):
         for x, values in enumerate(product(*map(range, sizes))):
             if s in (t, AVERAGE) and all(
-                k in (None, v) for k, v in zip(known, values, strict=True)
+                k in (None, v) for k, v in zip(fixed, values, strict=True)
             ):
-                mass += Fraction(row[x], total)
-                reported += Fraction(row[x], total) * table(mechanism)[y][x]
-    return mass, reported
+                prior_mass += Fraction(row[x], total)
+                joint_mass += Fraction(row[x], total) * table(mechanism)[y][x]
+    return prior_mass, joint_mass
 
 
 def vertices(claim: Claim, s: int) -> list[list[Fraction]]:
-    """D_s = {R ≥ L[s]} is the simplex spanned by L[s] with all that is left put on one u."""
+    """Vertices of D_s = {R ≥ L[s]}: L[s] with the whole slack on one u."""
     L = [Fraction(*bound) for bound in (claim.lower_bounds or ())[s]]
-    rest = 1 - sum(L)
-    return [[bound + rest * (u == v) for v, bound in enumerate(L)] for u in range(len(L))]
+    slack = 1 - sum(L)
+    return [[bound + slack * (u == v) for v, bound in enumerate(L)] for u in range(len(L))]
 
 
 def average(mechanism: Mechanism, y: Symbol, s: int, R: list[Fraction]) -> Fraction:
@@ -195,8 +195,8 @@ def mechanisms_over(draw: st.DrawFn, answers: int, bits: int = 5) -> DenseMechan
             draw(st.lists(st.integers(0, 1 << bits), min_size=reports - 1, max_size=reports - 1))
         )
         rows.append([after - before for before, after in pairwise([0, *cuts, 1 << bits])])
-    kept = [y for y in range(reports) if any(row[y] for row in rows)]
-    return DenseMechanism(bits, tuple(tuple(row[y] for y in kept) for row in rows))
+    used = [y for y in range(reports) if any(row[y] for row in rows)]
+    return DenseMechanism(bits, tuple(tuple(row[y] for y in used) for row in rows))
 
 
 @st.composite

@@ -60,19 +60,19 @@ class Rows:
     def lift_excess(self, E: Fraction) -> Fraction:
         """Return the least δ with P(T|s) ≤ E·P(T) + δ and P(T) ≤ E·P(T|s) + δ for every set T of reports."""
         total = sum(self.masses)
-        found = [Fraction(0)]
+        excesses = [Fraction(0)]
         for law in self.laws:
             scaled = [w * total for w in law]
-            found += [
+            excesses += [
                 self._excess(scaled, self.average, E) / total,
                 self._excess(self.average, scaled, E) / total,
             ]
-        return max(found)
+        return max(excesses)
 
     def posterior(self, s: int) -> Fraction:
         """Return the largest P(hypothesis number s | y)."""
-        own = [self.masses[s] * w for w in self.laws[s]]
-        return max(Fraction(n, d) for n, d in zip(own, self.average, strict=True) if d)
+        joint_masses = [self.masses[s] * w for w in self.laws[s]]
+        return max(Fraction(n, d) for n, d in zip(joint_masses, self.average, strict=True) if d)
 
     def _excess(self, a: Sequence[int], b: Sequence[int], E: Fraction) -> Fraction:
         p, q = E.as_integer_ratio()
@@ -82,7 +82,7 @@ class Rows:
 
 
 class Leakage:
-    """Everything that a report on some blocks, beside the public answers, tells in a world."""
+    """Leakage in a world of a report on some blocks, given the public answers."""
 
     def __init__(self, shape: Shape, mechanisms: Sequence[Mechanism], world: World) -> None:
         self.shape, self.world = shape, world
@@ -91,16 +91,16 @@ class Leakage:
         self._secrets: dict[object, list[tuple[tuple[int, ...], Rows]]] = {}
 
     def about(
-        self, r: int, i: int | None = None, known: tuple[int, ...] = ()
+        self, r: int, i: int | None = None, fixed: tuple[int, ...] = ()
     ) -> list[tuple[tuple[int, ...], Rows]]:
         """Return (the values of secret r that can occur, their rows) for every stratum that occurs.
 
-        i, known : for every stratum together with every value of these questions of block i.
+        i, fixed : for every stratum together with every value of these questions of block i.
         """
-        key = (r, i, known)
+        key = (r, i, fixed)
         if key not in self._secrets:
             self._secrets[key] = self._by(
-                lambda c: (c[2], self._parts(c, i, known)), lambda c: c[0][r]
+                lambda c: (c[2], self._answers_to(c, i, fixed)), lambda c: c[0][r]
             )
         return self._secrets[key]
 
@@ -108,11 +108,11 @@ class Leakage:
         """Return the same beside the answers to every subset of the questions of block i."""
         places = range(len(self.shape.questions[i]))
         subsets = chain.from_iterable(combinations(places, k) for k in range(len(places) + 1))
-        return [found for known in subsets for found in self.about(r, i, known)]
+        return [pair for fixed in subsets for pair in self.about(r, i, fixed)]
 
     @property
     def answers(self) -> Rows:
-        """Every joint answer, whether anybody gives it or not."""
+        """Laws of the report given every joint answer, those without respondents included."""
         every = list(product(*(range(len(columns[0])) for columns in self._columns)))
         laws = tuple(tuple(self.chances(x)) for x in every)
         return Rows((1,) * len(every), laws, sum(laws[0]))
@@ -131,25 +131,25 @@ class Leakage:
     def chances(self, x: tuple[int, ...]) -> list[int]:
         """Return the chance, times a constant, of every report given the answers."""
         if x not in self._chances:
-            parts = [
-                [column[own] for column in columns]
-                for own, columns in zip(x, self._columns, strict=True)
+            rows = [
+                [column[answer] for column in columns]
+                for answer, columns in zip(x, self._columns, strict=True)
             ]
             law = [1]
-            for part in parts:
-                law = [a * b for a in law for b in part]
+            for row in rows:
+                law = [a * b for a in law for b in row]
             self._chances[x] = law
         return self._chances[x]
 
-    def _parts(self, cell: Cell, i: int | None, known: tuple[int, ...]) -> tuple[int, ...]:
-        if i is None or not known:
+    def _answers_to(self, cell: Cell, i: int | None, fixed: tuple[int, ...]) -> tuple[int, ...]:
+        if i is None or not fixed:
             return ()
-        parts, x = [], cell[1][i]
+        answers, x = [], cell[1][i]
         for size in reversed(self.shape.questions[i]):
-            x, part = divmod(x, size)
-            parts.append(part)
-        parts.reverse()
-        return tuple(parts[j] for j in known)
+            x, answer = divmod(x, size)
+            answers.append(answer)
+        answers.reverse()
+        return tuple(answers[j] for j in fixed)
 
     def _by(
         self, condition: Callable[[Cell], object], hypothesis: Callable[[Cell], int]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims that say nothing definite, or carry what nobody checks, are refused by the field at fault."""
+"""Claims without a definite meaning, or with a field that is never verified, are refused by the field at fault."""
 
 from dataclasses import replace
 from typing import Any
@@ -70,7 +70,7 @@ BAD_LEVELS: list[Any] = [
 
 @pytest.mark.parametrize("level", BAD_LEVELS, ids=str)
 @pytest.mark.parametrize("notion", NOTIONS)
-def test_levels_that_are_none(notion: str, level: Any) -> None:
+def test_malformed_levels(notion: str, level: Any) -> None:
     if not (notion == "alip" and level is None):
         refused(replace(GOOD[notion], level=level), "level")
     if notion == "alip" and level is not None:
@@ -175,7 +175,7 @@ def test_no_claim_at_all_is_not_a_promise_that_is_kept() -> None:
         require_private(MECHANISM)
 
 
-def test_a_malformed_part_spoils_an_intersection_wherever_it_stands() -> None:
+def test_a_malformed_claim_is_refused_at_any_place_of_an_intersection() -> None:
     bad = replace(GOOD["lip"], joint=None)
     for claims in ((bad, GOOD["ldp"]), (GOOD["ldp"], bad)):
         with pytest.raises(DocumentRejected, match="lip: the prior needs a row"):
@@ -189,7 +189,7 @@ def test_bounds_that_leave_nothing_or_everything_open_are_well_formed() -> None:
 
 
 def refused(claim: Claim, field: str) -> None:
-    """The whole of the claim is checked, whoever asks, and the words begin with the notion."""
+    """Both entry points check the whole claim, and the message begins with the notion."""
     for call in (worst, require_private):
         with pytest.raises(DocumentRejected) as caught:
             call(MECHANISM, claim)

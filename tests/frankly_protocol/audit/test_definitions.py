@@ -94,8 +94,8 @@ def test_all_small_lower_bounds(diagonal: bool) -> None:
 @given(ANY)
 def test_the_place_that_is_named_shows_the_ratio(case: Case) -> None:
     mechanism, claim = case
-    found = worst(mechanism, claim)
-    for side in filter(None, (found, found.other)):
+    verdict = worst(mechanism, claim)
+    for side in filter(None, (verdict, verdict.other)):
         if side.ratio == (claim.notion not in ("dp", "dpv")):
             continue  # everything is equal: there is no place
         if claim.notion == "dp":
@@ -126,7 +126,7 @@ def test_on_the_line_is_accepted_and_one_unit_less_is_refused(case: Case) -> Non
             error = refusal(mechanism, generous)
             assert error is not None
             continue
-        if any(other is None for other in levels.values()):
+        if any(needed_ratio is None for needed_ratio in levels.values()):
             continue
         p, q = ratio.as_integer_ratio() if ratio else (0, 1)
         if field == "delta" and p == q:
@@ -157,7 +157,7 @@ ON_THE_LINE = [
 
 @pytest.mark.parametrize("claim", ON_THE_LINE, ids=lambda c: c.notion + "-diagonal" * c.diagonal)
 def test_every_move_of_one_unit_of_weight_is_judged_rightly(claim: Claim) -> None:
-    """2^-48 of probability moved between two reports of one answer: no float could tell, the verifier must."""
+    """2^-48 of probability moved between two reports of one answer: too little for a float, not for the verifier."""
     unit = 1 << 44
     rows = [[w * unit for w in row] for row in ((9, 4, 3), (2, 13, 1), (6, 6, 4), (5, 5, 6))]
     mechanism = DenseMechanism(48, tuple(map(tuple, rows)))
@@ -167,18 +167,18 @@ def test_every_move_of_one_unit_of_weight_is_judged_rightly(claim: Claim) -> Non
     }
     claim = replace(claim, **levels)
     assert refusal(mechanism, claim) is None
-    seen = set()
+    outcomes = set()
     for x, (y, z) in product(range(4), permutations(range(3), 2)):
-        moved = [list(row) for row in rows]
-        moved[x][y] += 1
-        moved[x][z] -= 1
-        now = DenseMechanism(48, tuple(map(tuple, moved)))
-        kept = all(
-            r is not None and r <= Fraction(*levels[f]) for f, r in needed(now, claim).items()
+        shifted = [list(row) for row in rows]
+        shifted[x][y] += 1
+        shifted[x][z] -= 1
+        altered = DenseMechanism(48, tuple(map(tuple, shifted)))
+        within_levels = all(
+            r is not None and r <= Fraction(*levels[f]) for f, r in needed(altered, claim).items()
         )
-        assert (refusal(now, claim) is None) == kept
-        seen.add(kept)
-    assert seen == {True, False}
+        assert (refusal(altered, claim) is None) == within_levels
+        outcomes.add(within_levels)
+    assert outcomes == {True, False}
 
 
 @given(mechanisms_over(4), claims((2, 2)), claims((2, 2)))
@@ -186,7 +186,7 @@ def test_an_intersection_holds_iff_each_part_does(
     mechanism: DenseMechanism, first: Claim, second: Claim
 ) -> None:
     for level in (ONE, (2, 1), (1000, 1)):
-        parts = [
+        members = [
             replace(c, delta=(1, level[0] + 1))
             if c.notion == "dp"
             else replace(
@@ -196,9 +196,9 @@ def test_an_intersection_holds_iff_each_part_does(
             )
             for c in (first, second)
         ]
-        errors = [refusal(mechanism, claim) for claim in parts]
-        together = refusal(mechanism, *parts)
-        failing = [c.notion for c, error in zip(parts, errors, strict=True) if error]
+        errors = [refusal(mechanism, claim) for claim in members]
+        together = refusal(mechanism, *members)
+        failing = [c.notion for c, error in zip(members, errors, strict=True) if error]
         assert (together is None) == (not failing)
         if together is not None:
             assert together.detail.startswith(failing[0] + ": ")

@@ -50,21 +50,21 @@ def measures(claim: Claim, answers: int) -> Iterator[tuple[Measure, Measure]]:
                 yield A, C
     elif claim.notion == "secret-ldp":
         for first, second in permutations(joint, 2):
-            yield given([first], [True] * answers), given([second], [True] * answers)
+            yield answer_law([first], [True] * answers), answer_law([second], [True] * answers)
     else:
         sizes = claim.attributes or ()
         values = list(product(*map(range, sizes))) if sizes else [()] * answers
-        for known in product(*((*range(size), None) for size in sizes)):
+        for fixed in product(*((*range(size), None) for size in sizes)):
             inside = [
-                all(k in (None, v) for k, v in zip(known, value, strict=True)) for value in values
+                all(k in (None, v) for k, v in zip(fixed, value, strict=True)) for value in values
             ]
-            average = given(joint, inside)
-            for own in filter(None, (given([row], inside) for row in joint)):
-                yield own, average
-                yield average, own
+            average = answer_law(joint, inside)
+            for conditional in filter(None, (answer_law([row], inside) for row in joint)):
+                yield conditional, average
+                yield average, conditional
 
 
-def given(rows: Sequence[Sequence[int]], inside: Sequence[bool]) -> Measure:
+def answer_law(rows: Sequence[Sequence[int]], inside: Sequence[bool]) -> Measure:
     """The distribution of the answer among these rows and answers; empty if there is no mass."""
     counts = [sum(row[x] for row in rows) * ok for x, ok in enumerate(inside)]
     return [Fraction(n, sum(counts)) for n in counts] if any(counts) else []
@@ -75,13 +75,13 @@ def corners(claim: Claim) -> Iterator[tuple[int, Measure]]:
     bounds = [[Fraction(*pair) for pair in row] for row in claim.lower_bounds or ()]
     for s, row in enumerate(bounds):
         for u in range(len(row)):
-            own = [bound + (1 - sum(row)) * (u == v) for v, bound in enumerate(row)]
+            vertex = [bound + (1 - sum(row)) * (u == v) for v, bound in enumerate(row)]
             yield (
                 s,
                 [
                     m
                     for t in range(len(bounds))
-                    for m in (own if t == s else [Fraction(0)] * len(row))
+                    for m in (vertex if t == s else [Fraction(0)] * len(row))
                 ],
             )
 
@@ -99,11 +99,11 @@ def oracle(mechanism: Mechanism, claim: Claim) -> Fraction | None:
         )
     if claim.notion == "dp":
         p, q = claim.level or ONE
-        most = max(
+        excess = max(
             sum(max(0, q * column[x] - p * column[z]) for column in weights)
             for x, z in permutations(range(mechanism.answers), 2)
         )
-        return Fraction(most, q * scale)
+        return Fraction(excess, q * scale)
     pairs = list(measures(claim, mechanism.answers))
     if claim.notion != "dpv":
         return largest(weights, pairs)
@@ -165,15 +165,15 @@ def random_claim(rng: Random, notion: str, sizes: tuple[int, ...]) -> Claim:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(3))
 def test_what_is_needed_is_what_a_list_of_all_reports_needs(part: int) -> None:
-    seen = set()
+    covered = set()
     for number in range(part * 1000, part * 1000 + 30):
         mechanism, claim = random_case(number)
-        found = worst(mechanism, claim)
-        levels = list(found.needed.values())
+        verdict = worst(mechanism, claim)
+        levels = list(verdict.needed.values())
         ratio = None if None in levels else max(level for level in levels if level is not None)
         assert ratio == oracle(mechanism, claim), (mechanism, claim)
-        seen.add((mechanism.kind, claim.notion))
-    assert len(seen) > 10
+        covered.add((mechanism.kind, claim.notion))
+    assert len(covered) > 10
 
 
 @pytest.mark.full_only
@@ -189,18 +189,18 @@ def test_what_is_needed_in_thousands_of_cases(part: int) -> None:
 def test_a_posterior_that_nothing_changes_is_shown_by_a_report_that_is_sent() -> None:
     """Only answer 2 has mass, and its bit is never 1: a report with that bit would show nothing."""
     claim = Claim("dpv", ONE, ((0, 0, 1), (0, 0, 1)), sensitive=0)
-    found = worst(UnaryMechanism(4, 3, 0, 1), claim)
-    assert found.ratio == Fraction(1, 2)
-    assert table(UnaryMechanism(4, 3, 0, 1))[found.report][2] > 0
+    verdict = worst(UnaryMechanism(4, 3, 0, 1), claim)
+    assert verdict.ratio == Fraction(1, 2)
+    assert table(UnaryMechanism(4, 3, 0, 1))[verdict.report][2] > 0
 
 
 RR = DenseMechanism(4, ((12, 4), (4, 12)))
 
 
 def test_levels_and_ceilings_of_a_product_multiply_beyond_what_could_be_listed() -> None:
-    many = ProductMechanism((RR,) * 9)
-    assert ceiling(many) == 3**9
-    assert worst(many, Claim("ldp", ONE)).report == (0,) * 9
+    nine_factors = ProductMechanism((RR,) * 9)
+    assert ceiling(nine_factors) == 3**9
+    assert worst(nine_factors, Claim("ldp", ONE)).report == (0,) * 9
     # (ε, δ) of nine parts: the number of parts that flip is binomial; reports of a kind have the likelihood 3^(9 - 2k).
     chances = [Fraction(3**9, 4**9) * Fraction(1, 3) ** k for k in range(10)]
     ways = [1, 9, 36, 84, 126, 126, 84, 36, 9, 1]
@@ -212,8 +212,8 @@ def test_levels_and_ceilings_of_a_product_multiply_beyond_what_could_be_listed()
         ),
         Fraction(0),
     )
-    assert worst(many, Claim("dp", (100, 1), delta=(0, 1))).ratio == delta
-    require_private(many, Claim("dp", (100, 1), delta=delta.as_integer_ratio()))
+    assert worst(nine_factors, Claim("dp", (100, 1), delta=(0, 1))).ratio == delta
+    require_private(nine_factors, Claim("dp", (100, 1), delta=delta.as_integer_ratio()))
 
 
 def test_composition_of_a_table_with_itself_needs_no_more_than_the_basic_rule() -> None:

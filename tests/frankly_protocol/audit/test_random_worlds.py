@@ -22,16 +22,16 @@ from tests.frankly_protocol.audit.worlds import Case, Shape, case
 from tests.frankly_protocol.samples import question, survey
 
 CACHED = 120
-"""Cases that several tests look at."""
+"""Cases that several tests share."""
 DELTA_CAPS = (Fraction(0), Fraction(1, 8), Fraction(3))
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A finite bound that is stated, and the truth."""
+    """A finite stated bound beside the true value."""
 
     seed: int
-    what: str
+    bound_name: str
     stated: Fraction
     true: Ratio
 
@@ -42,10 +42,10 @@ class Finding:
 
     @property
     def is_about_a_secret(self) -> bool:
-        """True if the bound is on what symbols tell about a secret: no plain product, and not read off the tables."""
+        """True if the bound is on the symbols' leakage about a secret, neither a product nor a table's figure."""
         return (
-            self.what.endswith(("lift level", "odds level", " odds", "posterior"))
-            or self.what == "odds"
+            self.bound_name.endswith(("lift level", "odds level", " odds", "posterior"))
+            or self.bound_name == "odds"
         )
 
     @property
@@ -67,12 +67,12 @@ def against(case: Case, level: ReportLevel) -> Iterator[Finding]:
     for r in sorted({source.secret for source in case.sources if source.secret is not None}):
         name = case.shape.names[r]
         yield from _about_secret(case, leakages, r, name, level.secrets[name])
-    bounded = [source for source in case.sources if source.promise.claim.notion == "dpv"]
-    for source, posterior in zip(bounded, level.posteriors, strict=True):
+    dpv_sources = [source for source in case.sources if source.promise.claim.notion == "dpv"]
+    for source, posterior in zip(dpv_sources, level.posteriors, strict=True):
         laws = [
-            own
-            for own in leakages[source.world].about(source.secret or 0)
-            if posterior.sensitive in own[0]
+            hypotheses
+            for hypotheses in leakages[source.world].about(source.secret or 0)
+            if posterior.sensitive in hypotheses[0]
         ]
         true = max(rows.posterior(values.index(posterior.sensitive)) for values, rows in laws)
         yield Finding(case.seed, "posterior", posterior.bound, true)
@@ -81,27 +81,31 @@ def against(case: Case, level: ReportLevel) -> Iterator[Finding]:
 def _about_secret(
     case: Case, leakages: Sequence[Leakage], r: int, name: str, secret: report.SecretLevel
 ) -> Iterator[Finding]:
-    given = [rows for own in leakages for _, rows in own.about(r)]
+    secret_rows = [rows for leakage in leakages for _, rows in leakage.about(r)]
     block = _srlip_block(case.document, name, secret.counted)
-    beside = (
-        given if block is None else [rows for own in leakages for _, rows in own.beside(r, block)]
+    known_answer_rows = (
+        secret_rows
+        if block is None
+        else [rows for leakage in leakages for _, rows in leakage.beside(r, block)]
     )
-    strata = [own.strata(r) for own in leakages]
-    yield from bound(case, f"{secret.unit} level", secret.level, given, secret.unit, secret.delta)
-    yield from bound(case, "odds", secret.odds, beside, "odds", secret.delta)
+    strata = [leakage.strata(r) for leakage in leakages]
+    yield from bound(
+        case, f"{secret.unit} level", secret.level, secret_rows, secret.unit, secret.delta
+    )
+    yield from bound(case, "odds", secret.odds, known_answer_rows, "odds", secret.delta)
     yield from bound(case, "strata_lift", secret.strata_lift, strata, "lift")
     yield from bound(case, "strata_odds", secret.strata_odds, strata, "odds")
 
 
 def bound(
     case: Case,
-    what: str,
+    bound_name: str,
     stated: Ratio,
     laws: Sequence[Rows],
     unit: str,
     delta: Fraction = Fraction(0),
 ) -> Iterator[Finding]:
-    """Compare one bound, if it is finite, with all laws of the report; where a δ is stated, the δ that it takes."""
+    """Compare one finite bound with all laws of the report; where a δ is stated, with the δ that the bound needs."""
     if stated is None:
         return
     if delta:
@@ -109,10 +113,10 @@ def bound(
             rows.odds_excess(stated) if unit == "odds" else rows.lift_excess(stated)
             for rows in laws
         ]
-        yield Finding(case.seed, f"delta of {what}", delta, max(excesses))
+        yield Finding(case.seed, f"delta of {bound_name}", delta, max(excesses))
     else:
         ratios = [rows.odds() if unit == "odds" else rows.lift() for rows in laws]
-        yield Finding(case.seed, what, stated, largest(ratios))
+        yield Finding(case.seed, bound_name, stated, largest(ratios))
 
 
 def largest(ratios: Sequence[Ratio]) -> Ratio:
@@ -133,9 +137,11 @@ def _srlip_block(document: SurveyDocument, name: str, counted: str | None) -> in
 @cache
 def leakage_of(seed: int, w: int) -> Leakage:
     """Return the leakage of a case in one of its worlds."""
-    found = case_of(seed)
+    random_case = case_of(seed)
     return Leakage(
-        found.shape, [block.mechanism for block in found.document.blocks], found.worlds[w]
+        random_case.shape,
+        [block.mechanism for block in random_case.document.blocks],
+        random_case.worlds[w],
     )
 
 
@@ -148,45 +154,45 @@ def level_of(document: SurveyDocument, seed: int) -> ReportLevel:
 
 
 @pytest.mark.slow
-def test_no_report_tells_more_than_its_level_states(full: bool) -> None:
+def test_no_report_leaks_more_than_its_level_states(full: bool) -> None:
     """5,000 worlds with --full. Every published table is true, and every level is on the line."""
     counts: Counter[str] = Counter()
     for seed in range(5_000 if full else 300):
         random_case = case_of(seed)
         document = SurveyDocument.parse(random_case.document.payload())
         document.require_private()
-        found = list(against(random_case, level_of(document, seed)))
-        assert not [finding for finding in found if finding.is_violated]
+        findings = list(against(random_case, level_of(document, seed)))
+        assert not [finding for finding in findings if finding.is_violated]
         counts["strata" if document.strata else "no strata"] += 1
         counts.update(
             promise.claim.notion for block in document.blocks for promise in block.promises
         )
         counts.update(block.mechanism.kind for block in document.blocks)
-        secrets = [finding for finding in found if finding.is_about_a_secret]
+        secrets = [finding for finding in findings if finding.is_about_a_secret]
         counts.update(
             {"bounds": len(secrets), "tight": sum(finding.is_tight for finding in secrets)}
         )
         if seed >= CACHED:
             leakage_of.cache_clear()
             case_of.cache_clear()
-    # The bounds are no vague ones, and nothing is missing from what they were tried on.
+    # Many bounds are tight, and every notion and kind has occurred.
     assert counts["tight"] > counts["bounds"] / 10
     assert all(counts[name] > 5 for name in (*NOTIONS, *KINDS, "strata", "no strata"))
 
 
-def test_what_several_documents_cost_bounds_what_they_tell_together(full: bool) -> None:
+def test_the_cost_of_several_documents_bounds_their_joint_leakage(full: bool) -> None:
     """A document's blocks, asked by two documents with the same public questions."""
     tried = 0
     for seed in range(3_000 if full else CACHED):
         document, shape = case_of(seed).document, case_of(seed).shape
-        parts = [
+        documents = [
             replace(document, blocks=blocks)
             for blocks in (document.blocks[:1], document.blocks[1:])
             if blocks
         ]
-        charge = total_charge(level_of(part, seed).cost for part in parts)
+        charge = total_charge(level_of(half, seed).cost for half in documents)
         leakage = leakage_of(seed, 0)
-        # Whoever knows the answers to one block learns no more from the others.
+        # A reader who knows the answers to one block learns no more from the others.
         places = [
             (None, ()),
             *((i, tuple(range(len(sizes)))) for i, sizes in enumerate(shape.questions)),
@@ -194,14 +200,14 @@ def test_what_several_documents_cost_bounds_what_they_tell_together(full: bool) 
         secrets = [
             rows
             for r in range(len(shape.secrets))
-            for at in places
-            for _, rows in leakage.about(r, *at)
+            for place in places
+            for _, rows in leakage.about(r, *place)
         ]
         for finding in bound(
             case_of(seed), "cost", charge.odds, [leakage.answers, *secrets], "odds", charge.delta
         ):
             assert not finding.is_violated, finding
-            tried += len(parts) > 1
+            tried += len(documents) > 1
         if seed >= CACHED:
             leakage_of.cache_clear()
             case_of.cache_clear()
@@ -209,7 +215,7 @@ def test_what_several_documents_cost_bounds_what_they_tell_together(full: bool) 
 
 
 def test_the_xor_of_an_answer_and_a_stratum_has_no_finite_level() -> None:
-    """One table of everybody is true and says that nothing can be inferred; beside the stratum everything can."""
+    """The pooled table is true and flat, so nothing can be inferred; given the stratum everything can."""
     document, leakage = xor((((25, 25), (25, 25)),))
     document.require_private()
     secret = document.report_level.secrets["s0"]
@@ -229,7 +235,7 @@ def test_the_xor_of_an_answer_and_a_stratum_has_no_finite_level() -> None:
 
 
 def xor(tables: tuple[Joint, ...]) -> tuple[SurveyDocument, Leakage]:
-    """Return a survey that sends x unchanged and promises 0 nats about x xor z, and what it tells in that world."""
+    """Return a survey that sends x unchanged and promises 0 nats about x xor z, and its leakage in that world."""
     mechanism = DenseMechanism(4, ((16, 0), (0, 16)))
     prior = Prior("s0", ("no", "yes"), tables, "true counts")
     promise = Promise.under(Claim("lip", (1, 1), prior.table), prior)
@@ -255,13 +261,13 @@ def _no_delta(lines: Any, bounds: Any, true: Any = report._least) -> Any:
 
 def _least_of_all_priors(about: Any, bound_of: Any, has_strata: bool) -> Any:
     bounds = {
-        i: [bound_of(p.claim) for p in own if p.is_stratified or not has_strata]
-        for i, own in about.items()
+        i: [bound_of(p.claim) for p in promises if p.is_stratified or not has_strata]
+        for i, promises in about.items()
     }
     return {
-        i: min(known)
-        for i, own in bounds.items()
-        if (known := [bound for bound in own if bound is not None])
+        i: min(usable)
+        for i, ratios in bounds.items()
+        if (usable := [bound for bound in ratios if bound is not None])
     }
 
 
@@ -278,17 +284,17 @@ FAULTS: list[tuple[str, Any, set[str]]] = [
         {"strata_odds"},
     ),
 ]
-IDS = "strata-ignored odds-are-lift two-promises no-delta least-prior strata-tell-nothing strata-odds-are-lift".split()
+IDS = "strata-ignored odds-are-lift two-promises no-delta least-prior strata-bounds-one strata-odds-are-lift".split()
 
 
-@pytest.mark.parametrize(("name", "fault", "broken"), FAULTS, ids=IDS)
+@pytest.mark.parametrize(("name", "fault", "violated"), FAULTS, ids=IDS)
 def test_every_fault_of_the_level_is_noticed(
-    name: str, fault: Any, broken: set[str], monkeypatch: pytest.MonkeyPatch
+    name: str, fault: Any, violated: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report, name, fault)
-    found = [
-        f
+    findings = [
+        finding
         for seed in range(CACHED)
-        for f in against(case_of(seed), level_of(case_of(seed).document, seed))
+        for finding in against(case_of(seed), level_of(case_of(seed).document, seed))
     ]
-    assert broken <= {finding.what for finding in found if finding.is_violated}
+    assert violated <= {finding.bound_name for finding in findings if finding.is_violated}

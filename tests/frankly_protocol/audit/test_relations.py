@@ -27,7 +27,7 @@ def holds(mechanism: DenseMechanism, *claims: Claim) -> bool:
     return True
 
 
-def most(levels: list[Fraction | None]) -> Fraction | None:
+def largest(levels: list[Fraction | None]) -> Fraction | None:
     return None if None in levels else max(level for level in levels if level is not None)
 
 
@@ -37,8 +37,8 @@ def test_lift_with_equal_levels_is_lip(
 ) -> None:
     lip, alip = Claim("lip", E, joint), Claim("alip", E, joint, low_level=E)
     assert holds(mechanism, lip) == holds(mechanism, alip)
-    found = worst(mechanism, alip)
-    assert found.ratio == most(list(found.needed.values())) == worst(mechanism, lip).ratio
+    verdict = worst(mechanism, alip)
+    assert verdict.ratio == largest(list(verdict.needed.values())) == worst(mechanism, lip).ratio
 
 
 SHUT = DenseMechanism(4, ((8, 8), (0, 16)))
@@ -81,7 +81,7 @@ def test_the_side_that_is_further_beyond_its_own_level_comes_first() -> None:
 def test_with_one_attribute_the_side_channel_adds_nothing_to_lip(
     mechanism: DenseMechanism, joint: tuple[tuple[int, ...], ...]
 ) -> None:
-    """J = ∅ is LIP itself; given all of x the report tells nothing more of s, for it depends on x alone."""
+    """J = ∅ is LIP itself; given all of x the report is independent of s, for it depends on x alone."""
     assert (
         worst(mechanism, Claim("srlip", ONE, joint, attributes=(5,))).ratio
         == worst(mechanism, Claim("lip", ONE, joint)).ratio
@@ -93,16 +93,18 @@ def test_the_side_channel_is_lip_under_the_prior_given_each_known_part(
     mechanism: DenseMechanism, joint: tuple[tuple[int, ...], ...], sizes: tuple[int, int]
 ) -> None:
     levels: list[Fraction | None] = [worst(mechanism, Claim("lip", ONE, joint)).ratio]
-    for known in [*((a, None) for a in range(sizes[0])), *((None, b) for b in range(sizes[1]))]:
+    for fixed in [*((a, None) for a in range(sizes[0])), *((None, b) for b in range(sizes[1]))]:
         inside = [
-            all(k in (None, v) for k, v in zip(known, x, strict=True))
+            all(k in (None, v) for k, v in zip(fixed, x, strict=True))
             for x in product(*map(range, sizes))
         ]
-        given_it = [tuple(n * i for n, i in zip(row, inside, strict=True)) for row in joint]
-        left = tuple(row for row in given_it if any(row))  # the others have N(s, x_J) = 0
-        if len(left) > 1:
-            levels.append(worst(mechanism, Claim("lip", ONE, left)).ratio)
-    assert worst(mechanism, Claim("srlip", ONE, joint, attributes=sizes)).ratio == most(levels)
+        conditional = [tuple(n * i for n, i in zip(row, inside, strict=True)) for row in joint]
+        possible_rows = tuple(
+            row for row in conditional if any(row)
+        )  # the others have N(s, x_J) = 0
+        if len(possible_rows) > 1:
+            levels.append(worst(mechanism, Claim("lip", ONE, possible_rows)).ratio)
+    assert worst(mechanism, Claim("srlip", ONE, joint, attributes=sizes)).ratio == largest(levels)
 
 
 def test_a_secret_that_cannot_occur_beside_what_is_known_sets_no_condition() -> None:
@@ -113,25 +115,25 @@ def test_a_secret_that_cannot_occur_beside_what_is_known_sets_no_condition() -> 
     absent = ((1, 1, 1, 1), (1, 1, 0, 0))  # s = 1 never has x1 = 1
     first = DenseMechanism(4, ((4, 12), (4, 12), (8, 8), (8, 8)))  # speaks of x1 only
     # P(y=0|s) = 6/16, 4/16 and P(y=0) = 32/96, whether x2 is known or not; given x1, s makes no difference.
-    found = worst(first, Claim("srlip", ONE, absent, attributes=(2, 2)))
-    assert (found.ratio, found.report, found.pair) == (Fraction(4, 3), 0, (AVERAGE, 1))
+    verdict = worst(first, Claim("srlip", ONE, absent, attributes=(2, 2)))
+    assert (verdict.ratio, verdict.report, verdict.pair) == (Fraction(4, 3), 0, (AVERAGE, 1))
 
 
 def test_a_condition_is_named_by_attribute() -> None:
-    """Sizes 2 and 3: the report tells s only where x2 = 2, and there most; x2 = 2 is a value that x1 does not have."""
+    """Sizes 2 and 3: the report depends on s only where x2 = 2, a value that x1 does not have."""
     mechanism = DenseMechanism(4, ((8, 8), (8, 8), (4, 12), (8, 8), (8, 8), (12, 4)))
     joint = ((1, 1, 1, 1, 1, 3), (1, 1, 3, 1, 1, 1))
     assert worst(mechanism, Claim("srlip", ONE, joint, attributes=(2, 3))).condition == (None, 2)
 
 
 def test_the_other_secrets_are_compared_whichever_is_absent() -> None:
-    """Given x1 = 0 two of three secrets are left, and the report tells them apart: 12/16, 4/16, on average 8/16."""
+    """Given x1 = 0 two of three secrets are possible; the report has 12/16 and 4/16 given them, 8/16 on average."""
     rows = ((0, 0, 1, 1), (1, 0, 1, 1), (0, 1, 1, 1))
     mechanism = DenseMechanism(4, ((12, 4), (4, 12), (8, 8), (8, 8)))
     for joint in permutations(rows):
-        found = worst(mechanism, Claim("srlip", ONE, joint, attributes=(2, 2)))
-        assert (found.ratio, found.condition) == (2, (0, None))
-        assert found.pair[found.pair[0] == AVERAGE] != joint.index(rows[0])
+        verdict = worst(mechanism, Claim("srlip", ONE, joint, attributes=(2, 2)))
+        assert (verdict.ratio, verdict.condition) == (2, (0, None))
+        assert verdict.pair[verdict.pair[0] == AVERAGE] != joint.index(rows[0])
 
 
 XOR = ((1, 0, 0, 1), (0, 1, 1, 0))
@@ -144,15 +146,15 @@ def test_the_xor_that_refutes_funnel_theorem_4_is_refused() -> None:
     product_of_both = DenseMechanism(
         4, tuple(tuple(16 if x == y else 0 for y in range(4)) for x in range(4))
     )
-    for alone in (first, second):
-        assert worst(alone, Claim("lip", ONE, XOR)).ratio == 1
+    for single in (first, second):
+        assert worst(single, Claim("lip", ONE, XOR)).ratio == 1
     with pytest.raises(DocumentRejected) as caught:
         require_private(product_of_both, Claim("srlip", (2**53 - 1, 1), XOR, attributes=(2, 2)))
     assert caught.value.detail.startswith("srlip: report 0: no finite ratio")
-    # One bit alone already tells S to whoever knows the other attribute.
-    found = worst(first, Claim("srlip", ONE, XOR, attributes=(2, 2)))
-    assert found.ratio is None
-    assert found.condition in ((None, 0), (None, 1))
+    # One bit alone already determines S for a reader who knows the other attribute.
+    verdict = worst(first, Claim("srlip", ONE, XOR, attributes=(2, 2)))
+    assert verdict.ratio is None
+    assert verdict.condition in ((None, 0), (None, 1))
 
 
 def dpv(p00: int, p11: int, ones: int, of: int, alpha: Ratio = ONE) -> tuple[DenseMechanism, Claim]:
@@ -164,18 +166,18 @@ def dpv(p00: int, p11: int, ones: int, of: int, alpha: Ratio = ONE) -> tuple[Den
     )
 
 
-@pytest.mark.parametrize(("ones", "of"), [(1, 2), (1, 10), (3, 4), (1, 1000)])
-def test_the_degree_of_privacy_violation_is_that_of_theorem_6_4(ones: int, of: int) -> None:
+@pytest.mark.parametrize(("hits", "total"), [(1, 2), (1, 10), (3, 4), (1, 1000)])
+def test_the_degree_of_privacy_violation_is_that_of_theorem_6_4(hits: int, total: int) -> None:
     """Thesis (6.25) for p00 + p11 > 1, (6.27) for p00 + p11 < 1."""
-    D, pi = 1 << 48, Fraction(ones, of)
+    D, pi = 1 << 48, Fraction(hits, total)
     for i, j in product((1, 3, 5, 8, 11, 16), repeat=2):
         p00, p11 = Fraction(i, 16), Fraction(j, 16)
         yes = 1 - p00 + pi * (p00 + p11 - 1)
         if p00 + p11 == 1 or not 0 < yes < 1:
             continue
         printed = p11 * pi / yes if p00 + p11 > 1 else (1 - p11) * pi / (1 - yes)
-        found = worst(*dpv(int(p00 * D), int(p11 * D), ones, of))
-        assert (found.ratio, found.report, found.pair) == (
+        verdict = worst(*dpv(int(p00 * D), int(p11 * D), hits, total))
+        assert (verdict.ratio, verdict.report, verdict.pair) == (
             printed,
             int(p00 + p11 > 1),
             (1, AVERAGE),
@@ -183,19 +185,22 @@ def test_the_degree_of_privacy_violation_is_that_of_theorem_6_4(ones: int, of: i
 
 
 @pytest.mark.parametrize(
-    ("ones", "of", "alpha"), [(1, 10, (1, 3)), (1, 3, (1, 2)), (7, 1000, (1, 4)), (2, 5, (99, 100))]
+    ("hits", "total", "alpha"),
+    [(1, 10, (1, 3)), (1, 3, (1, 2)), (7, 1000, (1, 4)), (2, 5, (99, 100))],
 )
-def test_warner_and_mangat_meet_a_degree_to_the_last_unit(ones: int, of: int, alpha: Ratio) -> None:
+def test_warner_and_mangat_meet_a_degree_to_the_last_unit(
+    hits: int, total: int, alpha: Ratio
+) -> None:
     """Thesis (6.28), and p_m = (α − π)/(α(1 − π)): rounded down they keep α, one unit of 2^-48 more breaks it."""
-    D, pi, a = 1 << 48, Fraction(ones, of), Fraction(*alpha)
+    D, pi, a = 1 << 48, Fraction(hits, total), Fraction(*alpha)
     warner = a * (1 - pi) / (a * (1 - pi) + pi * (1 - a))
     mangat = (a - pi) / (a * (1 - pi))
     for p in (int(warner * D), int(warner * D) + 1):
-        kept = Fraction(p, D) <= warner
-        assert holds(*dpv(p, p, ones, of, alpha)) == kept
-        assert holds(*dpv(D - p, D - p, ones, of, alpha)) == kept  # (6.30)
+        within = Fraction(p, D) <= warner
+        assert holds(*dpv(p, p, hits, total, alpha)) == within
+        assert holds(*dpv(D - p, D - p, hits, total, alpha)) == within  # (6.30)
     for p in (int(mangat * D), int(mangat * D) + 1):
-        assert holds(*dpv(p, D, ones, of, alpha)) == (Fraction(p, D) <= mangat)
+        assert holds(*dpv(p, D, hits, total, alpha)) == (Fraction(p, D) <= mangat)
 
 
 def test_nothing_keeps_a_degree_below_the_share_of_holders() -> None:
@@ -211,11 +216,14 @@ def test_without_bounds_and_with_the_diagonal_the_robust_notion_is_plain_ldp(
     mechanism: DenseMechanism, s: int
 ) -> None:
     """erratum 9.11."""
-    nothing = (((0, 1),) * (6 // s),) * s
-    plain = worst(mechanism, Claim("ldp", ONE)).ratio
-    assert worst(mechanism, Claim("rldp", ONE, lower_bounds=nothing, diagonal=True)).ratio == plain
-    across = worst(mechanism, Claim("rldp", ONE, lower_bounds=nothing)).ratio
-    assert most([across, plain]) == plain
+    zero_bounds = (((0, 1),) * (6 // s),) * s
+    ldp_ratio = worst(mechanism, Claim("ldp", ONE)).ratio
+    assert (
+        worst(mechanism, Claim("rldp", ONE, lower_bounds=zero_bounds, diagonal=True)).ratio
+        == ldp_ratio
+    )
+    off_diagonal = worst(mechanism, Claim("rldp", ONE, lower_bounds=zero_bounds)).ratio
+    assert largest([off_diagonal, ldp_ratio]) == ldp_ratio
 
 
 @given(
@@ -230,11 +238,11 @@ def test_with_nothing_left_open_the_robust_notion_is_that_of_a_secret(
     """Where L[s] sums to 1, D_s is one point: secret-LDP under the block-diagonal prior of (s, u) answers."""
     bounds = tuple(tuple((n, sum(row)) for n in row) for row in N)
     joint = ((*N[0], 0, 0, 0), (0, 0, 0, *N[1]))
-    known = worst(mechanism, Claim("secret-ldp", ONE, joint)).ratio
+    secret_ldp_ratio = worst(mechanism, Claim("secret-ldp", ONE, joint)).ratio
     for diagonal in (False, True):
         assert (
             worst(mechanism, Claim("rldp", ONE, lower_bounds=bounds, diagonal=diagonal)).ratio
-            == known
+            == secret_ldp_ratio
         )
 
 
@@ -243,7 +251,7 @@ def test_an_intersection_names_the_notion_that_fails() -> None:
     lip, backstop = Claim("lip", (5, 4), ((3, 2), (2, 3))), Claim("ldp", (3, 1))
     require_private(mechanism, lip, backstop)
     require_private(mechanism, backstop, lip, replace(lip, joint=((4, 3), (3, 4))))
-    for claims, words in [
+    for claims, detail in [
         ((lip, replace(backstop, level=(2, 1))), "ldp: report 0: 3 is needed, 2 is promised"),
         (
             (backstop, replace(lip, level=(11, 10))),
@@ -253,4 +261,4 @@ def test_an_intersection_names_the_notion_that_fails() -> None:
     ]:
         with pytest.raises(DocumentRejected) as caught:
             require_private(mechanism, *claims)
-        assert caught.value.detail == words
+        assert caught.value.detail == detail

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of `report_level` and `total_charge`, one by one; their truth is for `test_random_worlds`."""
+"""Rules of `report_level` and `total_charge`, one by one; `test_random_worlds` tests that they are sound."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,7 +28,7 @@ NO_DELTA = Fraction(0)
 
 @dataclass(frozen=True)
 class Entry:
-    """A block, as far as its level goes."""
+    """The fields of a block that its level depends on."""
 
     id: str
     promises: tuple[Promise, ...]
@@ -37,7 +37,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Form:
-    """A document, as far as its level goes."""
+    """The fields of a document that its level depends on."""
 
     blocks: tuple[Entry, ...]
     strata: tuple[object, ...] = ()
@@ -122,7 +122,7 @@ def test_every_secret_has_its_own_bound_and_the_dearest_one_is_the_reports() -> 
     assert level.odds == 28
     assert (
         form(LEAKY, OTHER).secrets["t"].level is None
-    )  # nothing bounds what the leaky block tells about t
+    )  # nothing bounds the leaky block's leakage about t
     assert form(LEAKY, OTHER).odds is None
 
 
@@ -206,14 +206,14 @@ NAMED_TWICE = [
 
 
 @pytest.mark.parametrize(
-    ("other", "odds"), [case[1:] for case in NAMED_TWICE], ids=[case[0] for case in NAMED_TWICE]
+    ("second", "odds"), [case[1:] for case in NAMED_TWICE], ids=[case[0] for case in NAMED_TWICE]
 )
 def test_no_promise_counts_if_blocks_give_one_secret_different_values(
-    other: Promise, odds: int
+    second: Promise, odds: int
 ) -> None:
     first = entry("first", 20, promise("secret-ldp", (5, 1)))
-    assert form(first, entry("second", 2, other)).secrets["s"].odds == odds
-    assert form(entry("both", 20, promise("secret-ldp", (5, 1)), other)).secrets["s"].level == 5
+    assert form(first, entry("second", 2, second)).secrets["s"].odds == odds
+    assert form(entry("both", 20, promise("secret-ldp", (5, 1)), second)).secrets["s"].level == 5
 
 
 def test_two_balls_of_one_name_may_be_about_two_secrets() -> None:
@@ -227,14 +227,14 @@ def test_approximate_levels_add_with_their_deltas_as_far_as_the_cap_goes() -> No
     assert form(first, second, delta_cap=Fraction(1, 100)).cost == Charge(
         Fraction(20), Fraction(1, 100)
     )
-    everything = form(first, second, delta_cap=Fraction(3, 100))
-    assert everything.cost == Charge(Fraction(6), Fraction(3, 100))
-    assert (everything.answers.odds, everything.answers.delta) == (6, Fraction(3, 100))
-    assert [line.counted_by for line in everything.lines] == ["dp", "dp"]
+    full_cap = form(first, second, delta_cap=Fraction(3, 100))
+    assert full_cap.cost == Charge(Fraction(6), Fraction(3, 100))
+    assert (full_cap.answers.odds, full_cap.answers.delta) == (6, Fraction(3, 100))
+    assert [line.counted_by for line in full_cap.lines] == ["dp", "dp"]
     assert form(second, delta_cap=Fraction(1)).cost.odds == 3
     assert form(dp("c", 30, (1, 50), 10), delta_cap=Fraction(1)).cost == Charge(Fraction(10))
-    both = entry("d", None, *second.promises, *first.promises)
-    assert form(both, delta_cap=Fraction(1)).cost == Charge(Fraction(2), Fraction(1, 100))
+    two_promises = entry("d", None, *second.promises, *first.promises)
+    assert form(two_promises, delta_cap=Fraction(1)).cost == Charge(Fraction(2), Fraction(1, 100))
 
 
 def test_a_secret_has_the_delta_of_the_blocks_that_count_one() -> None:
@@ -259,9 +259,11 @@ def test_beyond_the_cap_on_delta_the_ledger_charges_ceilings() -> None:
 
 def test_what_several_surveys_cost_is_the_product_and_the_deltas_add() -> None:
     assert total_charge([]) == Charge(Fraction(1))
-    one, two = Charge(Fraction(3), Fraction(1, 50)), Charge(Fraction(5, 2))
-    assert total_charge([one, two, one]) == Charge(Fraction(45, 2), Fraction(1, 25))
-    assert total_charge([one, Charge(None)]) == Charge(None, Fraction(1, 50))
+    approximate, pure = Charge(Fraction(3), Fraction(1, 50)), Charge(Fraction(5, 2))
+    assert total_charge([approximate, pure, approximate]) == Charge(
+        Fraction(45, 2), Fraction(1, 25)
+    )
+    assert total_charge([approximate, Charge(None)]) == Charge(None, Fraction(1, 50))
     assert total_charge([form(CAPPED).cost, form(CAPPED).cost]).odds == 49
 
 
@@ -296,7 +298,7 @@ def test_beside_public_answers_a_promise_counts_only_within_every_stratum() -> N
     ]
 
 
-def test_what_public_answers_tell_alone_is_read_from_the_tables() -> None:
+def test_the_leakage_of_public_answers_alone_is_read_from_the_tables() -> None:
     # P(s) = 9/16, 7/16; P(s | first stratum) = 3/8, 5/8; P(s | second stratum) = 3/4, 1/4.
     secret = in_strata(entry("b", 9, promise(tables=BY_STRATUM))).secrets["s"]
     assert (secret.strata_lift, secret.strata_odds) == (Fraction(7, 4), Fraction(7, 3))
@@ -315,10 +317,10 @@ def test_what_public_answers_tell_alone_is_read_from_the_tables() -> None:
 
 
 def test_beside_answers_to_other_blocks_the_cost_holds_and_no_promise_does() -> None:
-    """S = X1 xor X2: block 1 tells nothing about it, unless the answer to block 2 is known from elsewhere."""
+    """S = X1 xor X2: block 1 is independent of it, unless the answer to block 2 is known from elsewhere."""
     mechanism, silent = DenseMechanism(4, ((12, 4), (4, 12))), DenseMechanism(4, ((16,), (16,)))
-    nothing = promise("srlip", (1, 1), (((1, 1), (1, 1)),), attributes=(2,))
-    level = form(entry("first", 3, nothing), entry("second", 1))
+    trivial = promise("srlip", (1, 1), (((1, 1), (1, 1)),), attributes=(2,))
+    level = form(entry("first", 3, trivial), entry("second", 1))
     world: dict[tuple[tuple[int, ...], tuple[int, ...], int], int] = {
         ((x ^ y,), (x, y), 0): 1 for x in (0, 1) for y in (0, 1)
     }

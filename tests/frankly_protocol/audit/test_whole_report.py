@@ -26,24 +26,22 @@ class World:
     counts: dict[tuple[int, int, int, int], int]
     blocks: tuple[Table, Table]
 
-    def sent(self, x: tuple[int, int], y: tuple[int, int]) -> Fraction:
+    def chance(self, x: tuple[int, int], y: tuple[int, int]) -> Fraction:
         """Return the probability of both symbols given both answers."""
         return Fraction(self.blocks[0][x[0]][y[0]] * self.blocks[1][x[1]][y[1]], 144)
 
-    def given(self, y: tuple[int, int], z: int, s: int | None) -> Fraction:
+    def law(self, y: tuple[int, int], z: int, s: int | None) -> Fraction:
         """Return P(y | s, z), or P(y | z) without a secret."""
         weighted = [
-            (n, self.sent((a, b), y))
+            (n, self.chance((a, b), y))
             for (t, v, a, b), n in self.counts.items()
             if v == z and s in (t, None)
         ]
         return sum((n * q for n, q in weighted), Fraction(0)) / sum(n for n, _ in weighted)
 
-    def first(self, y: int, z: int, s: int | None) -> Fraction:
+    def law_of_first(self, y: int, z: int, s: int | None) -> Fraction:
         """Return P(y of the first block | s, z)."""
-        return sum(
-            (self.given((y, other), z, s) for other in range(len(self.blocks[1][0]))), Fraction(0)
-        )
+        return sum((self.law((y, y2), z, s) for y2 in range(len(self.blocks[1][0]))), Fraction(0))
 
 
 def ceiling(table: Table) -> Fraction:
@@ -75,15 +73,15 @@ def test_one_block_counts_its_promise_and_the_others_their_ceilings_given_the_st
     for world in worlds(400):
         C = ceiling(world.blocks[1])
         for z, y in product(range(2), SYMBOLS):
-            alone = [world.first(y[0], z, s) for s in range(2)]
-            both = [world.given(y, z, s) for s in range(2)]
+            alone = [world.law_of_first(y[0], z, s) for s in range(2)]
+            together = [world.law(y, z, s) for s in range(2)]
             bound = max(alone) / min(alone) * C
-            assert max(both) / min(both) <= bound
-            closest = max(closest, max(both) / min(both) / bound)
-            whole, first = world.given(y, z, None), world.first(y[0], z, None)
+            assert max(together) / min(together) <= bound
+            closest = max(closest, max(together) / min(together) / bound)
+            overall, overall_first = world.law(y, z, None), world.law_of_first(y[0], z, None)
             for s in range(2):
-                assert both[s] / whole <= alone[s] / first * C
-                assert whole / both[s] <= first / alone[s] * C
+                assert together[s] / overall <= alone[s] / overall_first * C
+                assert overall / together[s] <= overall_first / alone[s] * C
     assert closest > Fraction(9, 10)
 
 
@@ -91,14 +89,14 @@ def test_the_bound_is_attained() -> None:
     """Both answers are the secret, both mechanisms Warner's at ratio 3: the odds move by 9."""
     warner = ((9, 3), (3, 9))
     world = World({(0, 0, 0, 0): 1, (1, 0, 1, 1): 1}, (warner, warner))
-    assert world.given((0, 0), 0, 0) / world.given((0, 0), 0, 1) == 9
+    assert world.law((0, 0), 0, 0) / world.law((0, 0), 0, 1) == 9
 
 
 def test_units_convert_and_no_smaller_conversion_holds() -> None:
     """LIP E is E² of odds, ALIP the product of its sides, and LDP of the secret E is LIP E."""
     for world in worlds(400):
         for z, y in product(range(2), range(2)):
-            lifts = [world.first(y, z, s) / world.first(y, z, None) for s in range(2)]
+            lifts = [world.law_of_first(y, z, s) / world.law_of_first(y, z, None) for s in range(2)]
             up, down, odds = max(lifts), 1 / min(lifts), max(lifts) / min(lifts)
             assert odds == up * down <= max(up, down) ** 2
             assert max(up, down) <= odds
@@ -109,23 +107,23 @@ def test_units_convert_and_no_smaller_conversion_holds() -> None:
     assert likelihoods[0] / likelihoods[1] == E**2
 
 
-def test_a_stratum_and_a_block_that_each_tell_nothing_can_tell_everything() -> None:
+def test_a_stratum_and_a_block_that_each_reveal_nothing_can_reveal_everything() -> None:
     """S = X xor Z: the table of everybody promises lift 1, and the report determines S."""
     identity = ((12, 0), (0, 12))
     world = World(
         {(x ^ z, z, x, 0): 1 for x in range(2) for z in range(2)}, (identity, ((12, 0), (12, 0)))
     )
-    everybody = {
+    margins = {
         (s, x): sum(n for (t, _, a, _), n in world.counts.items() if (t, a) == (s, x))
         for s, x in SYMBOLS
     }
-    assert set(everybody.values()) == {1}  # independent: 0-LIP holds, and the table is true
+    assert set(margins.values()) == {1}  # independent: 0-LIP holds, and the table is true
     assert (
         sum(n for (s, z, *_), n in world.counts.items() if s == z) == 2
-    )  # nor does the stratum tell anything
+    )  # the stratum is independent of S as well
     for z, x in SYMBOLS:
-        assert world.given((x, 0), z, x ^ z) == 1
-        assert world.given((x, 0), z, 1 - (x ^ z)) == 0
+        assert world.law((x, 0), z, x ^ z) == 1
+        assert world.law((x, 0), z, 1 - (x ^ z)) == 0
 
 
 def test_without_counts_per_stratum_nothing_below_the_ceiling_can_be_promised() -> None:
@@ -134,30 +132,31 @@ def test_without_counts_per_stratum_nothing_below_the_ceiling_can_be_promised() 
     world = World(
         {(x ^ z, z, x, 0): 1 for x in range(2) for z in range(2)}, (warner, ((12, 0), (12, 0)))
     )
-    told = [world.given((0, 0), z, s) for z in range(2) for s in range(2)]
-    assert max(told) / min(told) == ceiling(warner) == 3
+    likelihoods = [world.law((0, 0), z, s) for z in range(2) for s in range(2)]
+    assert max(likelihoods) / min(likelihoods) == ceiling(warner) == 3
 
 
 def test_the_sum_over_documents_bounds_the_odds_of_anything() -> None:
     """Two documents, any correlation, the second chosen after the first report has been seen; 30 events each."""
     chance = Random(7)
     for world in worlds(100):
-        after = (
+        second_document = (
             world.blocks[1],
             ((11, 1), (5, 7)),
         )  # the second document, by the symbol seen first
-        bound = ceiling(world.blocks[0]) * max(map(ceiling, after))
+        bound = ceiling(world.blocks[0]) * max(map(ceiling, second_document))
         people = list(world.counts.items())
         for y, _ in product(SYMBOLS, range(30)):
             chance.shuffle(people)
             size = chance.randint(1, len(people) - 1)
-            told = []
+            likelihoods = []
             for side in (people[:size], people[size:]):
-                sent = [
-                    n * world.blocks[0][a][y[0]] * after[y[0]][b][y[1]] for (_, _, a, b), n in side
+                masses = [
+                    n * world.blocks[0][a][y[0]] * second_document[y[0]][b][y[1]]
+                    for (_, _, a, b), n in side
                 ]
-                told.append(Fraction(sum(sent), sum(n for _, n in side)))
-            assert max(told) / min(told) <= bound
+                likelihoods.append(Fraction(sum(masses), sum(n for _, n in side)))
+            assert max(likelihoods) / min(likelihoods) <= bound
 
 
 def test_the_stratum_alone_and_the_rest_given_it_multiply() -> None:
@@ -174,10 +173,10 @@ def test_the_stratum_alone_and_the_rest_given_it_multiply() -> None:
             odds = Fraction(mass[0, z], mass[1, z]) / (before[0] / before[1])
             assert max(odds, 1 / odds) == max(lifts) / min(lifts)
             for y in SYMBOLS:
-                joint = [Fraction(mass[s, z], total) * world.given(y, z, s) for s in range(2)]
+                joint = [Fraction(mass[s, z], total) * world.law(y, z, s) for s in range(2)]
                 after = [value / sum(joint) for value in joint]
                 for s in range(2):
-                    assert after[s] / before[s] == lifts[s] * world.given(y, z, s) / world.given(
+                    assert after[s] / before[s] == lifts[s] * world.law(y, z, s) / world.law(
                         y, z, None
                     )
 
@@ -200,9 +199,11 @@ def test_deltas_add_and_the_chosen_block_still_counts_its_promise() -> None:
         E2 = Fraction(3, 2)
         delta = least_delta(world.blocks[1], E2)
         for z in range(2):
-            E = max(world.first(y, z, s) / world.first(y, z, 1 - s) for y, s in SYMBOLS)
+            E = max(
+                world.law_of_first(y, z, s) / world.law_of_first(y, z, 1 - s) for y, s in SYMBOLS
+            )
             for s in range(2):
-                over = [world.given(y, z, s) - E * E2 * world.given(y, z, 1 - s) for y in SYMBOLS]
+                over = [world.law(y, z, s) - E * E2 * world.law(y, z, 1 - s) for y in SYMBOLS]
                 assert sum(max(Fraction(0), value) for value in over) <= delta
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work budget: what it refuses before anything is verified, and that its figures grow with what is done."""
+"""The work budget: documents it refuses before verification, and figures that grow with the work done."""
 
 import sys
 from collections.abc import Callable
@@ -52,18 +52,18 @@ def srlip(questions: int, reports: int, secrets: int) -> tuple[Mechanism, Claim]
 
 
 def many_secrets(blocks: int) -> SurveyDocument:
-    """Blocks of 16 LIP claims, each with a secret of its own: the report's level is the work."""
+    """Blocks of 16 LIP claims, each with a secret of its own: most of the work is the report's level."""
     claim = Claim("lip", (1000, 1), ((5, 2, 1, 3), (1, 4, 2, 2)))
 
-    def made(i: int) -> Block:
+    def block_of(i: int) -> Block:
         names = [f"s{i}-{p}" for p in range(16)]
-        own = tuple(
+        promises = tuple(
             Promise.under(claim, Prior(name, ("a", "b"), (claim.joint or (),), "?"))
             for name in names
         )
-        return replace(block("dense", "ldp", name=f"b{i}"), promises=own)
+        return replace(block("dense", "ldp", name=f"b{i}"), promises=promises)
 
-    return survey(*map(made, range(blocks)))
+    return survey(*map(block_of, range(blocks)))
 
 
 @pytest.fixture
@@ -76,14 +76,14 @@ def no_verifier(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def total(document: SurveyDocument) -> int:
-    """The units of a document by the parts that its budget is said to have."""
-    found = level_work(document.blocks)
-    for one in document.blocks:
-        found += work(one.mechanism, Claim("ldp", ONE))
-        found += sum(
-            work(one.mechanism, claim) for promise in one.promises for claim in promise.claims
+    """The units of a document as the sum of the documented parts of its budget."""
+    units = level_work(document.blocks)
+    for entry in document.blocks:
+        units += work(entry.mechanism, Claim("ldp", ONE))
+        units += sum(
+            work(entry.mechanism, claim) for promise in entry.promises for claim in promise.claims
         )
-    return found
+    return units
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -148,8 +148,8 @@ def test_the_level_of_a_report_counts() -> None:
     with pytest.raises(DocumentRejected) as caught:
         many_secrets(100).require_private()
     assert caught.value.reason == "work_limit"
-    few = many_secrets(20)
-    assert level_work(few.blocks) < total(few) <= MAX_WORK
+    small = many_secrets(20)
+    assert level_work(small.blocks) < total(small) <= MAX_WORK
 
 
 @pytest.mark.usefixtures("no_verifier")
@@ -157,23 +157,21 @@ def test_the_claims_of_every_stratum_count() -> None:
     """One promise of a set with 64 secrets passes; within each of 60 strata it does not."""
     secrets = tuple(f"s{i}" for i in range(64))
     claim = Claim("secret-ldp", (1000, 1), joint(64, 4))
-    one = Prior("x", secrets, (claim.joint or (),), "?")
+    prior_of_all = Prior("x", secrets, (claim.joint or (),), "?")
     mechanism = KINDS["subset"]
 
     def document(prior: Prior, *sizes: int) -> SurveyDocument:
-        promised = Promise(replace(claim, joint=prior.table), prior, prior.secret, prior.source)
+        promise = Promise(replace(claim, joint=prior.table), prior, prior.secret, prior.source)
         strata = tuple(
             question(f"z{i}", *(f"c{k}" for k in range(size))) for i, size in enumerate(sizes)
         )
-        plain = survey(block("subset", "ldp"))
-        return replace(
-            plain, strata=strata, blocks=(replace(plain.blocks[0], promises=(promised,)),)
-        )
+        base = survey(block("subset", "ldp"))
+        return replace(base, strata=strata, blocks=(replace(base.blocks[0], promises=(promise,)),))
 
-    small = tuple(tuple(n >> 10 for n in row) for row in one.tables[0])
-    assert total(document(one)) < MAX_WORK < 60 * work(mechanism, claim)
+    scaled_down = tuple(tuple(n >> 10 for n in row) for row in prior_of_all.tables[0])
+    assert total(document(prior_of_all)) < MAX_WORK < 60 * work(mechanism, claim)
     with pytest.raises(DocumentRejected) as caught:
-        document(replace(one, tables=(small,) * 60), 10, 6).require_private()
+        document(replace(prior_of_all, tables=(scaled_down,) * 60), 10, 6).require_private()
     assert caught.value.reason == "work_limit"
 
 
@@ -234,15 +232,15 @@ def test_a_search_stops_at_the_steps_it_was_counted_with(monkeypatch: pytest.Mon
 
 
 def instructions(trial: Callable[[], object]) -> int:
-    """How many bytecode instructions of the verifier a trial runs: a measure of work that no other program disturbs."""
-    found = 0
+    """Return how many bytecode instructions of the verifier a trial runs, which other processes do not affect."""
+    executed = 0
 
     def trace(frame: FrameType, event: str, _argument: object) -> Any:
-        nonlocal found
+        nonlocal executed
         if "/audit/" not in frame.f_code.co_filename:
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        found += event == "opcode"
+        executed += event == "opcode"
         return trace
 
     before = sys.gettrace()
@@ -251,7 +249,7 @@ def instructions(trial: Callable[[], object]) -> int:
         trial()
     finally:
         sys.settrace(before)
-    return found
+    return executed
 
 
 @pytest.mark.parametrize("part", range(3))
@@ -304,23 +302,27 @@ GROWING: dict[str, Callable[[int], tuple[Mechanism, Claim]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GROWING)
 def test_figures_grow_with_the_instructions_that_are_run(name: str) -> None:
-    """What is verified at twice the size takes as much more as the figures say, or less."""
+    """Twice the size takes at most the factor of instructions that the figures state."""
     cases = [GROWING[name](n) for n in (2, 4)]
-    done = [instructions(lambda m=m, c=c: worst(m, c)) for m, c in cases]
-    said = [work(m, c) for m, c in cases]
-    assert done[1] / done[0] <= 1.5 * said[1] / said[0]
+    executed = [instructions(lambda m=m, c=c: worst(m, c)) for m, c in cases]
+    figures = [work(m, c) for m, c in cases]
+    assert executed[1] / executed[0] <= 1.5 * figures[1] / figures[0]
 
 
 def test_the_level_grows_as_its_figure_says() -> None:
-    few, many = (many_secrets(n) for n in (3, 9))
-    done = [instructions(lambda d=d: report_level(d)) for d in (few, many)]
-    assert done[1] / done[0] <= level_work(many.blocks) / level_work(few.blocks)
+    small, large = (many_secrets(n) for n in (3, 9))
+    executed = [instructions(lambda d=d: report_level(d)) for d in (small, large)]
+    assert executed[1] / executed[0] <= level_work(large.blocks) / level_work(small.blocks)
 
 
 def test_the_stated_ceiling_is_recomputed_once_for_each_block() -> None:
     """It counts once in a document's figure, beside the claims."""
-    one = block("dense", "ldp")
-    assert one.ceiling == stated_ceiling(DENSE) == Fraction(*(one.promises[0].claim.level or ONE))
-    document = survey(one)
+    single = block("dense", "ldp")
+    assert (
+        single.ceiling
+        == stated_ceiling(DENSE)
+        == Fraction(*(single.promises[0].claim.level or ONE))
+    )
+    document = survey(single)
     assert total(document) == 2 * work(DENSE, Claim("ldp", ONE)) + level_work(document.blocks)
     assert canonical.loads(document.payload())["blocks"][0]["ceiling"]

@@ -95,21 +95,21 @@ def case(seed: int) -> Case:
         ]
         if None in worlds:
             continue
-        known = [world for world in worlds if world is not None]
+        possible = [world for world in worlds if world is not None]
         blocks = [
-            _block(rng, shape, i, mechanism, known, robust)
+            _block(rng, shape, i, mechanism, possible, robust)
             for i, mechanism in enumerate(mechanisms)
         ]
-        found = [block for block in blocks if block is not None]
-        if len(found) < len(blocks):
+        drawn = [block for block in blocks if block is not None]
+        if len(drawn) < len(blocks):
             continue
-        asked = tuple(
+        strata = tuple(
             question(f"public-{j}", *map(str, range(size))) for j, size in enumerate(shape.strata)
         )
-        document = replace(survey(), blocks=tuple(block for block, _ in found), strata=asked)
-        sources = tuple(source for _, own in found for source in own)
+        document = replace(survey(), blocks=tuple(block for block, _ in drawn), strata=strata)
+        sources = tuple(source for _, block_sources in drawn for source in block_sources)
         return Case(
-            seed, shape, document, tuple(_true_worlds(shape, document, known, robust)), sources
+            seed, shape, document, tuple(_true_worlds(shape, document, possible, robust)), sources
         )
 
 
@@ -132,7 +132,7 @@ def _shape(rng: Random) -> tuple[Shape, list[Mechanism]]:
         mechanism = _mechanism(rng, sizes)
         if rng.random() < 0.15:
             mechanism = _fine(rng, mechanism)
-        reports = prod(len(list(known.symbols())) for known in [*mechanisms, mechanism])
+        reports = prod(len(list(m.symbols())) for m in [*mechanisms, mechanism])
         if reports <= MAX_REPORTS and prod(map(prod, [*questions, sizes])) <= 16:
             questions.append(sizes)
             mechanisms.append(mechanism)
@@ -167,16 +167,16 @@ def _mechanism(rng: Random, sizes: tuple[int, ...]) -> Mechanism:
 
 
 def _dense(rng: Random, answers: int) -> DenseMechanism:
-    reports, least = rng.choice((2, 2, 3, 4)), rng.choice((0, 1, 1, 2))
+    reports, lowest = rng.choice((2, 2, 3, 4)), rng.choice((0, 1, 1, 2))
     rows = []
     for _ in range(answers):
-        cuts = sorted(rng.randint(0, 16 - least * reports) for _ in range(reports - 1))
-        ends = [*cuts, 16 - least * reports]
+        cuts = sorted(rng.randint(0, 16 - lowest * reports) for _ in range(reports - 1))
+        ends = [*cuts, 16 - lowest * reports]
         rows.append(
-            [least + after - before for before, after in zip([0, *cuts], ends, strict=True)]
+            [lowest + after - before for before, after in zip([0, *cuts], ends, strict=True)]
         )
-    kept = [y for y in range(reports) if any(row[y] for row in rows)]
-    return DenseMechanism(4, tuple(tuple(row[y] for y in kept) for row in rows))
+    used = [y for y in range(reports) if any(row[y] for row in rows)]
+    return DenseMechanism(4, tuple(tuple(row[y] for y in used) for row in rows))
 
 
 def _fine(rng: Random, mechanism: Mechanism) -> Mechanism:
@@ -199,9 +199,9 @@ def _fine_table(rng: Random, mechanism: DenseMechanism) -> DenseMechanism:
     rows = []
     for weights in mechanism.weights:
         row = [w << 44 for w in weights]
-        moved, most = rng.getrandbits(40), row.index(max(row))
-        row[most] -= moved
-        row[max(y for y, w in enumerate(row) if w)] += moved
+        units, largest = rng.getrandbits(40), row.index(max(row))
+        row[largest] -= units
+        row[max(y for y, w in enumerate(row) if w)] += units
         rows.append(tuple(row))
     return DenseMechanism(48, tuple(rows))
 
@@ -213,17 +213,18 @@ def _world(rng: Random, shape: Shape, *, full: bool) -> World | None:
     world: dict[Cell, int] = {}
     for s, x, z in shape.cells():
         # "sum": the first secret is the sum of all answers and the stratum, like S = X xor Z.
-        kept = {
+        allowed = {
             "full": True,
             "sparse": rng.random() < share,
             "sum": (sum(x) + z) % shape.secrets[0] == s[0] or rng.random() < 0.02,
         }
-        if kept[style]:
+        if allowed[style]:
             world[s, x, z] = 1 if style == "sum" else rng.choice((1, 1, 2, 3, 9))
-    held = [{s[r] for s, _, _ in world} for r in range(len(shape.secrets))]
+    seen_secrets = [{s[r] for s, _, _ in world} for r in range(len(shape.secrets))]
     strata = {z for _, _, z in world}
-    whole = len(strata) == prod(shape.strata) and [len(own) for own in held] == list(shape.secrets)
-    return world if whole else None
+    every_stratum = len(strata) == prod(shape.strata)
+    every_secret = [len(values) for values in seen_secrets] == list(shape.secrets)
+    return world if every_stratum and every_secret else None
 
 
 def _block(
@@ -234,17 +235,17 @@ def _block(
     if rng.random() < (0.7 if robust else 0.75):
         for r in rng.sample(range(len(shape.secrets)), rng.randint(1, len(shape.secrets))):
             if robust or (shape.linked.get(i) == r and rng.random() < 0.2):
-                found = [(_robust(rng, shape, i, r, mechanism, worlds), 0)]
+                drawn = [(_robust(rng, shape, i, r, mechanism, worlds), 0)]
             else:
-                found = [
+                drawn = [
                     (_promise(rng, shape, i, r, mechanism, world), w)
                     for w, world in enumerate(worlds)
                     for _ in range(rng.choice((1, 1, 2)))
                 ]
-            kept = [Source(promise, w, r) for promise, w in found if promise is not None]
+            valid = [Source(promise, w, r) for promise, w in drawn if promise is not None]
             # A world is true only if every block has a table of it for each of its secrets.
-            if robust or {source.world for source in kept} == {w for _, w in found}:
-                sources += kept
+            if robust or {source.world for source in valid} == {w for _, w in drawn}:
+                sources += valid
     if not sources or rng.random() < 0.3:
         sources += map(Source, _prior_free(rng, mechanism))
     if not sources:
@@ -323,25 +324,25 @@ def _needed(
 ) -> dict[str, Fraction | None]:
     """Return what each level of the claim has to be within every table; rows without mass are left out."""
     start = Fraction(claim.notion != "dpv")
-    found: dict[str, Fraction | None] = {"level": start}
+    levels: dict[str, Fraction | None] = {"level": start}
     if claim.notion == "alip":
-        found["low_level"] = start
+        levels["low_level"] = start
     for rows in tables:
         present = [s for s, row in enumerate(rows) if any(row)]
-        kept, sensitive = tuple(rows[s] for s in present), claim.sensitive
+        joint, sensitive = tuple(rows[s] for s in present), claim.sensitive
         if sensitive is not None and sensitive not in present:
             continue
         if len(present) == 1:
             if sensitive is not None:
                 return {"level": None}  # a certainty
             continue
-        own = replace(
-            claim, joint=kept, sensitive=None if sensitive is None else present.index(sensitive)
+        reduced = replace(
+            claim, joint=joint, sensitive=None if sensitive is None else present.index(sensitive)
         )
-        for name, ratio in worst(mechanism, own).needed.items():
-            before = found[name]
-            found[name] = None if before is None or ratio is None else max(before, ratio)
-    return found
+        for name, ratio in worst(mechanism, reduced).needed.items():
+            highest = levels[name]
+            levels[name] = None if highest is None or ratio is None else max(highest, ratio)
+    return levels
 
 
 def _robust(
@@ -353,9 +354,9 @@ def _robust(
     width, bounds = shape.width(i), []
     tables = [table(shape, world, i, r) for world in worlds]
     for s in range(shape.secrets[r]):
-        own = [rows[s][s * width : (s + 1) * width] for rows in tables]
-        shares = [min(Fraction(row[u], sum(row)) for row in own) for u in range(width)]
-        # All that the bounds leave open is on one u, so that a single world is a vertex of the ball.
+        rows_of_s = [rows[s][s * width : (s + 1) * width] for rows in tables]
+        shares = [min(Fraction(row[u], sum(row)) for row in rows_of_s) for u in range(width)]
+        # The slack of the bounds is on one u, so that a single world is a vertex of the ball.
         shares[rng.randrange(width)] = Fraction(0)
         bounds.append(tuple(share.as_integer_ratio() for share in shares))
     claim = Claim("rldp", ONE, lower_bounds=tuple(bounds), diagonal=rng.random() < 0.5)
@@ -390,11 +391,11 @@ def _true_worlds(
             yield _moved(worlds[0], i, law)
 
 
-def _moved(world: World, i: int, law: Mapping[int, Fraction]) -> World:
-    """Return the world with P(x_i | s) as in `law`, secrets equally likely, and all else, given x_i, as it was."""
-    own: dict[int, int] = {}
+def _moved(world: World, i: int, shares: Mapping[int, Fraction]) -> World:
+    """Return the world with P(x_i | s) as in `shares`, secrets equally likely, all else given x_i unchanged."""
+    totals: dict[int, int] = {}
     for (_, x, _), n in world.items():
-        own[x[i]] = own.get(x[i], 0) + n
-    exact = {cell: n * law[cell[1][i]] / own[cell[1][i]] for cell, n in world.items()}
-    scale = lcm(*(share.denominator for share in exact.values()))
-    return {cell: int(share * scale) for cell, share in exact.items() if share}
+        totals[x[i]] = totals.get(x[i], 0) + n
+    masses = {cell: n * shares[cell[1][i]] / totals[cell[1][i]] for cell, n in world.items()}
+    scale = lcm(*(share.denominator for share in masses.values()))
+    return {cell: int(share * scale) for cell, share in masses.items() if share}

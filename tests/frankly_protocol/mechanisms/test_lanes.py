@@ -28,29 +28,43 @@ def test_one_number_against_many_thresholds(data: st.DataObject, bits: int, lane
 def test_many_numbers_against_a_threshold_each(data: st.DataObject, bits: int, k: int) -> None:
     top = 1 << bits
     threshold = st.one_of(st.integers(0, top), st.sampled_from((0, 1, top - 1, top)))
-    own, other = data.draw(threshold), data.draw(threshold)
+    row_threshold, common_threshold = data.draw(threshold), data.draw(threshold)
     near = st.sampled_from(
-        [u for t in (own, other) for u in (0, t - 1, t, top - 1) if 0 <= u < top]
+        [
+            u
+            for t in (row_threshold, common_threshold)
+            for u in (0, t - 1, t, top - 1)
+            if 0 <= u < top
+        ]
     )
     numbers = data.draw(st.lists(st.one_of(st.integers(0, top - 1), near), min_size=k, max_size=k))
     u = sum(number << bits * i for i, number in enumerate(numbers))
-    fields = Fields.of(bits, k, own, other)
+    fields = Fields.of(bits, k, row_threshold, common_threshold)
     for row in range(k):
-        expected = sum((n < (own if i == row else other)) << i for i, n in enumerate(numbers))
+        expected = sum(
+            (n < (row_threshold if i == row else common_threshold)) << i
+            for i, n in enumerate(numbers)
+        )
         assert fields.below(u, row) == expected
 
 
 def test_every_pair_of_numbers_of_four_bits() -> None:
-    for own, other in product(range(17), repeat=2):
-        fields = Fields.of(4, 2, own, other)
+    for row_threshold, common_threshold in product(range(17), repeat=2):
+        fields = Fields.of(4, 2, row_threshold, common_threshold)
         for low, high in product(range(16), repeat=2):
-            assert fields.below(low | high << 4, 0) == (low < own) | (high < other) << 1
-            assert fields.below(low | high << 4, 1) == (low < other) | (high < own) << 1
+            assert (
+                fields.below(low | high << 4, 0)
+                == (low < row_threshold) | (high < common_threshold) << 1
+            )
+            assert (
+                fields.below(low | high << 4, 1)
+                == (low < common_threshold) | (high < row_threshold) << 1
+            )
 
 
 @given(st.data(), BITS, st.integers(1, 40))
 def test_what_is_counted_is_of_one_size(data: st.DataObject, bits: int, lanes: int) -> None:
-    """The integers that comparisons leave behind are as long for every draw and every row: so is the work on them."""
+    """Intermediate integers have one length for every draw and row, so the work does not depend on them."""
     top = 1 << bits
     rows = [
         tuple(sorted(data.draw(st.lists(st.integers(0, top), min_size=lanes, max_size=lanes))))
@@ -58,13 +72,15 @@ def test_what_is_counted_is_of_one_size(data: st.DataObject, bits: int, lanes: i
     ]
     packed = Thresholds.of(bits, rows)
     fields = Fields.of(bits, lanes, *data.draw(st.tuples(st.integers(0, top), st.integers(0, top))))
-    one, many = set[int](), set[int]()
+    threshold_sizes, field_sizes = set[int](), set[int]()
     for u in (0, 1, top - 1, data.draw(st.integers(0, top - 1))):
         for row in packed.rows:
-            one.add(((u * packed.ones | packed.spare) - row & packed.spare).bit_length())
+            threshold_sizes.add(
+                ((u * packed.ones | packed.spare) - row & packed.spare).bit_length()
+            )
         for even, odd in fields.rows:
-            many |= {
+            field_sizes |= {
                 ((u & fields.even | fields.spare) - t & fields.spare).bit_length()
                 for t in (even, odd)
             }
-    assert len(one) == len(many) == 1
+    assert len(threshold_sizes) == len(field_sizes) == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters and symbols as they travel: the same back again, and whatever is none of them refused by name."""
+"""JSON of parameters and symbols: round trips, and malformed values refused by the name of the field."""
 
 from typing import Any
 

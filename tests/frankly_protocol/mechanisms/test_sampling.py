@@ -47,30 +47,32 @@ class _Stop(Exception):
     pass
 
 
-def words(mechanism: Mechanism, truth: int, least: Fraction) -> Iterator[tuple[Fraction, Symbol]]:
+def draws(mechanism: Mechanism, truth: int, least: Fraction) -> Iterator[tuple[Fraction, Symbol]]:
     """Every run of the sampler whose random bits have a chance of `least` or more, and what it draws."""
     pending: list[list[tuple[int, int]]] = [[]]
     while pending:
-        given = pending.pop()
-        left = list(given)
-        asked: list[int] = []
+        prefix = pending.pop()
+        unread = list(prefix)
+        requested: list[int] = []
 
-        def bits(count: int, left: list[tuple[int, int]] = left, asked: list[int] = asked) -> int:
-            if not left:
-                asked.append(count)
+        def bits(
+            count: int, unread: list[tuple[int, int]] = unread, requested: list[int] = requested
+        ) -> int:
+            if not unread:
+                requested.append(count)
                 raise _Stop
-            size, value = left.pop(0)
+            size, value = unread.pop(0)
             assert size == count
             return value
 
-        chance = Fraction(1, 2 ** sum(size for size, _ in given))
+        chance = Fraction(1, 2 ** sum(size for size, _ in prefix))
         try:
             symbol = mechanism.sample(truth, bits)
         except _Stop:
-            if chance / 2 ** asked[0] >= least:
-                pending += [[*given, (asked[0], value)] for value in range(1 << asked[0])]
+            if chance / 2 ** requested[0] >= least:
+                pending += [[*prefix, (requested[0], value)] for value in range(1 << requested[0])]
             continue
-        assert not left
+        assert not unread
         yield chance, symbol
 
 
@@ -79,7 +81,7 @@ def test_all_random_bits_together_draw_the_promised_chances(mechanism: Mechanism
     rejecting = isinstance(mechanism, SubsetMechanism)
     for truth in range(mechanism.answers):
         drawn: dict[Symbol, Fraction] = defaultdict(Fraction)
-        for chance, symbol in words(mechanism, truth, Fraction(1, 2**13 if rejecting else 2**60)):
+        for chance, symbol in draws(mechanism, truth, Fraction(1, 2**13 if rejecting else 2**60)):
             drawn[symbol] += chance
         promised = {y: column[truth] for y, column in table(mechanism).items() if column[truth]}
         assert set(drawn) == set(promised)
@@ -90,7 +92,7 @@ def test_all_random_bits_together_draw_the_promised_chances(mechanism: Mechanism
         for (
             symbol,
             chance,
-        ) in promised.items():  # what was not followed to its end can only be missing
+        ) in promised.items():  # runs that were not followed to their end can only be missing
             assert chance - missing <= drawn[symbol] <= chance
 
 
@@ -99,7 +101,7 @@ def test_without_the_rejected_draws_every_set_has_the_same_chance(truth: int) ->
     """Given that nothing was thrown away, sets with the truth are equally likely, and so are those without it."""
     mechanism = SubsetMechanism(4, 4, 2, 5)
     drawn: dict[Symbol, Fraction] = defaultdict(Fraction)
-    for chance, symbol in words(mechanism, truth, Fraction(1, 2 ** (4 + 2 + 1))):
+    for chance, symbol in draws(mechanism, truth, Fraction(1, 2 ** (4 + 2 + 1))):
         drawn[symbol] += chance
     for inside in (True, False):
         chances = {c for y, c in drawn.items() if bool(y >> truth & 1) == inside}  # type: ignore[operator]
@@ -167,13 +169,13 @@ def test_without_randomness_nothing_is_drawn(mechanism: Mechanism) -> None:
     "mechanism", [m for m in SMALL if not isinstance(m, SubsetMechanism)], ids=repr
 )
 def test_as_many_bits_are_asked_for_whichever_answer_is_true(mechanism: Mechanism) -> None:
-    def asked(truth: int, fill: Callable[[int], int]) -> list[int]:
-        seen: list[int] = []
-        mechanism.sample(truth, lambda bits: seen.append(bits) or fill(bits))
-        return seen
+    def sizes_requested(truth: int, fill: Callable[[int], int]) -> list[int]:
+        sizes: list[int] = []
+        mechanism.sample(truth, lambda bits: sizes.append(bits) or fill(bits))
+        return sizes
 
     for fill in (lambda _bits: 0, lambda bits: (1 << bits) - 1):
-        assert len({tuple(asked(truth, fill)) for truth in range(mechanism.answers)}) == 1
+        assert len({tuple(sizes_requested(truth, fill)) for truth in range(mechanism.answers)}) == 1
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -181,17 +183,17 @@ def test_the_rejections_of_a_subset_do_not_depend_on_the_answer(seed: int) -> No
     mechanism = SubsetMechanism(8, 11, 4, 100)
     runs = set()
     for truth in range(mechanism.answers):
-        seen: list[Any] = []
+        sizes: list[Any] = []
         state = seed * 2654435761 + 1
 
-        def bits(count: int, seen: list[int] = seen) -> int:
+        def bits(count: int, sizes: list[int] = sizes) -> int:
             nonlocal state
             state = state * 6364136223846793005 + 1442695040888963407 & 2**64 - 1
-            seen.append(count)
+            sizes.append(count)
             return state >> 64 - count if count else 0
 
         mechanism.sample(truth, bits)
-        runs.add(tuple(seen))
+        runs.add(tuple(sizes))
     assert len(runs) == 1
 
 

@@ -21,21 +21,21 @@ def eager() -> Iterator[None]:
 def drawn_together(mechanism: SubsetMechanism | ProductMechanism, threads: int = 4) -> list[object]:
     """Return what threads drew at the same time, for the truth of their number, with every random bit zero."""
     start = threading.Barrier(threads)
-    found: dict[int, object] = {}
+    symbols: dict[int, object] = {}
 
     def draw(truth: int) -> None:
         start.wait()
         try:
-            found[truth] = mechanism.sample(truth, lambda _bits: 0)
+            symbols[truth] = mechanism.sample(truth, lambda _bits: 0)
         except IndexError:
-            found[truth] = "half a table"
+            symbols[truth] = "half a table"
 
     running = [threading.Thread(target=draw, args=(truth,)) for truth in range(threads)]
     for thread in running:
         thread.start()
     for thread in running:
         thread.join()
-    return [found[truth] for truth in range(threads)]
+    return [symbols[truth] for truth in range(threads)]
 
 
 def subsets() -> SubsetMechanism:
@@ -52,8 +52,8 @@ def products() -> ProductMechanism:
 def test_first_draws_of_many_threads_are_those_of_one(
     make: Callable[[], SubsetMechanism | ProductMechanism],
 ) -> None:
-    alone = make()
-    expected = [alone.sample(truth, lambda _bits: 0) for truth in range(4)]
+    single = make()
+    expected = [single.sample(truth, lambda _bits: 0) for truth in range(4)]
     for _ in range(60):
-        assert drawn_together(made := make()) == expected
-        assert [made.sample(truth, lambda _bits: 0) for truth in range(4)] == expected
+        assert drawn_together(mechanism := make()) == expected
+        assert [mechanism.sample(truth, lambda _bits: 0) for truth in range(4)] == expected

@@ -41,12 +41,12 @@ def roots(y: int) -> list[int]:
 
 def small_order() -> set[Point]:
     """The points whose multiple by 8 is the identity, found as L times points of the curve."""
-    found: set[Point] = set()
+    points: set[Point] = set()
     y = 2
-    while len(found) < 8:
-        found |= {times(L, (x, y)) for x in roots(y)}
+    while len(points) < 8:
+        points |= {times(L, (x, y)) for x in roots(y)}
         y += 1
-    return found
+    return points
 
 
 def encodings(y: int, x: int) -> list[bytes]:

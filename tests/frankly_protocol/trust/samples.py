@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A log of our own, two witnesses, and proofs to bend."""
+"""A log, its witnesses, and proofs to alter."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -36,12 +36,12 @@ def role(threshold: int = 2, log: SigningKey = LOG_KEY, witnesses: int = 3) -> L
 
 @dataclass
 class FakeLog:
-    """A log in memory whose witnesses sign whatever they are told to."""
+    """A log in memory whose witnesses sign any checkpoint."""
 
     digests: list[str] = field(default_factory=list)
     origin: str = ORIGIN
     key: SigningKey = LOG_KEY
-    seen: datetime = NOW
+    signed_at: datetime = NOW
 
     def tree(self) -> Tree:
         """The tree over everything logged."""
@@ -54,7 +54,9 @@ class FakeLog:
         tree = self.tree()
         size = tree.size if size is None else size
         checkpoint = Checkpoint(self.origin, size, tree.root(size))
-        cosigned = [cosign(checkpoint, name, WITNESS_KEYS[name], self.seen) for name in witnesses]
+        cosigned = [
+            cosign(checkpoint, name, WITNESS_KEYS[name], self.signed_at) for name in witnesses
+        ]
         return SignedCheckpoint(checkpoint, (sign_checkpoint(checkpoint, self.key), *cosigned))
 
     def proof(self, digest: str, witnesses: Sequence[str] = tuple(WITNESS_KEYS)) -> LogProof:

@@ -64,12 +64,12 @@ class Drill:
         return Role(tuple(k.public for k in self.roots), 2)
 
     def put(self, document: KeysDocument, signers: Sequence[SigningKey]) -> None:
-        """Keep a version as signed."""
+        """Append a version with its signatures."""
         self.documents.append(document)
         self.chain.append(Envelope.seal(KEYS_TYPE, document.payload(), signers).to_bytes())
 
     def next(self, *signers: SigningKey, **changes: object) -> None:
-        """The next version, signed by two old roots and whoever else."""
+        """Append the next version, signed by `signers` or by the first two root keys."""
         old = self.documents[-1]
         self.put(replace(old, version=old.version + 1, **changes), signers or self.roots[:2])  # type: ignore[arg-type]
 
@@ -95,15 +95,19 @@ class Drill:
     def rotate_witness(self) -> None:
         log = self.documents[-1].log
         assert log is not None
-        gone, *left = log.witnesses
-        self.next(log=replace(log, witnesses=(*left, replace(gone, public=self.new_key().public))))
+        replaced, *remaining = log.witnesses
+        self.next(
+            log=replace(
+                log, witnesses=(*remaining, replace(replaced, public=self.new_key().public))
+            )
+        )
 
     def expire(self) -> None:
         """A version that has expired by NOW."""
         self.next(expires=NOW - timedelta(days=1))
 
     def last(self) -> None:
-        """A version that is good at NOW, whatever the one before was."""
+        """Append a version that has not expired at NOW."""
         self.next(expires=NOW + timedelta(days=300))
 
 
@@ -123,10 +127,10 @@ def drilled(order: Sequence[str]) -> Drill:
 
 
 def proven(
-    chain: Sequence[bytes], known: bytes | None = None, first_root: str | None = None
+    chain: Sequence[bytes], held_keys: bytes | None = None, first_root: str | None = None
 ) -> Proven:
     """The chain as it is proven at NOW."""
-    return prove_chain(chain, None if known is None else KnownKeys(known, first_root), NOW)
+    return prove_chain(chain, None if held_keys is None else KnownKeys(held_keys, first_root), NOW)
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=["-".join(order) for order in ORDERS])
@@ -135,14 +139,14 @@ def test_every_order_of_rotations_is_proven_from_every_version(
 ) -> None:
     drill = drilled(order)
     first_root = digest(drill.documents[0].payload())
-    for known in (None, *drill.chain) if full else (drill.chain[ORDERS.index(order) % 7],):
-        found = proven(drill.chain, known)
-        assert (found.keys, found.newest, found.first_root) == (
+    for held_keys in (None, *drill.chain) if full else (drill.chain[ORDERS.index(order) % 7],):
+        proof = proven(drill.chain, held_keys)
+        assert (proof.keys, proof.newest, proof.first_root) == (
             drill.documents[-1],
             drill.chain[-1],
             first_root,
         )
-        assert proven(drill.chain, known, first_root) == found
+        assert proven(drill.chain, held_keys, first_root) == proof
 
 
 @pytest.mark.parametrize("order", ORDERS[::12], ids=["-".join(order) for order in ORDERS[::12]])
@@ -212,17 +216,19 @@ REFUSED: dict[str, tuple[Callable[[Drill], bytes], type[FranklyError]]] = {
 def doubled(data: bytes) -> bytes:
     """One signature under two spellings of its key's id."""
     envelope = Envelope.from_bytes(data, KEYS_TYPE)
-    (one,) = envelope.signatures
-    return replace(envelope, signatures=(one, replace(one, key_id=one.key_id.upper()))).to_bytes()
+    (signature,) = envelope.signatures
+    return replace(
+        envelope, signatures=(signature, replace(signature, key_id=signature.key_id.upper()))
+    ).to_bytes()
 
 
-@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("is_known", [False, True])
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_does_not_follow_is_refused(name: str, known: bool) -> None:
+def test_what_does_not_follow_is_refused(name: str, is_known: bool) -> None:
     drill = Drill()
     make, error = REFUSED[name]
     with pytest.raises(error):
-        proven([*drill.chain, make(drill)], drill.chain[0] if known else None)
+        proven([*drill.chain, make(drill)], drill.chain[0] if is_known else None)
 
 
 @pytest.mark.parametrize("is_named", [False, True])
@@ -241,7 +247,7 @@ def test_a_chain_that_ends_before_the_keys_known_is_a_rollback_and_another_docum
         )
 
 
-def test_whoever_has_old_root_keys_makes_another_chain_but_none_that_holds_the_keys_known() -> None:
+def test_old_root_keys_make_another_chain_but_none_that_holds_the_keys_known() -> None:
     """Two of the first three root keys are rotated away, and stolen afterwards."""
     drill = Drill()
     first_root = digest(drill.documents[0].payload())
@@ -256,19 +262,19 @@ def test_whoever_has_old_root_keys_makes_another_chain_but_none_that_holds_the_k
         served(drill, replace(drill.documents[0], version=n, root=THIEF), X, Y) for n in (3, 4, 5)
     ]
     assert proven(forged).first_root == proven(drill.chain).first_root == first_root
-    for known in drill.chain[1:]:
+    for held_keys in drill.chain[1:]:
         with pytest.raises(Equivocation):
-            proven(forged, known, first_root)
-        assert proven(drill.chain, known, first_root).keys == drill.documents[-1]
+            proven(forged, held_keys, first_root)
+        assert proven(drill.chain, held_keys, first_root).keys == drill.documents[-1]
     assert (
         proven(forged, drill.chain[0], first_root).keys.version == 5
-    )  # whoever knows no more cannot tell
+    )  # a device that knows version 1 alone has nothing to compare it with
 
 
 def test_another_chain_is_not_mistaken_for_a_rollback() -> None:
-    drill, other = drilled(["root"]), Drill(roots=[key(n) for n in (11, 12, 13)])
+    drill, unrelated = drilled(["root"]), Drill(roots=[key(n) for n in (11, 12, 13)])
     with pytest.raises(KeyChainError):
-        proven(other.chain, drill.chain[-1], digest(drill.documents[0].payload()))
+        proven(unrelated.chain, drill.chain[-1], digest(drill.documents[0].payload()))
 
 
 @pytest.mark.parametrize("minutes", [-10, 10])
@@ -291,9 +297,9 @@ def longest() -> Drill:
 
 def test_a_chain_has_at_most_1024_versions(longest: Drill) -> None:
     assert proven(longest.chain[:-1], longest.chain[500]).keys.version == 1024
-    for known in (None, *longest.chain[-2:]):
+    for held_keys in (None, *longest.chain[-2:]):
         with pytest.raises(KeyChainError, match=r"1,024"):
-            proven(longest.chain, known)
+            proven(longest.chain, held_keys)
 
 
 def test_the_longest_chain_of_usual_keys_fits_in_its_bytes(longest: Drill) -> None:
@@ -302,10 +308,10 @@ def test_the_longest_chain_of_usual_keys_fits_in_its_bytes(longest: Drill) -> No
 
 def test_the_largest_version_adds_less_than_a_server_leaves_free() -> None:
     keys = [key(n) for n in range(1, 98)]
-    roots, publishers, others = (tuple(k.public for k in keys[i : i + 32]) for i in (0, 32, 64))
+    roots, publishers, witnesses = (tuple(k.public for k in keys[i : i + 32]) for i in (0, 32, 64))
     names = [
         NamedKey(chr(0x10000 + i) * 255, public, WITNESS)
-        for i, public in enumerate((*others, keys[96].public))
+        for i, public in enumerate((*witnesses, keys[96].public))
     ]
     log = LogRole(replace(names[0], kind=LOG), tuple(names[1:]), 32)
     document = replace(

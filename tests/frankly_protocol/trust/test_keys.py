@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys document: who may follow whom."""
+"""The keys document: its fields, and which version may follow which."""
 
 import hashlib
 import json
@@ -131,24 +131,26 @@ def test_the_curve_of_the_test_is_that_of_ed25519() -> None:
 
 @pytest.mark.parametrize("field", PLACES)
 @pytest.mark.parametrize("raw", UNSOUND, ids=bytes.hex)
-def test_no_key_that_anybody_can_sign_for_stands_in_a_keys_document(raw: bytes, field: str) -> None:
+def test_a_keys_document_refuses_keys_whose_signatures_can_be_forged(
+    raw: bytes, field: str
+) -> None:
     with pytest.raises(DocumentRejected) as caught:
         read_with(lambda body: PLACES[field](body).update(public=raw.hex()))
     assert (caught.value.code, caught.value.field) == ("document_schema", field)
 
 
-def test_for_a_key_of_small_order_anybody_can_sign() -> None:
-    """The fault that the rule is for: no private key was used."""
+def test_a_signature_for_a_key_of_small_order_needs_no_private_key() -> None:
+    """The reason for the refusal: this signature was made without a private key."""
     neutral, forged = PublicKey(edwards.encodings(1, 0)[0]), edwards.encodings(1, 0)[0] + bytes(32)
     assert all(neutral.verifies(forged, message) for message in (b"", b"a", b"any survey"))
 
 
 @pytest.mark.parametrize(
-    ("days", "seconds", "good"), [(400, 0, True), (400, 1, False), (730, 0, False)]
+    ("days", "seconds", "accepted"), [(400, 0, True), (400, 1, False), (730, 0, False)]
 )
-def test_keys_last_400_days_at_most(days: int, seconds: int, good: bool) -> None:
+def test_keys_last_400_days_at_most(days: int, seconds: int, accepted: bool) -> None:
     expires = keys_document().issued + timedelta(days=days, seconds=seconds)
-    if good:
+    if accepted:
         assert read_with(lambda body: body.update(expires=format_time(expires))).expires == expires
         return
     with pytest.raises(DocumentRejected) as caught:

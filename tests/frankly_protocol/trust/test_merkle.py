@@ -44,14 +44,14 @@ def path(m: int, entries: Entries) -> list[bytes]:
     return [*path(m - k, entries[k:]), mth(entries[:k])]
 
 
-def subproof(m: int, entries: Entries, whole: bool) -> list[bytes]:
+def subproof(m: int, entries: Entries, is_complete: bool) -> list[bytes]:
     """SUBPROOF of RFC 6962 §2.1.2."""
     n = len(entries)
     if m == n:
-        return [] if whole else [mth(entries)]
+        return [] if is_complete else [mth(entries)]
     k = split(n)
     if m <= k:
-        return [*subproof(m, entries[:k], whole), mth(entries[k:])]
+        return [*subproof(m, entries[:k], is_complete), mth(entries[k:])]
     return [*subproof(m - k, entries[k:], False), mth(entries[:k])]
 
 
@@ -106,14 +106,14 @@ def refused(check: Callable[[], None]) -> bool:
 
 def mutations(proof: list[bytes]) -> list[list[bytes]]:
     """Every proof that differs by one bit in each hash, one hash more, one fewer, two exchanged, one twice."""
-    found = []
+    mutated = []
     for i, entry in enumerate(proof):
-        found.append([*proof[:i], bytes([entry[0] ^ 1]) + entry[1:], *proof[i + 1 :]])
-        found.append(proof[:i] + proof[i + 1 :])
-        found.append([*proof[: i + 1], entry, *proof[i + 1 :]])
-    found += [[*proof, b"\x00" * 32], [b"\x00" * 32, *proof], [*proof, b""]]
-    found += [[proof[1], proof[0], *proof[2:]]] if len(proof) > 1 else []
-    return found
+        mutated.append([*proof[:i], bytes([entry[0] ^ 1]) + entry[1:], *proof[i + 1 :]])
+        mutated.append(proof[:i] + proof[i + 1 :])
+        mutated.append([*proof[: i + 1], entry, *proof[i + 1 :]])
+    mutated += [[*proof, b"\x00" * 32], [b"\x00" * 32, *proof], [*proof, b""]]
+    mutated += [[proof[1], proof[0], *proof[2:]]] if len(proof) > 1 else []
+    return mutated
 
 
 def test_no_mutated_inclusion_proof_is_accepted(roots: list[bytes], tree: Tree, full: bool) -> None:
@@ -121,20 +121,22 @@ def test_no_mutated_inclusion_proof_is_accepted(roots: list[bytes], tree: Tree, 
     for n in range(1, tree.size if full else 34):
         for m in range(n):
             leaf, proof = leaf_hash(ENTRIES[m]), tree.inclusion(m, n)
-            bent = [(leaf, m, n, p, roots[n]) for p in mutations(proof)]
-            bent += [(leaf, other, n, proof, roots[n]) for other in range(-1, n + 2) if other != m]
-            bent += [
-                (leaf, m, n, proof, roots[other])
-                for other in (n - 1, n + 1)
-                if roots[other] != roots[n]
+            altered = [(leaf, m, n, p, roots[n]) for p in mutations(proof)]
+            altered += [
+                (leaf, wrong, n, proof, roots[n]) for wrong in range(-1, n + 2) if wrong != m
             ]
-            bent += [
+            altered += [
+                (leaf, m, n, proof, roots[wrong])
+                for wrong in (n - 1, n + 1)
+                if roots[wrong] != roots[n]
+            ]
+            altered += [
                 (leaf_hash(b"another"), m, n, proof, roots[n]),
                 (leaf[::-1], m, n, proof, roots[n]),
             ]
-            tried += len(bent)
+            tried += len(altered)
             accepted += sum(
-                not refused(lambda case=case: require_inclusion(*case)) for case in bent
+                not refused(lambda case=case: require_inclusion(*case)) for case in altered
             )
     assert (accepted, tried > 10_000) == (0, True)
 
@@ -146,13 +148,16 @@ def test_no_mutated_consistency_proof_is_accepted(
     for n in range(1, tree.size if full else 34):
         for m in range(1, n + 1):
             proof = tree.consistency(m, n)
-            bent = [(m, roots[m], n, roots[n], p) for p in mutations(proof)]
-            bent += [(m, sha(b"x"), n, roots[n], proof), (m, roots[m], n, sha(b"x"), proof)]
-            bent += [(n, roots[n], m, roots[m], proof)] if m < n else []
-            bent += [(m, roots[m - 1], n, roots[n], proof), (m, roots[m], n, roots[n - 1], proof)]
-            tried += len(bent)
+            altered = [(m, roots[m], n, roots[n], p) for p in mutations(proof)]
+            altered += [(m, sha(b"x"), n, roots[n], proof), (m, roots[m], n, sha(b"x"), proof)]
+            altered += [(n, roots[n], m, roots[m], proof)] if m < n else []
+            altered += [
+                (m, roots[m - 1], n, roots[n], proof),
+                (m, roots[m], n, roots[n - 1], proof),
+            ]
+            tried += len(altered)
             accepted += sum(
-                not refused(lambda case=case: require_consistency(*case)) for case in bent
+                not refused(lambda case=case: require_consistency(*case)) for case in altered
             )
     assert (accepted, tried > 5_000) == (0, True)
 
@@ -160,24 +165,24 @@ def test_no_mutated_consistency_proof_is_accepted(
 def test_a_wrong_size_is_accepted_only_where_the_path_cannot_tell(
     roots: list[bytes], tree: Tree
 ) -> None:
-    """A path fixes root and position, not the size: a checkpoint's signature does. Where it passes, it leads there."""
+    """A path fixes root and position, not the size, which a checkpoint signs. What passes has the path of that size."""
     for n in range(2, 34):
         for m in range(n):
-            for other in {n - 1, n + 1}:
+            for wrong_size in {n - 1, n + 1}:
                 proof = tree.inclusion(m, n)
                 if not refused(
-                    lambda o=other, p=proof: require_inclusion(
+                    lambda size=wrong_size, path=proof: require_inclusion(
                         leaf_hash(ENTRIES[m]),  # noqa: B023
                         m,  # noqa: B023
-                        o,
-                        p,
+                        size,
+                        path,
                         roots[n],  # noqa: B023
                     )
                 ):  # noqa: B023, RUF100
-                    assert len(proof) == len(tree.inclusion(m, other))
+                    assert len(proof) == len(tree.inclusion(m, wrong_size))
 
 
-def test_two_histories_with_one_beginning_are_told_apart(roots: list[bytes], tree: Tree) -> None:
+def test_a_forked_history_cannot_be_proven_consistent(roots: list[bytes], tree: Tree) -> None:
     """A log that changes one entry behind an old head can prove nothing about it."""
     for n in (2, 3, 7, 8, 20, 33):
         for m in range(1, n):

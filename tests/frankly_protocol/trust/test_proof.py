@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proof texts: what is logged and watched passes, nothing bent does, and every refusal is typed."""
+"""Proof texts: logged and cosigned documents pass, altered proofs do not, and every refusal is typed."""
 
 import hashlib
 from collections.abc import Callable
@@ -76,16 +76,16 @@ def accepted(data: bytes, digest: str = DIGESTS[4]) -> bool:
 def test_no_byte_of_a_proof_can_be_changed(full: bool) -> None:
     """Every byte, with one bit turned, left out or doubled; all three witnesses are needed."""
     assert accepted(TEXT)
-    bent = [
+    altered = [
         TEXT[:i] + bytes([TEXT[i] ^ bit]) + TEXT[i + 1 :]
         for i in range(len(TEXT))
         for bit in ((1, 4, 32) if full else (1,))
     ]
-    bent += [TEXT[:i] + TEXT[i + 1 :] for i in range(len(TEXT))]
-    bent += [TEXT[: i + 1] + TEXT[i:] for i in range(len(TEXT))]
-    bent += [TEXT[:i] for i in range(len(TEXT))] + [TEXT + b"\n", TEXT + b" ", b"\n" + TEXT]
-    through = [data for data in bent if data != TEXT and accepted(data)]
-    assert (through, len(bent) > 2000) == ([], True)
+    altered += [TEXT[:i] + TEXT[i + 1 :] for i in range(len(TEXT))]
+    altered += [TEXT[: i + 1] + TEXT[i:] for i in range(len(TEXT))]
+    altered += [TEXT[:i] for i in range(len(TEXT))] + [TEXT + b"\n", TEXT + b" ", b"\n" + TEXT]
+    through = [data for data in altered if data != TEXT and accepted(data)]
+    assert (through, len(altered) > 2000) == ([], True)
 
 
 def test_the_proof_of_one_document_is_none_of_another() -> None:
@@ -93,7 +93,7 @@ def test_the_proof_of_one_document_is_none_of_another() -> None:
     assert not accepted(TEXT, "sha256:" + "0" * 64)
 
 
-def bent(**changes: object) -> LogProof:
+def altered(**changes: object) -> LogProof:
     return replace(GOOD, **changes)  # type: ignore[arg-type]
 
 
@@ -101,19 +101,19 @@ def forged() -> LogProof:
     """Two true witnesses, and a third one's name under a stranger's key."""
     head = LOG.head(witnesses=("w0.example", "w1.example"))
     extra = replace(cosign(head.checkpoint, "w2.example", STRANGER, NOW), hint=WITNESS_KEY_HINT)
-    return bent(signed=replace(head, signatures=(*head.signatures, extra)))
+    return altered(signed=replace(head, signatures=(*head.signatures, extra)))
 
 
 WITNESS_KEY_HINT = role().witnesses[2].note_key.hint
 TWICE = LOG.head(witnesses=("w0.example", "w0.example"))
 FUTURE, PAST = (
-    FakeLog(DIGESTS, seen=NOW + timedelta(minutes=11)),
-    FakeLog(DIGESTS, seen=NOW - CHECKPOINT_AGE * 2),
+    FakeLog(DIGESTS, signed_at=NOW + timedelta(minutes=11)),
+    FakeLog(DIGESTS, signed_at=NOW - CHECKPOINT_AGE * 2),
 )
 CASES: dict[str, tuple[Callable[[], LogProof], LogRole, str]] = {
     "one witness of two": (lambda: LOG.proof(DIGESTS[4], ["w0.example"]), role(), "witnesses"),
     "no witness": (lambda: LOG.proof(DIGESTS[4], []), role(), "witnesses"),
-    "one witness twice": (lambda: bent(signed=TWICE), role(), "witnesses"),
+    "one witness twice": (lambda: altered(signed=TWICE), role(), "witnesses"),
     "a witness from the future": (lambda: FUTURE.proof(DIGESTS[4]), role(), "witnesses"),
     "witnesses that saw it long ago": (lambda: PAST.proof(DIGESTS[4]), role(), "witnesses"),
     "a false cosignature spoils the note": (forged, role(), "signature"),
@@ -121,13 +121,15 @@ CASES: dict[str, tuple[Callable[[], LogProof], LogRole, str]] = {
     "another log": (lambda: FakeLog(DIGESTS, origin="other.example").proof(DIGESTS[4]), role(), "origin"),
     "a rotated log key": (lambda: GOOD, role(log=STRANGER), "signature"),
     "not signed by the log": (
-        lambda: bent(signed=SignedCheckpoint(GOOD.signed.checkpoint, GOOD.signed.signatures[1:])), role(), "signature"
+        lambda: altered(signed=SignedCheckpoint(GOOD.signed.checkpoint, GOOD.signed.signatures[1:])),
+        role(),
+        "signature",
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_no_device_may_rely_on(name: str) -> None:
+def test_proofs_that_no_device_may_rely_on(name: str) -> None:
     make, keys, field = CASES[name]
     with pytest.raises(LogError) as caught:
         make().require(DIGESTS[4], keys, NOW)
@@ -136,19 +138,19 @@ def test_what_no_device_may_rely_on(name: str) -> None:
 
 def test_a_witness_that_no_role_names_is_passed_over() -> None:
     head = LOG.head()
-    stranger = cosign(head.checkpoint, "nobody.example", STRANGER, NOW)
-    bent(signed=replace(head, signatures=(*head.signatures, stranger))).require(
+    stranger = cosign(head.checkpoint, "stranger.example", STRANGER, NOW)
+    altered(signed=replace(head, signatures=(*head.signatures, stranger))).require(
         DIGESTS[4], role(), NOW
     )
 
 
-def test_the_newest_word_of_a_witness_counts() -> None:
+def test_the_newest_cosignature_of_a_witness_counts() -> None:
     old = [
         cosign(GOOD.signed.checkpoint, name, key, NOW - CHECKPOINT_AGE * 2)
         for name, key in WITNESS_KEYS.items()
     ]
     signed = replace(GOOD.signed, signatures=(*old, *GOOD.signed.signatures))
-    bent(signed=signed).require(DIGESTS[4], role(3), NOW)
+    altered(signed=signed).require(DIGESTS[4], role(3), NOW)
 
 
 BAD_TEXTS: list[bytes] = [

@@ -9,10 +9,10 @@ import pytest
 
 from papers.catalogue import FIGURES
 from papers.records import Records, read_records
-from papers.runner import Made, make
+from papers.runner import FigureOutput, make
 from tests.papers.figures.people import write_people
 
-Making = Callable[[str], Made]
+Making = Callable[[str], FigureOutput]
 
 
 @pytest.fixture(scope="session")
@@ -30,12 +30,12 @@ def making(records: Records) -> Making:
     """Make a figure in a quick run; the clock never returns the same difference twice."""
     ticks = count(1)
 
-    def made(name: str) -> Made:
+    def made(name: str) -> FigureOutput:
         return make(
             FIGURES[name],
             quick=True,
             timer=lambda: float(next(ticks) ** 2),
-            said=lambda _words: None,
+            on_progress=lambda _line: None,
             records=records,
         )
 
@@ -44,9 +44,9 @@ def making(records: Records) -> Making:
 
 @pytest.fixture(scope="session")
 def made(making: Making) -> Making:
-    drawn: dict[str, Made] = {}
+    drawn: dict[str, FigureOutput] = {}
 
-    def once(name: str) -> Made:
+    def once(name: str) -> FigureOutput:
         if name not in drawn:
             drawn[name] = making(name)
         return drawn[name]

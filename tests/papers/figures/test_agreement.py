@@ -29,7 +29,7 @@ def printed(name: str, draws: int | None, *, quick: bool = False) -> list[Check]
         FIGURES[name],
         quick=quick,
         timer=lambda: 0.0,
-        said=lambda _words: None,
+        on_progress=lambda _line: None,
         draws=draws,
         records=records,
     )

@@ -163,7 +163,13 @@ def test_what_holds_of_every_case_holds_in_a_quick_run(made: Making, name: str) 
 )
 def test_what_cannot_be_made_is_refused(name: str, draws: int | None, field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        make(FIGURES[name], quick=True, timer=lambda: 0.0, said=lambda _words: None, draws=draws)
+        make(
+            FIGURES[name],
+            quick=True,
+            timer=lambda: 0.0,
+            on_progress=lambda _line: None,
+            draws=draws,
+        )
     assert refused.value.field == field
 
 
@@ -176,7 +182,13 @@ def test_an_unknown_figure_is_refused_with_the_list(name: str) -> None:
 def test_draws_are_a_prefix_of_more_draws(made: Making) -> None:
     """Draw i does not depend on how many there are: the extremes of more draws only grow."""
     shorter, longer = (
-        make(FIGURES["lift-1"], quick=True, timer=lambda: 0.0, said=lambda _words: None, draws=n)
+        make(
+            FIGURES["lift-1"],
+            quick=True,
+            timer=lambda: 0.0,
+            on_progress=lambda _line: None,
+            draws=n,
+        )
         for n in (2, 9)
     )
     assert shorter.rows[0].least is not None

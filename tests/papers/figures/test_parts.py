@@ -14,7 +14,7 @@ from frankly_server.design.tables import objectives
 from papers import channel
 from papers.draws import jeffreys, normalised, sample, uniforms
 from papers.figure import Check, Row, Rows, average, quartiles
-from papers.lift_common import Told
+from papers.lift_common import Measures
 from papers.robust_common import IR, POLYOPT, POLYOPT_PRINTED, SRR, Estimate
 from papers.thesis import largest_variance, least_delta, open_threshold, printed_threshold
 
@@ -117,7 +117,7 @@ def test_draws_have_the_distributions_they_are_named_after() -> None:
 
 def test_lift_figures_of_a_mechanism() -> None:
     joint, weights = [[30, 10, 5], [5, 20, 30]], [[3, 1], [1, 3], [2, 2]]
-    figures = Told.of(weights, Prior.from_rows(joint))
+    figures = Measures.of(weights, Prior.from_rows(joint))
     P, Q = np.array(joint) / 100, np.array(weights) / 4
     lift = (P @ Q) / P.sum(axis=1, keepdims=True) / (P.sum(axis=0) @ Q)
     both = P.sum(axis=0)[:, None] * Q

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts of the site's pictures: curves on one pair of axes, told apart by dash and label too."""
+"""Charts of the site's pictures: curves on one pair of axes, distinct by dash and label as well as colour."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class ChartTexts:
     """Texts of a chart: title, axes, and description for screen readers."""
 
     title: str
@@ -31,33 +31,33 @@ class Words:
     description: str
 
 
-def picture(width: int, height: int, title: str, description: str, parts: Sequence[str]) -> str:
+def picture(width: int, height: int, title: str, description: str, elements: Sequence[str]) -> str:
     """Return a whole SVG: white paper, title, and description for screen readers."""
     paper = f'<rect width="{width}" height="{height}" fill="#fff"/>'
     size = f'width="{width}" height="{height}" font-family="system-ui, sans-serif"'
-    return svg.document(width, height, title, description, [paper, *parts], size) + "\n"
+    return svg.document(width, height, title, description, [paper, *elements], size) + "\n"
 
 
 def chart(
-    words: Words, curves: Sequence[Curve], *, logs: tuple[bool, bool] = (False, False)
+    texts: ChartTexts, curves: Sequence[Curve], *, logs: tuple[bool, bool] = (False, False)
 ) -> str:
     """Return curves over one pair of axes; logs : whether x and y are logarithmic."""
     x = svg.Axis.around([p[0] for c in curves for p in c.points], LEFT, WIDTH - RIGHT, log=logs[0])
     y = svg.Axis.around([p[1] for c in curves for p in c.points], HEIGHT - BOTTOM, TOP, log=logs[1])
-    parts = [svg.text(12, 26, "start", words.title, 16), *_grid(words, x, y)]
+    elements = [svg.text(12, 26, "start", texts.title, 16), *_grid(texts, x, y)]
     ends = _apart([y.at(c.points[-1][1]) for c in curves])
     for i, (curve, end) in enumerate(zip(curves, ends, strict=True)):
-        parts += _curve(curve, i, x, y, end)
-    return picture(WIDTH, HEIGHT, words.title, words.description, parts)
+        elements += _curve(curve, i, x, y, end)
+    return picture(WIDTH, HEIGHT, texts.title, texts.description, elements)
 
 
-def _grid(words: Words, x: svg.Axis, y: svg.Axis) -> list[str]:
+def _grid(texts: ChartTexts, x: svg.Axis, y: svg.Axis) -> list[str]:
     ticks = [(v, f"{v:,.0f}" if v >= 1000 else label) for v, label in x.ticks()]
     return [
         *svg.columns(x, ticks, TOP, HEIGHT - BOTTOM),
         *svg.rows(y, y.ticks(), LEFT, WIDTH - RIGHT),
-        svg.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, "middle", words.x),
-        svg.text(12, TOP - 8, "start", words.y),
+        svg.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, "middle", texts.x),
+        svg.text(12, TOP - 8, "start", texts.y),
     ]
 
 

@@ -22,15 +22,15 @@ class Box:
     fill: str = PALE
 
     def svg(self) -> list[str]:
-        """Return its rectangle and words."""
+        """Return its rectangle and text."""
         shape = f'<rect x="{self.x}" y="{self.y}" width="{self.width}" height="{self.height}" rx="6" fill="{self.fill}"'
-        parts = [
+        elements = [
             f'{shape} stroke="{BLUE}"/>',
             text(self.x + 10, self.y + 20, "start", self.name, 14),
         ]
-        return parts + [
-            text(self.x + 10, self.y + 38 + 16 * i, "start", words, 12)
-            for i, words in enumerate(self.lines)
+        return elements + [
+            text(self.x + 10, self.y + 38 + 16 * i, "start", line, 12)
+            for i, line in enumerate(self.lines)
         ]
 
 
@@ -41,14 +41,14 @@ _HEAD = (
 
 
 def arrow(
-    places: Sequence[tuple[int, int]], words: str = "", at: tuple[int, int] | None = None
+    places: Sequence[tuple[int, int]], label: str = "", label_at: tuple[int, int] | None = None
 ) -> list[str]:
-    """Return a line through `places` with a head at its end, and words at a place of their own."""
+    """Return a line through `places` with a head at its end, and `label` centred at `label_at`."""
     path = " ".join(f"{'M' if i == 0 else 'L'}{x} {y}" for i, (x, y) in enumerate(places))
-    parts = [
+    elements = [
         f'<path d="{path}" fill="none" stroke="{INK}" stroke-width="1.5" marker-end="url(#head)"/>'
     ]
-    return parts + ([text(*at, "middle", words, 12)] if at else [])
+    return elements + ([text(*label_at, "middle", label, 12)] if label_at else [])
 
 
 def architecture() -> str:
@@ -67,24 +67,24 @@ def architecture() -> str:
         Box(20, 330, 220, 50, "Root keys", ("offline; they name publishers",), "#fbeee6"),
         Box(330, 330, 140, 50, "Analysts", ("estimates, margins",), "#eef6ea"),
     ]  # fmt: skip
-    parts = [_HEAD, text(12, 28, "start", "Who runs what", 16)]
-    parts += [part for box in boxes for part in box.svg()]
-    parts += arrow([(330, 92), (242, 92)], "document", (286, 86))
-    parts += arrow([(240, 138), (328, 138)], "one report", (284, 132))
-    parts += arrow([(130, 178), (130, 228)], "imports", (156, 207))
-    parts += arrow([(330, 170), (290, 170), (290, 262), (242, 262)], "imports", (286, 222))
-    parts += (
+    elements = [_HEAD, text(12, 28, "start", "Who runs what", 16)]
+    elements += [element for box in boxes for element in box.svg()]
+    elements += arrow([(330, 92), (242, 92)], "document", (286, 86))
+    elements += arrow([(240, 138), (328, 138)], "one report", (284, 132))
+    elements += arrow([(130, 178), (130, 228)], "imports", (156, 207))
+    elements += arrow([(330, 170), (290, 170), (290, 262), (242, 262)], "imports", (286, 222))
+    elements += (
         arrow([(400, 178), (400, 228)])
         + arrow([(550, 178), (550, 228)])
         + arrow([(550, 296), (550, 328)])
     )
-    parts += arrow([(400, 328), (400, 298)])
+    elements += arrow([(400, 328), (400, 298)])
     description = (
         "The server designs, signs and publishes documents into a log that witnesses watch; a device fetches one, "
         "verifies it with the same protocol package, and sends one report; the database holds symbols and counts; "
         "analysts get estimates with margins."
     )
-    return picture(640, 400, "Architecture", description, parts)
+    return picture(640, 400, "Architecture", description, elements)
 
 
 _STEPS = (
@@ -101,25 +101,25 @@ _STEPS = (
 
 def data_flow() -> str:
     """The eight steps from a question to an estimate, and where the answer itself is known."""
-    parts = [_HEAD, text(12, 28, "start", "What becomes of an answer", 16)]
-    for i, (name, words) in enumerate(_STEPS):
+    elements = [_HEAD, text(12, 28, "start", "What becomes of an answer", 16)]
+    for i, (name, detail) in enumerate(_STEPS):
         y = 46 + 50 * i
         on_device = 2 <= i <= 5
         fill = "#eef6ea" if on_device else PALE
-        parts += Box(150, y, 470, 40, name, (), fill).svg()
-        parts.append(text(160, y + 35, "start", words, 12))
+        elements += Box(150, y, 470, 40, name, (), fill).svg()
+        elements.append(text(160, y + 35, "start", detail, 12))
         if i:
-            parts += arrow([(385, y - 10), (385, y - 1)])
-    parts += (
+            elements += arrow([(385, y - 10), (385, y - 1)])
+    elements += (
         _side(46, 90, "server", BLUE)
         + _side(146, 190, "device", GREEN)
         + _side(346, 90, "server", BLUE)
     )
-    parts.append(text(76, 306, "middle", "the answer is", 12, ORANGE))
-    parts.append(text(76, 322, "middle", "known here only", 12, ORANGE))
-    description = "; ".join(f"{name}: {words}" for name, words in _STEPS)
+    elements.append(text(76, 306, "middle", "the answer is", 12, ORANGE))
+    elements.append(text(76, 322, "middle", "known here only", 12, ORANGE))
+    description = "; ".join(f"{name}: {detail}" for name, detail in _STEPS)
     return picture(
-        640, 456, "Data flow", f"{description}. Steps 3 to 6 happen on the device.", parts
+        640, 456, "Data flow", f"{description}. Steps 3 to 6 happen on the device.", elements
     )
 
 

@@ -12,23 +12,23 @@ from frankly_protocol.canonical import parse_json
 from frankly_server.requests.design import design_json
 
 from examples.demo.surveys import SURVEYS
-from tools.site.pictures.chart import BLUE, INK, Curve, Words, chart, picture
+from tools.site.pictures.chart import BLUE, INK, ChartTexts, Curve, chart, picture
 
 _NORMAL_95: Final = 1.959963984540054
 
 
-def design(asked: dict[str, Any]) -> dict[str, Any]:
+def design(request: dict[str, Any]) -> dict[str, Any]:
     """Return what `frankly design --json` would, without its clock."""
-    return design_json(parse_json(json.dumps(asked).encode(), decimals=True), lambda: 0.0)
+    return design_json(parse_json(json.dumps(request).encode(), decimals=True), lambda: 0.0)
 
 
 def one_answer() -> str:
     """Distribution of the report for the answer “b” of four choices, at four levels."""
     levels, choices, truth = ("0.5", "1", "2", "4"), "abcd", 1
-    parts = [text(12, 26, "start", "What leaves the device when the answer is b", 16)]
+    elements = [text(12, 26, "start", "What leaves the device when the answer is b", 16)]
     description = []
     for i, level in enumerate(levels):
-        found = design(
+        designed = design(
             {
                 "prior": {"joint": [[1, 1, 1, 1]]},
                 "notion": "ldp",
@@ -36,14 +36,14 @@ def one_answer() -> str:
                 "epsilon": level,
             }
         )
-        chances = [weight / 2 ** found["bits"] for weight in found["weights"][truth]]
-        left = 20 + 156 * i
-        parts.append(text(left + 64, 62, "middle", f"ε = {level}", 14))
-        parts += _bars(chances, choices, truth, left)
+        chances = [weight / 2 ** designed["bits"] for weight in designed["weights"][truth]]
+        x_start = 20 + 156 * i
+        elements.append(text(x_start + 64, 62, "middle", f"ε = {level}", 14))
+        elements += _bars(chances, choices, truth, x_start)
         description.append(
             f"at ε = {level} b leaves with {percent(chances[truth])}, each other with {percent(chances[0])}"
         )
-    parts.append(
+    elements.append(
         text(
             12,
             300,
@@ -52,18 +52,20 @@ def one_answer() -> str:
             13,
         )
     )
-    return picture(640, 318, "What randomisation does to one answer", "; ".join(description), parts)
+    return picture(
+        640, 318, "What randomisation does to one answer", "; ".join(description), elements
+    )
 
 
-def _bars(chances: Sequence[float], choices: str, truth: int, left: int) -> Iterator[str]:
+def _bars(chances: Sequence[float], choices: str, truth: int, x_start: int) -> Iterator[str]:
     base, full = 250, 170
     for j, (chance, choice) in enumerate(zip(chances, choices, strict=True)):
-        height, x = round(full * chance, 1), left + 32 * j
+        height, x = round(full * chance, 1), x_start + 32 * j
         fill = BLUE if j == truth else "#8fa9c4"
         yield f'<rect x="{x}" y="{round(base - height, 1)}" width="26" height="{height}" fill="{fill}"/>'
         yield text(x + 13, round(base - height - 5, 1), "middle", f"{chance:.0%}", 11)
         yield text(x + 13, base + 17, "middle", choice, 13)
-    yield line(left - 4, base, left + 126, base, f'stroke="{INK}"')
+    yield line(x_start - 4, base, x_start + 126, base, f'stroke="{INK}"')
 
 
 def margin() -> str:
@@ -71,25 +73,25 @@ def margin() -> str:
     sizes = [round(100 * 10 ** (i / 4)) for i in range(13)]
     curves = []
     for level in ("0.5", "1", "2", "4"):
-        asked = {
+        request = {
             "prior": {"joint": [[7, 3]]},
             "notion": "ldp",
             "mechanism": "warner",
             "epsilon": level,
         }
-        variance = design(asked)["variance"] / 2  # of two shares that mirror each other
+        variance = design(request)["variance"] / 2  # of two shares that mirror each other
         curves.append(
             Curve(f"ε = {level}", [(n, 100 * _NORMAL_95 * math.sqrt(variance / n)) for n in sizes])
         )
-    plain = [(n, 100 * _NORMAL_95 * math.sqrt(0.21 / n)) for n in sizes]
+    unprotected = [(n, 100 * _NORMAL_95 * math.sqrt(0.21 / n)) for n in sizes]
     description = "; ".join(
         f"{c.name}: ±{c.points[4][1]:.1f} points at {c.points[4][0]:,} reports" for c in curves
     )
-    words = Words(
+    texts = ChartTexts(
         "What privacy costs: the margin of a yes/no question", "reports", "95% margin, percentage points",
-        f"{description}; no privacy: ±{plain[4][1]:.1f}",
+        f"{description}; no privacy: ±{unprotected[4][1]:.1f}",
     )  # fmt: skip
-    return chart(words, [*curves, Curve("no privacy", plain)], logs=(True, True))
+    return chart(texts, [*curves, Curve("no privacy", unprotected)], logs=(True, True))
 
 
 def frontier() -> str:
@@ -98,14 +100,14 @@ def frontier() -> str:
     joint = [[int(cell) for cell in row] for row in block.prior.joint] if block.prior else []
     curves = []
     for level in ("0.25", "0.5"):
-        asked = {
+        request = {
             "prior": {"joint": joint},
             "notion": "lip",
             "epsilon": level,
             "frontier": 8,
             "ceiling_cap": "3",
         }
-        points = design(asked)["frontier"]
+        points = design(request)["frontier"]
         curves.append(
             Curve(f"LIP, ε = {level}", sorted((p["information"], p["variance"]) for p in points))
         )
@@ -113,11 +115,11 @@ def frontier() -> str:
         f"{c.name}: from {c.points[0][1]:.2f} at {c.points[0][0]:.3f} nats to {c.points[-1][1]:.2f} at "
         f"{c.points[-1][0]:.3f} nats" for c in curves
     )  # fmt: skip
-    words = Words(
+    texts = ChartTexts(
         "More information or less variance: no mechanism has both",
         "information in a report, nats", "total variance of the shares, n = 1", description,
     )  # fmt: skip
-    return chart(words, curves, logs=(False, True))
+    return chart(texts, curves, logs=(False, True))
 
 
 def lift() -> str:
@@ -151,13 +153,13 @@ def lift() -> str:
         f"{percent(outside[0])} of answers sent as they are move the belief by more than the promised 0.25 nats, "
         f"{percent(outside[1])} of the randomised ones do"
     )
-    words = Words(
+    texts = ChartTexts(
         "How far one report moves what is believed about an affair",
         "log lift, nats",
         "% of reports",
         description,
     )
-    return chart(words, curves)
+    return chart(texts, curves)
 
 
 def _lifts(
