@@ -73,11 +73,11 @@ WORDS = [
     ),
     (
         SAME,
-        "Your answer to this is sent unchanged: every symbol that can leave stands for one answer.",
+        "Your answer to this is sent unchanged: every symbol that can be sent stands for one answer.",
     ),
     (
         SWAPPED,
-        "Your answer to this is sent unchanged: every symbol that can leave stands for one answer.",
+        "Your answer to this is sent unchanged: every symbol that can be sent stands for one answer.",
     ),
     (
         ALMOST,
@@ -134,7 +134,10 @@ def test_the_ledger_says_which_block_counts_how() -> None:
     assert (
         "between two of its values by at most ×7.39, as long as the published tables" in told
     )  # e^(1 + 2 · 0.5)
-    assert "(for the odds, “marriage” counts its promise and every other block its limit)" in told
+    assert (
+        "(for the odds, “marriage” is counted by its promise and every other block by its limit)"
+        in told
+    )
     assert "your answers themselves change by at most ×8.16, whatever else is known." in told  # 3e
     alone = str(explain(survey(ldp_block())))
     assert (
@@ -170,7 +173,7 @@ def test_the_example_has_the_shape_and_length_of_what_is_sent(tmp_path: Path) ->
     [
         (
             TokenRule("invite"),
-            "the person who handed it out can see by it which random result is yours.",
+            "the person who handed it out can tell from it which random result is yours.",
         ),
         (TokenRule("rsa-pss", "A" * 64), "it does not show whom it was given to."),
     ],
@@ -186,5 +189,5 @@ def test_a_token_is_told_to_leave_too(rule: TokenRule, words: str) -> None:
 def test_public_questions_are_told_to_leave_in_clear() -> None:
     document = replace(survey(ldp_block()), strata=(question("region", "north", "south"),))
     told = explain(document)
-    assert "leave as you give them, not randomised: region?" in str(told)
+    assert "are sent as you give them, not randomised: region?" in str(told)
     assert '"region":"your public answer"' in told.leaves

@@ -70,7 +70,7 @@ def test_a_text_that_is_no_address_is_told_what_a_link_looks_like(text: str) -> 
         SurveyLink.parse(text)
     assert (
         f"{caught.value}"
-        == "link: a survey link looks like https://host/s/ID#sha256=…: copy it whole"
+        == "link: a survey link looks like https://host/s/ID#sha256=…: copy all of it"
     )
     with pytest.raises(InsecureTransport) as caught:
         require_secure(text, "relay")
@@ -81,4 +81,4 @@ def test_a_text_that_is_no_address_is_told_what_a_link_looks_like(text: str) -> 
 def test_an_address_without_tls_is_told_what_is_used() -> None:
     with pytest.raises(InsecureTransport) as caught:
         SurveyLink.parse(f"http://host/s/{ID}")
-    assert "only https:// is used" in caught.value.detail
+    assert "use https://" in caught.value.detail

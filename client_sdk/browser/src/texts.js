@@ -10,7 +10,7 @@ import { chanceUp, lnUp } from "./shown.js";
 
 const UPDATE = "update the app";
 const NAMES = { notion: "unknown notion", kind: "unknown kind of mechanism", token: "unknown kind of token" };
-const STRANGER = "what answered was not the survey's server";
+const STRANGER = "the reply did not come from the survey's server";
 
 /** A level, the cap, and the δ that the promises need and the app allows. */
 const nats = (/** @type {any[]} */ [level, cap, delta, allowed]) => {
@@ -124,49 +124,49 @@ const TEXTS = {
   many_counts: "the priors hold too many counts, written out for every secret and stratum",
   not_kept: (notion, n, d, p, q) => `${notion}: ${d ? `${n}/${d} is needed` : "no finite ratio can be promised"}, ${p}/${q} is promised`,
   // Acceptance and policy.
-  link_form: "a survey link looks like https://host/s/ID#sha256=…: copy it whole",
-  link_user: "an address with a user name in it could distinguish devices",
+  link_form: "a survey link looks like https://host/s/ID#sha256=…: copy all of it",
+  link_user: "an address must not contain a user name, which could tell devices apart",
   own_machine: "a survey from another host must not collect reports on this machine",
-  other_host: (host, own) => `reports would go to ${host}, the link names ${own}: an app allows that by its policy's collectHosts`,
-  not_https: "only https:// is used; http:// works for this machine alone, such as 127.0.0.1 or localhost",
-  insecure_page: "this page is no secure context, so browsers give it no cryptography: serve it by https:// (or from localhost)",
+  other_host: (host, own) => `reports would go to ${host}, not to the link's ${own}; an app can allow this in its policy's collectHosts`,
+  not_https: "use https://; http:// is accepted only for this machine, such as 127.0.0.1 or localhost",
+  insecure_page: "this page is not a secure context, so browsers give it no cryptography: serve it over https:// (or from localhost)",
   other_survey: "this is another survey's document",
   other_digest: (pinned, sent) => `the link pins ${pinned}, the server sent ${sent}`,
   window: outside("the survey is open"),
   no_decimal: 'write a finite, plain decimal string such as "0.5"',
   no_level: "choose a level from 0.01 to 64 nats",
   no_chance: "a chance is at least 0 and less than 1",
-  ceiling: (level) => "this block's promise rests on a prior that no pin vouches for, and its ceiling of " +
+  ceiling: (level) => "this block's promise rests on a prior, the link does not pin the survey, and its ceiling of " +
     `${lnUp(level)} nats is more than this app allows`,
-  unlogged: "no witnessed log vouches for this survey, as this app demands",
+  unlogged: "this app requires a witnessed log, and none lists this survey",
   unpinned: "use the link that ends in #sha256=…, so that everyone gets the same survey",
   no_survey_ids: "expected a list of survey ids",
   no_survey_id: "a survey id is 32 lower-case hex digits, as in its link after /s/",
-  cap: (_cause, secret, ...given) => `${tells(secret, given)}: ask for smaller levels, or allow more`,
+  cap: (_cause, secret, ...given) => `${tells(secret, given)}: lower the survey's levels, or raise the app's cap`,
   composition: (cause, secret, ...given) => `${tells(secret, given)}: ${inWords([cause])}, or give them lower ceilings`,
-  prior_without_strata: "beside public questions a promise that rests on a prior counts only with counts for every stratum",
-  one_prior_counts: "only one block's promise that rests on a prior counts; ask these questions in one block",
-  final: (...given) => `it costs ${nats(given)}: nothing could ever be answered here after it; ` +
+  prior_without_strata: "with public questions, a promise that rests on a prior is used only if it has counts for every stratum",
+  one_prior_counts: "only one block's promise that rests on a prior is used; ask these questions in one block",
+  final: (...given) => `it costs ${nats(given)}: nothing else could ever be answered here afterwards; ` +
     "publish it with lower ceilings, or let the app name this survey in finalSurveys",
-  budget: (...given) => `with what was answered before it would cost ${nats(given)}`,
-  budget_final: "it uses up the whole budget, so that it can only be answered first; something was answered before",
-  budget_delta: (delta, allowed) => `what was answered before has used up a δ of ${chanceUp(delta)}, this app allows ${allowed}`,
+  budget: (...given) => `with earlier answers it would cost ${nats(given)}`,
+  budget_final: "it uses up the whole budget, so it can only be answered first, but something was answered before",
+  budget_delta: (delta, allowed) => `earlier answers have used up a δ of ${chanceUp(delta)}, this app allows ${allowed}`,
   // Answering.
-  no_respondent: "a respondent's key is a text that is not blank; without one, the answer is the owner's of this install",
+  no_respondent: "a respondent's key is a non-blank string; without one, the answer is that of this install's owner",
   no_answers: choices("answers are given as an object of question id to choice id"),
   no_answer: choices("this question has no answer"),
-  answer_no_text: choices("a choice is named by its id, a string"),
+  answer_no_text: choices("a choice is given by its id, a string"),
   no_choice: choices("the answer is not one of the choices"),
-  no_question: choices("there is an answer to a question that the survey does not ask"),
+  no_question: choices("there is an answer to a question that is not in the survey"),
   randomness: "the operating system gave no random bits; nothing was sent, try again later",
-  already_answered: "this survey has been answered here; the first answer stands",
+  already_answered: "this survey has already been answered here; the first answer remains valid",
   survey_closed: (closes, now) => `the survey closed at ${time(closes)}, this device's clock says ${time(now)}`,
   store: "this browser keeps nothing for this page (private window, blocked storage, or a full disk); nothing was sent",
   // On the way.
   network: "the server could not be reached; it will be tried again",
   log_renamed: "the survey's log has another name now; the last head of its old one is kept as evidence",
   no_part: "a part of the SDK could not be loaded; reload the page when the network is back",
-  not_found: "the server does not know this survey; check that the link is whole",
+  not_found: "the server does not know this survey; check that the link is complete",
   status: (status) => `the server answered with status ${status}; try again later`,
   not_json: `${STRANGER}: check the network's log-in page`,
   redirect: "the server answered with a redirect, which is not followed",
@@ -175,8 +175,8 @@ const TEXTS = {
   first_refused: "the server refused the first answer for good",
   first_stored: "the server has stored the first answer",
   other_tab: "another tab of this page is sending; the answer will be sent later",
-  left_alone: "the server asked to be left alone for a while; the answer will be sent later",
-  scheduled: "sealed; it leaves at a random moment, so that the time of sending reveals nothing",
+  left_alone: "the server asked this device to wait; the answer will be sent later",
+  scheduled: "sealed; it is sent at a random moment, so that the sending time reveals nothing",
   erased: "there is nothing left to send",
   stored: "the server has stored the randomised answer",
   stranger: `${STRANGER}; the answer will be sent again`,
