@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m papers`: the papers' figures, as numbers and as plots, made on this machine."""
+"""Command `python -m papers`: reproduce the papers' figures as numbers and plots."""
 
 import logging
 import math
@@ -29,11 +29,11 @@ _EVERY_S = 10.0
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("figure", required=False)
 @click.option(
-    "--list", "listing", is_flag=True, help="List every figure and table that can be made."
+    "--list", "listing", is_flag=True, help="List every figure and table that can be reproduced."
 )
 @click.option("--quick", is_flag=True, help="Fewer points and draws: seconds instead of minutes.")
 @click.option(
-    "--draws", type=int, help="How many random distributions, instead of the paper's number."
+    "--draws", type=int, help="Number of random distributions, instead of the paper's number."
 )
 @click.option(
     "--out",
@@ -44,7 +44,7 @@ _EVERY_S = 10.0
 @click.option(
     "--adult",
     type=click.Path(path_type=Path),
-    help=f"Adult's records [default: {USUAL_ADULT} if there].",
+    help=f"File of the Adult data [default: {USUAL_ADULT} if it exists].",
 )
 @json_option
 def reproduce(
@@ -56,7 +56,7 @@ def reproduce(
     adult: Path | None,
     as_json: bool,
 ) -> None:
-    """Make FIGURE again (or all): FIGURE.csv, FIGURE.svg, and what the paper's text says beside our numbers."""
+    """Reproduce FIGURE (or all): write FIGURE.csv and FIGURE.svg, and compare the numbers with the paper's text."""
     if listing:
         _list(as_json)
         return
@@ -95,7 +95,7 @@ def _records(wanted: list[Figure], adult: Path | None) -> Records | None:
 
 @contextmanager
 def _shown(name: str) -> Iterator[Callable[[str], None]]:
-    """Tell on stderr what is being done: one line that changes at a terminal, else a line now and then."""
+    """Report progress on stderr: at a terminal in one changing line, otherwise in a line every ten seconds."""
     console = remarks()
     if console.is_terminal:
         with console.status(name) as status:
@@ -113,7 +113,7 @@ def _shown(name: str) -> Iterator[Callable[[str], None]]:
 
 
 def _written(found: Made, out: Path, as_json: bool) -> dict[str, Any]:
-    """Write the files and tell how the numbers compare."""
+    """Write the files, print the checks unless `as_json`, and return the figure's JSON."""
     files = {f"{found.figure.id}.csv": found.csv, f"{found.figure.id}.svg": found.svg}
     if found.seconds:
         files[f"{found.figure.id}.seconds.csv"] = found.seconds
@@ -122,7 +122,7 @@ def _written(found: Made, out: Path, as_json: bool) -> dict[str, Any]:
         for name, content in files.items():
             (out / name).write_text(content, encoding="utf-8")
     except OSError as error:
-        words = f"cannot write there: {error.strerror}; give another folder"
+        words = f"cannot write to this folder: {error.strerror}; give another one"
         raise InvalidInput(Problem.USAGE, words, "--out") from None
     if not as_json:
         click.echo(f"{found.figure.id}: {', '.join(str(out / name) for name in files)}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves, points, steps and boxes as SVG text: axes, legend, readable in black and white and without a style sheet.
+"""Plots of curves, points, steps and boxes as SVG text, readable in black and white and without a style sheet.
 
-Curves differ by dash, by marker and by shade, never by colour alone.
+Curves differ in dash, marker and shade, never in colour alone.
 """
 
 import math
@@ -20,7 +20,7 @@ _MOST_MARKED = 24
 
 
 def drawing(figure: Figure, rows: Sequence[Row], said: str) -> str:
-    """Return a figure as one SVG: its panels two abreast, the legend below. said : a line under the title."""
+    """Return a figure as one SVG: panels in two columns, the legend below. said : text of the line under the title."""
     curves = list(dict.fromkeys(row.curve for row in rows))
     across = min(COLUMNS, len(figure.panels))
     down = math.ceil(len(figure.panels) / across)
@@ -96,7 +96,7 @@ def _curve(panel: Panel, rows: Sequence[Row], k: int, x: svg.Axis, y: svg.Axis) 
     parts = [svg.polyline(places, shade, 1.6, svg.DASHES[k % len(svg.DASHES)])]
     for i, row in enumerate(rows):
         if row.low is not None and row.high is not None:
-            # curves that share their x stand beside each other
+            # Shifted, so that the ranges of several curves at the same x do not overlap.
             at = x.at(row.x) + (k % 5 - 2) * 1.5
             parts.append(
                 svg.line(
@@ -123,7 +123,7 @@ def _box(row: Row, x: svg.Axis, y: svg.Axis, shade: str) -> list[str]:
 
 
 def _marker(k: int, x: float, y: float) -> str:
-    # a ninth curve has the first one's dash, but not its marker
+    # A ninth curve has the dash of the first one, but another marker.
     shade, kind = (
         svg.SHADES[k % len(svg.SHADES)],
         _MARKERS[(k + 3 * (k // len(_MARKERS))) % len(_MARKERS)],
@@ -144,7 +144,7 @@ def _marker(k: int, x: float, y: float) -> str:
 
 
 def _legend(curves: Sequence[str], width: int, top: int) -> tuple[list[str], int]:
-    """Return the legend's lines and its height."""
+    """Return the legend's SVG elements and its height in pixels."""
     parts: list[str] = []
     x, y = 16.0, top + 14.0
     for k, name in enumerate(curves):

@@ -34,7 +34,7 @@ Weights = Sequence[Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a mechanism is worth and tells: I(X;Y)/H(X), log of the largest and of the least lift."""
+    """Utility and leakage of a mechanism: I(X;Y)/H(X), log of the largest and of the least lift."""
 
     utility: float
     largest: float
@@ -42,7 +42,7 @@ class Told:
 
     @classmethod
     def of(cls, weights: Weights, prior: Prior) -> "Told":
-        """Measure a mechanism of whole numbers; the least lift may be −∞."""
+        """Measure a table of whole numbers; `least` is −∞ if some lift is 0."""
         found = Lifts.of(weights, prior)
         least = float(found.table.min())
         utility = objectives.normalised(objectives.information(weights, prior.shares), prior.shares)
@@ -52,12 +52,12 @@ class Told:
 
 
 Curves = dict[str, Told]
-"""What one prior gives at one level, curve by curve."""
+"""Results for one prior at one level, by curve."""
 
 
 def watched(prior: Prior, epsilon: Fraction, split: Fraction | None, measure: Measure = "lift", order: int = 2
             ) -> Watched:  # fmt: skip
-    """Return the criterion at ε: (λε, (1−λ)ε) for a split λ, ε-LDP of the secret where it is None."""
+    """Return the criterion at ε: levels (λε, (1−λ)ε) for a split λ, or ε-LDP of the secret if it is None."""
     if split is None:
         return Watched(prior, criterion(prior.masses, None, level_for(epsilon), "ldp"))
     low, high = level_for(split * epsilon), level_for((1 - split) * epsilon)
@@ -65,7 +65,7 @@ def watched(prior: Prior, epsilon: Fraction, split: Fraction | None, measure: Me
 
 
 def name_of(split: Fraction | None) -> str:
-    """Return how a curve is called."""
+    """Return the name of the curve for a split."""
     return "LDP" if split is None else f"ALIP, λ = {float(split):g}"
 
 
@@ -86,7 +86,7 @@ def over(
     run: Run,
     curves: Callable[[Prior, Fraction], Curves],
 ) -> Iterator[Row]:
-    """Yield the three panels: means with one standard deviation over the priors, or one prior's own numbers."""
+    """Yield the three panels: means and standard deviations over the priors, or the numbers of a single prior."""
     for epsilon in epsilons:
         found: list[Curves] = []
         for i, prior in enumerate(priors, 1):
@@ -100,7 +100,7 @@ def over(
 
 
 def summed(panel: str, curve: str, x: float, values: Sequence[float]) -> Iterator[Row]:
-    """Yield the mean, or the value itself where there is one; nothing where none is finite."""
+    """Yield the mean, or the value itself if there is only one; nothing if no value is finite."""
     finite = [value for value in values if math.isfinite(value)]
     if len(values) > 1 and finite:
         yield average(panel, curve, x, finite)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine asked for the most informative mechanism, with a budget that is counted and not timed."""
+"""Most informative mechanisms from the design engine, with a limit on steps instead of time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,20 +17,22 @@ GAP = 1e-3
 
 @dataclass(slots=True)
 class Steps:
-    """Says that time is up after so many questions: a rerun does the same to the last bit, on any machine."""
+    """Reports that time is up after `left` calls, so that a rerun gives the same bits on any machine."""
 
     left: int
 
     def __call__(self) -> bool:
-        """Count one step."""
+        """Count one step; return True once the steps are used up."""
         self.left -= 1
         return self.left < 0
 
 
 def most_informative(prior: Prior, claims: Sequence[Claim], steps: int, gap: float = GAP) -> Design:
-    """Maximise I(X; Y). The bound is loose where the steps end before the proof; the mechanism itself keeps its claims.
+    """Return a design that maximises I(X; Y).
 
-    Raises InvalidInput as `design`.
+    If the steps end before optimality is proven, the bound is loose; the mechanism keeps its claims in any case.
+
+    Raises InvalidInput like `design`.
     """
     return design(
         DesignRequest(
@@ -45,9 +47,9 @@ def most_informative(prior: Prior, claims: Sequence[Claim], steps: int, gap: flo
 
 
 def weights_of(mechanism: Mechanism) -> tuple[tuple[int, ...], ...]:
-    """Return a mechanism's whole numbers; optima and what is merged are tables.
+    """Return the integer weights of a mechanism that can be written as a table.
 
-    Raises TypeError for one that is not.
+    Raises TypeError for any other mechanism.
     """
     table = as_dense(mechanism)
     if table is None:

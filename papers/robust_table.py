@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust, Table 2: how much the confidence level costs."""
+"""Robust, Table 2: utility at several confidence levels."""
 
 import math
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ PRINTED: dict[str, dict[str, tuple[float, float, float]]] = {
     "c": {SRR: (0.009, 0.009, 0.009), IR: (0.055, 0.053, 0.051)},
     "d": {SRR: (0.005, 0.005, 0.005), IR: (0.052, 0.052, 0.052)},
 }
-"""By panel and mechanism, in the order of BETAS."""
+"""Printed values by panel and mechanism, in the order of BETAS."""
 _HALF_DIGIT = 0.0005
 
 
@@ -43,7 +43,7 @@ def _about(rows: Rows) -> Iterator[Check]:
             for beta, printed in zip(BETAS, values, strict=True):
                 row = rows.curve(panel, name).get(float(beta))
                 if row is not None:
-                    error = row.y - (row.low or row.y)  # the printed mean has about the same
+                    error = row.y - (row.low or row.y)  # about equal to that of the printed mean
                     words = (
                         f"panel {panel}, {name}, β = {beta} (two standard errors of the difference)"
                     )

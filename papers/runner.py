@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One figure made: its numbers as CSV, its plot as SVG, and what the paper's text says beside them."""
+"""Reproduction of one figure: numbers as CSV, the plot as SVG, and the comparison with the paper's text."""
 
 import csv
 import io
@@ -19,7 +19,7 @@ MOST_DRAWS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A figure as text. csv and svg are the same at every run; seconds is CSV too, "" where nothing is timed."""
+    """A figure as text. csv and svg are the same in every run; seconds is CSV too, "" if nothing is timed."""
 
     figure: Figure
     csv: str
@@ -30,7 +30,7 @@ class Made:
 
     @property
     def surprises(self) -> tuple[Check, ...]:
-        """The claims that came out otherwise than expected."""
+        """The decided checks whose result is not the expected one."""
         return tuple(
             check
             for check in self.checks
@@ -47,21 +47,21 @@ def make(
     draws: int | None = None,
     records: Records | None = None,
 ) -> Made:
-    """Make a figure.
+    """Compute a figure.
 
-    draws : how many random distributions, 1 to 10,000, instead of the figure's own number. records : of Adult, for the
-    figures that need them. timer, said : see `Run`.
+    draws : number of random distributions, 1 to 10,000, instead of the figure's own number; ignored if it draws none.
+    records : the Adult data, for figures that use it. timer, said : see `Run`.
 
-    Raises InvalidInput: field_type for draws out of range, field_missing where the figure needs records, and what the
-    engine refuses.
+    Raises InvalidInput: field_type for draws out of range, field_missing if the figure needs records, and the errors of
+    the design engine.
     """
     if draws is not None and not 1 <= draws <= MOST_DRAWS:
         raise InvalidInput(
-            Problem.FIELD_TYPE, f"give a number of draws from 1 to {MOST_DRAWS}", "--draws"
+            Problem.FIELD_TYPE, f"the number of draws must be from 1 to {MOST_DRAWS}", "--draws"
         )
     if figure.adult and records is None:
         raise InvalidInput(
-            Problem.FIELD_MISSING, f"{figure.id} counts in the Adult data: name it", "--adult"
+            Problem.FIELD_MISSING, f"{figure.id} needs the Adult data: give its file", "--adult"
         )
     usual = figure.quick_draws if quick else figure.draws
     count = usual if draws is None or not usual else draws
@@ -76,7 +76,7 @@ def make(
         csv=_csv([*head, *(f"paper's text: {check.line()}" for check in checks)], rows),
         svg=drawing(figure, rows, _drawn(run)),
         seconds=_csv(
-            [*head, "these numbers are seconds of this machine and differ from run to run"], timed
+            [*head, "these numbers are seconds on this machine and differ from run to run"], timed
         )
         if timed
         else "",
@@ -86,12 +86,12 @@ def make(
 
 
 def _told(check: Check, quick: bool) -> Check:
-    """Return the check, undecided where a quick run has too few points and draws for it."""
+    """Return the check, undecided if a quick run has too few points and draws for it."""
     return check if check.always or not quick else replace(check, holds=None)
 
 
 def header(figure: Figure, run: Run) -> list[str]:
-    """Return the lines that say how the numbers were made."""
+    """Return the header lines of the CSV, which describe how the numbers were computed."""
     lines = [
         f"{figure.id}: {figure.paper}, {figure.number}",
         figure.title,

@@ -2,8 +2,8 @@
 """The product of Funnel's Theorem 4, which is not side-channel resistant: for comparison only.
 
 Each attribute's mechanism is the most informative one that is ε^j-LIP with respect to p(S, X^j | x_J) for every set J
-of other attributes and every x_J, with Σ ε^j = ε  [Funnel Thm 4, eqs. 20-23]. What earlier outcomes tell beside x_J is
-not looked at, so the product can leak any amount (errata 15); `side_channel_level` says how much it does leak.
+of other attributes and every x_J, with Σ ε^j = ε  [Funnel Thm 4, eqs. 20-23]. The theorem ignores what earlier outcomes
+reveal in addition to x_J, so the product can leak any amount (errata 15); `side_channel_level` computes its leakage.
 """
 
 import math
@@ -25,12 +25,12 @@ FloatArray = NDArray[np.float64]
 def factors(prior: Prior, attributes: Sequence[int], epsilon: Fraction) -> list[Table]:
     """Return one mechanism per attribute, each at ε/m, whole numbers with equal row sums, row = truth.
 
-    The paper enumerates the vertices of (20-23); columns are constrained one by one, so the programme over extreme rays
-    has the same optimum.
+    The paper enumerates the vertices of (20-23); the constraints apply to each column separately, so the linear
+    programme over extreme rays has the same optimum.
     """
     conditions = Conditions(
         prior, tuple(attributes)
-    )  # no factor is ever entered: nothing is known of outcomes
+    )  # without factors, so that no outcome is known
     level = Fraction(*level_for(epsilon / len(attributes)))
     every = range(len(attributes))
     return [
@@ -48,7 +48,7 @@ def multiplied(tables: Sequence[Table]) -> FloatArray:
 
 
 def side_channel_level(Q: FloatArray, prior: Prior, attributes: Sequence[int]) -> float:
-    """Return the least ε for which Q is ε-SRLIP, in nats, straight from the definition; inf where there is none.
+    """Return the least ε for which Q is ε-SRLIP, in nats, directly from the definition; inf if there is none.
 
     Funnel, Definition 3: max |ln P(y|s,x_J) / P(y|x_J)| over every y, s, J and x_J that occur.
     """
@@ -60,7 +60,7 @@ def side_channel_level(Q: FloatArray, prior: Prior, attributes: Sequence[int]) -
             outcomes = (joint * given).sum(axis=unknown, keepdims=True)
             masses = joint.sum(axis=unknown, keepdims=True)
             with np.errstate(divide="ignore", invalid="ignore"):
-                own = outcomes / masses  # P(y | s, x_J); nan where s does not occur beside x_J
+                own = outcomes / masses  # P(y | s, x_J); nan if s does not occur together with x_J
                 average = outcomes.sum(axis=0) / masses.sum(axis=0)
                 logs = np.abs(np.log(own / average))
             worst = max(worst, float(np.nanmax(logs, initial=0.0)))
