@@ -137,7 +137,7 @@ def _about_synthetic(rows: Rows) -> Iterator[Check]:
     gains = {panel: _gain(rows, panel) for panel in "abcdef"}
     for more, less in (("a", "b"), ("f", "e")):
         (a, c), (b, d) = _SHAPES["abcdef".index(more)], _SHAPES["abcdef".index(less)]
-        words = f"the larger a beside c, the more CR gains: mean gain at a = {a}, c = {c} less that at {b}, {d}"
+        words = f"the larger a is relative to c, the more CR gains: mean gain at a = {a}, c = {c} less that at {b}, {d}"
         yield Check(words, gains[more] - gains[less], holds=gains[more] > gains[less])
 
 

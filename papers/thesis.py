@@ -231,7 +231,7 @@ FIGURES = (
         (Panel("a", "", "degree of privacy violation α", "ratio of largest variances", y_log=True),),
         {"π": "0.01 and 0.1", "α": "π to 1", "as printed": "(6.10)/(6.12)"},
         _ratios, _about_ratios,
-        notes=("(6.12) is no maximum for pm ≤ ½, where it is (1 − pm)/pm (errata 1)",),
+        notes=("(6.12) is not the maximum for pm ≤ ½, where it is (1 − pm)/pm (errata 1)",),
     ),
     Figure(
         "thesis-6.3", "Figure 6.3", "Mangat's model with and without sampling",

@@ -196,7 +196,7 @@ def _chances(block: Block, same: tuple[Fraction, Fraction] | None, language: str
             Fraction(weight, mechanism.denominator) for weight in (mechanism.keep, mechanism.flip)
         )
         yield (
-            f"The random result is a yes or a no for every answer: for the true one a yes with a chance of "
+            "The random result is a yes or a no for every answer: for the true one a yes with a chance of "
             f"{percent(keep)}, for any other with a chance of {percent(flip)}."
         )
     elif isinstance(mechanism, SubsetMechanism):

@@ -75,7 +75,7 @@ class Problem(Enum):
     JSON_INVALID = ("json_invalid", 400, "The body is not the JSON that was expected.")
     FIELD_UNKNOWN = ("field_unknown", 422, "A field is not known here.")
     FIELD_MISSING = ("field_missing", 422, "A field is missing.")
-    FIELD_TYPE = ("field_type", 422, "A field does not hold what it should.")
+    FIELD_TYPE = ("field_type", 422, "A field has the wrong type or an invalid value.")
     Y_TYPE = ("y_type", 422, "The symbols must be a list of whole numbers.")
     # Intake (bad inputs 37-42).
     SYMBOL_UNKNOWN = ("symbol_unknown", 422, "A symbol is not one the survey's mechanism can send.")
@@ -84,7 +84,7 @@ class Problem(Enum):
     TOO_EARLY = ("too_early", 409, "The survey has not opened yet.")
     CLOSED = ("closed", 410, "The survey is closed.")
     ID_CONFLICT = ("id_conflict", 409, "A different report with this id was already accepted.")
-    STRATA_INVALID = ("strata_invalid", 422, "The strata are not the survey's.")
+    STRATA_INVALID = ("strata_invalid", 422, "The public answers do not fit the survey.")
     TOKEN_INVALID = ("token_invalid", 401, "The survey's token rule is not met.")
     TOKEN_FOREIGN = ("token_foreign", 403, "The token is not valid for this survey.")
     TOKEN_SPENT = ("token_spent", 409, "The token has been used.")

@@ -82,10 +82,7 @@ def likelihoods(factor: DenseMechanism) -> dict[Likelihoods, tuple[int, int]]:
 
 
 def pairs_of(mechanism: ProductMechanism) -> dict[Likelihoods, Pair]:
-    """Return the distinct likelihoods over pairs of answers that differ in every part.
-
-    Each comes with one such pair.
-    """
+    """Return the distinct likelihoods over pairs of answers that differ in every part, with a pair."""
     pairs: dict[Likelihoods, Pair] = {((1, 1),): ((), ())}
     for factor in mechanism.factors:
         factor_pairs = likelihoods(factor)

@@ -38,8 +38,8 @@ class KnownKeys:
     def shipped(cls, envelope: bytes) -> "KnownKeys":
         """Return the keys that an app ships with.
 
-        Version 1 determines the name of its chain; a later version leaves it unproven, and only has
-        to occur in the server's chain.
+        Version 1 determines the name of its chain. For a later version, the name is unknown until
+        the server proves a chain that contains this version.
         """
         signed = SignedKeys.read(envelope)
         return cls(envelope, digest(signed.envelope.payload) if signed.keys.version == 1 else None)
