@@ -281,7 +281,7 @@ class Client:
             return Receipt(
                 "disabled",
                 "disabled",
-                "the app has switched this off: nothing was drawn, kept or sent",
+                "the app has switched this off: nothing was drawn, stored or sent",
             )
         fault = row.fault(parts.survey.document)
         if fault is not None:

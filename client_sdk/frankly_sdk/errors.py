@@ -87,7 +87,7 @@ class Disabled(FranklyError):
 
     def __init__(self) -> None:
         super().__init__(
-            "this client is switched off and knows no survey; see client.enabled",
+            "this client is switched off and has no survey; check client.enabled",
             code="disabled",
         )
 

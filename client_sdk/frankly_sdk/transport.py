@@ -115,7 +115,7 @@ class HttpTransport:
 
     def _failure(self, error: Exception) -> NetworkError:
         if self._allowance.spent:
-            return NetworkError("the server's answer was too large or too slow", "limit")
+            return NetworkError("the server's response was too large or too slow", "limit")
         if type(error).__name__ == "SSLError":
             return NetworkError("the server's certificate could not be verified", "tls")
         return NetworkError("the server could not be reached; it will be tried again")
@@ -135,7 +135,7 @@ def _answer(response: "requests.Response", limit: int) -> Reply:
         chunks.append(chunk)
         size += len(chunk)
         if size > limit:
-            raise NetworkError(f"the server's answer is larger than {limit} bytes", "limit")
+            raise NetworkError(f"the server's response is larger than {limit} bytes", "limit")
     content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     return Reply(
         response.status_code,

@@ -174,7 +174,7 @@ class Envelope:
         Raises DocumentRejected("signature").
         """
         if threshold < 1:
-            raise DocumentRejected("signature", "a threshold is at least 1", "threshold")
+            raise DocumentRejected("signature", "the threshold must be at least 1", "threshold")
         message = pae(self.payload_type, self.payload)
         # The ids are computed from the trusted keys. An id in the envelope only selects one of
         # them.

@@ -72,7 +72,7 @@ class Problem(Enum):
     COUNTS_INVALID = ("counts_invalid", 422, "The counts do not fit.")
     TARGETS_INVALID = ("targets_invalid", 422, "The targets do not fit the mechanism.")
     # Bytes and fields (bad inputs 35-36).
-    JSON_INVALID = ("json_invalid", 400, "The body is not the JSON that was expected.")
+    JSON_INVALID = ("json_invalid", 400, "The body is not the expected JSON.")
     FIELD_UNKNOWN = ("field_unknown", 422, "A field is not known here.")
     FIELD_MISSING = ("field_missing", 422, "A field is missing.")
     FIELD_TYPE = ("field_type", 422, "A field has the wrong type or an invalid value.")

@@ -90,7 +90,7 @@ class Prior:
                 )
             if [len(row) for row in table] != [len(tables[0][0])] * len(tables[0]):
                 raise schema.reject(
-                    "every row of every table has as many columns as the first",
+                    "every row of every table must have as many columns as the first",
                     place,
                 )
             if len(tables) > 1 and not any(map(any, table)):
@@ -107,7 +107,7 @@ class Prior:
         # Each count is below 2^53 already, but the sum over the strata need not be.
         if len(tables) > 1 and max(map(max, prior.table)) > MAX_INT:
             raise schema.reject(
-                "the counts of all strata together are below 2^53",
+                "the counts of all strata must sum to less than 2^53",
                 field + ".tables",
             )
         return prior

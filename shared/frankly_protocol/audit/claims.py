@@ -101,7 +101,7 @@ def _faults(claim: Claim, answers: int) -> Iterator[_Fault]:
     if "sensitive" in carries and not (
         _whole(claim.sensitive, 0) and claim.sensitive in range(len(claim.joint or ()))
     ):
-        yield "the sensitive secret is one of the prior's rows, counted from 0", "sensitive"
+        yield "the sensitive secret must be one of the prior's rows, counted from 0", "sensitive"
     if "delta" in carries and not _is_delta(claim.delta):
         yield (
             "delta is a ratio n/d of whole numbers below 2^53, zero or more and less than 1",

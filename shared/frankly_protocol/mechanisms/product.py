@@ -56,7 +56,7 @@ class ProductMechanism:
         for j, factor in enumerate(self.factors):
             # Equal bits give all probabilities the same denominator, which the verifier relies on.
             if factor.bits != self.factors[0].bits:
-                raise invalid("every factor is a table, all of the same bits", f"factors[{j}]")
+                raise invalid("all factors must be tables of the same bits", f"factors[{j}]")
         if self.answers > MAX_SET_ANSWERS:
             raise invalid(
                 f"the factors' answers multiply to more than {MAX_SET_ANSWERS}",

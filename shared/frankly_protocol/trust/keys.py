@@ -33,7 +33,7 @@ class Role:
         # Signatures count per distinct key: a higher threshold could never be met.
         if not 1 <= self.threshold <= len({key.key_id for key in self.keys}) == len(self.keys):
             raise schema.reject(
-                "a threshold lies between 1 and the number of distinct keys",
+                "the threshold must be between 1 and the number of distinct keys",
                 "threshold",
             )
 
@@ -93,7 +93,7 @@ class LogRole:
             )
         if not (1 if self.witnesses else 0) <= self.threshold <= len(self.witnesses):
             raise schema.reject(
-                "a threshold lies between 1 and the number of witnesses",
+                "the threshold must be between 1 and the number of witnesses",
                 "log.threshold",
             )
 
@@ -135,14 +135,16 @@ class KeysDocument:
 
     def __post_init__(self) -> None:
         if self.expires <= self.issued:
-            raise schema.reject("keys expire after they were issued", "expires")
+            raise schema.reject("keys must expire after they are issued", "expires")
         if self.expires - self.issued > MAX_VALIDITY:
             raise schema.reject(f"keys are valid for at most {MAX_VALIDITY.days} days", "expires")
         # Separate keys: a stolen log or witness key must not be able to sign surveys or keys.
         if self.log is not None:
             named = {key.public.key_id for key in (self.log.log, *self.log.witnesses)}
             if named & {key.key_id for key in (*self.root.keys, *self.publisher.keys)}:
-                raise schema.reject("a key of the log or a witness serves no other role", "log")
+                raise schema.reject(
+                    "a key of the log or of a witness must have no other role", "log"
+                )
 
     @classmethod
     def parse(cls, payload: bytes) -> "KeysDocument":
@@ -240,7 +242,7 @@ def _named(value: Any, field: str, kind: int) -> NamedKey:
     data = schema.DOCUMENT.record(value, field, {"name", "scheme", "public"})
     if not isinstance(data["name"], str) or not is_name(data["name"]):
         raise schema.reject(
-            "a name has no spaces, no plus, and at most 255 characters",
+            "a name must have no spaces or plus signs, and at most 255 characters",
             field + ".name",
         )
     return NamedKey(
