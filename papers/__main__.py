@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m papers`: the papers' figures, as numbers and as plots, made on this machine."""
+"""Command `python -m papers`: reproduce the papers' figures as numbers and plots."""
 
 import logging
 import math
@@ -29,11 +29,11 @@ _EVERY_S = 10.0
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("figure", required=False)
 @click.option(
-    "--list", "listing", is_flag=True, help="List every figure and table that can be made."
+    "--list", "listing", is_flag=True, help="List every figure and table that can be reproduced."
 )
 @click.option("--quick", is_flag=True, help="Fewer points and draws: seconds instead of minutes.")
 @click.option(
-    "--draws", type=int, help="How many random distributions, instead of the paper's number."
+    "--draws", type=int, help="Number of random distributions, instead of the paper's number."
 )
 @click.option(
     "--out",
@@ -44,7 +44,7 @@ _EVERY_S = 10.0
 @click.option(
     "--adult",
     type=click.Path(path_type=Path),
-    help=f"Adult's records [default: {USUAL_ADULT} if there].",
+    help=f"File of the Adult data [default: {USUAL_ADULT} if it exists].",
 )
 @json_option
 def reproduce(
@@ -56,7 +56,7 @@ def reproduce(
     adult: Path | None,
     as_json: bool,
 ) -> None:
-    """Make FIGURE again (or all): FIGURE.csv, FIGURE.svg, and what the paper's text says beside our numbers."""
+    """Reproduce FIGURE (or all): write FIGURE.csv and FIGURE.svg, and compare the numbers with the paper's text."""
     if listing:
         _list(as_json)
         return

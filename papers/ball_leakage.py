@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leakage of S by a mechanism over (s, u): under one distribution, over a polytope, over a ball.
 
-The figures are for display; only `frankly_protocol.audit` decides about a promise.
+The numbers are for display; only `frankly_protocol.audit` decides whether a promise holds.
 """
 
 import math
@@ -20,8 +20,8 @@ from frankly_server.design.notions.prior import Prior
 from frankly_server.design.notions.promises import pairs
 from frankly_server.lazy import optimize
 
-# Search range of ln(gap): the multiplier κ lies between e^−80 and e^80 spreads of w above the
-# largest w.
+# Search range of ln(gap): the multiplier κ exceeds the largest w by e^−80 to e^80 times the spread
+# of w.
 _RANGE = 80.0
 
 Weights = Sequence[Sequence[int]]
@@ -43,13 +43,13 @@ class BallLeakage:
 
 
 def realised_epsilon(weights: Weights, joint: Sequence[Sequence[Any]]) -> float:
-    """Return ε* = ln max P(y|s)/P(y|t) under P* = joint[s][u]  [Robust §8.3, plus its logarithm].
+    """Return ε* = ln max P(y|s)/P(y|t) under P* = joint[s][u]  [Robust §8.3, with the logarithm].
 
     weights : whole numbers with equal row sums, rows = answers (s, u) row-major.
     joint : counts, or decimals that sum to 1.
 
-    math.inf if some secret never sends a report that another one sends; secrets without mass are
-    ignored.
+    Returns math.inf if a report that occurs with one secret never occurs with another; secrets
+    without mass are ignored.
     """
     return nats(leakage(weights, pairs(Prior.from_rows(joint))).between_secrets)
 
@@ -57,7 +57,7 @@ def realised_epsilon(weights: Weights, joint: Sequence[Sequence[Any]]) -> float:
 def worst_case_epsilon(weights: Weights, lower_bounds: Bounds) -> float:
     """Return the largest ln P(y|s)/P(y|t), s ≠ t, over all R_s ∈ D_s = {R ≥ L[s]}; rounded up.
 
-    math.inf if the ratio is unbounded.
+    Returns math.inf if the ratio is unbounded.
     """
     columns = list(zip(*weights, strict=True))
     best = Fraction(1)
@@ -74,8 +74,8 @@ def worst_case_over_ball(weights: Weights, ball: Ball) -> BallLeakage:
 
     For α ≥ 1 it is the supremum: sup R_s·w_s is concave and inf R_t·w_t convex in the share of the
     radius spent on s and t (docs/maths/robust.md), so their ratio has one maximum over the split. A
-    one-dimensional search finds it; each step solves two convex programmes by their multiplier. For
-    α < 1 it is an upper bound: both secrets spend the whole radius.
+    one-dimensional search finds it; each step solves two convex programmes by searching for their
+    multipliers. For α < 1 it is an upper bound: both secrets spend the whole radius.
     """
     T = np.array([[float(Fraction(w, sum(row))) for w in row] for row in weights])
     blocks = T.reshape(len(ball.counts), -1, T.shape[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every figure that can be made, by its id."""
+"""Every figure that can be reproduced, by id."""
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
@@ -37,7 +37,7 @@ FIGURES: dict[str, Figure] = {
 
 
 def chosen(name: str) -> list[Figure]:
-    """Return the figure called `name`, or every one for `all`. Raises InvalidInput(usage) for another name."""
+    """Return the figure with the id `name`, or all of them for `all`. Raises InvalidInput(usage) for another name."""
     if name == "all":
         return list(FIGURES.values())
     if name not in FIGURES:

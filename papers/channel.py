@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mutual information of a table of floats, for mechanisms and sizes where exact figures would take minutes."""
+"""Mutual information in floats, for mechanisms and sizes for which exact numbers would take minutes."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,14 +8,14 @@ FloatArray = NDArray[np.float64]
 
 
 def information(Q: FloatArray, p: FloatArray) -> float:
-    """Return I(X; Y) in nats. Q : Q(y|x), shape (answers, reports), row = truth. p : P(x), may hold zeros."""
+    """Return I(X; Y) in nats. Q : Q(y|x), shape (answers, reports), row = truth. p : P(x), may contain zeros."""
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(Q > 0, Q * np.log(Q / (p @ Q)), 0.0)
     return float(p[p > 0] @ terms[p > 0].sum(axis=1))
 
 
 def entropy(p: FloatArray) -> float:
-    """Return H in nats."""
+    """Return the entropy of a distribution in nats."""
     positive = p[p > 0]
     return -float(positive @ np.log(positive))
 
@@ -23,8 +23,8 @@ def entropy(p: FloatArray) -> float:
 def unary_information(keep: float, flip: float, p: FloatArray) -> float:
     """Return I(X; Y) in nats of a unary encoding: the true bit is 1 with chance `keep`, any other with `flip`.
 
-    All 2^a reports are summed over, in whole arrays: a report of k ones says only how likely its own ones are to hold
-    the truth. p : P(x), up to 20 answers.
+    It sums over all 2^a reports: the chance of a report with k ones depends only on k and on the prior probability that
+    the truth is among its ones. p : P(x), up to 20 answers.
     """
     a = len(p)
     inside, ones = np.zeros(1), np.zeros(1, dtype=np.int64)

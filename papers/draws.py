@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random distributions that are the same in every run and on every machine: a hash of what they are for, stretched.
+"""Pseudo-random distributions from SHAKE-256 of a seed text: the same in every run and on every machine.
 
-No generator's version enters, and draw i of a figure does not depend on how many are drawn.
+They do not depend on the version of a random generator, and draw i does not depend on the number of draws.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ def uniforms(seed: str, count: int) -> FloatArray:
 
 
 def normalised(secrets: int, answers: int, seed: str, draws: int) -> Iterator[Prior]:
-    """Yield priors whose cells are uniform in (0, 1), then normalised; as counts of about 10^9, each at least 1."""
+    """Yield priors with cells uniform in (0, 1), normalised to counts of about 10^9 in all, each at least 1."""
     for i in range(draws):
         cells = uniforms(f"{seed}/{i}", secrets * answers).reshape(secrets, answers)
         yield _counted(cells / cells.sum())
@@ -37,13 +37,13 @@ def jeffreys(secrets: int, answers: int, seed: str, draws: int) -> Iterator[Floa
 
 
 def jeffreys_priors(secrets: int, answers: int, seed: str, draws: int) -> Iterator[Prior]:
-    """Yield the same as priors, each count at least 1 of about 10^9."""
+    """Yield the distributions of `jeffreys` as priors: counts of about 10^9 in all, each at least 1."""
     for cells in jeffreys(secrets, answers, seed, draws):
         yield _counted(cells)
 
 
 def sample(cells: FloatArray, size: int, seed: str) -> list[list[int]]:
-    """Return the counts of `size` independent draws from a distribution, in its shape."""
+    """Return the counts of `size` independent draws from a distribution, as rows of its shape."""
     edges = np.cumsum(cells.ravel())
     drawn = np.searchsorted(edges / edges[-1], uniforms(seed, size), side="right")
     counts = np.bincount(np.minimum(drawn, cells.size - 1), minlength=cells.size)

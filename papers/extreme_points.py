@@ -11,16 +11,16 @@ from frankly_server import rational
 from frankly_server.design.notions.ldp_polytope import Level, Matrix
 
 MAX_LISTED = 4
-"""Largest m for which no extreme point of several columns has loose entries; m = 5 has others."""
+"""Largest m for which no extreme point with several nonzero columns has loose entries."""
 
 
 def extreme_points(m: int, level: Level) -> Iterator[Matrix]:
     """Yield all extreme points of D for m ≤ 4: 4, 33 and 904 of them for m = 2, 3, 4 and E > 1.
 
-    One nonzero column, of ones; or columns w_j·v_j with v_j ∈ {1, E}^m linearly independent and Σ_j
-    w_j v_j = 1, w > 0 [Thesis Thms 5.7, 5.9, Cor 5.4]: there are no loose entries then. That these
-    are all is Thm 5.10 for m ≤ 3, and for m = 4 what the thesis found by computer. At m = 5 points
-    with loose entries exist (erratum 9.5).
+    They have either one nonzero column, of ones, or columns w_j·v_j with linearly independent v_j ∈
+    {1, E}^m and Σ_j w_j v_j = 1, w > 0 [Thesis Thms 5.7, 5.9, Cor 5.4], that is, no loose entries.
+    This list is complete by Thm 5.10 for m ≤ 3, and for m = 4 by the thesis's computer search. For
+    m = 5 there are points with loose entries (erratum 9.5).
 
     Raises InvalidInput(unsupported) for other m or a level of 1 or less.
     """
@@ -28,7 +28,7 @@ def extreme_points(m: int, level: Level) -> Iterator[Matrix]:
         message = f"extreme points are listed for 2 to {MAX_LISTED} answers and levels above 1"
         raise InvalidInput(Problem.UNSUPPORTED, message, "prior.joint")
     for columns in _column_sets(m, level):
-        # Permuting the columns gives an extreme point again, with zero columns in the other places.
+        # Permuting the columns, zero columns included, gives an extreme point again.
         empty = (0,) * m
         for places in permutations(range(m), len(columns)):
             placed = dict(zip(places, columns, strict=True))

@@ -17,14 +17,14 @@ PAPERS = {
     "thesis": "Mathematical Foundations of Differential Privacy",
 }
 SECONDS = "seconds"
-"""The panel of a figure whose numbers differ from run to run: written to a file of its own, never into the others."""
+"""Key of the panel with timings, which differ from run to run and are written to a separate file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """One point of a curve: y at x, in a panel.
 
-    low, high : a range around y (quartiles, a standard deviation; the panel says which); least, most : the extremes.
+    low, high : a range around y, such as quartiles or a standard deviation. least, most : the extremes.
     """
 
     panel: str
@@ -39,9 +39,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes. y_log : logarithmic y. x_log : logarithmic x. names : of the whole numbers x of a box plot.
+    """One pair of axes.
 
-    marks : the values of x that are written, where round ones would say less. from_zero : y begins at 0.
+    x_log, y_log : True for a logarithmic axis. names : labels of x = 0, 1, … of a box plot.
+    marks : values of x to label instead of round ones. from_zero : True if the y axis must include 0.
     """
 
     key: str
@@ -58,7 +59,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How a figure is to be made.
+    """Options of one run of a figure.
 
     quick : fewer points and draws, in seconds. draws : random distributions, where the figure draws any. records : of
     the Adult data, where the figure counts in it. on_progress : called with one line on each step of the work. timer :
@@ -78,7 +79,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One sentence of the paper beside our number.
+    """A statement of the paper, compared with our number.
 
     paper : what is printed; None for a claim without a number. tolerance : how far ours may be from it. holds : whether
     it is so; None where this run is undecided. expected : whether it should hold; where the errata say that the paper
@@ -104,12 +105,12 @@ class Check:
         expected: bool = True,
         always: bool = False,
     ) -> "Check":
-        """Compare with a printed number."""
+        """Return a check that compares `ours` with a printed number."""
         return cls(words, ours, paper, tolerance, abs(ours - paper) <= tolerance, expected, always)
 
     def line(self) -> str:
-        """Return the check in words."""
-        verdict = {None: "told only", True: "agrees", False: "differs"}[self.holds]
+        """Return the check as one line of text."""
+        verdict = {None: "not decided", True: "agrees", False: "differs"}[self.holds]
         if not self.expected:
             verdict += (
                 " (as the errata say)" if self.holds is False else " (the errata say it should not)"
@@ -119,7 +120,7 @@ class Check:
 
 
 class Rows:
-    """The numbers of a figure, to be looked up."""
+    """The numbers of a figure, by panel, curve and x."""
 
     def __init__(self, rows: Iterable[Row], draws: int = 0) -> None:
         self.all = list(rows)
@@ -135,18 +136,18 @@ class Rows:
         return math.nan if row is None else row.y
 
     def error(self, panel: str, curve: str, x: float) -> float:
-        """Return the standard error of a mean over the draws whose range is one standard deviation; else 0."""
+        """Return the standard error of a mean over the draws whose range is one standard deviation, otherwise 0."""
         row = self.curve(panel, curve).get(x)
         if row is None or row.high is None or self._draws < 2:
             return 0.0
         return (row.high - row.y) / math.sqrt(self._draws)
 
     def has(self, panel: str, curve: str, x: float) -> bool:
-        """Whether a curve has a point at x."""
+        """Return True if a curve has a point at x."""
         return x in self.curve(panel, curve)
 
     def below(self, panel: str, lower: str, upper: str, slack: float = 0.0) -> tuple[int, int]:
-        """Return at how many common points `lower` is at most `upper` + slack, and how many there are."""
+        """Return the number of common points with `lower` ≤ `upper` + slack, and the number of common points."""
         low, high = self.curve(panel, lower), self.curve(panel, upper)
         common = sorted(low.keys() & high.keys())
         return sum(low[x].y <= high[x].y + slack for x in common), len(common)
@@ -161,7 +162,7 @@ class Rows:
         *,
         always: bool = False,
     ) -> Check:
-        """Return the claim that one curve lies below another, with the share of points at which it does."""
+        """Return the check that one curve lies below another, with the share of points where it does."""
         so, points = self.below(panel, lower, upper, slack)
         share = so / points if points else math.nan
         return Check(
@@ -173,10 +174,10 @@ class Rows:
 class Figure:
     """A figure or table of a paper.
 
-    id : such as funnel-3. number : as printed. parameters : by name, in words. rows : makes the numbers. checks :
-    compares them with the text. draws, quick_draws : how many random distributions; 0 where none are drawn.
-    adult : whether it counts in the Adult data. notes : what the reader must know. seed : what the draws are made from
-    where figures share them; else the id.
+    id : such as funnel-3. number : as printed. parameters : descriptions by name. rows : computes the numbers.
+    checks : compares them with the text. draws, quick_draws : number of random distributions, 0 for none.
+    adult : True if it uses the Adult data. notes : remarks for the reader.
+    seed : seed text of draws that several figures share; otherwise the id is used.
     """
 
     id: str
@@ -199,7 +200,7 @@ class Figure:
 
 
 def average(panel: str, curve: str, x: float, values: Sequence[float]) -> Row:
-    """Return the mean of the finite values with one standard deviation either side; the extremes beside it."""
+    """Return the mean of the finite values, one standard deviation to either side, and the extremes."""
     finite = [value for value in values if math.isfinite(value)]
     mean = fmean(finite)
     spread = math.sqrt(math.fsum((v - mean) ** 2 for v in finite) / max(1, len(finite) - 1))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Funnel, Figures 6 to 9: GRR, OUE and Conditional Reporting calibrated to a level of LIP, beside the optimum."""
+"""Funnel, Figures 6 to 9: GRR, OUE and Conditional Reporting calibrated to a level of LIP, and the optimum."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -39,14 +39,14 @@ OPT, GRR, CR, OUE = "Opt-LIP", "GRR", "CR", "OUE"
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A mechanism at LIP = ε. alpha : its own level in nats, ∞ where answers are sent unchanged. utility : I/H."""
+    """A mechanism at LIP = ε. alpha : its parameter in nats, ∞ if answers are sent unchanged. utility : I/H."""
 
     alpha: float
     utility: float
 
 
 def _claim(prior: Prior, epsilon: Fraction) -> Claim:
-    """ε-LIP, cells without mass included: a figure shows what the paper's formula gives there, and promises nothing."""
+    """Return the claim ε-LIP; unlike a design, a figure may apply it to priors with empty cells."""
     return Claim("lip", level_for(epsilon), prior.joint)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Funnel, Figures 3 to 5: what LDP, LIP and SRLIP of a secret leave of the answer, and how long each takes to find."""
+"""Funnel, Figures 3 to 5: utility of the optimal mechanisms under LDP, LIP and SRLIP, and the time to find them."""
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -30,7 +30,7 @@ _SRLIP, _SOUND, _PRINTED = (
 )
 
 Maker = Callable[[Prior, Fraction], float]
-"""Makes a mechanism and returns I(X; Y) in nats."""
+"""Function (prior, ε) that designs a mechanism and returns its I(X; Y) in nats."""
 
 
 def _optimum(notion: str, share: Fraction) -> Maker:

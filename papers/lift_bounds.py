@@ -2,8 +2,8 @@
 """Bounds that follow from (ε_l, ε_u)-ALIP: Lift's propositions in corrected form (erratum 9.20).
 
 m = e^−ε_l ≤ l(s, y) ≤ M = e^ε_u. Because Σ_s P(s) l(s, y) = 1 for every report, lifts above 1
-require lifts below 1, and both sides enter the bounds. The paper uses one side alone, which fails
-where that side is the smaller one. Proofs: docs/maths/lift.md.
+require lifts below 1, and both sides enter the bounds. The paper uses only one side, which fails if
+that side is the smaller one. Proofs: docs/maths/lift.md.
 """
 
 import math
@@ -15,14 +15,14 @@ Number = Fraction | float
 
 @dataclass(frozen=True, slots=True)
 class AlipBounds:
-    """Bounds of every mechanism with ALIP; math.inf if only the other side is promised.
+    """Bounds that hold for every mechanism with ALIP; math.inf if the side that they need is missing.
 
     l1 to alpha_inverse : bounds for every report, hence for the maximum over the reports.
-    total_variation, chi2_divergence : bounds of averages over the reports.
-    information : nats; bounds I(S;Y), and Sibson's and Arimoto's information of every order.
+    total_variation, chi2_divergence : bounds for averages over the reports.
+    information : in nats; bounds I(S;Y), and Sibson's and Arimoto's information of every order.
     secret_ldp : a ratio.
 
-    All bounds except the information are exact.
+    All bounds are exact fractions, except `information`.
     """
 
     l1: Number
@@ -79,10 +79,10 @@ def _two_sided_bounds(m: Fraction, high: tuple[int, int] | None) -> tuple[Number
 def max_lift_from(measure: str, value: float, mass: float, order: float = 2) -> float:
     """Return an upper bound of Λ(y) from an average of the same report.
 
-    [Lift Prop 4; its second part with the root that is missing in print]
+    [Lift Prop 4; its second part with the root that the paper omits]
 
     measure : l1, chi2 or alpha.
-    value : upper bound of the average.
+    value : v, an upper bound of the average.
     mass : P(s) of the secret with the largest lift, in (0, 1].
 
     l1: 1 + v/P; chi2: 1 + √(v/P); alpha: v/P^(1/α).
@@ -95,9 +95,9 @@ def max_lift_from(measure: str, value: float, mass: float, order: float = 2) -> 
 def min_lift_from(measure: str, value: float, mass: float, order: float = 2) -> float:
     """Return a lower bound of Ψ(y) from an inverse average of the same report.
 
-    [Lift Prop 6; its second part with the roots that are missing in print]
+    [Lift Prop 6; its second part with the roots that the paper omits]
 
-    mass : P(s) of the secret with the least lift.
+    value : v, an upper bound of the average. mass : P(s) of the secret with the least lift.
 
     l1: P/(P + v); chi2: √P/(√P + √v); alpha: P^(1/α)/v.
     """

@@ -57,7 +57,7 @@ Curves = dict[str, Measures]
 
 def watched(prior: Prior, epsilon: Fraction, split: Fraction | None, measure: Measure = "lift", order: int = 2
             ) -> Watched:  # fmt: skip
-    """Return the criterion at ε: (λε, (1−λ)ε) for a split λ, ε-LDP of the secret where it is None."""
+    """Return the criterion at ε: levels (λε, (1−λ)ε) for a split λ, or ε-LDP of the secret if it is None."""
     if split is None:
         return Watched(prior, criterion(prior.masses, None, level_for(epsilon), "ldp"))
     low, high = level_for(split * epsilon), level_for((1 - split) * epsilon)
@@ -86,7 +86,7 @@ def over(
     run: Run,
     curves: Callable[[Prior, Fraction], Curves],
 ) -> Iterator[Row]:
-    """Yield the three panels: means with one standard deviation over the priors, or one prior's own numbers."""
+    """Yield the three panels: means and standard deviations over the priors, or the numbers of a single prior."""
     for epsilon in epsilons:
         per_prior: list[Curves] = []
         for i, prior in enumerate(priors, 1):
@@ -100,7 +100,7 @@ def over(
 
 
 def summed(panel: str, curve: str, x: float, values: Sequence[float]) -> Iterator[Row]:
-    """Yield the mean, or the value itself where there is one; nothing where none is finite."""
+    """Yield the mean, or the value itself if there is only one; nothing if no value is finite."""
     finite = [value for value in values if math.isfinite(value)]
     if len(values) > 1 and finite:
         yield average(panel, curve, x, finite)

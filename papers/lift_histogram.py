@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lift, Figure 1: how far the largest and the least lift of an answer are from 1."""
+"""Lift, Figure 1: distribution of the largest and the least log-lift of an answer."""
 
 from collections.abc import Iterator
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lift, Figures 4, 5 and 8 to 10: the optimal random response beside subset random response and subset merging."""
+"""Lift, Figures 4, 5 and 8 to 10: optimal random response, subset random response and subset merging."""
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
@@ -27,7 +27,7 @@ Maker = Callable[[Prior, Fraction, Fraction, Run], Weights]
 
 
 def aorr(prior: Prior, low: Fraction, high: Fraction, run: Run) -> Weights:
-    """Return the optimal random response under (low, high)-ALIP  [Lift (12)], from the engine."""
+    """Return the optimal random response under (low, high)-ALIP  [Lift (12)], found by the design engine."""
     steps = QUICK_STEPS if run.quick else STEPS
     return weights_of(most_informative(prior, [two_sided(prior, low, high)], steps).mechanism)
 
@@ -66,7 +66,7 @@ def _compared(
     split: Fraction,
     epsilons: tuple[Sequence[str], Sequence[str]],
 ) -> Callable[[Run], Iterator[Row]]:
-    """Compare several mechanisms at one split, and the seconds they take."""
+    """Return a function that compares several mechanisms at one split, and the seconds they take."""
 
     def rows(run: Run) -> Iterator[Row]:
         durations: dict[tuple[str, Fraction], list[float]] = {}
@@ -152,7 +152,7 @@ _FIGURE_4 = {
     "AORR": _SEARCH,
 }
 _FIGURE_8 = {"levels": common.LEVELS, "ε": "0.25, 0.5, … 8", "λ": "0.65", "AORR": _SEARCH,
-             "panel d of the paper": "the seconds, in a file of their own"}  # fmt: skip
+             "panel d of the paper": "the seconds, in a separate file"}  # fmt: skip
 FIGURES = (
     Figure(
         "lift-4", "Figure 4", "Optimal random response (AORR), synthetic data", common.PANELS,
@@ -178,7 +178,7 @@ FIGURES = (
     Figure(
         "lift-10", "Figure 10", "Subset random response and subset merging, 200 answers and 15 secrets", common.PANELS,
         {"data": f"cells uniform, normalised; |X| = {_LARGE_ANSWERS}, |S| = {_LARGE_SECRETS} (quick: 60 and 8)",
-         "ε": "1, 1.25, … 8", "λ": "0.5", "panel d of the paper": "the seconds, in a file of their own"},
+         "ε": "1, 1.25, … 8", "λ": "0.5", "panel d of the paper": "the seconds, in a separate file"},
         _compared(_large, _TWO, _HALF, (_LARGE, ("2", "8"))),
         _about_compared(_HALF, False), draws=100, quick_draws=1,
     ),

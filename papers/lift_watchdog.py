@@ -27,12 +27,12 @@ Mechanism = tuple[
 
 
 def _ratio(largest: float, least: float) -> float:
-    """ω = Γ = Λ/Ψ, the printed risk for LDP."""
+    """Return ω = Γ = Λ/Ψ, the printed risk for LDP."""
     return largest / least if least > 0 else float("inf")
 
 
 def _as_printed(watched: Watched, split: Fraction | None) -> printed.Printed:
-    """Algorithm 1 with the risk it prints: Λ + Ψ for ALIP, Γ for LDP."""
+    """Run Algorithm 1 with the printed risk: Λ + Ψ for ALIP, Γ for LDP."""
     return printed.subset_merging(watched, _ratio if split is None else printed.sum_of_lifts)
 
 
@@ -41,7 +41,7 @@ SUBSETS: Mechanism = (subsets, _as_printed)
 
 
 class _Maker:
-    """Both forms of a mechanism; many levels give the same partition, which is measured once."""
+    """The corrected and the printed form of a mechanism; equal partitions are measured only once."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._ours, self._printed = mechanism
@@ -81,7 +81,7 @@ def _rows(
 
 
 def _about(*printed_at: tuple[float, float, float]) -> Callable[[Rows], Iterator[Check]]:
-    """Compare with (ε, printed utility at λ = .5, tolerance), and with what the text claims of every curve."""
+    """Return the checks of the text's claims, and of triples (ε, printed utility at λ = .5, tolerance)."""
 
     def checks(rows: Rows) -> Iterator[Check]:
         for epsilon, value, tolerance in printed_at:

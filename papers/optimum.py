@@ -28,9 +28,11 @@ class Steps:
 
 
 def most_informative(prior: Prior, claims: Sequence[Claim], steps: int, gap: float = GAP) -> Design:
-    """Maximise I(X; Y). The bound is loose where the steps end before the proof; the mechanism itself keeps its claims.
+    """Return a design that maximises I(X; Y).
 
-    Raises InvalidInput as `design`.
+    If the steps end before optimality is proven, the bound is loose; the mechanism keeps its claims in any case.
+
+    Raises InvalidInput like `design`.
     """
     return design(
         DesignRequest(
@@ -45,9 +47,9 @@ def most_informative(prior: Prior, claims: Sequence[Claim], steps: int, gap: flo
 
 
 def weights_of(mechanism: Mechanism) -> tuple[tuple[int, ...], ...]:
-    """Return a mechanism's whole numbers; optima and what is merged are tables.
+    """Return the integer weights of a mechanism that can be written as a table.
 
-    Raises TypeError for one that is not.
+    Raises TypeError for any other mechanism.
     """
     table = as_dense(mechanism)
     if table is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Adult data as the figures count it: two columns of a CSV file that the user names."""
+"""The Adult data: counts of pairs of columns of a CSV file."""
 
 import csv
 from collections import Counter
@@ -20,14 +20,14 @@ COLUMNS = (
     "sex",
     "native-country",
 )
-"""What the figures count; other columns may stand beside them."""
+"""Columns that the figures use; the file may have others."""
 _MOST_BYTES = 64 * 2**20
 _FIELD = "--adult"
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Rows of the file, by column name. `?` is a value like any other, as in both papers' alphabets."""
+    """Rows of the file, by column name. `?` is an ordinary value, as in both papers' alphabets."""
 
     rows: tuple[dict[str, str], ...]
 
@@ -44,15 +44,15 @@ class Records:
         return [[counts[s, x] for x in answers] for s in secrets]
 
     def prior(self, secret: str, answer: str, without: tuple[str, str] | None = None) -> Prior:
-        """Return the same as a prior. Raises InvalidInput (prior_shape) where a column has one value only."""
+        """Return `joint` as a prior. Raises InvalidInput(prior_shape) if a column has only one value."""
         return Prior.from_rows(self.joint(secret, answer, without), _FIELD)
 
 
 def read_records(file: Path) -> Records:
-    """Read the columns the figures count.
+    """Read the columns that the figures use.
 
-    Raises InvalidInput: field_missing where there is no such file, or a column of it; field_type for a file that is no
-    CSV text, is too large, or has no rows.
+    Raises InvalidInput: field_missing if the file or one of the columns is missing; field_type if the file is not CSV
+    text, is larger than 64 MiB, has no rows, or has a row with an empty value.
     """
     if not file.is_file():
         message = (
@@ -62,7 +62,7 @@ def read_records(file: Path) -> Records:
         raise InvalidInput(Problem.FIELD_MISSING, message, _FIELD)
     if file.stat().st_size > _MOST_BYTES:
         raise InvalidInput(
-            Problem.FIELD_TYPE, "the file is larger than 64 MiB: give Adult's records", _FIELD
+            Problem.FIELD_TYPE, "the file is larger than 64 MiB: give the Adult data", _FIELD
         )
     try:
         with file.open(newline="", encoding="utf-8") as opened:

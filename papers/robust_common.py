@@ -40,7 +40,7 @@ Matrix = FloatArray
 
 @dataclass(frozen=True)
 class Estimate:
-    """Counts N[s][u] and the confidence ball around them: order 2, n people, risk β."""
+    """Counts N[s][u] of n people, and the confidence ball around them of order 2 and error probability β."""
 
     counts: tuple[tuple[int, ...], ...]
     beta: str = BETA
@@ -52,7 +52,7 @@ class Estimate:
 
     @cached_property
     def bounds(self) -> Bounds:
-        """L(u|s), exact."""
+        """The lower bounds L(u|s), exact."""
         return ball_bounds(self.ball)
 
     @cached_property
@@ -62,7 +62,7 @@ class Estimate:
 
     @cached_property
     def leak(self) -> ValueLeak:
-        """Theorem 5's bound of what reporting U leaks."""
+        """Theorem 5's bound on the leakage from reporting U."""
         return ValueLeak.of_distance(distance_bound(self.ball))
 
     @cached_property
@@ -85,7 +85,7 @@ class Estimate:
         return np.asarray(table / table.sum(axis=1, keepdims=True))
 
     def weights(self, name: str, epsilon: Fraction, steps: int) -> tuple[tuple[int, ...], ...]:
-        """Return PolyOpt or the non-robust optimum in whole numbers."""
+        """Return the integer weights of PolyOpt or of the non-robust optimum."""
         if name == NR:
             # A pair that was never counted is given one count: it has no protection otherwise, and no mechanism.
             counted_pairs = promises.pairs(
@@ -108,7 +108,7 @@ def _secret_rr(secrets: int, values: int, epsilon: Fraction) -> Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A true distribution, shape (secrets, values), and the counts of as many people as Adult holds drawn from it."""
+    """A true distribution, shape (secrets, values), and the counts of `PEOPLE` draws from it, as many as in Adult."""
 
     truth: FloatArray
     counts: tuple[tuple[int, ...], ...]
@@ -127,7 +127,7 @@ def drawn(shape: tuple[int, int], run: Run) -> Iterator[Drawn]:
 
 
 def steps(run: Run) -> int:
-    """Return how many steps of branch and bound a design may take."""
+    """Return the largest number of branch-and-bound steps of a design."""
     return QUICK_STEPS if run.quick else STEPS
 
 

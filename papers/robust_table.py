@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust, Table 2: how much the confidence level costs."""
+"""Robust, Table 2: utility at several confidence levels."""
 
 import math
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ PRINTED: dict[str, dict[str, tuple[float, float, float]]] = {
     "c": {SRR: (0.009, 0.009, 0.009), IR: (0.055, 0.053, 0.051)},
     "d": {SRR: (0.005, 0.005, 0.005), IR: (0.052, 0.052, 0.052)},
 }
-"""By panel and mechanism, in the order of BETAS."""
+"""Printed values by panel and mechanism, in the order of BETAS."""
 _HALF_DIGIT = 0.0005
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One figure made: its numbers as CSV, its plot as SVG, and what the paper's text says beside them."""
+"""Reproduction of one figure: numbers as CSV, the plot as SVG, and the comparison with the paper's text."""
 
 import csv
 import io
@@ -30,7 +30,7 @@ class FigureOutput:
 
     @property
     def surprises(self) -> tuple[Check, ...]:
-        """The claims that came out otherwise than expected."""
+        """The decided checks whose result is not the expected one."""
         return tuple(
             check
             for check in self.checks
@@ -52,16 +52,16 @@ def make(
     draws : how many random distributions, 1 to 10,000, instead of the figure's own number. records : of Adult, for the
     figures that need them. timer, on_progress : see `Run`.
 
-    Raises InvalidInput: field_type for draws out of range, field_missing where the figure needs records, and what the
-    engine refuses.
+    Raises InvalidInput: field_type for draws out of range, field_missing if the figure needs records, and the errors of
+    the design engine.
     """
     if draws is not None and not 1 <= draws <= MOST_DRAWS:
         raise InvalidInput(
-            Problem.FIELD_TYPE, f"give a number of draws from 1 to {MOST_DRAWS}", "--draws"
+            Problem.FIELD_TYPE, f"the number of draws must be from 1 to {MOST_DRAWS}", "--draws"
         )
     if figure.adult and records is None:
         raise InvalidInput(
-            Problem.FIELD_MISSING, f"{figure.id} counts in the Adult data: name it", "--adult"
+            Problem.FIELD_MISSING, f"{figure.id} needs the Adult data: give its file", "--adult"
         )
     usual = figure.quick_draws if quick else figure.draws
     count = usual if draws is None or not usual else draws
@@ -76,7 +76,7 @@ def make(
         csv=_csv([*head, *(f"paper's text: {check.line()}" for check in checks)], rows),
         svg=drawing(figure, rows, _drawn(run)),
         seconds=_csv(
-            [*head, "these numbers are seconds of this machine and differ from run to run"], timed
+            [*head, "these numbers are seconds on this machine and differ from run to run"], timed
         )
         if timed
         else "",
@@ -91,7 +91,7 @@ def _decided(check: Check, quick: bool) -> Check:
 
 
 def header(figure: Figure, run: Run) -> list[str]:
-    """Return the lines that say how the numbers were made."""
+    """Return the header lines of the CSV, which describe how the numbers were computed."""
     lines = [
         f"{figure.id}: {figure.paper}, {figure.number}",
         figure.title,

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sanitisations under (ε, δ)-DP: composition, error bounds, sufficient checks  [Thesis ch. 3, 4].
 
-E stands for e^ε, a rational as everywhere; all figures are exact but for logarithms. Corrections:
-erratum 9.4.
+E stands for e^ε and is a rational, so all numbers are exact. Corrections: erratum 9.4.
 """
 
 from collections.abc import Sequence
@@ -23,8 +22,8 @@ def sanitised(parent: DenseMechanism, n: int) -> ProductMechanism:
 def require_private_for_neighbours(mechanism: ProductMechanism, claim: Claim) -> None:
     """Raise unless (ε, δ)-DP holds for databases that differ in one row  [Thesis Thm 3.5, Cor 4.3].
 
-    That is so iff every factor keeps the claim on its own: DocumentRejected("privacy") for the
-    first that does not.
+    It holds iff every factor keeps the claim on its own. Raises DocumentRejected("privacy") for the
+    first factor that does not.
     """
     for factor in mechanism.factors:
         require_private(factor, claim)
@@ -47,9 +46,9 @@ def sufficient_set(row: Row, other_row: Row) -> tuple[int, ...]:
 def ratio_classes(row: Row, other_row: Row) -> tuple[tuple[int, ...], ...]:
     """Return S in classes of equal Q(y|x)/Q(y|x'), largest first  [Thesis Thm 4.2, (4.6)].
 
-    A class that keeps (ε, δ) as a whole keeps it in all its subsets; for δ = 0 the classes together
-    decide all sets [Cor 4.1]. Ratios are compared exactly: float errors split classes of equal
-    ratio, which is how Example 4.2 counts 1092 checks where 924 are enough.
+    If a class as a whole keeps (ε, δ), so do all its subsets; for δ = 0, checking the classes is
+    enough for all sets [Cor 4.1]. Ratios are compared exactly: float errors would split classes of
+    equal ratio, which is why Example 4.2 counts 1092 checks although 924 are enough.
     """
     classes: dict[Fraction | None, list[int]] = {}
     for y in sufficient_set(row, other_row):

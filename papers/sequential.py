@@ -9,18 +9,18 @@ those, for the attributes in a chosen order,
 
     P(y|s,x_J) / P(y|x_J)  =  ∏_{j ∉ J}  P(y^j|s,x_J,y^{<j}) / P(y^j|x_J,y^{<j}),
 
-because Y^j depends on x^j alone: a factor with j in J is 1, and given x^i, y^i is independent of
-the others. There are two ways to bound the product:
+because Y^j depends only on x^j: a factor with j in J is 1, and given x^i, y^i is independent of the
+other outcomes. There are two ways to bound the product:
 
 - ``stepwise``: every factor of the right-hand side keeps its own share of ε;
 - ``carried``: the product of the first j factors keeps the sum of the first j shares, so that the
-  unused part of earlier shares carries over. The constant mechanism always qualifies, so the first
-  attribute may even get all of ε: the others then use the remainder that its outcomes leave. This
-  is usually best.
+  unused part of earlier shares carries over. A constant mechanism keeps every level, so the first
+  attribute may even get all of ε: the others then use the part that it leaves unused. This is
+  usually best.
 
 Information adds up by the chain rule, I(X;Y) = Σ_j I(X^j; Y^j | Y^{<j}), and its j-th term is
-linear in the weights of Q^j's rays: each factor is the optimum of its step, by exact enumeration
-and one linear programme.
+linear in the weights of Q^j's rays: each factor is optimal for its step, found by exact enumeration
+of the rays and one linear programme.
 """
 
 import math
@@ -50,10 +50,10 @@ SPENDING: tuple[Spending, ...] = ("stepwise", "carried")
 
 Rows = list[tuple[int, ...]]
 Factor = Callable[[Rows, NDArray[np.float64]], Table]
-"""Designer of one attribute's mechanism.
+"""Function that designs one attribute's mechanism.
 
-Takes the rows r with r·q ≥ 0 for each of its columns q, and P(y^{<j}, x^j) of shape (earlier outcomes,
-values); returns whole numbers, one row per value, with equal row sums.
+Its arguments are the rows r that require r·q ≥ 0 of every column q, and P(y^{<j}, x^j), shape (earlier outcomes,
+values). It returns whole numbers, one row per value, with equal row sums.
 """
 
 _CONSTANT: Table = ((1,),)
@@ -63,8 +63,9 @@ _CONSTANT: Table = ((1,),)
 class Product:
     """Product of one mechanism per attribute, in the attributes' order.
 
-    Q(y|x) is the product of the factors' weights over their row sums. order : in which the
-    attributes were chosen. shares : of ε, in that order. information : I(X;Y) in nats.
+    Q(y|x) is the product of the factors' weights over their row sums. order : the order in which
+    the attributes were chosen. shares : their shares of ε, in that order. information : I(X;Y) in
+    nats.
     """
 
     factors: tuple[Table, ...]
@@ -89,12 +90,12 @@ def best_product(
     epsilon: Fraction,
     grid_parts: int = 2,
 ) -> Product:
-    """Return the most informative product over all orders, spendings and a grid of shares of ε.
+    """Return the most informative product over all orders, both spendings and a grid of shares of ε.
 
     grid_parts : the grid holds equal shares, and for carried also all multiples of 1/grid_parts with a
         positive first share.
 
-    Raises as `product_of`.
+    Raises like `product_of`.
     """
     size = len(attributes)
     equal = (Fraction(1, size),) * size
@@ -127,25 +128,25 @@ def product_of(
     Parameters
     ----------
     prior : counts N[s][x], x row-major over the attributes, the last fastest.
-    attributes : their numbers of values.
+    attributes : number of values of each attribute.
     epsilon : nats.
-    order : of the attributes, counted from 0.
-    shares : of ε for each attribute, in that order, ≥ 0.
-    factor : designer of one attribute's mechanism; default `most_informative`. Its rows are checked
-        in exact arithmetic.
+    order : the attributes in the order of choice, numbered from 0.
+    shares : each attribute's share of ε in that order, ≥ 0, with sum 1.
+    factor : designs one attribute's mechanism; default `most_informative`. Its result is checked in
+        exact arithmetic.
 
     Raises
     ------
-    InvalidInput: choice_unprotected, secret_empty, field_type for attributes or shares that do not
-    fit; mechanism_not_certified for a factor that breaks its rows.
+    InvalidInput: choice_unprotected, secret_empty, field_type for attributes, order or shares that
+    do not fit; mechanism_not_certified for a factor that breaks its rows.
     """
     side_channels(prior, epsilon, attributes)  # raises for attributes that do not fit the prior
     if sorted(order) != list(range(len(attributes))):
-        raise InvalidInput(Problem.FIELD_TYPE, "the order names every attribute once", "order")
+        raise InvalidInput(Problem.FIELD_TYPE, "the order must name every attribute once", "order")
     if len(shares) != len(attributes) or min(shares) < 0 or sum(shares) != 1:
         raise InvalidInput(
             Problem.FIELD_TYPE,
-            "give each attribute a share, zero or more; they sum to 1",
+            "give each attribute a share of at least 0, with sum 1",
             "shares",
         )
     design = factor or most_informative
@@ -171,13 +172,13 @@ def _levels(epsilon: Fraction, shares: Sequence[Fraction], spending: Spending) -
     """Return the level of each step.
 
     Their product (stepwise), or the last level (carried), is at most level_for(ε). Every level is
-    rounded down by itself, so a product of steps can slightly exceed the rounded total: the last
-    step is lowered.
+    rounded down separately, so the product of the steps could slightly exceed the rounded total:
+    the last step is lowered if necessary.
     """
     total = Fraction(*level_for(epsilon))
     if spending == "carried":
         spent = [sum(shares[: i + 1], Fraction(0)) * epsilon for i in range(len(shares) - 1)]
-        # A partial sum is rounded by itself too; no step may exceed the total.
+        # Partial sums are rounded separately too; no step may exceed the total.
         return [min(total, Fraction(*level_for(e))) for e in spent] + [total]
     steps = [Fraction(*level_for(share * epsilon)) for share in shares[:-1]]
     remaining = max(Fraction(1), total / math.prod(steps))
@@ -187,9 +188,9 @@ def _levels(epsilon: Fraction, shares: Sequence[Fraction], spending: Spending) -
 class Conditions:
     """Factors chosen so far (`factors`, by attribute), and their conditions on the next one.
 
-    A condition on attribute j fixes for every other attribute its value (then its outcome adds
-    nothing), or its outcome if it was chosen earlier, or nothing. As matrices over the values: [1 |
-    W] or [1 | sum].
+    A condition on attribute j fixes the value of every other attribute (then its outcome adds
+    nothing), or its outcome if it was chosen earlier, or nothing. As matrices over the values,
+    these are [1 | W] or [1 | sum].
     """
 
     def __init__(self, prior: Prior, attributes: tuple[int, ...]) -> None:
@@ -198,7 +199,7 @@ class Conditions:
         self.factors: dict[int, Table] = {}
 
     def rows(self, j: int, level: Fraction, spending: Spending) -> Rows:
-        """Return the rows that every column of Q^j has to keep, with coprime entries."""
+        """Return the rows r, with coprime entries, that require r·q ≥ 0 of every column q of Q^j."""
         after = self._contracted(j, outcomes=True)
         before = self._contracted(j, outcomes=spending == "stepwise").sum(axis=1)
         rows: set[tuple[int, ...]] = set()
@@ -220,8 +221,8 @@ class Conditions:
     def _contracted(self, j: int, *, outcomes: bool) -> NDArray[np.object_]:
         """Return counts of (secret, value of j, condition), shape (secrets, values, conditions).
 
-        With `outcomes` they are multiplied by the weights of the outcomes in the condition;
-        without, they are the counts of the known values alone, listed in the same order.
+        With `outcomes`, they are multiplied by the weights of the outcomes in the condition;
+        otherwise, they are the counts of the known values only, in the same order.
         """
         table = self._joint
         for i, size in enumerate(self._joint.shape[1:]):
@@ -241,7 +242,7 @@ def _around_average(
     before: list[int],
     level: Fraction,
 ) -> Iterator[tuple[int, ...]]:
-    """Yield the rows of counts_s·q/before_s ≤ E·Σcounts·q/Σbefore and its reverse, s with mass."""
+    """Yield the rows of counts_s·q/before_s ≤ E·Σcounts·q/Σbefore and its reverse, for s with mass."""
     p, q = level.numerator, level.denominator
     total, totals = sum(before), [sum(column) for column in zip(*counts, strict=True)]
     for secret_row, mass in zip(counts, before, strict=True):
@@ -256,12 +257,12 @@ def _around_average(
 
 
 def most_informative(rows: Rows, outcomes: NDArray[np.float64]) -> Table:
-    """Maximise I(X^j; Y^j | Y^{<j}): exact extreme rays, one linear programme, rounded inside.
+    """Return a table that maximises I(X^j; Y^j | Y^{<j}): exact extreme rays, linear programme, rounding.
 
-    If the cone is too thin to round into (for example at a level of 1), the constant is returned.
+    If the cone is too thin to round into (for example at a level of 1), returns the constant mechanism.
     """
     values = int(outcomes.shape[1])
-    # In a very thin cone no float mixture of rays gives the constant; listed itself, it keeps the LP feasible.
+    # In a very thin cone no float mixture of rays gives the constant; adding it keeps the LP feasible.
     mixed = best_mixture([*lazy_rays(rows, values), (1,) * values], outcomes)
     shares = [max(1, int(p * 2.0**60)) for p in outcomes.sum(axis=0).tolist()]
     return rounded_inside(mixed, shares, lambda column: _keeps(rows, column)) or _CONSTANT * values

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thesis, Figures 4.1 and 6.1 to 6.3: closed forms, each from its definition, with the corrections of the errata."""
+"""Thesis, Figures 4.1 and 6.1 to 6.3: closed forms, computed from their definitions, with the errata's corrections."""
 
 import math
 from collections.abc import Iterator
@@ -28,9 +28,9 @@ def _between(low: float, high: float, run: Run, full: int, quick: int) -> list[f
 
 
 def least_delta(truth: float, epsilon: float, values: int) -> float:
-    """Return the least δ for which the discrete exponential mechanism at e^k = truth is (ε,δ)-private, by definition.
+    """Return the least δ for which the discrete exponential mechanism with e^k = `truth` is (ε,δ)-private.
 
-    One attribute: the answer is sent with weight e^k, each other value with 1. Σ_y max(0, P(y|d) − e^ε P(y|d')).
+    By definition it is Σ_y max(0, P(y|d) − e^ε P(y|d')). One attribute: the true value has weight e^k, each other 1.
     """
     total = truth + values - 1
     first_row = [truth / total, 1 / total] + [1 / total] * (values - 2)
@@ -75,13 +75,13 @@ def _about_least_deltas(rows: Rows) -> Iterator[Check]:
 
 
 def printed_threshold(epsilon: float, delta: float) -> float:
-    """g(ε, δ) of Theorem 6.3: below it in π, (r(0), s(0)) is best on the closure of p00, p11 ≥ ½."""
+    """Return g(ε, δ) of Theorem 6.3: if π is below it, (r(0), s(0)) is best on the closure of p00, p11 ≥ ½."""
     E = math.expm1(epsilon)
     return (3 * delta**2 - E * (1 - 3 * delta)) / (E + 2 * delta) ** 2
 
 
 def open_threshold(epsilon: float, delta: float) -> float:
-    """h(ε, δ) of errata 3: below it in min(π, 1−π), exposing the rarer answer with probability δ is best of all."""
+    """Return h(ε, δ) of errata 3: if min(π, 1−π) is below it, exposing the rarer answer with chance δ is best."""
     E = math.exp(epsilon)
     return delta * (E + delta) / (E - 1 + 2 * delta) ** 2
 
@@ -135,20 +135,20 @@ def _about_contours(_: Rows) -> Iterator[Check]:
 
 
 def _decoded(p00: float, p11: float) -> tuple[FloatArray, FloatArray]:
-    """Return the mechanism and the scores of the reports 0 and 1 whose mean is the share of ones."""
+    """Return the mechanism, and the scores of the reports 0 and 1, whose mean is the share of ones."""
     k = p00 + p11 - 1
     return np.array([[p00, 1 - p00], [1 - p11, p11]]), np.array([-(1 - p00) / k, p00 / k])
 
 
 def _variance(p00: float, p11: float, share: float) -> float:
-    """Var(Π̂|π) at n = 1  [(6.6)], from the scores."""
+    """Return Var(Π̂|π) at n = 1  [(6.6)], from the scores."""
     Q, scores = _decoded(p00, p11)
     p = np.array([1 - share, share])
     return float(Q @ scores**2 @ p) - share**2
 
 
 def largest_variance(p00: float, p11: float, sampling: float) -> float:
-    """Return the maximum over π of the unit variance; sampling : 1 for a sample, 0 where everybody is asked."""
+    """Return the maximum over π of the variance at n = 1; sampling : 1 for a sample, 0 for a census."""
     Q, scores = _decoded(p00, p11)
     linear = Q @ scores**2 - (1 - sampling) * _SHARE_OF_ONES**2
     return worst_case_variance(np.asarray(linear), _SHARE_OF_ONES, sampling)
@@ -233,7 +233,7 @@ FIGURES = (
         (Panel("a", "", "degree of privacy violation α", "ratio of largest variances", y_log=True),),
         {"π": "0.01 and 0.1", "α": "π to 1", "as printed": "(6.10)/(6.12)"},
         _ratios, _about_ratios,
-        notes=("(6.12) is no maximum for pm ≤ ½, where it is (1 − pm)/pm (errata 1)",),
+        notes=("(6.12) is not the maximum for pm ≤ ½, where it is (1 − pm)/pm (errata 1)",),
     ),
     Figure(
         "thesis-6.3", "Figure 6.3", "Mangat's model with and without sampling",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analyst's client: three lines from a key to a table.
+"""The analyst's client: from a key to a table in three lines.
 
 >>> analyst = Analyst("https://surveys.example.org", key)      # doctest: +SKIP
 >>> estimates = analyst.estimates("5f0c…")                     # doctest: +SKIP

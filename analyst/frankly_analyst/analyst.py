@@ -25,16 +25,19 @@ _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 @dataclass(frozen=True, slots=True)
 class _LabelledRequest(EstimatesRequest):
-    """An estimates request, and the language of the labels, which this client chooses."""
+    """An estimates request with the language of the labels, which only this client uses."""
 
     language: str | None = field(
         default=None,
-        metadata={"description": "Of the labels; None for the survey's first."},
+        metadata={"description": "Language of the labels; None for the survey's first language."},
     )
 
 
 class Analyst:
-    """Client of one server. Its API key is sent over https only, or to this machine itself."""
+    """Client of one server. The API key is only sent over https, or to this machine.
+
+    Raises Unreachable for any other address.
+    """
 
     def __init__(self, url: str, key: str, *, session: "requests.Session | None" = None) -> None:
         address = urlsplit(url)
@@ -42,10 +45,10 @@ class Analyst:
             address.scheme == "http" and address.hostname in _LOOPBACK
         ):
             raise Unreachable(
-                "the address must begin with https:// (http:// only on this machine): it carries your key"
+                "the address must begin with https:// (http:// only on this machine), to protect your key"
             )
         self._url = url.rstrip("/")
-        # Imported at first use: every command of the server imports this package, and few ask a server.
+        # Imported here: every command of the server imports this package, and few send requests.
         self._session: requests.Session = session or import_module("requests").Session()
         self._key = key
 
@@ -53,8 +56,10 @@ class Analyst:
     def estimates(self, survey: str, request: _LabelledRequest) -> Estimates:
         """Return a survey's estimates.
 
-        survey : its id. Targets are a list or a mapping, such as ``["smokes", "drinks"]``; of cells of a table,
-        ``{"smokes,drinks": {"both": {"yes,daily": 1}}}``. Days may be of type `date`. Raises Unreachable or Refused.
+        survey : the survey's id. Targets are a list such as ``["smokes", "drinks"]``, or a mapping; for cells of a
+        joint table ``{"smokes,drinks": {"both": {"yes,daily": 1}}}``. Days may be of type `date`.
+
+        Raises Unreachable or Refused.
         """
 
         def ask(targets: Any, percent: str | None) -> Estimates:
@@ -65,25 +70,26 @@ class Analyst:
         return _parsed(lambda: Estimates.from_json(body, request.language, ask))
 
     def plan(self, solve_for: str, **fields: Any) -> Plan:
-        """Return a plan: any two of level, reports and margin give the third, before anything is collected.
+        """Plan a survey: given two of privacy level, number of reports and margin, return the third.
 
         solve_for : "n", "epsilon" or "margin". fields : the other two by name; a design input (``prior={"joint": …},
-        notion="ldp", mechanism="grr"``) or a mechanism (``weights=…, bits=…``); and, if wanted, level, method,
-        population, subgroup, response_rate, targets, frontier: the fields of `frankly plan --json`.
-        Raises Unreachable or Refused, whose `field` names what is wrong.
+        notion="ldp", mechanism="grr"``) or a mechanism (``weights=…, bits=…``); optionally level, method, population,
+        subgroup, response_rate, targets, frontier. These are the fields of `frankly plan --json`.
+
+        Raises Unreachable, or Refused, whose `field` names the invalid input.
         """
         body = self._ask("POST", "/v1/plan", json={"solve_for": solve_for, **fields})
         return _parsed(lambda: Plan.from_json(body))
 
     def _ask(self, method: str, path: str, **content: Any) -> Any:
-        # A redirect would carry the key to another address.
+        # Following a redirect would send the key to another address.
         settings: dict[str, Any] = {"timeout": TIMEOUT_S, "allow_redirects": False, "stream": True}
         try:
             with self._session.request(
                 method, self._url + path, auth=self._sign, **content, **settings
             ) as answer:
                 return _read(answer)
-        # Every error of requests is an OSError; its text may hold the address with the query.
+        # Every error of requests is an OSError; its text may contain the address with the query.
         except OSError as error:
             raise Unreachable(f"no answer from {self._url} ({type(error).__name__})") from None
 
@@ -97,31 +103,31 @@ def _parsed(read: Callable[[], Answer]) -> Answer:
     try:
         return read()
     except (KeyError, TypeError, AttributeError, StopIteration):
-        raise Unreachable("the answer is not one of Frankly's; check the address") from None
+        raise Unreachable("the response is not from a Frankly server; check the address") from None
 
 
 def _read(answer: "requests.Response") -> Any:
-    """Return the JSON of an answer; a problem is raised as Refused, anything else as Unreachable."""
-    # Streamed, so that an endless answer ends at the limit instead of filling the memory.
+    """Return the JSON of a response; raises Refused for a problem, Unreachable for anything else."""
+    # Streamed, so that an endless response ends at the limit instead of filling the memory.
     data = bytearray()
     for chunk in answer.iter_content(2**16):
         data += chunk
         if len(data) > MAX_ANSWER_BYTES:
-            raise Unreachable("the answer is larger than any of Frankly's")
-    # Checked before parsing: a proxy's error page is no answer of the server.
+            raise Unreachable("the response is larger than any response of a Frankly server")
+    # Checked before parsing: a proxy's error page is not a response of the server.
     kind = answer.headers.get("Content-Type", "").partition(";")[0]
     if kind not in ("application/json", "application/problem+json"):
         raise Unreachable(
-            f"the server answered {answer.status_code} with something that is not JSON; check the address"
+            f"the server answered with status {answer.status_code} and no JSON; check the address"
         )
     try:
         body = json.loads(data)
     except (ValueError, RecursionError):
-        raise Unreachable("the answer cannot be read") from None
+        raise Unreachable("the response is not valid JSON") from None
     if answer.status_code == 200:
         return body
     if not isinstance(body, dict) or not isinstance(body.get("code"), str):
-        raise Unreachable(f"the server answered {answer.status_code}")
+        raise Unreachable(f"the server answered with status {answer.status_code}")
     detail, field = str(body.get("detail", "")), body.get("field")
     raise Refused(
         detail,

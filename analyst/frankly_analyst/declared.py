@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declarations: dataclasses from which the other forms of a request or a row are made.
+"""Declarations: dataclasses from which the other forms of a request or a row are generated.
 
 The metadata of a field:
 
-- `description`, in help, docstrings and OpenAPI;
-- `choices`, its legal values, if they are few;
-- `schema`, what JSON schema can say of its text in a query beside choices and default;
-- `json`, its type in a result, where that differs.
+- `description`: for help, docstrings and OpenAPI;
+- `choices`: its legal values, if they are few;
+- `schema`: JSON schema of its text in a query, in addition to choices and default;
+- `json`: its type in a result, if that is a different one.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ def kinds(declared: type) -> Mapping[str, Any]:
 
 
 def described(declared: type[Declared]) -> type[Declared]:
-    """Add the description of every field to a dataclass' docstring."""
+    """Append the description of every field to a dataclass's docstring."""
     declared.__doc__ = _described(declared, declared)
     return declared
 
@@ -40,7 +40,10 @@ def described(declared: type[Declared]) -> type[Declared]:
 def takes_fields_of(
     declared: Callable[P, Declared],
 ) -> Callable[[Method[Owner, Declared, Result]], Callable[Concatenate[Owner, str, P], Result]]:
-    """Return a decorator for methods (self, survey, instance): the result takes the dataclass' fields."""
+    """Return a decorator for methods (self, survey, instance of `declared`).
+
+    The decorated method takes the dataclass's fields as arguments instead of the instance.
+    """
 
     def decorate(
         method: Method[Owner, Declared, Result],
@@ -51,7 +54,7 @@ def takes_fields_of(
 
         ours, theirs = signature(method), signature(declared)
         owner, survey, _ = ours.parameters.values()
-        # Help and the API page show the fields.
+        # So that help and the API page show the fields.
         vars(call)["__signature__"] = ours.replace(
             parameters=[owner, survey, *theirs.parameters.values()]
         )

@@ -4,14 +4,14 @@
 AnalystError
  ├─ Unreachable      no response, or none from a Frankly server: trying again may help
  ├─ Refused          the server refused; `.code`, `.status` and `.field` say why
- └─ InvalidRequest   a request that this client can refuse by itself, such as an unknown question
+ └─ InvalidRequest   a request that this client refuses without sending it
 """
 
 
 class AnalystError(Exception):
-    """Any failure of a request.
+    """Base class of this package's errors.
 
-    ``code`` is a stable slug, ``detail`` says what is wrong and the way out, ``field`` the input at fault.
+    ``code`` is a stable slug, ``detail`` says what is wrong and how to fix it, ``field`` names the invalid input.
     """
 
     def __init__(self, detail: str, *, code: str, field: str | None = None) -> None:
@@ -40,7 +40,7 @@ class Refused(AnalystError):
 
 
 class InvalidRequest(AnalystError):
-    """A request that this client refuses without asking a server.
+    """A request that this client refuses without sending it.
 
-    ``code`` is the server's code for it: targets_invalid or unsupported.
+    ``code`` is the code that the server would use: targets_invalid or unsupported.
     """

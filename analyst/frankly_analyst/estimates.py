@@ -13,17 +13,19 @@ from frankly_analyst.plots import PlotRow, interval_plot, percent, small_bar
 from frankly_analyst.rows import Estimate, localised
 
 Ask = Callable[[Any, str | None], "Estimates"]
-"""Function (targets, percent) that asks the server for other targets of the survey, all else the same."""
+"""Function (targets, percent) that requests other targets of the survey, with otherwise equal fields."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """Every row of a survey; iterate over it, print it, write it as CSV.
+    """All rows of a survey's estimates; iterate over them, print them, write them as CSV.
 
-    insufficient : question id, with its group as "id (group)" -> reports that are missing for any
-    number. covariances : per question (and group), of its rows' estimates in their order, None where
-    it is unknown. body : the server's answer, which `frankly replay` computes again. language : of
-    the labels; None for the survey's first.
+    insufficient : question id, or "id (group)" -> how many more reports it needs for an estimate.
+    covariances : (question, group) -> covariance matrix of the question's estimates in the order of
+        its rows, None if unknown.
+    body : the server's response, which `frankly replay` can recompute.
+    ask : requests other targets; None if these estimates did not come from a server.
+    language : language of the labels; None for the survey's first language.
     """
 
     survey: str
@@ -42,7 +44,7 @@ class Estimates:
     def from_json(
         cls, body: Mapping[str, Any], language: str | None = None, ask: Ask | None = None
     ) -> Self:
-        """Read an answer of the server. Raises KeyError, TypeError or AttributeError for anything else."""
+        """Read a response of the server. Raises KeyError, TypeError, AttributeError or StopIteration if malformed."""
         questions, languages = body["questions"], body["languages"]
         return cls(
             survey=body["survey"],
@@ -67,7 +69,7 @@ class Estimates:
         return len(self.rows)
 
     def of(self, question: str, by: str = "") -> tuple[Estimate, ...]:
-        """Return the rows of one question. Raises InvalidRequest(targets_invalid) if there are none."""
+        """Return the rows of one question, or of its group `by`. Raises InvalidRequest(targets_invalid) if none."""
         rows = tuple(row for row in self.rows if (row.question, row.by) == (question, by))
         if not rows:
             raise InvalidRequest(
@@ -76,34 +78,36 @@ class Estimates:
         return rows
 
     def sum(self, question: str, choices: Sequence[str], by: str = "") -> Estimate:
-        """Ask the server for the share of several choices together, each named once."""
+        """Ask the server for the total share of several choices, each named once; raises like `lincom`."""
         _require_different(choices, "choices")
         return self.lincom(question, dict.fromkeys(choices, 1.0), label=" + ".join(choices), by=by)
 
     def diff(self, question: str, choice: str, other: str, by: str = "") -> Estimate:
-        """Ask the server by how much one share exceeds that of another choice."""
+        """Ask the server by how much the share of `choice` exceeds that of `other`; raises like `lincom`."""
         _require_different((choice, other), "other")
         return self.lincom(question, {choice: 1.0, other: -1.0}, label=f"{choice} − {other}", by=by)
 
     def lincom(
         self, question: str, weights: Mapping[str, float], label: str | None = None, by: str = ""
     ) -> Estimate:
-        """Ask the server for Σ weight · share over choices of one question, or over cells of a joint table, "a × b".
+        """Ask the server for Σ weight · share over choices of one question, or over cells "a × b" of a joint table.
 
-        It has an interval of its own, by the method of these estimates: one made of the rows' intervals would not hold.
+        The server computes its interval by the method of these estimates; combining the rows' intervals would not give
+        a valid one.
+
         Raises Unreachable or Refused, InvalidRequest(targets_invalid) for an unknown question or a repeated name, and
-        (unsupported) if these estimates did not come from a server.
+        InvalidRequest(unsupported) if these estimates did not come from a server.
         """
         return self._combined(question, label or _formula(weights), _by_id(weights, "weights"), by)
 
     def ratio(
         self, question: str, of: Mapping[str, float], over: Mapping[str, float], by: str = ""
     ) -> Estimate:
-        """Ask the server for Σ of · share / Σ over · share, with Fieller's interval, flagged where it is unbounded.
+        """Ask the server for Σ of · share / Σ over · share, with Fieller's interval, flagged if it is unbounded.
 
-        Its `method` is clt if that of these estimates is, otherwise score, flagged `score_instead` where another was
-        asked for. A denominator that is equal for all answers, such as the sum of all choices, only
-        scales the numerator, whose interval is then by the method of these estimates. Raises as `lincom` does.
+        The interval's method is clt if that of these estimates is clt, otherwise score, flagged `score_instead` if
+        another one was requested. A denominator that is equal for all answers, such as the sum of all choices, only
+        scales the numerator; then the interval uses the method of these estimates. Raises like `lincom`.
         """
         combination = {"of": _by_id(of, "of"), "over": _by_id(over, "over")}
         return self._combined(question, f"({_formula(of)}) / ({_formula(over)})", combination, by)
@@ -111,13 +115,18 @@ class Estimates:
     def crosstab(self, *questions: str, percent: str | None = None) -> "Estimates":
         """Ask the server for the joint table of several questions, each cell with its own margin.
 
-        percent : of two questions, "row" for the shares within each choice of the first one, "column" of the second.
+        percent : for two questions, "row" for shares within each choice of the first one, "column" for the second.
+
+        Raises like `lincom`.
         """
         _require_different(questions, "questions")
         return self._ask(list(questions), percent)
 
     def plot(self, question: str | None = None, by: str = "") -> str:
-        """Return bars with whiskers as SVG text, of one question (of all its groups if by is empty) or of all rows."""
+        """Return bars with whiskers as SVG text, for one question (all its groups if `by` is empty) or for all rows.
+
+        Raises InvalidRequest(targets_invalid) if there are no estimates to plot.
+        """
         rows = self.rows if question is None else self._rows_of(question, by)
         bars = _bars(*rows)
         if not bars:
@@ -127,7 +136,7 @@ class Estimates:
         return interval_plot(question or self.title, bars)
 
     def to_csv(self) -> str:
-        """Return CSV as `?format=csv` does: a header, one line per row, and one per question without rows."""
+        """Return the CSV of `?format=csv`: a header, one line per row, and one per question without rows."""
         return formats.to_csv(self.body, self.language).decode()
 
     def to_pandas(self) -> Any:
@@ -141,7 +150,7 @@ class Estimates:
         return formats.to_arrow(_needed("pyarrow"), self.body, self.language)
 
     def _repr_html_(self) -> str:
-        """Return a table for notebooks: every number with its interval, and a bar with its whisker."""
+        """Return an HTML table for notebooks: every estimate with its interval and a bar with whisker."""
         lines = [
             f"<tr><td>{escape(row.question)}</td><td>{escape(_label(row))}</td>"
             f"<td>{percent(row.estimate)}</td><td>{row.interval}</td><td>{row.n}</td>"
@@ -202,12 +211,12 @@ _NAME = "combination"
 
 
 def _id(name: str) -> str:
-    """Return how a table, or a cell of one, is named in a request."""
+    """Return the name of a table, or of one of its cells, as requests write it."""
     return name.replace(" × ", ",")
 
 
 def _require_different(names: Sequence[str], field: str) -> None:
-    """Raise InvalidRequest(targets_invalid) if a name is given twice: it would count once only, or cancel out."""
+    """Raise InvalidRequest(targets_invalid) if a name occurs twice: it would be used once, or cancel out."""
     # "a × b" and "a,b" name the same cell.
     ids = [_id(name) for name in names]
     repeated = next((name for name in names if ids.count(_id(name)) > 1), None)

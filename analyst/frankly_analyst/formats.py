@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """CSV and Arrow tables of estimates: one line per estimate, with its uncertainty and n.
 
-Questions with too few reports are lines too, with n as their only number: readers must see that
-they are missing.
+A question with too few reports gets a line too, with n and needed as its only numbers, so that
+readers see that it is missing.
 """
 
 import csv
@@ -14,7 +14,7 @@ from frankly_analyst.declared import kinds
 from frankly_analyst.rows import Estimate, localised
 
 _OF_QUESTION: Final[Mapping[str, Mapping[str, Any]]] = {"by": {"status": str}, "n": {"needed": int}}
-"""Columns that a question has and a row has not, each after a column of the row."""
+"""Columns of a question that a row does not have, by the row's column that they follow."""
 _KINDS: Final = {
     column: kind
     for name, row_kind in kinds(Estimate).items()
@@ -22,14 +22,15 @@ _KINDS: Final = {
 }
 COLUMNS: Final = tuple(_KINDS)
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings of cells that spreadsheets evaluate [OWASP, CSV injection]."""
+"""First characters of cells that spreadsheets evaluate [OWASP, CSV injection]."""
 
 
 def lines(answer: Mapping[str, Any], language: str | None = None) -> list[dict[str, Any]]:
     """Return one dict with all COLUMNS per row, and one per insufficient question.
 
-    language : of the labels. Raises KeyError, TypeError or AttributeError if `answer` has another
-    shape.
+    language : language of the labels.
+
+    Raises KeyError, TypeError or AttributeError if `answer` has another shape.
     """
     table = []
     for question in answer["questions"]:
@@ -41,7 +42,7 @@ def lines(answer: Mapping[str, Any], language: str | None = None) -> list[dict[s
                 "flags": " ".join(row["flags"]),
             }
             table.append({name: (row | shared | texts).get(name) for name in COLUMNS})
-        # Without rows the question had too few reports.
+        # A question without rows has too few reports.
         if not question["rows"]:
             by = question["by"] or {}
             insufficient = {
@@ -57,7 +58,7 @@ def lines(answer: Mapping[str, Any], language: str | None = None) -> list[dict[s
 def to_csv(answer: Mapping[str, Any], language: str | None = None) -> bytes:
     """Return the lines under a header, in UTF-8; missing values are empty cells.
 
-    A text that a spreadsheet would evaluate begins with an apostrophe.
+    Text that a spreadsheet would evaluate gets an apostrophe in front.
     """
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
@@ -69,9 +70,9 @@ def to_csv(answer: Mapping[str, Any], language: str | None = None) -> bytes:
 
 
 def _cell(value: Any) -> Any:
-    """Return a value as a spreadsheet shows it: a text that would be a formula gets an apostrophe.
+    """Return a value, with an apostrophe in front if a spreadsheet would read it as a formula.
 
-    Labels are an admin's texts, and would otherwise run on the analyst's machine.
+    Labels are written by admins; as formulas they would run on the analyst's machine.
     """
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
@@ -79,6 +80,6 @@ def _cell(value: Any) -> Any:
 def to_arrow(arrow: Any, answer: Mapping[str, Any], language: str | None = None) -> Any:
     """Return the lines as a pyarrow table; `arrow` is the module pyarrow."""
     types = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
-    # Declared, not inferred: a column of missing values alone would get the type null.
+    # Declared, not inferred: a column with only missing values would get the type null.
     schema = arrow.schema([(name, types[kind]) for name, kind in _KINDS.items()])
     return arrow.Table.from_pylist(lines(answer, language), schema=schema)

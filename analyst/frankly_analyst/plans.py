@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan of a survey: the solved quantity, and the margins around it."""
+"""Plan of a survey: reports, privacy level and margin, with margins for other numbers of reports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,11 +9,13 @@ from typing import Any, Self
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Margin that holds with n reports for all true shares, up to the method.
+    """The margin that n reports give whatever the true shares are, as far as `method` is exact.
 
-    solve_for : "n", "epsilon" or "margin". n : reports. epsilon : nats as text, None for a mechanism that was given.
-    margin : half-width of the worst target at `level` by `method`; margins : of every target. invited : how many to
-    ask. curve : (n, margin) around the plan. frontier : (epsilon, margin, information in nats), if it was asked for.
+    solve_for : the quantity computed, "n", "epsilon" or "margin". n : number of reports.
+    epsilon : nats as text, None if a mechanism was given.
+    margin : half-width of the widest target's interval at `level` by `method`. margins : half-widths of all targets.
+    invited : number of people to invite. curve : (n, margin) around the plan.
+    frontier : (epsilon, margin, information in nats), if it was requested.
     """
 
     solve_for: str
@@ -30,7 +32,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Self:
-        """Read an answer of the server. Raises KeyError, TypeError or AttributeError for anything else."""
+        """Read a response of the server. Raises KeyError, TypeError or AttributeError if it is malformed."""
         copied = ("solve_for", "n", "epsilon", "margin", "invited", "level", "method")
         return cls(
             **{name: body[name] for name in copied},

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from frankly_analyst import svg
 
-# Labels stand above their bars, so that the plot stays readable on a phone's width.
+# Labels are above their bars, so that the plot is readable on a phone.
 WIDTH, LEFT, RIGHT, ROW, TOP, BOTTOM = 440, 22, 62, 46, 4, 28
 STROKE, WHISKER = "#174ea6", 'class="whisker" stroke="#123" stroke-width="2"'
 _CURVE_LEFT, _CURVE_HEIGHT, _SAME_PLACE = 52, 280, 10
@@ -21,7 +21,7 @@ _CURVE_LEFT, _CURVE_HEIGHT, _SAME_PLACE = 52, 280, 10
 class PlotRow:
     """Share with its interval; a known `truth` (in demonstrations) is drawn as a diamond.
 
-    low, high : None for a product without an interval, which gets no whisker.
+    low, high : None for an estimate without an interval, which gets no whisker.
     """
 
     label: str
@@ -38,7 +38,7 @@ class PlotRow:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Named point beside a curve."""
+    """Named point to draw with a curve."""
 
     label: str
     x: float
@@ -46,7 +46,10 @@ class Mark:
 
 
 def interval_plot(title: str, rows: Sequence[PlotRow]) -> str:
-    """Return an SVG of horizontal bars (estimates) with whiskers (intervals), in percent."""
+    """Return an SVG of horizontal bars (estimates) with whiskers (intervals), in percent.
+
+    Raises ValueError without rows.
+    """
     if not rows:
         raise ValueError("a plot needs at least one row")
     scale = svg.Axis.from_zero([v for row in rows for v in row.values], LEFT, WIDTH - RIGHT, most=6)
@@ -60,7 +63,7 @@ def interval_plot(title: str, rows: Sequence[PlotRow]) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share as text with a true minus sign: one decimal, two below 0.1%."""
+    """Return a share in percent with a typographic minus: one decimal, two below 0.1%; None is "unknown"."""
     if share is None:
         return "unknown"
     decimals = 1 if share == 0 or abs(share) >= 0.001 else 2
@@ -68,7 +71,7 @@ def percent(share: float | None) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Return an interval of shares as text; both ends, because intervals need not be symmetric."""
+    """Return an interval of shares as text: both ends, because intervals need not be symmetric."""
     return (
         "interval unbounded"
         if low is None or high is None
@@ -77,7 +80,7 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def _row(row: PlotRow, scale: svg.Axis, y: float) -> list[str]:
-    """Draw a row with its middle at `y`: label in the upper half, bar and whisker below."""
+    """Draw a row centred at `y`: label in the upper half, bar and whisker below."""
     bar = y + 10
     elements = [
         svg.text(LEFT, y - 6, "start", row.label),
@@ -93,7 +96,7 @@ def _row(row: PlotRow, scale: svg.Axis, y: float) -> list[str]:
 
 
 def _bar(row: PlotRow, scale: svg.Axis, y: float, half: float) -> list[str]:
-    """Draw a bar of height 2 × half and its whisker, with their middle at `y`."""
+    """Draw a bar of height 2 × half and its whisker, both centred at `y`."""
     start, end = sorted((scale.at(0.0), scale.at(row.estimate)))
     box = f'x="{start}" y="{y - half}" width="{round(end - start, 1)}" height="{2 * half}"'
     bar = f'<rect class="bar" {box} fill="#7aa6d8"/>'
@@ -107,7 +110,7 @@ def _bar(row: PlotRow, scale: svg.Axis, y: float, half: float) -> list[str]:
 def small_bar(row: PlotRow) -> str:
     """Return an SVG of one bar with its whisker, for a cell of a table.
 
-    It covers 0% to 100%: what lies outside is cut, and said in the title.
+    It covers 0% to 100%: values outside are clipped, but are in the title.
     """
     elements = _bar(row, svg.Axis(0, 1, 2, 102, 1), 7, 4)
     return svg.document(104, 14, _description(row), "", elements, 'width="104" height="14"')
@@ -116,7 +119,10 @@ def small_bar(row: PlotRow) -> str:
 def curve_plot(
     title: str, curve: Sequence[svg.Point], marks: Sequence[Mark], x_title: str, y_title: str
 ) -> str:
-    """Return an SVG of a line through points (x, y), with named marks; both axes start at 0."""
+    """Return an SVG of a line through points (x, y), with named marks; both axes include 0.
+
+    Raises ValueError without points.
+    """
     if not curve:
         raise ValueError("a curve needs at least one point")
     points = [*curve, *((mark.x, mark.y) for mark in marks)]
@@ -136,7 +142,7 @@ def curve_plot(
     ]
     groups = _apart([((x.at(mark.x), y.at(mark.y)), mark.label) for mark in marks])
     for i, (place, labels) in enumerate(groups):
-        # A label right of the middle ends at its mark, so that it stays inside the picture.
+        # A label in the right part ends at its mark, so that it stays inside the picture.
         side, shift = ("end", 4) if place[0] > WIDTH * 0.55 else ("start", -4)
         # Labels alternate above and below the curve, so that neighbours do not overlap.
         low = i % 2 == 1 and place[1] + 20 < bottom
@@ -151,7 +157,7 @@ def curve_plot(
 
 
 def _apart(places: Sequence[tuple[svg.Point, str]]) -> list[tuple[svg.Point, str]]:
-    """Return each place once with all its labels; marks nearer than a dot's width share one."""
+    """Return each place once with all its labels; marks closer than a dot's width share a place."""
     groups: list[tuple[svg.Point, list[str]]] = []
     for place, label in places:
         nearby = (

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimates request: every field, declared once.
 
-The query of the HTTP route, the options of the command, the arguments of `Analyst.estimates`, the
-links and snippets of the estimates page, the JSON of a stored result and the OpenAPI parameters
-are made from this declaration.
+This declaration generates the query of the HTTP route, the options of the command, the arguments of
+`Analyst.estimates`, the links and snippets of the estimates page, the JSON of a stored result and
+the OpenAPI parameters.
 """
 
 import json
@@ -15,15 +15,15 @@ from frankly_analyst.declared import described, kinds
 
 METHODS: Final = ("score", "kl", "exact", "clt", "chebyshev", "chebyshev_plugin", "simultaneous",
                   "simultaneous_plugin", "sequence")  # fmt: skip
-"""Kinds of margin."""
+"""Kinds of margin, that is, of confidence interval."""
 PERCENT: Final = ("row", "column")
-"""Shares of a cross-table within the rows, or within the columns."""
+"""Shares within the rows or within the columns of a joint table."""
 RESPONDENTS: Final = "respondents"
 INVERSE_VARIANCE: Final = "inverse-variance"
 WEIGHTS: Final = (RESPONDENTS, INVERSE_VARIANCE)
-"""Weights of versions that are pooled."""
+"""Weights of pooled versions."""
 SHARES: Final = "shares"
-"""Value of `targets`: the shares of every question."""
+"""Default of `targets`: the shares of every question."""
 _DAY: Final = {
     "json": str | None,
     "schema": {"pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "example": "2026-05-31"},
@@ -45,15 +45,15 @@ class EstimatesRequest:
     census: bool = field(
         default=False,
         metadata={
-            "description": "The respondents are the whole population: margins then hold the privacy noise alone."
+            "description": "True if the respondents are the whole population: margins then cover only privacy noise."
         },
     )
     population: int | None = field(
         default=None,
         kw_only=True,
         metadata={
-            "description": "How many people the respondents were drawn from, without replacement: margins are "
-            "narrower then.",
+            "description": "Size of the population from which the respondents were drawn without replacement; it "
+            "makes margins narrower.",
             "schema": {"pattern": r"^[1-9][0-9]{0,15}$", "example": "1200"},
         },
     )
@@ -64,7 +64,7 @@ class EstimatesRequest:
         default=None,
         kw_only=True,
         metadata={
-            "description": "Which margin; default score.",
+            "description": "Kind of margin; default score.",
             "choices": METHODS,
             "json": Literal[METHODS],
         },
@@ -83,7 +83,7 @@ class EstimatesRequest:
         default=None,
         kw_only=True,
         metadata={
-            "description": "Of a joint table of two questions: the shares within each choice of the first (`row`) or "
+            "description": "For a joint table of two questions: shares within each choice of the first (`row`) or "
             "second (`column`).",
             "choices": PERCENT,
         },
@@ -92,9 +92,9 @@ class EstimatesRequest:
         default=RESPONDENTS,
         kw_only=True,
         metadata={
-            "description": "How versions are weighed where they are pooled: by respondents, for the mean over all of "
-            "them; or by the inverse variance of each row at the published priors, which presumes that the versions "
-            "have equal truths.",
+            "description": "Weights of pooled versions: by respondents, for the mean over all of them; or by the "
+            "inverse variance of each row at the published priors, which assumes that the versions have equal true "
+            "shares.",
             "choices": WEIGHTS,
         },
     )
@@ -102,8 +102,8 @@ class EstimatesRequest:
         default=None,
         kw_only=True,
         metadata={
-            "description": "Estimates apart: a public question of the survey or `version`; `day`, `week` or `month` of "
-            "release in UTC; or one of each, as `region,week`.",
+            "description": "Separate estimates by a public question of the survey or `version`; by `day`, `week` or "
+            "`month` of release in UTC; or by one of each, as `region,week`.",
             "schema": {"maxLength": 72},
         },
     )
@@ -134,11 +134,11 @@ class EstimatesRequest:
         }
 
     def query(self) -> dict[str, str]:
-        """Return the given fields as the texts of a query."""
+        """Return the fields of `given` as the parameters of a query."""
         return {name: as_text(name, value) for name, value in self.given().items()}
 
     def arguments(self) -> str:
-        """Return the given fields as Python source: keyword arguments of `Analyst.estimates`."""
+        """Return the fields of `given` as Python source: keyword arguments of `Analyst.estimates`."""
         return ", ".join(
             f"{name}={value if isinstance(value, int | float) else json.dumps(value)}"
             for name, value in self.given().items()

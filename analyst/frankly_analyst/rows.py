@@ -11,7 +11,7 @@ from frankly_analyst.request import METHODS
 
 
 def localised(texts: Mapping[str, str], language: str | None, languages: Sequence[str]) -> str:
-    """Return a text in `language`, else in the first of `languages` that has it, else in any."""
+    """Return the text in `language`, or else in the first of `languages` that has one, or else any."""
     tag_present = next((tag for tag in (language, *languages) if tag in texts), None)
     return next(iter(texts.values())) if tag_present is None else texts[tag_present]
 
@@ -19,7 +19,7 @@ def localised(texts: Mapping[str, str], language: str | None, languages: Sequenc
 @described
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """One number beside its uncertainty: a row, with its columns in the order of CSV.
+    """One estimate with its uncertainty: a row, with its columns in the order of CSV.
 
     None is null in JSON.
     """
@@ -32,26 +32,26 @@ class Estimate:
     )
     label: str = field(
         metadata={
-            "description": "What the row is about; in JSON by language.",
+            "description": "Label of the choice, cell or combination; in JSON by language.",
             "json": dict[str, str],
         }
     )
     by: str = field(
         default="",
         metadata={
-            "description": "What the estimate is apart by, such as `region=north`; empty for all together."
+            "description": "Group of the estimate, such as `region=north`; empty for all reports together."
         },
     )
     estimate: float | None = field(
         metadata={
-            "description": "Unbiased, but for a ratio; may leave [0, 1], which `flags` then says of a share. "
-            "Null for a ratio whose denominator is estimated 0."
+            "description": "Unbiased, except for a ratio; may lie outside [0, 1], which `flags` reports for a share. "
+            "Null for a ratio whose estimated denominator is 0."
         }
     )
     se: float | None = field(
         metadata={
-            "description": "Standard error; of a ratio by the delta method. Null without an estimate, "
-            "and where it is not known, which `flags` then says."
+            "description": "Standard error; for a ratio by the delta method. Null without an estimate, "
+            "or if it is unknown, which `flags` reports."
         }
     )
     margin: float | None = field(
@@ -59,67 +59,73 @@ class Estimate:
     )
     low: float | None = field(
         metadata={
-            "description": "Lower end of the interval at `level`, by `method`; null with `high` and `margin` where a "
-            "ratio's interval is unbounded, or where the interval is not known, which `flags` then says."
+            "description": "Lower end of the interval at `level`, by `method`; null, like `high` and `margin`, if a "
+            "ratio's interval is unbounded or the interval is unknown, which `flags` reports."
         }
     )
-    high: float | None = field(metadata={"description": "Upper end."})
-    level: float = field(metadata={"description": "Confidence of the interval."})
+    high: float | None = field(metadata={"description": "Upper end of the interval."})
+    level: float = field(metadata={"description": "Confidence level of the interval."})
     se_privacy: float | None = field(
         metadata={
-            "description": "The part that randomising caused; null if the parts cannot be separated."
+            "description": "Part of `se` due to randomisation; null if the parts cannot be separated."
         }
     )
     se_sampling: float | None = field(
         metadata={
-            "description": "The part that asking a sample caused, 0 in a census; null likewise."
+            "description": "Part of `se` due to sampling, 0 in a census; null if the parts cannot be separated."
         }
     )
     worst_case_se: float | None = field(
         default=None,
-        metadata={"description": "The largest standard error that any true shares would give."},
+        metadata={"description": "Largest standard error over all possible true shares."},
     )
     poisoning_up: float | None = field(
         default=None,
         metadata={
-            "description": "How far a share `beta` of fakes can have pushed the estimate up."
+            "description": "Largest amount by which a share `beta` of fake reports can have raised the estimate."
         },
     )
-    poisoning_down: float | None = field(default=None, metadata={"description": "The same, down."})
+    poisoning_down: float | None = field(
+        default=None, metadata={"description": "The same for lowering it."}
+    )
     privacy_cost: float | None = field(
         default=None,
-        metadata={"description": "Privacy costs as much as losing this share of the respondents."},
+        metadata={
+            "description": "Randomisation costs as much accuracy as losing this share of the respondents."
+        },
     )
     efficiency: float | None = field(
         default=None,
-        metadata={"description": "Of the published decoder, against the Cramér-Rao bound."},
+        metadata={
+            "description": "Efficiency of the published decoder relative to the Cramér-Rao bound."
+        },
     )
     versions_p: float | None = field(
         default=None,
         metadata={
-            "description": "p-value of the test that the pooled versions have equal truths; null for one version."
+            "description": "p-value of the test that the pooled versions have equal true shares; null for one version."
         },
     )
     method: str = field(metadata={"description": "Kind of margin.", "choices": METHODS})
-    n: int = field(metadata={"description": "Reports."})
-    mechanism: str = field(metadata={"description": "Of every block, separated by commas."})
-    notion: str = field(metadata={"description": "Of every block, separated by commas."})
-    epsilon: str = field(metadata={"description": "Nats."})
+    n: int = field(metadata={"description": "Number of reports."})
+    mechanism: str = field(
+        metadata={"description": "Mechanism of each block, separated by commas."}
+    )
+    notion: str = field(metadata={"description": "Notion of each block, separated by commas."})
+    epsilon: str = field(metadata={"description": "Privacy level in nats."})
     ceiling: str = field(
         metadata={
-            "description": "Nats; what a report can reveal under any prior, `inf` if there is no bound."
+            "description": "Bound in nats on what a report can reveal under any prior, `inf` if there is none."
         }
     )
     documents: tuple[str, ...] = field(
-        metadata={"description": "Digests of the documents whose reports count."}
+        metadata={"description": "Digests of the documents whose reports are included."}
     )
-    flags: tuple[str, ...] = field(
-        metadata={"description": "What the number needs to be read with."}
-    )
+    flags: tuple[str, ...] = field(metadata={"description": "Warnings about the estimate."})
 
     @property
     def interval(self) -> str:
-        """Both ends as text."""
+        """Both ends as text, or "interval unknown" or "interval unbounded"."""
         return (
             "interval unknown"
             if "interval_unknown" in self.flags
@@ -130,7 +136,10 @@ class Estimate:
     def from_json(
         cls, row: Mapping[str, Any], language: str | None, languages: Sequence[str]
     ) -> Self:
-        """Return the row as the server writes it; labels as `localised` chooses them."""
+        """Read a row of the server's response; `localised` chooses the label.
+
+        Raises KeyError, TypeError or AttributeError for a malformed row, StopIteration for a label without texts.
+        """
         values = {item.name: row[item.name] for item in fields(cls)}
         values["label"] = localised(row["label"], language, languages)
         values |= {name: tuple(row[name]) for name in ("documents", "flags")}

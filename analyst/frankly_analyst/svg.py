@@ -15,16 +15,16 @@ from typing import Final
 SHADES: Final = (
     "#0b3c6f", "#b8420f", "#1c7a3d", "#6d2a86", "#555555", "#0e8088", "#9a7400", "#a8104c",
 )  # fmt: skip
-"""Colours of curves that stand beside each other."""
+"""Colours of the curves in one plot."""
 DASHES: Final = ("", "7 3", "2 3", "9 3 2 3", "12 4", "4 2", "1 2", "6 2 1 2 1 2")
-"""Dashes of the same curves, which must differ in black and white too."""
+"""Dashes of the same curves, so that they also differ in black and white."""
 GRID: Final = 'stroke="#ddd"'
 PAGE_GRID: Final = 'class="axis" stroke="#999" stroke-width="0.5"'
 ZERO: Final = 'class="axis" stroke="#999" stroke-width="1.5"'
-"""Zero is heavier on pages, because shares may be negative."""
+"""The zero line is heavier on pages, because estimated shares can be negative."""
 
 Point = tuple[float, float]
-"""Place (x, y) in pixels, or a value pair of a curve."""
+"""Place (x, y) in pixels, or a pair of values of a curve."""
 Ticks = Iterable[tuple[float, str]]
 """Values with their labels."""
 
@@ -33,7 +33,7 @@ Ticks = Iterable[tuple[float, str]]
 class Axis:
     """Scale from values to pixels: low and high lie at the pixels start and end.
 
-    low, high : powers of ten if `log`. step : between ticks; not used if `log`.
+    low, high : exponents of ten if `log`. step : distance between ticks; not used if `log`.
     """
 
     low: float
@@ -45,7 +45,10 @@ class Axis:
 
     @classmethod
     def around(cls, values: Iterable[float], start: float, end: float, *, log: bool) -> "Axis":
-        """Cover all values, with a little room where they do not end at a tick."""
+        """Return an axis that covers all finite values, with a little room at the ends.
+
+        Values that are not positive are ignored if `log`.
+        """
         finite = [v for v in values if math.isfinite(v) and (v > 0 or not log)] or [0.1, 1.0]
         low, high = min(finite), max(finite)
         if log:
@@ -54,7 +57,7 @@ class Axis:
         if high - low < 1e-12 * max(1.0, abs(high)):
             low, high = low - 0.5, high + 0.5
         room = 0.03 * (high - low)
-        # Zero is shown where it is near: an axis cut off above it exaggerates differences.
+        # Zero is included if it is near: an axis that starts above it exaggerates differences.
         low = 0.0 if not log and 0 <= low < 0.35 * high else low - room
         return cls(low, high + room, start, end, _round_step(high + room - low, 5), log)
 
@@ -62,7 +65,7 @@ class Axis:
     def from_zero(
         cls, values: Iterable[float], start: float, end: float, *, most: int = 5
     ) -> "Axis":
-        """Cover zero and all values with about `most` equal steps; both ends are ticks."""
+        """Return an axis over zero and all values with about `most` equal steps; both ends are ticks."""
         covered = [0.0, *values]
         low, high = min(covered), max(covered) if any(covered) else 1.0
         step = _round_step(high - low, most)
@@ -71,7 +74,7 @@ class Axis:
         return cls(first * step, last * step, start, end, step)
 
     def at(self, value: float) -> float:
-        """Return the pixel of a value; the end of the axis for what is beyond it."""
+        """Return the pixel of a value; values beyond the axis are at its end."""
         if self.log:
             value = math.log10(value) if value > 0 else self.low
         share = min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
@@ -100,9 +103,9 @@ def document(
     elements: Iterable[str],
     attributes: str = 'class="intervals"',
 ) -> str:
-    """Return a whole SVG of width × height pixels; for screen readers, title and description.
+    """Return a complete SVG of width × height pixels, with title and description for screen readers.
 
-    description : "" for none. attributes : of the element.
+    description : "" for none. attributes : further attributes of the svg element.
     """
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"'
     return "\n".join([
@@ -115,14 +118,14 @@ def document(
 
 
 def text(x: float, y: float, anchor: str, content: str, size: int = 13, fill: str = "") -> str:
-    """Return one line of text: (x, y) is its start, middle or end (`anchor`), size in pixels."""
+    """Return one line of text: (x, y) is its start, middle or end (`anchor`); `size` is in pixels."""
     shade = f' fill="{fill}"' if fill else ""
     ends = f'x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}"'
     return f'<text class="label" {ends}{shade}>{escape(content)}</text>'
 
 
 def line(x1: float, y1: float, x2: float, y2: float, style: str = GRID) -> str:
-    """Return a straight line. style : its attributes."""
+    """Return a straight line. style : attributes of the element."""
     return f'<line x1="{round(x1, 1)}" y1="{y1}" x2="{round(x2, 1)}" y2="{y2}" {style}/>'
 
 
@@ -145,7 +148,7 @@ def steps(places: Sequence[Point]) -> list[Point]:
 
 
 def dot(kind: str, place: Point, radius: float) -> str:
-    """Return a filled circle. kind : its class in the style sheet."""
+    """Return a filled circle. kind : class for the style sheet."""
     return f'<circle class="{kind}" cx="{place[0]}" cy="{place[1]}" r="{radius}" fill="#174ea6"/>'
 
 
@@ -178,7 +181,7 @@ def rows(
 
 
 def _round_step(span: float, most: int) -> float:
-    """Return the least of 1, 2, 2.5 and 5 times a power of ten that divides span in ≤ most."""
+    """Return the least step, 1, 2, 2.5 or 5 times a power of ten, with span / step ≤ most."""
     least = span / most
     unit = 10.0 ** math.floor(math.log10(least))
     return next(unit * m for m in (1, 2, 2.5, 5, 10) if unit * m >= least * (1 - 1e-9))

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Argument checks for the public API, before anything is fetched, drawn or sealed.
 
-Every fault is an InvalidInput that names the argument and the way out; none repeats what was
-passed.
+Every error is an InvalidInput that names the argument and the way out; none repeats the value.
 """
 
 import os
@@ -25,15 +24,15 @@ _SECONDS = (
     f"expected seconds, a number from 0 to {LONGEST_S:.0f}: no survey is valid for more than "
     f"{MAX_VALIDITY.days} days"
 )
-SPELLING: Final = "spaces around it or in the code points of the same letters"
-"""The differences between two keys of one respondent."""
+SPELLING: Final = "surrounding spaces or in how the same letters are encoded in Unicode"
+"""The possible differences between two keys of the same respondent."""
 _SWITCH = "expected True or False"
 _FUNCTION = "expected a function"
-_KEY = "a respondent's key is a text that is not blank; without one, answer() is for the person the install belongs to"
+_KEY = "a respondent's key is a non-blank string; without one, answer() is for the person the install belongs to"
 
 
 def _is_seconds(value: object) -> bool:
-    # NaN fails the comparison. bool is a subclass of int in Python, but a mistake here.
+    # NaN fails the comparison. A bool is an int in Python but would be a mistake here.
     return (
         isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LONGEST_S
     )
@@ -85,10 +84,7 @@ _RULES: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
 
 
 def require(**arguments: object) -> None:
-    """Raise InvalidInput(field_type) unless each argument passes its check.
-
-    Names as in `Client`.
-    """
+    """Raise InvalidInput(field_type) unless each argument passes the check for its name."""
     for field, value in arguments.items():
         is_right, detail = _RULES[field]
         if not is_right(value):
@@ -96,26 +92,26 @@ def require(**arguments: object) -> None:
 
 
 def time_of(clock: Clock) -> datetime:
-    """Return the clock's time; InvalidInput unless it is an aware datetime."""
-    # A naive datetime would be compared as local time or raise deep inside the checks.
+    """Return the clock's time; raises InvalidInput unless it is an aware datetime."""
+    # A naive datetime would raise deep inside the checks.
     now: object = clock.now()
     if not isinstance(now, datetime) or now.tzinfo is None:
         raise InvalidInput(
             Problem.FIELD_TYPE,
-            "now() returns an aware datetime, such as datetime.now(UTC)",
+            "now() must return an aware datetime, such as datetime.now(UTC)",
             "clock",
         )
     return now
 
 
 def key_fault(key: object) -> InvalidInput | None:
-    """Return the fault of a respondent's key, None if there is none.
+    """Return the error of a respondent's key, None if there is none.
 
-    A blank key is refused: it must never stand for the person the install belongs to.
+    A blank key is refused: it must not be taken for the person whom the install belongs to.
     """
     if not isinstance(key, str):
         return InvalidInput(Problem.FIELD_TYPE, _KEY, "respondent")
-    # `strip` alone: what counts as one key is decided where keys are hashed.
+    # Only blank keys are checked here; `store.normal_key` decides which keys are the same.
     return None if key.strip() else InvalidInput(Problem.FIELD_MISSING, _KEY, "respondent")
 
 
@@ -127,5 +123,5 @@ def each(rows: Iterable[_Row]) -> Iterator[_Row]:
     try:
         return iter(rows)
     except TypeError:
-        detail = "expected rows, each a tuple of key, choices, strata and, if the survey asks for one, the token"
+        detail = "expected rows, each a tuple of key, choices, strata and, if the survey requires one, the token"
         raise InvalidInput(Problem.FIELD_TYPE, detail, "rows") from None

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """SQLite with full sync: commits survive a power cut, and erased data is overwritten.
 
-A rollback journal is used, not a write-ahead log: erased symbols would live on in a log. The
-journal is overwritten too: it holds the pages as they were before a transaction, so after an
-erasure it would still hold the erased data.
+A rollback journal is used, not a write-ahead log, in which erased symbols would remain. The journal
+is overwritten too: it holds the pages as they were before a transaction, so after an erasure it
+would still hold the erased data.
 
-- journal_mode=PERSIST: a commit zeroes the journal's header and, with synchronous=FULL, syncs that,
-  so a commit cannot be undone later. A journal that is deleted instead may come back after a power
-  cut; one that is deleted or truncated leaves its blocks to the file system as they are.
-- locking_mode=EXCLUSIVE until the mode is set: setting it reads the file, and a journal that a
-  killed process left behind is then rolled back in the mode of a fresh connection, which would
-  delete it.
-- temp_store=MEMORY: no copy of a page goes to a temporary file.
+- journal_mode=PERSIST: a commit zeroes the journal's header and, with synchronous=FULL, syncs it,
+  so a commit cannot be undone later. A deleted journal could come back after a power cut, and the
+  blocks of a deleted or truncated journal would not be overwritten.
+- locking_mode=EXCLUSIVE until the journal mode is set: setting it reads the file, and would
+  otherwise roll back a journal of a killed process in the default mode, which deletes the journal.
+- temp_store=MEMORY: no page is copied to a temporary file.
 """
 
 import contextlib
@@ -28,12 +27,12 @@ from frankly_sdk.errors import StoreError
 
 _BUSY_S = 15.0
 _PRAGMAS = ("synchronous=FULL", "secure_delete=ON", "fullfsync=ON", "temp_store=MEMORY")
-# Bytes of the journal read and overwritten at once.
+# Bytes of the journal that are read and overwritten at a time.
 _CHUNK = 64 * 2**10
 
-# Held through every transaction and every fork: a fork in the middle of one would leave a child
-# that believes it holds the lock, and whose exit would roll the parent's transaction back. It also
-# covers the making of new files.
+# Held during every transaction and every fork: after a fork in the middle of a transaction, the
+# child would seem to hold the lock, and its exit would roll back the parent's transaction. It is
+# also held while a new file is created.
 _GATE = threading.RLock()
 os.register_at_fork(
     before=_GATE.acquire,
@@ -44,7 +43,7 @@ os.register_at_fork(
 
 @dataclass(slots=True)
 class _Connection:
-    """SQLite's handle, with the process it belongs to.
+    """SQLite's handle, with the id of its process.
 
     The lock keeps other threads out of a transaction.
     """
@@ -85,7 +84,7 @@ class Database:
                 yield
                 self.run("COMMIT")
             except BaseException:
-                connection.ready = False  # what was created here is undone as well
+                connection.ready = False  # newly created tables are rolled back too
                 with contextlib.suppress(sqlite3.Error):
                     connection.db.execute("ROLLBACK")
                 raise
@@ -106,18 +105,19 @@ class Database:
             self._connection().db.execute(statement, values)
 
     def overwrite_journal(self) -> None:
-        """Overwrite the journal's remains of earlier transactions with zeros, and sync.
+        """Overwrite the contents of earlier transactions in the journal with zeros, and sync.
 
-        The exclusive lock keeps every other connection from using the journal meanwhile; a
-        transaction that a killed process left unfinished is rolled back before this lock is
-        granted. A process killed before the end leaves it to the next `Database` of this file.
+        The exclusive lock keeps all other connections from using the journal meanwhile; an
+        unfinished transaction of a killed process is rolled back before this lock is granted. If
+        this process is killed before the end, the next `Database` of this file overwrites the
+        journal.
         """
         connection = self._connection()
         with connection.lock, _GATE, _translated(self._path):
             connection.db.execute("BEGIN EXCLUSIVE")
             try:
-                # This file may be opened and closed here: SQLite has its locks on the database, not
-                # on the journal.
+                # The journal may be opened and closed here: SQLite holds its locks on the database
+                # file, not on the journal.
                 with (
                     contextlib.suppress(FileNotFoundError),
                     self._journal.open("r+b", buffering=0) as file,
@@ -134,14 +134,14 @@ class Database:
                 connection.db.close()
 
     def _finish_overwriting(self) -> None:
-        """Overwrite an earlier process' journal, unless another process uses the file now.
+        """Overwrite an earlier process's journal, unless another process is using the file.
 
-        That one overwrites the journal after its next erasure, and the next to open the file looks
-        again.
+        That process overwrites the journal after its next erasure, and the next process that opens
+        the file checks again.
         """
         with _translated(self._path):
             if self._journal.exists() and any(map(_has_bytes, _chunks(self._journal))):
-                # No wait: opening must not stand still while another process writes.
+                # No wait: opening must not block while another process writes.
                 self.run("PRAGMA busy_timeout = 0")
                 with contextlib.suppress(StoreError):
                     self.overwrite_journal()
@@ -155,17 +155,19 @@ class Database:
 
     def _connect(self) -> _Connection:
         with _translated(self._path), _GATE:
-            # Created with mode 0600 before SQLite opens it: no other user may read the answers of
-            # this install. A file that exists is never opened here, for closing it would drop every
-            # lock this process has on it.
+            # Created with mode 0600 before SQLite opens it, so that no other user can read this
+            # install's answers. An existing file is never opened here, because closing it would
+            # drop all locks that this process has on it.
             with contextlib.suppress(FileExistsError):
                 os.close(
                     os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
                 )
             if not self._path.is_file():
-                raise StoreError(f"{self._path} is not a file; name one for this install's store")
-            # isolation_level=None: no implicit BEGIN, as `transaction` writes its own. Threads are
-            # kept apart by the lock of `_Connection`.
+                raise StoreError(
+                    f"{self._path} is not a file; give a file for this install's store"
+                )
+            # isolation_level=None: no implicit BEGIN, because `transaction` sends its own. The lock
+            # of `_Connection` separates threads.
             db = sqlite3.connect(
                 self._path,
                 timeout=_BUSY_S,
@@ -174,7 +176,7 @@ class Database:
             )
             try:
                 _set_up(db)
-                # after _set_up, which fails for any file that is not a database
+                # After _set_up, which raises for a file that is not a database.
                 if self._path.stat().st_mode & 0o077:
                     self._path.chmod(0o600)
             except BaseException:
@@ -183,7 +185,10 @@ class Database:
             return _Connection(db, os.getpid())
 
     def _is_ready(self) -> bool:
-        """Return True if the tables have the current version; the first write makes or upgrades them."""
+        """Return True if the tables have the current version.
+
+        The first use creates or upgrades them. Raises StoreError for a newer version.
+        """
         connection = self._connection()
         with connection.lock, _GATE, _translated(self._path):
             if not connection.ready:
@@ -203,7 +208,7 @@ class Database:
                 self.run(statement)
 
     def _is_readable(self) -> bool:
-        """Return True if there are tables to read; migrates a store of an earlier version first."""
+        """Return True if there are tables to read, after upgrading a store of an earlier version."""
         if self._is_ready():
             return True
         (version,) = self._connection().db.execute("PRAGMA user_version").fetchone()
@@ -218,13 +223,13 @@ def _set_up(db: sqlite3.Connection) -> None:
     if db.execute("PRAGMA journal_mode=PERSIST").fetchone() != ("persist",):
         raise StoreError("the store cannot be written durably; nothing was sent")
     db.execute("PRAGMA locking_mode=NORMAL")
-    db.execute("PRAGMA user_version").fetchone()  # the first read in this mode gives the lock back
+    db.execute("PRAGMA user_version").fetchone()  # the first read in this mode releases the lock
     for pragma in _PRAGMAS:
         db.execute(f"PRAGMA {pragma}")
 
 
 def _overwrite(handle: int) -> None:
-    """Overwrite every chunk that is not all zeros, in place, and sync if there was one."""
+    """Overwrite every chunk that is not all zeros, in place, and sync if there is one."""
     offset, is_clean = 0, True
     # In chunks, so that a large journal does not fill the memory.
     while chunk := os.pread(handle, _CHUNK, offset):
@@ -233,7 +238,7 @@ def _overwrite(handle: int) -> None:
             offset += os.pwrite(handle, bytes(len(chunk)), offset)
         else:
             offset += len(chunk)
-    # A sync is slow, and a journal of zeros needs none.
+    # A sync is slow, and not needed if nothing was overwritten.
     if not is_clean:
         os.fsync(handle)
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 
 def percent(share: Fraction) -> str:
-    """Return a share in per cent, to the nearest tenth; only what is certain reads as 0 or 100."""
+    """Return a share in per cent, to the nearest tenth; 0.0% and 100.0% are always exact."""
     # rounding: for reading only; bounds go through `percent_up` and `times`.
     tenths = min(max(round(share * 1000), 1), 999) if 0 < share < 1 else int(share * 1000)
     return f"{tenths // 10}.{tenths % 10}%"
@@ -18,7 +18,7 @@ def percent_up(share: Fraction) -> str:
 
 
 def times(ratio: Fraction | None) -> str:
-    """Return a ratio with two decimals, rounded up, "∞" for None."""
+    """Return a ratio with two decimals, rounded up; "∞" for None."""
     if ratio is None:
         return "∞"
     hundredths = -(-ratio.numerator * 100 // ratio.denominator)

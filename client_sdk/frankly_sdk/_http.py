@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bare requests adapter: without a session there are no cookies, environment or redirects.
 
-Below the adapter, every read from a socket is charged to one allowance of seconds and bytes, so
-that endless headers, chunk sizes or bodies, fast or slow, end the same way.
+Below the adapter, every read from a socket is charged to an allowance of seconds and bytes, so that
+endless headers, chunk sizes or bodies all lead to AllowanceSpent, whether fast or slow.
 """
 
 import io
@@ -14,7 +14,7 @@ from typing import Any
 import requests
 from requests.adapters import HTTPAdapter
 
-POOLS = 2  # the server of the link and the one that collects, one connection each
+POOLS = 2  # one connection to the link's server and one to the server that collects reports
 
 
 class AllowanceSpent(OSError):
@@ -22,12 +22,10 @@ class AllowanceSpent(OSError):
 
 
 class Allowance(threading.local):
-    """Remaining seconds and bytes of one request.
+    """Remaining seconds and bytes of one request; thread-local, like the request.
 
-    Thread-local, as each thread reads its own response.
-
-    timer : seconds from a clock that never runs backwards. patience_s : the longest wait for a
-        single read.
+    timer : returns seconds, from a clock that never runs backwards.
+    patience_s : the longest wait for a single read.
     """
 
     def __init__(self, timer: Callable[[], float], patience_s: float) -> None:
@@ -44,11 +42,11 @@ class Allowance(threading.local):
         self.spent = False
 
     def wait_s(self) -> float:
-        """Return how long the next read may wait."""
+        """Return the longest time that the next read may wait, in seconds."""
         return min(self._patience_s, self._require(self._deadline - self._timer()))
 
     def charge(self, size: int) -> None:
-        """Count received bytes."""
+        """Subtract received bytes; raises AllowanceSpent if none are left."""
         self._bytes -= size
         self._require(self._bytes)
 
@@ -62,17 +60,17 @@ class Allowance(threading.local):
 class Adapter(HTTPAdapter):
     """An adapter whose connections read within an allowance; one connection is kept per host.
 
-    trusted : a file of certificates, or True for the public ones.
+    trusted : path of a file of trusted certificates, or True for the public ones.
     """
 
     def __init__(self, allowance: Allowance, trusted: bool | str) -> None:
         self._allowance = allowance
         self._trusted = trusted
-        # No retries here: `Delivery` decides about them and respects patience_s.
+        # No retries here, because `Delivery` does them within its `patience_s`.
         super().__init__(pool_connections=POOLS, pool_maxsize=1, max_retries=0)
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
-        """Make the pools of connections."""
+        """Create the connection pools, bounded by the allowance."""
         super().init_poolmanager(*args, **options)
         _bound(self.poolmanager, self._allowance)
 
@@ -84,7 +82,7 @@ class Adapter(HTTPAdapter):
         body: bytes | None,
         timeout: tuple[float, float],
     ) -> requests.Response:
-        """Send one request and return its response, the body unread."""
+        """Send one request and return its response; the body is not read yet."""
         # Prepared without a session, which would add cookies and settings from the environment.
         prepared = requests.Request(method, url, headers=dict(headers), data=body).prepare()
         return self.send(prepared, stream=True, timeout=timeout, verify=self._trusted)
@@ -102,14 +100,14 @@ class _Socket:
 
     def makefile(self, mode: str = "rb", *_args: Any, **_options: Any) -> io.BufferedReader:
         """Return the buffered file that http.client reads from."""
-        # http.client asks for no other mode; a new one would escape the allowance.
+        # Another mode would bypass the allowance.
         if mode != "rb":
-            raise ValueError("only for reading bytes")
+            raise ValueError("only mode rb is supported")
         return io.BufferedReader(_Reader(self._inner, self._allowance))
 
 
 class _Reader(io.RawIOBase):
-    """Raw reads, each within the time and bytes that are left."""
+    """Raw reads, each within the remaining time and bytes."""
 
     def __init__(self, inner: socket.socket, allowance: Allowance) -> None:
         self._inner = inner
@@ -120,7 +118,7 @@ class _Reader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        # Set before every read: the remaining time shrinks with each.
+        # Set before every read, because the remaining time shrinks.
         self._inner.settimeout(self._allowance.wait_s())
         try:
             size = self._raw.readinto(buffer)
@@ -137,7 +135,7 @@ class _Reader(io.RawIOBase):
 
 
 def _bound(manager: Any, allowance: Allowance) -> None:
-    """Let every connection that a pool manager opens read through `_Socket`."""
+    """Make every connection that a pool manager opens read through `_Socket`."""
 
     def bounded(pool: Any) -> Any:
         base = pool.ConnectionCls
@@ -152,7 +150,7 @@ def _bound(manager: Any, allowance: Allowance) -> None:
             {"ConnectionCls": type(base.__name__, (base,), {"connect": connect})},
         )
 
-    # Set on this manager only: other users of urllib3 in the process see its own classes.
+    # Set on this manager only: other users of urllib3 in this process are not affected.
     manager.pool_classes_by_scheme = {
         name: bounded(pool) for name, pool in manager.pool_classes_by_scheme.items()
     }

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The log rule (docs/protocol.md §4, step 8): the document is in a witnessed, append-only log.
 
-Nothing that a device remembers is in its requests: it asks for a proof of the document, and for all
-leaf hashes of the head it was shown. Asking for a proof "since the head I saw last" would name that
-head, and a server could show every device a head of its own to know it again.
+A device's requests contain nothing that it remembers: it asks for a proof of the document, and for
+all leaf hashes of the head it was shown. Asking for a proof "since the head I saw last" would name
+that head, and a server could recognise each device by showing it a unique head.
 """
 
 from collections.abc import Callable
@@ -31,8 +31,8 @@ Fetch = Callable[[str, int, str], bytes]
 class LogRule:
     """Checks documents against the log that the keys name, and stores the newest head of each log.
 
-    chain : of the keys that name the log. renamed : called with the old name if the log has a new
-        one.
+    chain : name of the chain of the keys that name the log.
+    renamed : called with the old name if the log has a new one.
     """
 
     role: LogRole
@@ -57,7 +57,7 @@ class LogRule:
         try:
             data = self.fetch(f"/v1/log/proof/{digest}", MAX_PROOF_BYTES, "text/plain")
         except NetworkError:
-            # Offline the stored proof counts while its cosignatures are recent.
+            # Offline, the stored proof is accepted while its cosignatures are recent.
             if stored_proof is None or not self._still_good(stored_proof, digest):
                 raise
             return
@@ -82,7 +82,7 @@ class LogRule:
         return True
 
     def _require_growth(self, head: Checkpoint, note: bytes) -> None:
-        """(8.4) the head remembered last is a prefix of this one."""
+        """(8.4) Raise unless the last remembered head is a prefix of this one."""
         before = self._last_head()
         if before is None:
             return
@@ -103,9 +103,10 @@ class LogRule:
         raise Equivocation("the log has forked: it shows a different history than before", "log")
 
     def _last_head(self) -> bytes | None:
-        """Return the newest head seen of this log.
+        """Return the newest head seen of this log, None if there is none.
 
-        One of an unknown chain if the log's present key signed it.
+        A head of an unknown chain is used if the chain has none and the log's present key signed
+        it.
         """
         name = self.role.log.name
         inherited = self.store.checkpoint(UNKNOWN_CHAIN, name)

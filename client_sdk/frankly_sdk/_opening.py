@@ -21,16 +21,18 @@ from frankly_sdk.link import SurveyLink
 from frankly_sdk.store import Store
 from frankly_sdk.transport import Transport
 
-_UNKNOWN = "the server does not know this survey; check that the link is whole"
-_UNPUBLISHED = "the server does not know this survey, or not this version of it: copy the link whole, to its end"
+_UNKNOWN = "the server does not know this survey; check that the link is complete"
+_UNPUBLISHED = "the server does not know this survey, or not this version of it: copy all of the link, to its end"
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
     """An accepted survey with its signers.
 
-    signed_by : ids of the keys that signed it. pinned : the link named its digest.
-    logged : a witnessed log holds it. chain : of those keys, as in `frankly_protocol.trust.Proven`.
+    signed_by : ids of the keys that signed it.
+    chain : name of the chain of those keys, `Proven.first_root`.
+    pinned : True if the link named its digest.
+    logged : True if a witnessed log contains it.
     """
 
     document: SurveyDocument
@@ -42,7 +44,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class _Trusted:
-    """Keys in force, and the chain they belong to."""
+    """Valid keys, and the name of their chain."""
 
     keys: KeysDocument
     chain: str
@@ -52,8 +54,8 @@ class _Trusted:
 class Opening:
     """One attempt to get the survey that `link` names, at the time `now`.
 
-    log : ask the log for a proof, if the keys name a log with witnesses.
-    collect_hosts : hosts that may collect reports besides the one of the link.
+    log : True to ask the log for a proof, if the keys name a log with witnesses.
+    collect_hosts : hosts that may collect reports in addition to the link's.
     """
 
     link: SurveyLink
@@ -65,12 +67,12 @@ class Opening:
     collect_hosts: tuple[str, ...] = ()
 
     def survey(self, shipped: bytes | None) -> Opened:
-        """Return the survey; `shipped` is the keys document that came with the app, if any.
+        """Return the survey; `shipped` is the keys document that the app ships with, if any.
 
-        A pinned survey that this install has accepted before needs no network, unless the keys at
-        hand have expired or did not sign it. Whenever a document is fetched the keys are too, so
-        that a withdrawn publisher is noticed; they must follow from the ones at hand, and are
-        stored even if the survey is then refused.
+        A pinned survey that this install has accepted before needs no network, unless the stored
+        keys have expired or did not sign it, or the log's proof is too old. Whenever a document is
+        fetched, the keys are fetched too, so that a withdrawn publisher key is noticed; they must
+        follow from the stored keys, and are stored even if the survey is then refused.
 
         Raises DocumentRejected or a subclass, InsecureTransport, NetworkError, StoreError.
         """
@@ -83,18 +85,18 @@ class Opening:
         return self._with_keys(self._newest(alias, known_keys))
 
     def _alias(self, shipped: bytes | None) -> str:
-        """Return the alias of a chain, whose keys all follow from those the app ships, if any.
+        """Return the alias of a chain: the link's origin, with the digest of any shipped keys.
 
-        An app that ships another document has an alias of its own: what was trusted on first use,
-        or followed from older keys, says nothing about the new ones. Two
-        aliases may turn out to name the same chain.
+        Keys shipped with the app get their own alias, because keys that were trusted on first use,
+        or shipped before, say nothing about the new ones. Two aliases may turn out to name the same
+        chain.
         """
         return self.link.origin if shipped is None else f"{self.link.origin}#{digest_of(shipped)}"
 
     def _known_keys(self, alias: str, shipped: bytes | None) -> KnownKeys | None:
-        """Return the newest keys known of the alias' chain, otherwise the ones shipped.
+        """Return the newest known keys of the alias's chain, otherwise the shipped ones.
 
-        None on first use.
+        Returns None on first use.
         """
         remembered = self.store.alias_keys(alias)
         if remembered is not None or shipped is None:
@@ -107,16 +109,17 @@ class Opening:
         )
 
     def _newest(self, alias: str, known_keys: KnownKeys | None) -> _Trusted:
-        """Return the newest keys, of a chain that contains the stored keys of this alias and chain.
+        """Return the newest keys of the server's chain, which must contain the stored keys.
 
-        All versions are always fetched: a request for some would reveal which ones this device has.
+        All versions are always fetched: a request for only some would reveal which ones this device
+        has. If the server cannot be reached, stored keys are used until they expire.
         """
         try:
             chain = read_chain(self._fetch(self.link.chain_url, MAX_CHAIN_BYTES))
         except NetworkError:
             if known_keys is None or known_keys.chain is None:
                 raise
-            # stored keys stay usable until they expire
+            # Stored keys can be used until they expire.
             return _Trusted(accept_keys(known_keys.envelope, self.now), known_keys.chain)
         proven = prove_chain(chain, known_keys, self.now)
         newest = KnownKeys(proven.newest, proven.first_root)
@@ -134,9 +137,9 @@ class Opening:
         return _Trusted(proven.keys, proven.first_root)
 
     def _remembered(self, trusted: _Trusted) -> Remembered | None:
-        """Return the document accepted last.
+        """Return the document accepted last for this survey, None if there is none.
 
-        A document of an unknown chain counts if the publisher's present keys signed it.
+        A document of an unknown chain is returned if the publisher's present keys signed it.
         """
         remembered = self.store.survey(trusted.chain, self.link.survey)
         if remembered is not None:
@@ -150,7 +153,7 @@ class Opening:
 
     def _is_cached(self, remembered: Remembered | None, trusted: _Trusted) -> bool:
         """Return True if the pinned document is stored and its signers are still trusted."""
-        # Only a pin makes the network unnecessary: without one a newer version may be out.
+        # Only a pin makes the network unnecessary: without one, there may be a newer version.
         if remembered is None or remembered.digest != self.link.digest:
             return False
         return is_still_signed(remembered, trusted.keys.publisher)
@@ -172,7 +175,7 @@ class Opening:
         except Equivocation:
             self._keep_evidence(trusted.chain, remembered, data)
             raise
-        # Written only after every check: a refused document leaves no trace in the memory.
+        # Written only after every check, so that a refused document is never remembered.
         document = Remembered(accepted.document.version, accepted.document.digest, data)
         if accepted.withdrawn is not None and accepted.withdrawn != document.digest:
             self._keep_evidence(trusted.chain, remembered, data)
@@ -187,9 +190,9 @@ class Opening:
         )
 
     def _is_logged(self, trusted: _Trusted, digest: str) -> bool:
-        """Return True if a witnessed log holds the document, False if none is consulted.
+        """Return True if a witnessed log contains the document, False if none is consulted.
 
-        Raises if it does not.
+        Raises the errors of `LogRule.require` if the log does not contain it.
         """
         role = trusted.keys.log
         if not self.log or role is None or not role.witnesses:
@@ -199,7 +202,7 @@ class Opening:
             return self._fetch(self.link.origin + path, limit, kind)
 
         def renamed(old_name: str) -> None:
-            detail = f"the log is called {role.log.name} now, it was {old_name}: its old head is kept as evidence"
+            detail = f"the log is now called {role.log.name} (before: {old_name}); its old head is kept as evidence"
             self.announce(Event("log_renamed", self.link.survey, "log_renamed", detail))
 
         rule = LogRule(role, trusted.chain, self.store, fetch, self.now, renamed)
@@ -207,14 +210,18 @@ class Opening:
         return True
 
     def _envelope(self, remembered: Remembered | None, trusted: _Trusted) -> bytes:
-        """Return the document's envelope, the stored one if pinned or the server is unreachable."""
+        """Return the document's envelope.
+
+        The stored one is returned if it is the pinned one, or if the link has no pin and the server
+        is unreachable.
+        """
         if remembered is not None and self._is_cached(remembered, trusted):
             return remembered.envelope
         try:
             unknown = _UNKNOWN if self.link.digest is None else _UNPUBLISHED
             return self._fetch(self.link.document_url, MAX_ENVELOPE_BYTES, unknown=unknown)
         except NetworkError:
-            # A pinned document that is not the stored one cannot be replaced by the stored one.
+            # The stored document is not the pinned one, so it cannot be used instead.
             if remembered is None or self.link.digest is not None:
                 raise
             return remembered.envelope
@@ -222,7 +229,7 @@ class Opening:
     def _keep_evidence(self, chain: str, remembered: Remembered | None, data: bytes) -> None:
         if remembered is not None:
             other_digest = digest_of(Envelope.from_bytes(data, SURVEY_TYPE).payload)
-            if other_digest != remembered.digest:  # otherwise it is the log that contradicts itself
+            if other_digest != remembered.digest:  # otherwise the log contradicts itself
                 self.store.keep_evidence(
                     chain,
                     {remembered.digest: remembered.envelope, other_digest: data},
@@ -246,7 +253,7 @@ class Opening:
         # A captive portal answers 200 with a page of its own.
         if reply.content_type != kind:
             raise NetworkError(
-                "what answered was not the survey's server: check the network's log-in page",
+                "the reply did not come from the survey's server: check the network's log-in page",
                 "not_json",
             )
         return reply.body

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences about the promises: of one block alone, and of the whole report.
+"""Sentences about the promises of one block alone and of the whole report.
 
 A bound on odds is stated only for promises without δ: under (ε, δ) a ratio may be larger on a set
 of results whose chance is more than δ, and the bound is P(result | a) ≤ E·P(result | b) + δ.
@@ -17,12 +17,12 @@ from frankly_sdk.budget import Budget
 
 
 def block_promises(block: Block, has_strata: bool) -> Iterator[str]:
-    """Yield the promises of a block by itself, and the bound that holds if a table is not true."""
+    """Yield a block's own promises, and the bound that holds even if a prior table is not true."""
     for promise in block.promises:
         yield _block_promise(promise, has_strata)
     if not block.rests_on_prior:
         return
-    # Beyond 2^24 a ceiling is as good as none, so its exact size is not shown as a promise.
+    # A ceiling above 2^24 hardly protects, so its exact size is not shown as a promise.
     if is_endless(block.ceiling):
         has_delta = any(promise.claim.delta is not None for promise in block.promises)
         answer = "" if has_delta else " The answer itself is not protected."
@@ -32,18 +32,18 @@ def block_promises(block: Block, has_strata: bool) -> Iterator[str]:
         )
     else:
         yield (
-            f"Whatever is true, this alone changes odds by at most ×{times(block.ceiling)}, which also protects the "
-            "answer itself."
+            f"Even if that is not true, this alone changes odds by at most ×{times(block.ceiling)}, which also "
+            "protects the answer itself."
         )
 
 
 def whole_report(document: SurveyDocument, level: ReportLevel) -> Iterator[str]:
     """Yield the bounds of the whole report: for each secret, then for the answers themselves."""
-    subject = "By everything that leaves together"
+    subject = "From the whole report"
     if document.strata:
-        subject = "Given your public answers, by everything else that leaves"
+        subject = "Given your public answers, from everything else in the report"
         yield (
-            "“Given your public answers” means: compared with what is believed of people who have the same public "
+            "“Given your public answers” means: compared with what is believed about people who have the same public "
             "answers."
         )
     for name, secret in level.secrets.items():
@@ -51,7 +51,7 @@ def whole_report(document: SurveyDocument, level: ReportLevel) -> Iterator[str]:
         if document.strata:
             yield _public_answers(name, secret)
     for promise, posterior in zip(_posterior_promises(document), level.posteriors, strict=True):
-        # A bound of 1 says nothing, so no sentence is made of it.
+        # A bound of 1 says nothing, so there is no sentence about it.
         if promise.prior is not None and posterior.bound < 1:
             value = promise.prior.secrets[posterior.sensitive]
             sure = f"nobody can be surer than {percent_up(posterior.bound)} that your “{posterior.secret}” is “{value}”"
@@ -60,28 +60,28 @@ def whole_report(document: SurveyDocument, level: ReportLevel) -> Iterator[str]:
 
 
 def cost(level: ReportLevel, budget: Budget | None) -> str:
-    """Return the ledger's charge, the bound that each block counts by, and the remaining budget."""
+    """Return a text with the ledger's charge, each block's part of it, and the remaining budget."""
     lines = ", ".join(
         f"{line.block} by its {_COUNTED[line.counted_by]}, {ln_up(line.odds)}"
         for line in level.lines
     )
     sentence = f"Answering everything costs {ln_up(level.cost.odds)} nats of what this app allows you in all ({lines})."
     if level.cost.odds is None:
-        sentence = f"Answering uses up for ever everything that this app allows you ({lines})."
+        sentence = f"Answering uses up for good everything that this app allows you ({lines})."
     if level.cost.delta:
         sentence += (
             f" It also uses up {chance_up(level.cost.delta)} of the δ that the app allows; "
-            f"where less than that is left, it costs {ln_up(level.ceiling)} nats."
+            f"if less than that is left, it costs {ln_up(level.ceiling)} nats."
         )
     return sentence if budget is None else f"{sentence} {budget}"
 
 
-_COUNTED = {"ceiling": "ceiling", "dp": "promise with a chance"}
+_COUNTED = {"ceiling": "ceiling", "dp": "(ε, δ) promise"}
 _IF_TRUE = "as long as the published tables about it are true"
 
 
 def _posterior_promises(document: SurveyDocument) -> list[Promise]:
-    """Return the promises that `ReportLevel.posteriors` are made of, in their order."""
+    """Return the promises that `ReportLevel.posteriors` come from, in the same order."""
     promises = [promise for block in document.blocks for promise in block.promises]
     return [promise for promise in promises if promise.claim.notion == "dpv"]
 
@@ -91,24 +91,24 @@ def _block_promise(promise: Promise, has_strata: bool) -> str:
     level = Fraction(*claim.level) if claim.level else None
     if promise.secret is None and claim.delta is None:
         return (
-            f"By this alone, odds between two answers to it change by at most ×{times(level)}, whatever "
+            f"From this alone, odds between two answers to it change by at most ×{times(level)}, whatever "
             "else is known."
         )
     if promise.secret is None and claim.delta is not None:
         bound = _with_delta(times(level), "answer to it", Fraction(*claim.delta))
-        return f"By this alone, {bound}, whatever else is known."
-    alone, beside = "By this alone", ""
+        return f"From this alone, {bound}, whatever else is known."
+    alone, beside = "From this alone", ""
     if promise.is_stratified:
-        alone = "By this alone, given your public answers"
-    # The prior is of everybody; somebody who sees the public answers knows a different one.
+        alone = "From this alone, given your public answers"
+    # The prior covers all respondents; someone who sees the public answers has a different one.
     elif has_strata:
-        alone = "By this alone, for readers who ignore your public answers"
-        beside = " Together with your public answers this promise does not count, only what holds without it."
+        alone = "From this alone, for readers who ignore your public answers"
+        beside = " Against readers who know your public answers, this promise does not hold; only the other limits do."
     return f"{alone}, {_about(promise)}, as long as this published table is true: {promise.source}.{beside}"
 
 
 def _about(promise: Promise) -> str:
-    """Return the bound of a promise that rests on a prior."""
+    """Return a sentence part with the bound of a promise that rests on a prior."""
     claim, secret = promise.claim, promise.secret
     bound = times(Fraction(*claim.level)) if claim.level else "∞"
     if claim.notion == "dpv" and claim.level and promise.prior and claim.sensitive is not None:
@@ -132,17 +132,17 @@ def _about(promise: Promise) -> str:
 def _secret(name: str, secret: SecretLevel, level: ReportLevel) -> str:
     if secret.odds is None or secret.level is None:
         return f"no limit is promised on what can be learnt about your “{name}”."
-    # A secret bounded as the answers themselves are needs no table to be true.
+    # If the secret's bound is that of the answers themselves, it does not depend on a table.
     is_prior_free = (secret.level, secret.odds) == (level.answers.level, level.answers.odds)
     provided = "whatever else is known" if is_prior_free else _IF_TRUE
     counted = ""
     if secret.counted is not None and len(level.lines) > 1:
-        counted = f" (for the odds, “{secret.counted}” counts its promise and every other block its limit)"
+        counted = f" (for the odds, “{secret.counted}” is counted by its promise and every other block by its limit)"
     return f"{_bound_of(name, secret)}, {provided}{counted}."
 
 
 def _bound_of(name: str, secret: SecretLevel) -> str:
-    """Return the bound of a secret, in its own unit and in odds."""
+    """Return a sentence part with the bound of a secret, in its own unit and in odds."""
     lift, odds = times(secret.level), times(secret.odds)
     if secret.delta:
         return _with_delta(
@@ -171,7 +171,7 @@ def _public_answers(name: str, secret: SecretLevel) -> str:
 def _answers(subject: str, level: ReportLevel) -> str:
     if level.answers.odds is None:
         open_blocks = ", ".join(f"“{line.block}”" for line in level.lines if line.odds is None)
-        return f"The answers themselves are not all protected: no limit counts for {open_blocks}."
+        return f"The answers themselves are not all protected: no limit holds for {open_blocks}."
     if level.answers.delta:
         return (
             f"{subject}, {_with_delta(times(level.answers.odds), 'set of answers', level.answers.delta)}, whatever "

@@ -25,9 +25,11 @@ from frankly_sdk.store import Sealed, Store
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One respondent's answers: `Store.respondent_name`, the truth, and the public answers.
+    """One respondent's answers.
 
-    token : as the document's token rule requires, None if it has none.
+    respondent : the result of `Store.respondent_name`.
+    truth : the answers to randomise. public : the answers to public questions.
+    token : as the document's token rule requires, None if there is no rule.
     """
 
     respondent: str
@@ -36,9 +38,9 @@ class Row:
     token: str | None = field(default=None, repr=False)
 
     def fault(self, document: SurveyDocument) -> UnknownChoice | None:
-        """Return the fault of the answers, None if there is none.
+        """Return the error of the answers, None if there is none.
 
-        Returned so that no traceback holds them.
+        The error is not raised, so that no traceback holds the answers.
         """
         return self.truth.fault(document.questions) or self.public.fault(
             {q.id: q for q in document.strata}
@@ -46,15 +48,17 @@ class Row:
 
 
 def require_token(document: SurveyDocument, token: str | None) -> None:
-    """Raise InvalidInput(token_invalid) for a token that the survey's rule refuses."""
+    """Raise InvalidInput(token_invalid) if the survey's rule refuses the token."""
     if token is not None and not isinstance(token, str):
-        raise InvalidInput(Problem.TOKEN_INVALID, "a token is a text, as it was given out", "token")
+        raise InvalidInput(
+            Problem.TOKEN_INVALID, "a token is a string, exactly as it was issued", "token"
+        )
     check_token(document.token, document.survey, token)
 
 
 @dataclass(frozen=True, slots=True)
 class Sealing:
-    """Seals answers to one accepted document; chain : of the keys that signed it."""
+    """Seals answers to one accepted document; chain : name of the chain of its keys."""
 
     document: SurveyDocument
     level: ReportLevel
@@ -71,19 +75,20 @@ class Sealing:
         return self.store.answer(self.chain, self.document.survey, respondent)
 
     def one(self, row: Row) -> Sealed | None:
-        """Seal one answer; None if there is one already.
+        """Seal one answer; returns None if this respondent has already answered.
 
         A second caller, in another thread or process, waits for the lock and then finds the first
-        one's row: no second value is ever drawn. All checks and the reservation of disk space come
-        before the draw.
+        caller's row: no second value is ever drawn. All checks and the reservation of disk space
+        precede the draw.
         """
         with self.store.transaction():
             return self._seal(row)
 
     def many(self, rows: Iterable[Row]) -> list[Sealed | BudgetExceeded]:
-        """Seal a batch in one transaction.
+        """Seal a batch in one transaction and return the results in order.
 
-        Earlier respondents get their first sealed answer, no new draw.
+        For a respondent who has already answered, the first answer is returned and nothing is
+        drawn.
         """
         results: list[Sealed | BudgetExceeded] = []
         with self.store.transaction():
@@ -134,7 +139,7 @@ class Sealing:
         )
 
     def _draw(self, row: Row) -> Report | None:
-        """Draw every block's symbol and the report's id; None if the random source failed.
+        """Draw every block's symbol and the report's id; returns None if the random source failed.
 
         The source's own error is dropped: its traceback holds the true rows.
         """
@@ -153,7 +158,7 @@ class Sealing:
         except Exception:  # noqa: BLE001
             return None
         except BaseException as interruption:  # noqa: BLE001
-            # Ctrl-C passes on, without the frames below
+            # Ctrl-C is passed on, without the frames that hold the answers.
             raise interruption.with_traceback(None) from None
 
     def _require_open(self) -> None:

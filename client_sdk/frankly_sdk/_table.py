@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of a CSV table of answers: every fault names its line, none repeats an answer."""
+"""Reader of a CSV table of answers; errors name the line and never repeat an answer."""
 
 import csv
 import io
@@ -21,19 +21,20 @@ from frankly_sdk.store import normal_key
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Names of the columns without answers: the respondent's key, and the token if needed."""
+    """Names of the columns that hold no answers: respondent key and, if needed, token."""
 
     key: str
     token: str
 
 
 def read_rows(source: str, columns: Columns, document: SurveyDocument) -> list[Respondent]:
-    """Return the checked rows of a CSV file (``-``: standard input).
+    """Return the rows of a CSV file (``-``: standard input), all of them checked.
 
-    All rows are checked before the first is randomised.
+    The header names the key column, the token column if the survey has a token rule, and every
+    question and public question, each once. The encoding is UTF-8, with or without a byte order
+    mark.
 
-    The header names the `columns` and every question and public question once. UTF-8, with or
-    without a byte order mark. Raises InvalidInput, naming the line.
+    Raises InvalidInput, naming the file or the line.
     """
     try:
         data = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
@@ -58,8 +59,8 @@ def _header(header: Sequence[str], columns: Columns, document: SurveyDocument) -
     # A question could have the name of the key column.
     if len(set(expected)) < len(expected):
         detail = (
-            "the columns of respondents and tokens must not be called like a question: name them "
-            "by --respondent and --token"
+            "the respondent and token columns must not have the name of a question: choose other "
+            "names with --respondent and --token"
         )
         raise _bad(1, detail)
     if sorted(header) != expected:
@@ -75,7 +76,7 @@ def _rows(
     last = 1
     for cells in lines:
         last += 1
-        # With one line for each row, the line that a fault names is the line in the editor.
+        # With one line per row, the line that an error names is the line in an editor.
         if lines.line_num != last:  # type: ignore[attr-defined]
             raise _bad(last, "a cell spans several lines")
         if len(cells) != len(header):
@@ -86,7 +87,7 @@ def _rows(
         token = None if document.token is None else row.pop(columns.token)
         public = {name: row.pop(name) for name in strata}
         truth = Answer(row)
-        # Only `truth` may hold the answers from here on: a traceback shows local variables.
+        # From here on only `truth` may hold the answers: a traceback shows local variables.
         del cells, row
         fault = truth.fault(document.questions) or Answer(public).fault(strata)
         if fault is not None:
@@ -101,9 +102,9 @@ def _require_own_key(
     lines_by_key: dict[str, tuple[int, str]],
     columns: Columns,
 ) -> None:
-    """Refuse a key that is blank, or that an earlier line has, however it is written there."""
+    """Refuse a key that is blank, or that an earlier line has in any spelling."""
     if key_fault(key) is not None:
-        raise _bad(line, "every respondent needs a key of their own", columns.key)
+        raise _bad(line, "every respondent needs a unique key", columns.key)
     earlier, spelling = lines_by_key.setdefault(normal_key(key), (line, key))
     if earlier == line:
         return
@@ -112,7 +113,7 @@ def _require_own_key(
         if spelling == key
         else f"that of line {earlier} differs only in {SPELLING}"
     )
-    raise _bad(line, f"every respondent needs a key of their own: {same}", columns.key)
+    raise _bad(line, f"every respondent needs a unique key: {same}", columns.key)
 
 
 def _require_new(
@@ -122,13 +123,13 @@ def _require_new(
     columns: Columns,
     document: SurveyDocument,
 ) -> None:
-    """Refuse a token that does not open the survey, or opened it for an earlier line."""
+    """Refuse a token that is not valid for the survey, or that an earlier line has."""
     try:
         require_token(document, token)
     except InvalidInput as fault:
         raise _bad(line, fault.detail, columns.token) from None
     if token in spent:
-        raise _bad(line, "every respondent needs a token of their own", columns.token)
+        raise _bad(line, "every respondent needs a unique token", columns.token)
     spent.update([token] if token is not None else [])
 
 

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of the store, and the migrations from earlier versions.
 
-chain : the first root of the keys that a row came under (`frankly_protocol.trust.Proven`). Rows of
-version 3 and before name no chain, and keep the empty one. They count for every chain that they can
-belong to, and are never changed:
+chain : name of the chain of keys that a row belongs to (`Proven.first_root`). Rows of version 3 and
+earlier have no chain, and keep the empty name. They apply to every chain that they can belong to:
 
-- an answer counts for every chain that has a survey of its id: no second value is ever drawn for
+- an answer applies to every chain that has a survey of its id: no second value is ever drawn for
   it;
-- a document counts where the publisher's present keys signed it, a log's head where the log's
-  present key did;
+- a document applies if the publisher's present keys signed it, a log's head if the log's present
+  key did;
 - proofs are verified again when they are used; evidence is kept unchanged.
 
-Remembered keys are dropped: they are of `frankly.keys/1`, which nothing reads any more.
+Keys stored by these versions are dropped: they are `frankly.keys/1`, which is no longer supported.
 """
 
 from typing import Final
@@ -19,9 +18,9 @@ from typing import Final
 VERSION: Final = 4
 UNKNOWN_CHAIN: Final = ""
 
-# alias : under which a chain is known, see `Opening`. keys.envelope : the newest ones of the chain.
-# respondent : '' for the one person an install usually belongs to; otherwise a keyed hash, see
-# `Store.respondent_name`. cost : a ratio, NULL is infinite.
+# alias : another name of a chain, see `Opening._alias`. keys.envelope : the newest keys of the
+# chain. respondent : '' for the one person whom an install usually belongs to; otherwise a keyed
+# hash, see `Store.respondent_name`. cost : a ratio of odds; NULL is infinite.
 _TABLES: Final = """
 CREATE TABLE aliases (alias TEXT PRIMARY KEY, chain TEXT NOT NULL);
 CREATE TABLE keys (chain TEXT PRIMARY KEY, envelope BLOB NOT NULL);
@@ -71,7 +70,7 @@ INSERT INTO proofs SELECT '', digest, proof FROM old_proofs;
 DROP TABLE old_checkpoints;
 DROP TABLE old_proofs
 """
-# Version 1 knew one respondent only, and no logs; version 2 counted no δ: every answer counted its
+# Version 1 had a single respondent and no logs; version 2 had no δ: every answer was charged its
 # ceiling.
 _COPY_1: Final = _COPY.format(respondent="''", cost="ceiling", delta="'0/1'")
 _COPY_2: Final = _COPY.format(respondent="respondent", cost="ceiling", delta="'0/1'")
@@ -94,9 +93,6 @@ def is_known(version: int) -> bool:
 
 
 def steps_from(version: int) -> list[str]:
-    """Return the statements that upgrade a store from `version` to VERSION.
-
-    0 is an empty file.
-    """
+    """Return the statements that upgrade a store from `version` to VERSION; 0 is an empty file."""
     statements = ";".join(_STEPS[version]).split(";")
     return [*(text for text in statements if text.strip()), f"PRAGMA user_version = {VERSION}"]

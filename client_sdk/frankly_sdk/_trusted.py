@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Acceptance of a survey document without IO: a function of bytes, remembered state and time.
+"""Acceptance of a survey document: a function of bytes, remembered state, time and a log check.
 
 The numbers are those of docs/protocol.md §4. Step (10) is `Policy.check`, step (11) is `explain`.
 """
@@ -31,9 +31,9 @@ class Accepted:
     """An accepted document and its signers.
 
     signed_by : ids of the publisher's keys with a valid signature.
-    logged : a witnessed log holds it.
-    withdrawn : digest of the document remembered before, if the keys that signed it have been
-        withdrawn since.
+    logged : True if a witnessed log contains it.
+    withdrawn : digest of the remembered document if it is no longer signed by enough of the
+        publisher's keys, otherwise None.
     """
 
     document: SurveyDocument
@@ -58,9 +58,11 @@ def accept_survey(
 ) -> Accepted:
     """Return the document in the envelope `data`, steps (1) to (9) passed.
 
-    What is remembered binds only while the publisher's present keys stand behind it: a document
-    signed with a stolen key must not block genuine ones after that key is withdrawn, however high
-    its version is. collect_hosts : hosts that may collect reports besides the one of the link.
+    collect_hosts : hosts that may collect reports in addition to the link's.
+
+    The remembered document sets a lower bound for the version only while it is signed by the
+    publisher's present keys: a document signed with a stolen key must not block genuine ones after
+    that key is withdrawn, however high its version is.
 
     Raises DocumentRejected or a subclass, or InsecureTransport; nothing may be sent then.
     """
@@ -84,7 +86,7 @@ def accept_survey(
 
 
 def require_pin(link: SurveyLink, digest: str) -> None:
-    """Step (8): the document is the one the link names, if it names one."""
+    """Raise DocumentRejected("pin") unless the link pins this digest or none (step 8)."""
     if link.digest is not None and digest != link.digest:
         raise DocumentRejected(
             "pin",

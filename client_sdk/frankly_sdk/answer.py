@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The true answers, between app and sampler: never shown, stored or put into an error."""
+"""The true answers, on their way from the app to the sampler: never shown, stored or logged."""
 
 from collections.abc import Mapping
 from typing import Never
@@ -10,21 +10,20 @@ from frankly_sdk.errors import UnknownChoice
 
 
 class Answer:
-    """Question id → choice id as the app gave them, redacted wherever Python would show them.
+    """Question id → choice id, redacted wherever Python would show them.
 
-    An app may wrap answers at once, ``Answer({"q1": "yes"})``, so that its own logs and crash
-    reports stay clean; in a repr, a format, a traceback's variables it shows nothing, and pickling
-    or copying it is a TypeError.
+    An app may wrap answers itself, ``Answer({"q1": "yes"})``, to keep them out of its own logs and
+    crash reports: the repr shows nothing, and pickling or copying raises TypeError.
 
-    Checks return their error instead of raising it: a traceback keeps every local variable of the
-    frames it passed, and crash reporters send those away.
+    Checks return their error instead of raising it: a traceback keeps the local variables of every
+    frame it passes, and crash reporters upload them.
     """
 
     __slots__ = ("_choices",)
 
     @classmethod
     def of(cls, given: object) -> "Answer":
-        """Return an `Answer` of `given`; one that is an `Answer` already is returned itself."""
+        """Return `given` as an `Answer`; an `Answer` is returned unchanged."""
         return given if isinstance(given, cls) else cls(given)
 
     def __init__(self, given: object) -> None:
@@ -32,41 +31,41 @@ class Answer:
         self._choices = dict(given) if isinstance(given, Mapping) else None
 
     def fault(self, questions: Mapping[str, Question]) -> UnknownChoice | None:
-        """Return the fault with the valid values.
+        """Return the error, with the valid values, or None.
 
-        Returns None if exactly `questions` are answered by their choices.
+        None means that exactly `questions` are answered, each with one of its choices.
         """
         choices = self._choices
         if choices is None:
             return UnknownChoice(
                 None,
                 list(questions),
-                "answers are given as a mapping of question id to choice id",
+                "pass the answers as a mapping of question id to choice id",
             )
         for name, question in questions.items():
             if name not in choices:
                 return _unknown(question, "this question has no answer")
             # A subclass of str could compare equal to one choice now and to another later.
             if type(choices[name]) is not str:
-                return _unknown(question, "a choice is named by its id, a string")
+                return _unknown(question, "a choice is given by its id, a string")
             if question.index(choices[name]) is None:
                 return _unknown(question, "the answer is not one of the choices")
         if len(choices) != len(questions):
             return UnknownChoice(
                 None,
                 list(questions),
-                "there is an answer to a question that the survey does not ask",
+                "there is an answer to a question that is not in the survey",
             )
         return None
 
     def row(self, block: Block) -> int:
-        """Return the block's true row; call it after `fault` found nothing."""
+        """Return the block's true row; call it only after `fault` has returned None."""
         return block.truth(self.revealed())
 
     def revealed(self) -> Mapping[str, str]:
-        """Return the true choices, for the sampler and for public questions alone.
+        """Return the true choices.
 
-        Public questions are sent in the clear.
+        Only for the sampler, and for public questions, whose answers are sent in the clear.
         """
         return self._choices or {}
 

@@ -21,7 +21,7 @@ Respondent = (
     tuple[str, Mapping[str, str] | Answer, Mapping[str, str]]
     | tuple[str, Mapping[str, str] | Answer, Mapping[str, str], str | None]
 )
-"""A key, choices, strata and, where the survey asks for one, a token."""
+"""A key, choices, strata and, if the survey requires one, a token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class Randomised:
     """The result of one row.
 
     respondent : the key as given.
-    status : ``sealed`` (durable; now, or with the same bytes by an earlier run), ``done``
-        (acknowledged or refused before, and erased), ``over_budget``, or ``already`` (an earlier
-        row of the same call has this key; the result of that row counts for the person).
-    report : the sealed bytes, else None.
-    same_as : with ``already``, the number of that earlier row, from 0.
-    respelled : True if that row writes the key with other spaces around it or other code points for
-        the same letters; the caller should check that it is the same person.
+    status : ``sealed`` (durable, sealed now or by an earlier run), ``done`` (acknowledged or
+        refused before, and erased), ``over_budget``, or ``already`` (an earlier row of the same
+        call has this key; the result of that row applies to the person).
+    report : the sealed bytes if `status` is ``sealed``, otherwise None.
+    same_as : with ``already``, the number of that earlier row, counted from 0.
+    respelled : True if the two rows write the key with different surrounding spaces or a different
+        Unicode form; the caller should check that it is the same person.
     """
 
     respondent: str = field(repr=False)
@@ -52,13 +52,13 @@ def randomise(
 ) -> Iterator[Randomised]:
     """Seal the rows, `AT_ONCE` in each transaction, and yield their results in order."""
     first_rows, first = dict[str, tuple[int, int]](), 0
-    # no frame of ours holds a row as it was given
+    # `map` keeps the raw rows out of local variables, which a traceback would hold.
     while read := list(map(_read, islice(source, AT_ONCE))):
         keys, todo = list[tuple[str, Randomised | None]](), list[Row]()
         for i, row_or_fault in enumerate(read, first):
             key, row = _checked(sealing, row_or_fault, i)
             row = replace(row, respondent=sealing.store.respondent_name(key))
-            # A hash instead of the key: it serves only to compare two spellings.
+            # A hash is stored instead of the key: it is only needed to compare two spellings.
             same_as, spelling = first_rows.setdefault(row.respondent, (i, hash(key)))
             is_new = same_as == i
             keys.append(
@@ -70,7 +70,7 @@ def randomise(
                 )
             )
             todo += [row] if is_new else []
-        # Every row of the batch has been checked by now, so a fault seals none of them.
+        # By now every row of the batch has been checked, so a wrong row means that none is sealed.
         results = iter(sealing.many(todo))
         for i, (key, repeated) in enumerate(keys, first):
             if repeated is not None and repeated.respelled:
@@ -85,13 +85,13 @@ def _same_respondent(survey: str, i: int, row: Randomised) -> Event:
 
 
 def _read(row: object) -> tuple[str, Row] | InvalidInput:
-    """Return a row's key and answers, or the fault of its shape.
+    """Return a row's key and answers, or the error if its shape or key is wrong.
 
-    Not raised, as a traceback would hold the answers.
+    The error is not raised, because a traceback would hold the answers.
     """
     if not isinstance(row, tuple | list) or len(row) not in (3, 4):
         detail = (
-            "a row is a tuple of key, choices, strata and, if the survey asks for one, the token"
+            "a row is a tuple of key, choices, strata and, if the survey requires one, the token"
         )
         return InvalidInput(Problem.FIELD_TYPE, detail)
     key, choices, strata, *token = row

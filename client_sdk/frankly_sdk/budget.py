@@ -14,15 +14,17 @@ _UNIT = Decimal("0.0001")
 class Budget:
     """Cost of one survey for one respondent, and the remaining budget before and after.
 
-    Nats of log-odds as decimal strings: costs are rounded up, what is left is rounded down, "inf"
-    is infinite.
+    Amounts are nats of log-odds as decimal strings: costs are rounded up, remaining amounts down;
+    "inf" is infinite.
 
-    cost : what the ledger charges, "0.0000" once the survey is answered. delta : the δ charged with
-    it; the bound holds up to this additive probability. cap : the app's. spent : what was charged before.
-    left, left_after : the rest of the cap before and after answering; the same where nothing would
-    be charged.
-    is_answered : this respondent has answered already. is_final : the cost is above the cap, so
-    that nothing else can be answered afterwards. can_answer : the budget has room for the form.
+    cost : the ledger's charge, "0.0000" if the survey has been answered.
+    delta : the δ charged too; the bound holds up to this additive probability.
+    cap : the app's cap. spent : the earlier charges.
+    left, left_after : the remaining budget before and after answering; equal if nothing would be
+        charged.
+    is_answered : True if this respondent has already answered.
+    is_final : True if the cost is above the cap, so that nothing else can be answered afterwards.
+    can_answer : True if the survey is unanswered and the budget has room for it.
     """
 
     cost: str
@@ -43,7 +45,10 @@ class Budget:
         if not self.can_answer:
             return f"You cannot answer this here: it would cost {self.cost} nats, and {remainder}."
         if self.is_final:
-            return f"Answering this uses up for ever all {self.cap} nats that this app allows you: it is the last one."
+            return (
+                f"Answering this uses up for good all {self.cap} nats that this app allows you; nothing else "
+                "can be answered afterwards."
+            )
         chance = f", and a δ of {self.delta}" if self.delta != "0" else ""
         return f"Answering costs {self.cost} nats{chance}; {remainder}, {self.left_after} after it."
 
@@ -54,12 +59,12 @@ def nats_left(cap: str, spent: Charge) -> str:
     if spent.odds is None:
         return "0.0000"
     with localcontext() as context:
-        # Exact enough for any cap: the quantisation below decides the rounding.
+        # Precise enough for any cap: only the quantisation below rounds.
         context.prec = 60
         remaining = Decimal(str(cap)) - Decimal(ln_up(spent.odds))
         return str(max(remaining, Decimal(0)).quantize(_UNIT, rounding=ROUND_FLOOR))
 
 
 def chance_text(chance: Fraction) -> str:
-    """Return a chance as a decimal rounded up, "0" if there is none."""
+    """Return a chance as a decimal, rounded up; "0" for zero."""
     return chance_up(chance) if chance else "0"

@@ -42,14 +42,14 @@ _EXITS: tuple[tuple[tuple[type[FranklyError], ...], int], ...] = (
 
 
 def main(arguments: Sequence[str] | None = None, opener: Opener | None = None) -> int:
-    """Run one command.
+    """Run one command and return its exit status.
 
-    0, or 2 usage, 3 bad input, 4 refused by the app's policy, 5 network, 6 integrity.
+    0 success, 2 usage, 3 bad input, 4 refused by the policy, 5 network, 6 integrity.
     """
     options = _parser().parse_args(arguments)
     commands = {"randomise": _randomise, "flush": _flush, "explain": _explain, "budget": _budget}
     try:
-        # Before the store opens: nothing may be sealed for an output that cannot be written.
+        # Before the store opens: nothing may be sealed if the output must not be replaced.
         if options.command == "randomise":
             _require_free(options)
         with (opener or _open)(options) as client:
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None, opener: Opener | None = None) -
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "frankly-sdk",
-        description="Randomise answers on this device; send only noise.",
+        description="Randomise answers on this device; send only randomised reports.",
     )
     commands = parser.add_subparsers(dest="command", required=True)
     common = argparse.ArgumentParser(add_help=False)
@@ -71,26 +71,26 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument(
         "--cap",
         default=Policy().cap,
-        help="nats for all surveys of one respondent (default %(default)s)",
+        help="nats that all surveys of one respondent may cost together (default %(default)s)",
     )
     common.add_argument(
         "--delta-cap",
         default=Policy().delta_cap,
-        help="the δ that (ε, δ) promises may add up to (default %(default)s)",
+        help="largest total δ of all (ε, δ) promises (default %(default)s)",
     )
     common.add_argument(
         "--final-survey",
         action="append",
         default=[],
         metavar="ID",
-        help="a survey that may use up the budget for ever",
+        help="a survey that may use up the whole budget for good",
     )
     common.add_argument(
         "--keys",
         type=Path,
-        help="the keys document to trust; otherwise the server's first one",
+        help="file of the keys document to trust; by default the first one that the server sends",
     )
-    collect_help = "a host that may collect reports besides the link's; may be given several times"
+    collect_help = "a host, other than the link's, that may collect reports; can be repeated"
     common.add_argument(
         "--collect-host",
         action="append",
@@ -101,16 +101,16 @@ def _parser() -> argparse.ArgumentParser:
     batch = commands.add_parser(
         "randomise",
         parents=[common],
-        help="seal a table of answers, write what may leave",
+        help="seal a table of answers and write the reports to a file",
     )
     batch.add_argument(
         "input",
-        help="CSV: a column of respondent keys, one for each question; - is standard input",
+        help="CSV: a column of respondent keys and one column per question; - is standard input",
     )
     batch.add_argument(
         "output",
         type=Path,
-        help="one report per line, sorted, so independent of the input's order",
+        help="file for the reports, one per line, sorted, so that the input's order does not show",
     )
     batch.add_argument(
         "--respondent",
@@ -122,15 +122,15 @@ def _parser() -> argparse.ArgumentParser:
         "--token",
         default="token",
         metavar="COLUMN",
-        help="the column of tokens, if the survey asks",
+        help="the column of tokens, if the survey requires them",
     )
-    batch.add_argument("--force", action="store_true", help="replace the output if it is there")
+    batch.add_argument("--force", action="store_true", help="replace an existing output file")
     flush = commands.add_parser(
         "flush",
         parents=[common],
         help="send every sealed report of the store",
     )
-    flush.add_argument("--seconds", type=float, default=60.0, help="about how long to try")
+    flush.add_argument("--seconds", type=float, default=60.0, help="approximate time to try")
     explain = commands.add_parser(
         "explain",
         parents=[common],
@@ -139,13 +139,13 @@ def _parser() -> argparse.ArgumentParser:
     budget = commands.add_parser(
         "budget",
         parents=[common],
-        help="show the cost and the rest before and after",
+        help="show the survey's cost, and the remaining budget before and after",
     )
     for command in (explain, budget):
         command.add_argument(
             "--respondent",
             metavar="KEY",
-            help="of whom; the one the store belongs to if left out",
+            help="the respondent's key; by default the person whom the store belongs to",
         )
     return parser
 
@@ -175,7 +175,7 @@ def _require_free(options: argparse.Namespace) -> None:
     if options.output.exists() and not options.force:
         raise InvalidInput(
             Problem.FILE_EXISTS,
-            "it exists and is kept; --force replaces it",
+            "this file exists and was not replaced; --force replaces it",
             str(options.output),
         )
 
@@ -195,7 +195,7 @@ def _randomise(options: argparse.Namespace, client: Client) -> int:
 def _flush(options: argparse.Namespace, client: Client) -> int:
     counts = Counter(receipt.status for receipt in client.flush(options.seconds))
     _say(f"sent {counts['sent']}, queued {counts['queued']}, refused for good {counts['refused']}")
-    # A script that sees this code runs the command again later.
+    # The exit status tells a script to run the command again later.
     return NETWORK if counts["queued"] else 0
 
 
@@ -218,7 +218,7 @@ def _summarise(results: Sequence[Randomised]) -> None:
 
 
 def _write(path: Path, reports: Iterable[bytes]) -> None:
-    """Write all lines or none, sorted: ids come first among what differs, and they are random.
+    """Write all lines or none, sorted; as reports first differ in their random ids, this shuffles.
 
     In the order of the table, a reader who knows the list of people could match reports to people.
     """
@@ -230,15 +230,13 @@ def _write(path: Path, reports: Iterable[bytes]) -> None:
                 file.writelines(report + b"\n" for report in sorted(reports))
                 file.flush()
                 os.fsync(file.fileno())
-            # Synced before the rename: after a power cut the output is complete or as before.
+            # Synced before the rename: after a power cut the output is either complete or unchanged.
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
     except OSError:
-        detail = (
-            "it cannot be written; what was sealed stays in the store, run the same command again"
-        )
+        detail = "this file cannot be written; the sealed reports are in the store: run the command again"
         raise InvalidInput(Problem.BAD_REQUEST, detail, str(path)) from None
 
 

@@ -44,9 +44,10 @@ difference between two draws."""
 
 @dataclass(frozen=True)
 class Survey:
-    """An accepted survey, as an app shows it.
+    """An accepted survey, for the app to show.
 
-    `level` is that of its whole report, under the app's own cap on δ.
+    signed_by : ids of the publisher's keys with a valid signature.
+    level : the privacy level of its whole report, under the app's own cap on δ.
     """
 
     document: SurveyDocument
@@ -69,15 +70,16 @@ class Survey:
     def explain(self, language: str | None = None, budget: Budget | None = None) -> Explanation:
         """Return an explanation of questions, report and privacy bounds; show it before asking.
 
-        budget : as `Client.budget` gives it; the words then say what this respondent has left
-            before and after.
+        language : one of the document's, by default its first.
+        budget : the result of `Client.budget`; the explanation then includes what this respondent
+            has left before and after.
         """
         return explain(self.document, self.level, self.signed_by, language, budget)
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """The collaborators of an enabled client."""
+    """The parts of an enabled client."""
 
     survey: Survey
     store: Store
@@ -122,24 +124,27 @@ class Client:
         sleep: Callable[[float], None] = time.sleep,
         timer: Callable[[], float] = time.monotonic,
     ) -> Self:
-        """Deliver what an earlier run could not, then fetch and verify a survey (steps 1 to 10).
+        """Send reports left by an earlier run, then fetch and verify a survey (steps 1 to 10).
 
-        A survey seen before opens without network while its keys, and the log's proof where one is needed, are
-        valid. link : ``https://host/s/ID#sha256=…``.
-        store : path of this install's store file. keys : bytes of the keys document shipped with
-        the app; without it the server's first one is trusted and remembered.
+        A survey accepted before can be opened offline while its keys, and the log's proof if one is
+        needed, are valid.
 
+        link : ``https://host/s/ID#sha256=…``.
+        store : path of this install's store file.
+        keys : bytes of the keys document shipped with the app; without it the first one that the
+            server sends is trusted and remembered.
         enabled : if false, the client touches neither network nor files, and `answer` does nothing.
-        debug : events go to the log ``frankly_sdk`` too. on_event : called with each `Event`.
-        relay : address of a reverse proxy that everything goes through.
-        spread_s : each report leaves at a random moment within this many seconds of being sealed, 0 to
-            34560000 (the 400 days for which a document can be valid).
-        transport : stays the caller's to close.
-        The others exist for tests (`frankly_sdk.testing`).
+        debug : write events to the log ``frankly_sdk`` too.
+        on_event : called with each `Event`.
+        relay : address of a reverse proxy that all requests go through.
+        spread_s : each report is sent at a random moment within this many seconds of being sealed,
+            0 to 34560000 (the 400 days for which a document can be valid).
+        transport : sends the requests; the caller has to close it.
+        clock, randbits, sleep, timer : replaced in tests only (`frankly_sdk.testing`).
 
-        Raises InvalidInput for an argument of the wrong type or out of range, LinkError, StoreError,
-        NetworkError, DocumentRejected or a subclass, PolicyRefused. Nothing of a new answer has been drawn or
-        sent then.
+        Raises InvalidInput for an argument of the wrong type or out of range, LinkError,
+        StoreError, NetworkError, DocumentRejected or a subclass, PolicyRefused. If it raises, no
+        answer was drawn and no new report was sent.
         """
         require(
             store=store, policy=policy, keys=keys, enabled=enabled, debug=debug, on_event=on_event
@@ -172,7 +177,7 @@ class Client:
                 survey_link, stored, transport, time_of(clock), announce, wants_log, hosts
             ).survey(keys)
             level, chain = policy.level(opened.document), opened.chain
-            # (10); an answered survey is charged already
+            # (10); an answered survey has already been charged
             if stored.answer(chain, survey_link.survey) is None:
                 policy.check(
                     opened.document,
@@ -213,12 +218,13 @@ class Client:
         return self._parts.survey
 
     def budget(self, respondent: str | None = None) -> Budget:
-        """Return what the survey costs a respondent, and what is left before and after.
+        """Return the survey's cost for a respondent, and the budget left before and after it.
 
         Nothing is charged.
 
-        respondent : as for `answer`. Raises Disabled, InvalidInput for a key of another kind,
-            StoreError.
+        respondent : as for `answer`.
+
+        Raises Disabled, InvalidInput for a key that is not a non-blank string, StoreError.
         """
         wrong = None if respondent is None else key_fault(respondent)
         if wrong is not None:
@@ -244,26 +250,26 @@ class Client:
         token: str | None = None,
         patience_s: float = 10,
     ) -> Receipt:
-        """Randomise, seal, then send. The answers themselves are not kept anywhere.
+        """Randomise, seal and send one answer. The true answers are not stored anywhere.
 
-        choices : question id → choice id, every question exactly once.
-        strata : the same for public questions.
-        respondent : on a device that many people answer on, a key for each of them: one answer and
-            one ledger per key. Keys that differ only in spaces around them, or in code points for
-            the same letters, are one person's. Without a key the answer is that of the one person
-            the install belongs to; a blank key is refused.
-        token : for surveys that ask for one; it leaves with the report and is erased with it.
+        choices : question id → choice id, for every question.
+        strata : public question id → choice id, for every public question.
+        respondent : if many people answer on this device, a key for each: there is one answer and
+            one ledger per key. Keys that differ only in surrounding spaces or in their Unicode form
+            belong to the same person. Without a key, the answer is that of the one person whom the
+            install belongs to; a blank key is refused.
+        token : for surveys that require one; it is sent with the report and erased with it.
         patience_s : how long to keep trying before returning ``queued``, 0 to 34560000; the sealed
             bytes are sent again at the next start or `flush`. With 0 there is at most one attempt,
             and none before the random send time.
 
-        Raises UnknownChoice, AlreadyAnswered (after trying to deliver what was sealed before),
-        SurveyClosed, InvalidInput (token_invalid, or a respondent or patience_s of another kind),
-        PolicyRefused, StoreError, RandomnessError; nothing has been drawn then. Delivery problems
-        come back in the receipt.
+        Raises UnknownChoice, AlreadyAnswered (after trying to deliver the earlier answer),
+        SurveyClosed, ClockError if the survey has not opened yet, InvalidInput (token_invalid, or
+        an invalid respondent or patience_s), PolicyRefused, StoreError, RandomnessError. If it
+        raises, nothing was drawn. Delivery problems are reported in the receipt.
         """
         row = Row("", Answer.of(choices), Answer.of({} if strata is None else strata), token)
-        # A traceback keeps local variables; the answers may stay in the redacted `Answer` only.
+        # A traceback keeps local variables; only the redacted `Answer` may hold the answers.
         del choices, strata
         require(patience_s=patience_s)
         wrong = None if respondent is None else key_fault(respondent)
@@ -275,12 +281,12 @@ class Client:
             return Receipt(
                 "disabled",
                 "disabled",
-                "the app has switched this off: nothing was drawn, kept or sent",
+                "the app has switched this off: nothing was drawn, stored or sent",
             )
         fault = row.fault(parts.survey.document)
         if fault is not None:
             raise fault
-        # Named only after every check of the answers: it may write the store's salt.
+        # Only after every check of the answers, because this may write the store's salt.
         row = replace(row, respondent=parts.store.respondent_name(respondent or ""))
         sealed = parts.sealing.one(row)
         if sealed is None:
@@ -290,19 +296,21 @@ class Client:
         return parts.delivery.deliver(sealed, patience_s)
 
     def randomise_many(self, rows: Iterable[Respondent]) -> Iterator[Randomised]:
-        """Seal many respondents' answers, a few hundred in each transaction; `flush` sends them.
+        """Seal many respondents' answers, 500 in each transaction; `flush` sends them.
 
-        rows : (respondent key, choices, strata) each, and the token as a fourth member if the
-        survey asks for one; every key has a ledger and one answer of its own. What is yielded is
-        durable. Nothing of a batch is sealed if one of its rows is wrong. A key that comes twice in
-        one call is answered by its first row; the other says ``already``, and if the two are
-        written differently an event ``same_respondent`` names both rows.
+        rows : tuples (respondent key, choices, strata), with the token as a fourth member if the
+            survey requires one; every key has its own ledger and one answer.
 
-        Raises UnknownChoice, its field beginning with ``rows[i]``, InvalidInput for a row of
-        another shape, a blank key or a token that does not open the survey, SurveyClosed,
-        PolicyRefused other than BudgetExceeded, StoreError, RandomnessError.
+        A yielded result is durable. If one row of a batch is wrong, no row of that batch is sealed.
+        If a key occurs twice in one call, its first row is used; the other gets the status
+        ``already``, and if the two keys are written differently, an event ``same_respondent`` names
+        both rows.
+
+        Raises UnknownChoice, its field beginning with ``rows[i]``, InvalidInput for a row of the
+        wrong shape, a blank key or an invalid token, SurveyClosed, ClockError, PolicyRefused other
+        than BudgetExceeded, StoreError, RandomnessError.
         """
-        # Checked at the call, not at the first `next` of the iterator that is returned.
+        # Checked when called, not at the first `next` of the returned iterator.
         source = each(rows)
         if self._parts is None:
             self._announce(Event("disabled", self._link.survey))
@@ -310,7 +318,7 @@ class Client:
         return randomise(self._parts.sealing, source, self._announce)
 
     def flush(self, timeout_s: float = 30) -> list[Receipt]:
-        """Send what is still sealed in this store, for about `timeout_s` seconds.
+        """Send the reports that are still sealed in this store, for about `timeout_s` seconds.
 
         Returns a receipt for each report.
 
@@ -328,7 +336,7 @@ class Client:
         sealed = parts.sealing.answered(respondent)
         if sealed is not None and sealed.state == "sealed":
             return parts.delivery.deliver(sealed, patience_s)
-        # A refusal for good is no reason to draw again: two draws would cost twice.
+        # After a final refusal nothing is drawn again: two draws would cost twice.
         if sealed is not None and sealed.state == "refused":
             return Receipt("refused", sealed.code, "the server refused the first answer for good")
         return Receipt(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conformance driver: ``python -m frankly_sdk.conformance init|refresh|answer``.
 
-One JSON object comes in on standard input and one goes out on standard output; a refusal is a
-problem object on standard error and an exit code. It is for tests of SDKs (docs/conformance.md):
-time and random bits are given in the input.
+It reads one JSON object from standard input and writes one to standard output; a refusal is a
+problem object on standard error and an exit status. It exists for tests of SDKs
+(docs/conformance.md), which supply the time and the random bits in the input.
 """
 
 import argparse
@@ -64,10 +64,13 @@ def main(
     stdout: TextIO | None = None,
     stderr: TextIO | None = None,
 ) -> int:
-    """Run one command; 0, or 2 usage, 3 bad input, 4 refused, 5 network, 6 integrity."""
+    """Run one command and return its exit status.
+
+    0 success, 2 usage, 3 bad input, 4 refused, 5 network, 6 integrity.
+    """
     parser = argparse.ArgumentParser(
         "frankly_sdk.conformance",
-        description="Be driven by a conformance suite.",
+        description="Run commands of a conformance suite.",
     )
     parser.add_argument("command", choices=sorted(_FIELDS))
     name: str = parser.parse_args(arguments).command
@@ -87,18 +90,18 @@ def main(
 
 
 def _init(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Remember link, policy and shipped keys.
+    """Write link, policy and shipped keys into the store's folder.
 
-    Nothing is fetched, and what the store has seen before stays.
+    Nothing is fetched, and an existing store is kept.
     """
     link = SurveyLink.parse(request["link"])
     policy = request.get("policy") or {}
     if not isinstance(policy, dict) or not set(policy) <= _POLICY:
         raise _bad("policy", f"a policy has the fields {', '.join(sorted(_POLICY))}")
-    # Checked before `Policy` does: what is refused here leaves no folder behind.
+    # Checked here too, so that the error names the field of the request.
     if not all(type(policy.get(name, False)) is bool for name in ("allow_unpinned", "require_log")):
         raise _bad("policy", "allow_unpinned and require_log are true or false")
-    # Constructed for its checks: a bad limit is refused now, not at the first answer.
+    # Constructed only for its checks: a bad limit is refused now, not at the first answer.
     Policy(**policy)
     if request.get("keys") is not None:
         SignedKeys.read(_keys(request["keys"]))
@@ -113,7 +116,7 @@ def _init(request: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _refresh(request: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Fetch and verify (steps 1 to 10), and send again what is still sealed."""
+    """Fetch and verify the survey (steps 1 to 10), and try to send sealed reports."""
     with _Install.at(request).open() as client:
         receipts = client.flush(0)
         document = client.survey.document
@@ -158,7 +161,7 @@ class _Install:
 
     @classmethod
     def at(cls, request: Mapping[str, Any]) -> "_Install":
-        """Read it back; InvalidInput if there is none."""
+        """Read the install in the store's folder; raises InvalidInput if there is none."""
         folder = _folder(request)
         try:
             install = json.loads((folder / "install.json").read_text(encoding="utf-8"))
@@ -176,7 +179,7 @@ class _Install:
         )
 
     def open(self) -> Client:
-        """Open a client as an app does, but for time and random bits; it sends at once."""
+        """Open a client with the given time and random bits, and without a random send delay."""
         options: dict[str, Any] = {} if self.randbits is None else {"randbits": self.randbits}
         path = self.folder / "answers.db"
         return Client.open(
@@ -193,9 +196,9 @@ class _Install:
 
 
 class _Bits:
-    """Random bits from a list of [how many, hex].
+    """A source of random bits from a list of pairs [number of bits, value in hex].
 
-    A source that fails when they are used up or asked for otherwise.
+    It fails if the list is used up or another number of bits is requested.
     """
 
     def __init__(self, draws: Any) -> None:
@@ -204,11 +207,11 @@ class _Bits:
             isinstance(p, list) and len(p) == 2 and type(p[0]) is int and _is_hex(p[1])
             for p in pairs
         ):
-            raise _bad("bits", "expected a list of pairs: how many bits, and their value in hex")
+            raise _bad("bits", "expected a list of pairs: number of bits, and their value in hex")
         self._left = [(bits, int(value, 16)) for bits, value in pairs]
 
     def __call__(self, bits: int) -> int:
-        # OSError is what the operating system's source raises; the client turns it into its own.
+        # The operating system's source raises OSError too; the client raises its own error then.
         if not self._left or self._left[0][0] != bits:
             raise OSError
         return self._left.pop(0)[1]
@@ -216,7 +219,7 @@ class _Bits:
 
 def _read_request(name: str, text: str) -> Mapping[str, Any]:
     needs, takes = _FIELDS[name]
-    # Lone surrogates reach the parser, which refuses them as it does in a document.
+    # Lone surrogates are passed on to the parser, which refuses them.
     request = parse_json(text.encode("utf-8", "surrogatepass"), max_bytes=_MAX_INPUT)
     if not isinstance(request, dict):
         raise InvalidInput(Problem.JSON_INVALID, "expected one JSON object")
@@ -272,7 +275,7 @@ def _receipt(receipt: Receipt) -> Mapping[str, Any]:
 def _problem(error: FranklyError) -> Mapping[str, Any]:
     """Return the problem object.
 
-    Codes of the device alone are not in the server's table and carry status 422.
+    Codes that only devices use are not in the server's table and get status 422.
     """
     problem = Problem.from_code(error.code)
     if problem is not None:

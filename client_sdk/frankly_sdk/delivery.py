@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delivery of sealed bytes until acknowledged.
-
-Every attempt sends the same bytes (docs/protocol.md §7).
-"""
+"""Delivery of sealed reports; every attempt sends the same bytes (docs/protocol.md §7)."""
 
 import contextlib
 import secrets
@@ -21,27 +18,28 @@ from frankly_sdk.store import Sealed, Store
 from frankly_sdk.transport import Reply, Transport
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 3600.0
-# A day: no server may silence a device for longer.
+# One day: no server may make a device wait longer.
 _LONGEST_RETRY_AFTER_S = 24 * 3600.0
 _RECEIPT_BYTES = 64 * 2**10
 _ACKNOWLEDGED = ("accepted", "duplicate")
 # Request Timeout, Too Early and Too Many Requests.
 _TRY_AGAIN = frozenset({408, 425, 429})
 _SPREAD = "scheduled"
-_EVENLY = "sealed; it leaves at a random moment, so that the time of sending reveals nothing"
-_REST = "the server asked to be left alone for a while; the answer will be sent later"
+_EVENLY = "sealed; it is sent at a random moment, so that the sending time reveals nothing"
+_REST = "the server asked this device to wait; the answer will be sent later"
 _LATER = "the server cannot take the answer right now; it will be sent again"
-_STRANGER = "what answered was not the survey's server; the answer will be sent again"
+_SKIPPED = "an earlier report to this server could not be delivered; this one will be tried later"
+_STRANGER = "the reply did not come from the survey's server; the answer will be sent again"
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Carries sealed reports to their servers.
+    """Sends sealed reports to their servers.
 
     sleep : waits the given number of seconds.
-    timer : seconds from a clock that never runs backwards.
-    spread_s : a report's first send waits a random time, evenly from 0 to this many seconds, drawn
-        after sealing, independently of everything else.
+    timer : returns seconds, from a clock that never runs backwards.
+    spread_s : a report is first sent after a random time, uniform from 0 to this many seconds,
+        drawn after sealing and independently of everything else.
     """
 
     transport: Transport
@@ -53,19 +51,20 @@ class Delivery:
     _not_before: dict[str, float] = field(default_factory=dict)
 
     def flush(self, timeout_s: float) -> list[Receipt]:
-        """Try every sealed report that is due within timeout_s; skip servers that failed to take one."""
+        """Try every sealed report that is due within `timeout_s`, and return a receipt for each.
+
+        If a server fails to take a report, the other reports to it are skipped.
+        """
         deadline = self.timer() + timeout_s
         receipts, unreachable = [], set()
         for sealed in self.store.outbox():
             server = urlsplit(sealed.collect_url).netloc
             if server in unreachable:
-                receipts.append(
-                    _queued("network", "the server could not be reached; it will be tried again")
-                )
+                receipts.append(_queued("network", _SKIPPED))
                 continue
             receipts.append(self.deliver(sealed, max(0.0, deadline - self.timer())))
-            # A server that fails on one report would probably fail on the others: the next flush tries
-            # again.
+            # A server that fails on one report would probably fail on the others: the next flush
+            # tries again.
             if receipts[-1].status == "queued" and receipts[-1].code not in (
                 Problem.TOO_EARLY.code,
                 _SPREAD,
@@ -74,17 +73,17 @@ class Delivery:
         return receipts
 
     def schedule(self, sealed: Sealed) -> None:
-        """Draw the time at which a report that was just sealed leaves, within `spread_s` seconds.
+        """Draw the time at which a newly sealed report is sent, within `spread_s` seconds.
 
-        The draw depends on neither answer nor symbol. If this process ends first, the next start
-        sends at once: that moment depends on the start of the app, not on the answer.
+        The draw depends on neither answer nor symbol. If this process ends first, the report is
+        sent at the next start of the app, a time that does not depend on the answer either.
         """
         self._not_before[sealed.report_id] = self.timer() + self.spread_s * _uniform()
 
     def deliver(self, sealed: Sealed, patience_s: float) -> Receipt:
-        """Send until acknowledged or finally refused, at most for about `patience_s` seconds.
+        """Send until acknowledged or finally refused, for at most about `patience_s` seconds.
 
-        After that the report stays queued.
+        After that, the report stays queued.
         """
         receipt = self._deliver(sealed, patience_s)
         if receipt.status != "queued":
@@ -105,8 +104,8 @@ class Delivery:
                 self.sleep(pause_s)
             receipt, asked_s = self._once(sealed)
             if receipt.status != "queued":
-                # If erasing fails now, the next start sends the same bytes, hears "duplicate" and
-                # erases them then.
+                # If erasing fails now, the next start sends the same bytes, receives "duplicate"
+                # and erases them then.
                 with contextlib.suppress(StoreError):
                     self.store.close_answer(sealed, receipt.status, receipt.code)
                 break
@@ -115,13 +114,16 @@ class Delivery:
                 # Stored per address, so that other reports to this server wait as well.
                 self._not_before[sealed.collect_url] = now + asked_s
             pause_s = max(asked_s, wait_s * _jitter())
-            # Exponential backoff, so that a struggling server is not kept busy by retries.
+            # Exponential backoff, so that retries do not overload a struggling server.
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
         return receipt
 
     def _once(self, sealed: Sealed) -> tuple[Receipt, float]:
-        """Send once; return the receipt and the seconds that the server asks to wait."""
-        # Another process may have delivered and erased it in the meantime.
+        """Send once; return the receipt, and the seconds that the server asks the device to wait.
+
+        A LinkError of the transport gives ``refused``.
+        """
+        # Another process may have delivered and erased the report in the meantime.
         if sealed.body is None:
             return Receipt("refused", "erased", "there is nothing left to send"), 0.0
         try:
@@ -136,8 +138,8 @@ class Delivery:
 def _judge(answer: Reply, report_id: str) -> Receipt:
     """Return the receipt for a reply.
 
-    Of all replies, only one of the survey's own server can lead to an erasure. A page with status 200 is no
-    acknowledgement, and a 404 from a gateway is no refusal.
+    Only replies that have the form of the survey's own server lead to an erasure: a page with
+    status 200 is not an acknowledgement, and a 404 of a gateway is not a refusal.
     """
     body = _body(answer)
     if (
@@ -146,14 +148,14 @@ def _judge(answer: Reply, report_id: str) -> Receipt:
         and body.get("status") in _ACKNOWLEDGED
     ):
         return Receipt("sent", str(body["status"]), "the server has stored the randomised answer")
-    # A captive portal answers 200 with its own page: nothing may be erased for that.
+    # A captive portal answers 200 with its own page, which must not lead to an erasure.
     if answer.status < 300:
         return _queued("no_receipt", _STRANGER)
     problem = Problem.from_code(str(body.get("code")))
     if problem is None or problem.status != answer.status:
         busy = answer.status in _TRY_AGAIN or answer.status >= 500
         return _queued(f"http_{answer.status}", _LATER if busy else _STRANGER)
-    # A survey that has not opened yet answers 409 with Retry-After: the report is fine, only early.
+    # A survey that has not opened yet answers 409 with Retry-After: the report is only early.
     if answer.status in _TRY_AGAIN or answer.status >= 500 or problem is Problem.TOO_EARLY:
         return _queued(problem.code, _LATER)
     if problem is Problem.CLOSED:
@@ -194,7 +196,7 @@ def _jitter() -> float:
 
 
 def _uniform() -> float:
-    """Return a multiple of 2^-20 from [0, 1), evenly drawn."""
+    """Return a uniform random multiple of 2^-20 from [0, 1)."""
     try:
         return secrets.randbits(20) / 2**20
     except (OSError, NotImplementedError):

@@ -4,12 +4,12 @@
 FranklyError                 (frankly_protocol.errors)
  ├─ DocumentRejected …       the signed document failed a numbered step; nothing was sent, do not retry
  ├─ RandomnessError          the system gave no random bits; nothing was drawn or sent
- ├─ LinkError                the link, or the address reports go to, cannot be used
- │   └─ InsecureTransport    http:// to anything but this machine
- ├─ PolicyRefused            honest document, but it asks for more than this app allows
- │   └─ BudgetExceeded       together with what this install has already spent
+ ├─ LinkError                the link, the relay, or the address that collects reports cannot be used
+ │   └─ InsecureTransport    an http:// address of another machine
+ ├─ PolicyRefused            a valid document, but it asks for more than this app allows
+ │   └─ BudgetExceeded       the cost and what the respondent has already spent exceed the cap
  ├─ UnknownChoice            the app passed something that is not one of the choices (a developer's mistake)
- ├─ AlreadyAnswered          this install has answered this survey; the first value stands
+ ├─ AlreadyAnswered          this respondent has answered this survey; the first answer remains valid
  ├─ Disabled                 the app opened this client with enabled=False: there is no survey
  ├─ SurveyClosed             the survey's time ran out before anything was drawn
  ├─ StoreError               the store cannot be used; nothing was drawn or sent
@@ -32,7 +32,7 @@ class LinkError(FranklyError):
 
 
 class InsecureTransport(LinkError):
-    """The address is not https, and not this machine's own."""
+    """An http address of another machine, or reports of another host's survey sent to this machine."""
 
     def __init__(self, detail: str, field: str = "link") -> None:
         super().__init__(detail, "insecure_transport", field)
@@ -57,7 +57,7 @@ class BudgetExceeded(PolicyRefused):
 
 
 class UnknownChoice(FranklyError):
-    """An answer is missing, surplus or no valid choice.
+    """An answer is missing, unexpected or not a valid choice.
 
     `valid` lists the valid choices, or the ids of the questions.
     """
@@ -72,35 +72,35 @@ class UnknownChoice(FranklyError):
 
 
 class AlreadyAnswered(FranklyError):
-    """This install has answered this survey already; `receipt` says what became of that answer."""
+    """This respondent has already answered this survey; `receipt` is the state of that answer."""
 
     def __init__(self, receipt: Receipt) -> None:
         super().__init__(
-            "this survey has been answered here; the first answer stands",
+            "this survey has already been answered here; the first answer remains valid",
             code="already_answered",
         )
         self.receipt = receipt
 
 
 class Disabled(FranklyError):
-    """The client was opened with enabled=False and knows no survey; ask `client.enabled` first."""
+    """The client was opened with enabled=False and has no survey; check `client.enabled` first."""
 
     def __init__(self) -> None:
         super().__init__(
-            "this client is switched off and knows no survey; see client.enabled",
+            "this client is switched off and has no survey; check client.enabled",
             code="disabled",
         )
 
 
 class SurveyClosed(FranklyError):
-    """The survey is closed and nothing was drawn; a later refusal is in the receipt instead."""
+    """The survey is closed and nothing was drawn; if it closes later, the receipt says so."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail, code=Problem.CLOSED.code, field="closes")
 
 
 class StoreError(FranklyError):
-    """The store cannot be read or written; no fallback in memory, so nothing was drawn or sent."""
+    """The store cannot be read or written, so nothing was drawn or sent; there is no fallback."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail, code="store")

@@ -24,10 +24,11 @@ EVENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened.
+    """One event of a client.
 
-    name : one of `EVENTS`. survey : its id, the same for everybody. code, detail : as in a
-    `Receipt`. Nothing in an event depends on an answer or a draw, so events may go to any log.
+    name : one of `EVENTS`. survey : the survey's id. code, detail : as in a `Receipt`.
+
+    Nothing in an event depends on an answer or a draw, so events may be written to any log.
     """
 
     name: str
@@ -42,12 +43,12 @@ OnEvent = Callable[[Event], None]
 def announcer(on_event: OnEvent | None, *, debug: bool) -> OnEvent:
     """Return a function that passes events to the app, and to the log ``frankly_sdk`` if `debug`.
 
-    Exceptions of the app's function are dropped: a sealed answer has to be sent even if the app's
-    display fails. Their messages are not logged either, as they could hold anything.
+    Exceptions raised by `on_event` are ignored: a sealed answer has to be sent even if the app's
+    display fails. Only their type is logged, because their messages could contain anything.
     """
 
     def announce(event: Event) -> None:
-        # Only when asked for: otherwise the logging module is not even imported.
+        # Only with `debug`: otherwise the logging module is usually not even imported.
         if debug:
             _log().debug(
                 "%s survey=%s code=%s %s",

@@ -12,9 +12,11 @@ from frankly_sdk.store import Store
 class Evidence:
     """The bytes of a survey's envelope (``kind`` survey) or a log's head (``kind`` checkpoint).
 
-    Usually pieces come in pairs that contradict each other: two envelopes of one survey and
-    version, or two heads of one log. After a log was renamed there is its old head alone.
-    digest : of the survey's payload, or of the head's bytes. Nothing in it is about the respondent.
+    Usually there are pairs that contradict each other: two envelopes of one survey and version, or
+    two heads of one log. After a log was renamed, its old head is kept alone.
+
+    digest : of the survey's payload, or of the head's bytes. Evidence says nothing about the
+        respondent.
     """
 
     kind: str
@@ -23,9 +25,9 @@ class Evidence:
 
 
 def evidence(store: str | Path) -> list[Evidence]:
-    """Return the evidence in a store, by digest.
+    """Return the evidence in a store, sorted by digest.
 
-    It may be shown to the survey's operator or published.
+    It can safely be shown to the survey's operator or published.
 
     Raises StoreError.
     """

@@ -25,31 +25,32 @@ from frankly_sdk.budget import Budget
 
 LIMITS = (
     "What this cannot protect: your network address is visible to the server’s operator unless "
-    "you use a relay; a device or operating system in strange hands sees everything; nobody can "
-    "stop somebody from making you answer, and nobody can check that an answer is true. Once "
-    "sent, an answer cannot be withdrawn. If this app's memory is erased it no longer knows that "
-    "you have answered; answering again then would tell more about you."
+    "you use a relay; a device or operating system that someone else controls sees everything; nobody can "
+    "stop someone from forcing you to answer, and nobody can check that an answer is true. Once "
+    "sent, an answer cannot be withdrawn. If this app's memory is erased, it no longer knows that "
+    "you have answered; answering again would then reveal more about you."
 )
 _TOKENS = {
-    "invite": "Your invitation leaves with that as it is: the person who handed it out can see by it which "
+    "invite": "Your invitation is sent with the report, unchanged: the person who handed it out can tell from it which "
     "random result is yours.",
-    "rsa-pss": "Your token leaves with that as it is; it was signed unseen, so that it does not show whom it was given "
-    "to.",
+    "rsa-pss": "Your token is sent with the report, unchanged; it was signed without being seen, so it does not "
+    "show whom it was given to.",
 }
-_MAX_TABLE = 64  # chances in a table; longer ones are left to the signed document
+_MAX_TABLE = 64  # largest number of chances to list; larger tables are in the signed document
 _NEVER = Fraction(1, 1 << 24)
 
 
 @dataclass(frozen=True, slots=True)
 class BlockExplanation:
-    """One block in words and figures.
+    """One block in words and numbers.
 
-    same : least and greatest chance, over the answers, that what leaves names the true answer; None
-    if the symbols do not correspond to answers. unchanged : every symbol stands for one answer, so
-    that the answer is sent as it is.
-    guess : chance that the best guess from what leaves is right, if all answers were equally likely
-    before; blind : the same chance without it. ratio : the first promise as a ratio, None if it is
-    none. ceiling : how far odds can move under any prior; None if infinite.
+    same : smallest and largest chance, over the answers, that the symbol names the true answer;
+        None if the symbols do not correspond to answers.
+    unchanged : True if every symbol stands for one answer, so that the answer is sent unchanged.
+    guess : chance that the best guess from the symbol is right, if all answers are equally likely.
+    blind : the same chance without the symbol.
+    ratio : the level of the first promise, None if it does not bound a ratio on both sides.
+    ceiling : the largest ratio by which odds can move under any prior; None if infinite.
     """
 
     block: str
@@ -65,13 +66,14 @@ class BlockExplanation:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Everything worth knowing before answering; `str()` of it is what to show.
+    """Everything that a respondent should know before answering; show the result of `str()`.
 
-    form_nats : what the ledger charges for the form, in nats of log-odds, rounded up.
-    form_delta : the δ that is charged with it, 0 unless the app allows one; a respondent with less
-    δ left pays `level.ceiling`.
-    leaves : the report with placeholders for its random values. example : a report of this shape
-        and length, without a token.
+    form_nats : the ledger's charge for the form, in nats of log-odds, rounded up.
+    form_delta : the δ that is charged too, 0 unless the app allows one; a respondent with less δ
+        left is charged `level.ceiling` instead.
+    leaves : the report with placeholders for its random values.
+    example : a report of this length, with the longest symbols and without a token.
+    words : the whole explanation.
     level : the level of the whole report.
     """
 
@@ -89,7 +91,7 @@ class Explanation:
 
     @property
     def form_delta(self) -> Fraction:
-        """The chance that is charged with `form_nats`."""
+        """The δ that is charged together with `form_nats`."""
         return self.level.cost.delta
 
 
@@ -100,10 +102,11 @@ def explain(
     language: str | None = None,
     budget: Budget | None = None,
 ) -> Explanation:
-    """Explain a verified document; `language` is one of the document's, the first by default.
+    """Explain a verified document.
 
-    level : of its whole report, under the app's own cap on δ. budget : of the respondent who is to
-        answer.
+    level : the level of its whole report, under the app's own cap on δ.
+    language : one of the document's; otherwise the document's first is used.
+    budget : the budget of the respondent who is to answer.
     """
     chosen = language if language in document.languages else document.languages[0]
     blocks = tuple(_block(block, chosen, bool(document.strata)) for block in document.blocks)
@@ -111,13 +114,13 @@ def explain(
     lines = [
         document.title[chosen],
         *([f"The survey’s own words: “{document.consent[chosen]}”"] if document.consent else []),
-        "What leaves is made here, on this device; nothing leaves it but what is listed below.",
+        "The report is made here, on this device; nothing is sent except what is listed below.",
         *([_public(document, chosen)] if document.strata else []),
         *([_TOKENS[document.token.kind]] if document.token else []),
         *(block.words for block in blocks),
         "\n".join(whole_report(document, level)),
         cost(level, budget),
-        f"What leaves, once, as {document.report_length} bytes (spaces fill the end): {leaves}",
+        f"What is sent, once, padded with spaces to {document.report_length} bytes: {leaves}",
         f"Signed by: {', '.join(key[:16] for key in signed_by)}. A signature says who made the survey, not that a "
         "prior is true.",
         LIMITS,
@@ -165,7 +168,7 @@ def _block(block: Block, language: str, has_strata: bool) -> BlockExplanation:
 
 
 def _same(mechanism: Mechanism) -> tuple[Fraction, Fraction] | None:
-    """Return the range of the diagonal, None unless it holds the strict maximum of every column."""
+    """Return the range of the diagonal, None unless it is the strict maximum of every column."""
     if mechanism.sends_unchanged:
         return Fraction(1), Fraction(1)
     if not isinstance(mechanism, DenseMechanism) or mechanism.reports != mechanism.answers:
@@ -183,38 +186,38 @@ def _chances(block: Block, same: tuple[Fraction, Fraction] | None, language: str
     mechanism = block.mechanism
     # First, because the sentences below would call such a block randomised.
     if mechanism.sends_unchanged:
-        yield "Your answer to this is sent unchanged: every symbol that can leave stands for one answer."
+        yield "Your answer to this is sent unchanged: every symbol that can be sent stands for one answer."
     elif same is not None:
         low, high = map(percent, same)
         chance = low if same[0] == same[1] else f"{low} to {high}, depending on the answer"
-        yield f"What leaves names your true answer with a chance of {chance}; otherwise it names another one."
+        yield f"The random result names your true answer with a chance of {chance}; otherwise it names another one."
     elif isinstance(mechanism, UnaryMechanism):
         keep, flip = (
             Fraction(weight, mechanism.denominator) for weight in (mechanism.keep, mechanism.flip)
         )
         yield (
-            f"What leaves is a yes or a no for every answer: for the true one a yes with a chance of {percent(keep)}, "
-            f"for any other with a chance of {percent(flip)}."
+            "The random result is a yes or a no for every answer: for the true one a yes with a chance of "
+            f"{percent(keep)}, for any other with a chance of {percent(flip)}."
         )
     elif isinstance(mechanism, SubsetMechanism):
         inside = Fraction(mechanism.inside, mechanism.denominator)
         yield (
-            f"What leaves is a random set of {mechanism.size} of the {mechanism.answers} answers; the true one is "
+            f"The random result is a set of {mechanism.size} of the {mechanism.answers} answers; the true one is "
             f"among them with a chance of {percent(inside)}."
         )
-    # A longer table would bury the sentences about the promises.
+    # A larger table would distract from the sentences about the promises.
     elif mechanism.answers * mechanism.reports > _MAX_TABLE:
         yield (
-            f"What leaves is one of {mechanism.reports} symbols; their chances for every answer are listed in the "
-            "signed survey."
+            f"The random result is one of {mechanism.reports} symbols; their chances for every answer are listed "
+            "in the signed survey."
         )
     else:
-        yield "What leaves is one of these symbols:"
+        yield "The random result is one of these symbols:"
         yield from _table(block, language)
 
 
 def _table(block: Block, language: str) -> Iterator[str]:
-    """Yield a line for every answer: the chances of its symbols."""
+    """Yield one line per answer: the chances of the symbols."""
     chances = columns(block.mechanism)
     labels = product(
         *([choice.label[language] for choice in question.choices] for question in block.questions)
@@ -227,8 +230,8 @@ def _table(block: Block, language: str) -> Iterator[str]:
         likely = ", ".join(
             f"{name} with a chance of {percent(chance)}" for name, chance in row if chance > _NEVER
         )
-        # Rounding leaves a few units of 2^-48 where an optimum has zeros; 64 of them are below a
-        # thousandth of 1%.
+        # Rounding turns zeros of an optimum into a few units of 2^-48; 64 such chances are together
+        # below a thousandth of 1%.
         remainder = (
             ", any other with a chance below 0.001%"
             if any(0 < chance <= _NEVER for _, chance in row)
@@ -243,7 +246,7 @@ def _parts(symbol: Symbol) -> tuple[int, ...]:
 
 def _public(document: SurveyDocument, language: str) -> str:
     questions = "; ".join(question.text[language] for question in document.strata)
-    return f"These answers leave as you give them, not randomised: {questions}"
+    return f"These answers are sent as you give them, not randomised: {questions}"
 
 
 def _example(document: SurveyDocument) -> bytes:
@@ -258,7 +261,7 @@ def _leaves(document: SurveyDocument) -> str:
     strata = {question.id: "your public answer" for question in document.strata}
     token = "your token" if document.token else None
     report = Report(document.digest, "0" * 32, tuple(0 for _ in document.blocks), strata, token)
-    # Real reports are written by the same code, so the two cannot drift apart.
+    # Real reports are written by the same code, so the two stay the same.
     sample = report.to_bytes(0).decode("ascii")
     symbols = ",".join(_shape(block.mechanism) for block in document.blocks)
     return sample.replace('"' + "0" * 32 + '"', "<32 random hex digits>").replace(

@@ -15,19 +15,19 @@ from frankly_protocol.errors import DocumentRejected
 from frankly_sdk.errors import InsecureTransport, LinkError
 
 _PATH = re.compile(r"/s/([0-9a-f]{32})", re.ASCII)
-# Default ports, which an origin leaves out.
+# Default ports, which an origin omits.
 _PORTS = {"https": 443, "http": 80}
 _PIN = re.compile(r"sha256=([0-9a-f]{64})", re.ASCII)
-_FORM = "a survey link looks like https://host/s/ID#sha256=…: copy it whole"
+_FORM = "a survey link looks like https://host/s/ID#sha256=…: copy all of it"
 
 
 @dataclass(frozen=True, slots=True)
 class SurveyLink:
-    """A survey link that was read.
+    """A parsed survey link.
 
-    origin : scheme, host and a port that is not the default. survey : 32 hex digits.
-
-    digest : ``sha256:…``, None if the link pins nothing.
+    origin : scheme, host, and the port unless it is the default.
+    survey : 32 hex digits.
+    digest : ``sha256:…``, None if the link pins no document.
     """
 
     origin: str
@@ -38,7 +38,7 @@ class SurveyLink:
     def parse(cls, text: str) -> "SurveyLink":
         """Read a link.
 
-        Raises LinkError, or InsecureTransport for http:// to anything but this machine.
+        Raises LinkError, or InsecureTransport for an http:// address of another machine.
         """
         address = _split(text, "link")
         require_secure(text)
@@ -64,11 +64,13 @@ class SurveyLink:
 def require_secure(url: str, field: str = "link") -> None:
     """Raise InsecureTransport unless `url` is https, or http to this machine itself.
 
-    Raises LinkError if it names a user.
+    Raises LinkError if `url` is malformed or contains a user name.
     """
     address = _split(url, field)
     if address.username is not None or address.password is not None:
-        raise LinkError("an address with a user name in it could distinguish devices", field=field)
+        raise LinkError(
+            "an address must not contain a user name, which could tell devices apart", field=field
+        )
     if address.scheme == "https" and address.hostname:
         return
     if address.scheme == "http" and address.hostname and _is_loopback(address.hostname):
@@ -76,16 +78,16 @@ def require_secure(url: str, field: str = "link") -> None:
     if not address.netloc:  # no host: showing the form helps more than naming allowed schemes
         raise InsecureTransport(_form(field), field)
     raise InsecureTransport(
-        "only https:// is used; http:// works for this machine alone, such as 127.0.0.1 or localhost",
+        "use https://; http:// is accepted only for this machine, such as 127.0.0.1 or localhost",
         field,
     )
 
 
 def require_collect(url: str, origin: str, allowed: Collection[str] = ()) -> None:
-    """Raise unless `url` is on the host of the link, or on one that the app allows by name.
+    """Raise unless `url` is on the host of the link, or on a host in `allowed`.
 
-    Otherwise a document could send what a device posts to any service that the device reaches. A
-    loopback address is accepted only if the link is loopback; all loopback names are one host.
+    Otherwise a document could make devices post to any service that they can reach. A loopback
+    address is accepted only if the link is loopback too; all loopback names are the same host.
 
     Raises InsecureTransport, LinkError, or DocumentRejected("host").
     """
@@ -96,10 +98,11 @@ def require_collect(url: str, origin: str, allowed: Collection[str] = ()) -> Non
             "a survey from another host must not collect reports on this machine",
             "collect_url",
         )
-    # All names of this machine count as one host, as 127.0.0.1 and localhost are.
+    # All loopback names, such as 127.0.0.1 and localhost, are the same host.
     if host == link_host or host in allowed or (_is_loopback(host) and _is_loopback(link_host)):
         return
-    detail = f"reports would go to {host}, the link names {link_host}: an app allows that by Policy(collect_hosts=…)"
+    hosts = f"reports would go to {host}, not to the link's {link_host}"
+    detail = f"{hosts}; an app can allow this in Policy(collect_hosts=…)"
     raise DocumentRejected("host", detail, "collect_url")
 
 
@@ -114,7 +117,7 @@ def is_host(name: object) -> bool:
 
 
 def _origin(address: SplitResult) -> str:
-    """Return scheme, host and port in one spelling, because the store uses it as a key."""
+    """Return scheme, host and port in a normal form, because the store uses them as a key."""
     host = address.hostname or ""
     host = f"[{host}]" if ":" in host else host
     port = "" if address.port in (None, _PORTS.get(address.scheme)) else f":{address.port}"
@@ -125,7 +128,7 @@ def _form(field: str) -> str:
     return (
         _FORM
         if field == "link"
-        else "this is not an address: an address begins with https:// and the name of a host"
+        else "this is not an address: an address begins with https:// and a host name"
     )
 
 
@@ -134,7 +137,7 @@ def _split(url: str, field: str) -> SplitResult:
         if not isinstance(url, str):
             raise ValueError
         address = urlsplit(url)
-        _ = address.port  # raises for a port that is no number
+        _ = address.port  # raises if the port is not a number
         if set(address.netloc) & set("<>^|"):  # no host has them; browsers refuse such an address
             raise ValueError
     except ValueError:

@@ -36,27 +36,27 @@ _NOTHING = Charge(Fraction(1))
 class Policy:
     """Limits of one app.
 
-    cap : nats of log-odds, 0.01 to 64, as a decimal string. It bounds what all surveys answered by
-        one respondent cost together, and how far one report can move the odds of any secret that
-        its survey declares.
-    max_ceiling : nats; if given, blocks that rest on a prior must have a ceiling within it, and may
-        then come unpinned.
-    allow_unpinned : accept links without a digest and without a log; then the server's operator may
-        show every device another document.
+    cap : nats of log-odds, 0.01 to 64, as a decimal string. It bounds the total cost of all surveys
+        answered by one respondent, and how far one report can move the odds of any secret that its
+        survey declares.
+    max_ceiling : nats, 0.01 to 64; if given, blocks that rest on a prior must have a ceiling of at
+        most this. Without it, such blocks are accepted only through a pinned link.
+    allow_unpinned : accept links without a digest and without a log; then the server's operator
+        could show each device a different document.
     require_log : accept only documents in a witnessed transparency log, pinned or not.
-    delta_cap : at least 0 and less than 1: what the δ of all (ε, δ) promises that count as stated
-        may add up to, over all surveys answered by one respondent. With 0 every such block counts
-        its ceiling.
-    final_surveys : ids of surveys that cost more than the cap, or an infinite amount, and may be
-        answered all the same by a respondent to whom nothing has been charged, if the odds of every
-        declared secret (of the answers, where none is declared) stay within the cap; nothing else
-        can be answered afterwards.
-    collect_hosts : names of hosts that may collect reports besides the one in the link, such as
+    delta_cap : at least 0 and less than 1: the largest total δ of the (ε, δ) promises used, over
+        all surveys answered by one respondent. With 0, only promises with δ = 0 are used; all other
+        blocks are charged their ceilings.
+    final_surveys : ids of surveys that may cost more than the cap, or an infinite amount. A
+        respondent can answer one if nothing has been charged before and the odds of every declared
+        secret (of the answers, if none is declared) stay within the cap; nothing else can be
+        answered afterwards.
+    collect_hosts : names of hosts that may collect reports in addition to the link's, such as
         ``reports.example``.
 
-    Raises InvalidInput (eps_format, eps_not_finite, eps_out_of_range) for limits that are no plain
-    decimals, and (field_type) for switches that are neither True nor False, for ids that are not 32
-    lower-case hex digits, and for hosts that are no names.
+    Raises InvalidInput: eps_format, eps_not_finite or eps_out_of_range for limits; field_type for
+    switches that are not True or False, for ids that are not 32 lower-case hex digits, and for
+    invalid host names.
     """
 
     cap: str = DEVICE_CAP
@@ -78,7 +78,7 @@ class Policy:
             else parse_nats(self.max_ceiling, "max_ceiling", _MIN, _MAX)
         )
         parse_chance(self.delta_cap, "delta_cap")
-        for name in ("allow_unpinned", "require_log"):  # the text "false" would count as yes
+        for name in ("allow_unpinned", "require_log"):  # the string "false" would be true
             if not isinstance(getattr(self, name), bool):
                 raise InvalidInput(Problem.FIELD_TYPE, "expected True or False", name)
         _require_ids(self.final_surveys)
@@ -87,19 +87,17 @@ class Policy:
         ceiling_limit = None if max_ceiling is None else exp_lower(max_ceiling)
         object.__setattr__(self, "_ceiling_limit", ceiling_limit)
 
-        hosts: object = self.collect_hosts  # one text would count as hosts of one letter each
+        hosts: object = self.collect_hosts  # a string would be read as one host per letter
         if not (isinstance(hosts, tuple) and all(map(is_host, hosts))):
-            detail = (
-                'expected a tuple of names of hosts in lower case, such as ("reports.example",)'
-            )
+            detail = 'expected a tuple of host names in lower case, such as ("reports.example",)'
             raise InvalidInput(Problem.FIELD_TYPE, detail, "collect_hosts")
 
     def wants_log(self, pin: str | None) -> bool:
-        """Return True if a survey with this pin (None: without) must be in a log."""
+        """Return True if a survey must be in a log; `pin` is the link's digest or None."""
         return self.require_log or (pin is None and not self.allow_unpinned)
 
     def level(self, document: SurveyDocument) -> ReportLevel:
-        """Return the level of a document's whole report, with as much δ as the app allows."""
+        """Return the level of a document's whole report, with δ up to the app's cap."""
         return report_level(document, Fraction(self.delta_cap))
 
     def check(
@@ -111,19 +109,20 @@ class Policy:
         spent: Sequence[Charge],
         logged: bool = False,
     ) -> Charge:
-        """Return what the ledger charges for the survey on top of what was `spent`.
+        """Return the ledger's charge for the survey, in addition to `spent`.
 
-        level : the result of `level`. Nothing of the document is computed again, only compared.
+        level : the result of the method `level`, so that only comparisons remain.
+        spent : the respondent's earlier charges.
 
-        Raises PolicyRefused or BudgetExceeded unless it may be answered.
+        Raises PolicyRefused or BudgetExceeded unless the survey may be answered.
         """
-        # Refusals by the document alone come first; those by the ledger change from day to day.
+        # Refusals that depend on the document alone come first; the ledger changes over time.
         self._check_ceilings(document, pinned)
-        # Demanded even of pinned links: a pin shows one document, a log that all see the same one.
+        # Required even for pinned links: a pin fixes one document, a log shows that it is public.
         if self.require_log and not logged:
             raise PolicyRefused(
                 "unlogged",
-                "no witnessed log vouches for this survey, as this app demands",
+                "this app requires a witnessed log, and none lists this survey",
             )
         if not (pinned or logged or self.allow_unpinned):
             detail = "use the link that ends in #sha256=…, so that everyone gets the same survey"
@@ -144,9 +143,9 @@ class Policy:
         *,
         is_answered: bool,
     ) -> Budget:
-        """Return what a respondent who has `spent` so much pays for the survey.
+        """Return the budget of a respondent, before and after answering the survey.
 
-        `spent` holds it if it is answered.
+        spent : the respondent's earlier charges, including that of this survey if `is_answered`.
         """
         before = total_charge(spent)
         # An answered survey is in `spent` already; charging it again would show too little left.
@@ -170,15 +169,18 @@ class Policy:
         return level.charge(max(Fraction(0), Fraction(self.delta_cap) - before.delta))
 
     def _has_room(self, survey: str, charge: Charge, before: Charge) -> bool:
-        """Return True if a charge fits on top of `before`, or may use up the budget for ever."""
+        """Return True if a charge fits in addition to `before`, or may use up the whole budget."""
         if self._exceeds(charge.odds):
-            # Such a survey takes the whole budget, so only an untouched one has room for it.
+            # Such a survey uses up the whole budget, so nothing may have been charged before.
             return survey in self.final_surveys and before == _NOTHING
         together = total_charge([before, charge])
         return not self._exceeds(together.odds) and together.delta <= Fraction(self.delta_cap)
 
     def _check_secrets(self, document: SurveyDocument, level: ReportLevel) -> None:
-        """Refuse a report whose odds exceed the cap, for a secret or else for the answers."""
+        """Refuse a report that can move the odds of a secret by more than the cap.
+
+        If the survey declares no secrets, the odds of the answers are compared.
+        """
         bounds: list[tuple[str | None, Fraction | None]] = [
             (name, s.odds) for name, s in level.secrets.items()
         ]
@@ -195,7 +197,7 @@ class Policy:
                     )
                 raise PolicyRefused(
                     "cap",
-                    f"{detail}: ask for smaller levels, or allow more",
+                    f"{detail}: lower the survey's levels, or raise the app's cap",
                     "blocks",
                 )
 
@@ -208,28 +210,28 @@ class Policy:
             )
             raise PolicyRefused(
                 "final",
-                f"{detail}: nothing could ever be answered here after it; {way_out}",
+                f"{detail}: nothing else could ever be answered here afterwards; {way_out}",
                 "blocks",
             )
 
     def _over_budget(self, document: SurveyDocument, charge: Charge, before: Charge) -> str:
-        # Possible after an app has lowered its cap on δ.
+        # This happens if an app has lowered its cap on δ.
         if before.delta > Fraction(self.delta_cap):
             return (
-                f"what was answered before has used up a δ of {chance_up(before.delta)}, this app allows "
+                f"earlier answers have used up a δ of {chance_up(before.delta)}, this app allows "
                 f"{self.delta_cap}"
             )
         if document.survey in self.final_surveys and self._exceeds(charge.odds):
-            return "it uses up the whole budget, so that it can only be answered first; something was answered before"
+            return "it uses up the whole budget, so it can only be answered first, but something was answered before"
         together = total_charge([before, charge])
         cost = f"it would cost {ln_up(together.odds)} nats{self._but_for(document)}, this app allows {self.cap}"
-        return f"with what was answered before {cost}"
+        return f"with earlier answers {cost}"
 
     def _exceeds(self, odds: Fraction | None) -> bool:
         return odds is None or odds > self._limit
 
     def _but_for(self, document: SurveyDocument) -> str:
-        """Name the δ that promises need and the app does not allow, if there is one."""
+        """Return a remark on the δ that the promises need if the app allows less, otherwise ""."""
         delta = sum((_least_delta(block.promises) for block in document.blocks), Fraction(0))
         if delta <= Fraction(self.delta_cap):
             return ""
@@ -238,7 +240,7 @@ class Policy:
         )
 
     def _check_ceilings(self, document: SurveyDocument, pinned: bool) -> None:
-        # A pin vouches for the prior: the author of the link has read the document.
+        # With a pin, the author of the link, who has read the document, vouches for the prior.
         limit = self._ceiling_limit
         for i, block in enumerate(document.blocks):
             if not block.rests_on_prior or (pinned and limit is None):
@@ -246,14 +248,14 @@ class Policy:
             if limit is None or block.ceiling is None or block.ceiling > limit:
                 raise PolicyRefused(
                     "ceiling",
-                    "this block's promise rests on a prior that no pin vouches for, and its ceiling of "
+                    "this block's promise rests on a prior, the link does not pin the survey, and its ceiling of "
                     f"{ln_up(block.ceiling)} nats is more than this app allows",
                     f"blocks[{i}].ceiling",
                 )
 
 
 def _require_ids(surveys: object) -> None:
-    # a single id is a text, whose letters would count one by one
+    # A single string would be read as one id per letter.
     if not isinstance(surveys, tuple | list):
         raise InvalidInput(Problem.FIELD_TYPE, "expected a tuple of survey ids", "final_surveys")
     for i, survey in enumerate(surveys):
@@ -270,7 +272,7 @@ def _least_delta(promises: Sequence[Promise]) -> Fraction:
 
 
 def _not_counted(document: SurveyDocument, secret: str | None) -> str | None:
-    """Return the reason why a promise about a secret is not counted as stated, or None."""
+    """Return the reason why a promise about a secret cannot be used, or None."""
     about = [
         promise
         for block in document.blocks
@@ -282,7 +284,7 @@ def _not_counted(document: SurveyDocument, secret: str | None) -> str | None:
         and document.strata
         and not all(promise.is_stratified for promise in about)
     ):
-        return "beside public questions a promise that rests on a prior counts only with counts for every stratum"
+        return "with public questions, a promise that rests on a prior is used only if it has counts for every stratum"
     if sum(block.rests_on_prior for block in document.blocks) > 1:
-        return "only one block's promise that rests on a prior counts; ask these questions in one block"
+        return "only one block's promise that rests on a prior is used; ask these questions in one block"
     return None

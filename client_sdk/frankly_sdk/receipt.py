@@ -9,8 +9,9 @@ class Receipt:
     """The state of an answer, for the app to show.
 
     status : ``sent`` (acknowledged), ``queued`` (sealed here, will be sent again), ``refused``
-    (final) or ``disabled`` (the app has switched the client off). code : stable slug, such as
-    accepted, duplicate, network, closed. detail : plain words.
+        (final) or ``disabled`` (the app has switched the client off).
+    code : stable slug, such as accepted, duplicate, network or closed.
+    detail : a sentence for people.
     """
 
     status: str

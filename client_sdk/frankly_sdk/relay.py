@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A relay between device and server: the server sees the relay's network address, not the device's.
 
-Any reverse proxy that forwards to one server will do. It sees what the server would see, and no
-more can be done to a report there than on any other network: documents are signed, and a changed
-report still holds only noise.
+Any reverse proxy that forwards to one server will do. It sees what the server would otherwise see,
+and can do no more than any other network on the way: documents are signed, and reports hold only
+randomised answers.
 """
 
 from urllib.parse import urlsplit
@@ -13,10 +13,11 @@ from frankly_sdk.transport import Reply, Transport
 
 
 class RelayTransport:
-    """Carries every request to `relay` instead of to the host it names; path and query stay.
+    """Sends every request to `relay` instead of its own host, with the same path and query.
 
-    relay : https address, with or without a path that the relay strips again. Raises LinkError, or
-    InsecureTransport for http:// to anything but this machine.
+    relay : https address; if it has a path, the relay has to strip it.
+
+    Raises LinkError, or InsecureTransport for an http:// address of another machine.
     """
 
     def __init__(self, inner: Transport, relay: str) -> None:

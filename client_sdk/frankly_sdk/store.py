@@ -3,9 +3,9 @@
 
 It never holds a true answer.
 
-Everything but cost is remembered for a chain of keys, named by its first root: what a server with
-keys of its own says changes nothing that was learned from another. What answers cost counts for a
-respondent over all chains.
+Everything except costs is stored per chain of keys, named by its first root: a server with other
+keys cannot change what was stored for this chain. A respondent's costs are added up over all
+chains.
 """
 
 import hmac
@@ -27,12 +27,12 @@ from frankly_sdk._trusted import Remembered
 from frankly_sdk.errors import StoreError
 
 _SEALED = "chain, survey, respondent, digest, collect_url, report_id, body, state, code"
-_MAX_EVIDENCE = 16  # pieces of each chain: enough to show, too few to fill a disk with
+_MAX_EVIDENCE = 16  # pieces per chain: enough as evidence, too few to fill a disk
 
 
 @dataclass(frozen=True, slots=True)
 class LogHead:
-    """A log's head: the log's name, how many entries it has, and the signed note that says so."""
+    """A log's head: the log's name, its number of entries, and the signed note with both."""
 
     origin: str
     size: int
@@ -44,11 +44,11 @@ class Sealed:
     """One respondent's answer to a survey.
 
     body : the exact bytes to send while `state` is ``sealed``, afterwards None.
-    chain : of the keys that signed the survey, empty if it was answered before chains were
-        remembered.
-    respondent : as `Store.respondent_name` gives it, empty for the owner of the install.
-    digest : of the document that was answered.
-    code : why it is in this state, as in a receipt.
+    chain : name of the chain of the survey's keys, empty for answers of earlier store versions.
+    respondent : the result of `Store.respondent_name`, empty for the owner of the install.
+    digest : digest of the document that was answered.
+    state : ``sealed``, ``sent`` or ``refused``.
+    code : the reason for this state, as in a receipt; empty while sealed.
     """
 
     chain: str
@@ -82,7 +82,7 @@ class Store:
         self._database.close()
 
     def alias_keys(self, alias: str) -> KnownKeys | None:
-        """Return the newest keys of an alias' chain.
+        """Return the newest keys of an alias's chain, None if the alias is unknown.
 
         An alias is an origin, with the digest of the keys document if the app ships one.
         """
@@ -95,7 +95,7 @@ class Store:
         return next((KnownKeys(*row) for row in rows), None)
 
     def remember_keys(self, alias: str, keys: KnownKeys) -> None:
-        """Keep accepted keys.
+        """Store accepted keys under an alias and their chain.
 
         Call it inside the `transaction` that checked that they follow the stored ones.
         """
@@ -103,7 +103,7 @@ class Store:
         self._database.run("INSERT OR REPLACE INTO keys VALUES (?, ?)", keys.chain, keys.envelope)
 
     def survey(self, chain: str, survey: str) -> Remembered | None:
-        """Return the document accepted last for a survey."""
+        """Return the document accepted last for a survey, None if there is none."""
         query = "SELECT version, digest, envelope FROM surveys WHERE chain = ? AND survey = ?"
         return next((Remembered(*row) for row in self._database.rows(query, chain, survey)), None)
 
@@ -114,12 +114,12 @@ class Store:
         document: Remembered,
         instead_of: str | None = None,
     ) -> None:
-        """Keep an accepted document.
+        """Store an accepted document.
 
-        A version never gives way to a lower one, except to replace `instead_of`.
+        A stored version is never replaced by a lower or equal one, unless its digest is
+        `instead_of`.
 
-        instead_of : the digest of a document whose signers have been withdrawn since; it no longer
-            counts.
+        instead_of : digest of a document whose signing keys have been withdrawn.
         """
         with self.transaction():
             self._database.run(
@@ -130,9 +130,9 @@ class Store:
             )
 
     def keep_evidence(self, chain: str, pieces: dict[str, bytes]) -> None:
-        """Keep signed pieces that show a contradiction, by digest.
+        """Store signed pieces that show a contradiction, by digest.
 
-        At most 16 pieces are kept for each chain, the first ones.
+        At most 16 pieces are kept per chain; further ones are ignored.
         """
         with self.transaction():
             self._keep_evidence(chain, pieces)
@@ -145,7 +145,7 @@ class Store:
             )
         }
         if len(stored_digests | set(pieces)) > _MAX_EVIDENCE:
-            return  # half a contradiction proves nothing
+            return  # all pieces or none: half a contradiction proves nothing
         for digest, data in pieces.items():
             self._database.run(
                 "INSERT OR IGNORE INTO evidence VALUES (?, ?, ?)",
@@ -155,20 +155,20 @@ class Store:
             )
 
     def evidence(self) -> dict[str, bytes]:
-        """Return the pieces kept as evidence, by digest, of every chain."""
+        """Return the stored evidence of all chains, by digest."""
         return dict(self._database.rows("SELECT digest, envelope FROM evidence"))
 
     def checkpoint(self, chain: str, origin: str) -> bytes | None:
-        """Return the newest head seen of a log."""
+        """Return the signed note of a log's newest head seen, None if there is none."""
         query = "SELECT note FROM checkpoints WHERE chain = ? AND origin = ?"
         return next((row[0] for row in self._database.rows(query, chain, origin)), None)
 
     def proof(self, chain: str, digest: str) -> bytes | None:
-        """Return the proof with which a document was accepted last.
+        """Return the log's proof with which a document was accepted last, None if there is none.
 
         A proof stored for an unknown chain is returned too, because the caller checks it.
         """
-        # The unknown chain is the empty text, which sorts last: the chain's own proof comes first.
+        # The unknown chain is '', which sorts last: the chain's own proof comes first.
         query = "SELECT proof FROM proofs WHERE chain IN (?, ?) AND digest = ? ORDER BY chain DESC"
         return next(
             (row[0] for row in self._database.rows(query, chain, UNKNOWN_CHAIN, digest)),
@@ -176,10 +176,10 @@ class Store:
         )
 
     def remember_log(self, chain: str, head: LogHead, digest: str, proof: bytes) -> str | None:
-        """Keep a head and a document's proof; a head never gives way to a smaller one.
+        """Store a head and a document's proof; a head is never replaced by a smaller one.
 
-        Returns the name that the chain's log had before, if this is the first head under a new one.
-        The old head is kept as evidence then, and as the head of the old name.
+        If this is the first head under a new log name, the old head is stored as evidence too, and
+        the log's old name is returned; otherwise None.
         """
         with self.transaction():
             heads = self._database.rows(
@@ -205,9 +205,11 @@ class Store:
     def respondent_name(self, key: str) -> str:
         """Return the name of a respondent's ledger: a hash keyed with this store's random salt.
 
-        The key itself (a number on a list, a telephone number) is never written. Spaces around it
-        and the choice of code points for the same letters (NFC) do not make a different person. The empty key
-        stays empty: it is the one person an install usually belongs to.
+        The key itself (a number on a list, a telephone number) is never written. Keys that differ
+        only in surrounding spaces or Unicode form (NFC) have the same name. The name of the empty
+        key is empty: it is the one person whom an install usually belongs to.
+
+        Raises RandomnessError if a new store's salt cannot be drawn.
         """
         if not key:
             return ""
@@ -218,17 +220,17 @@ class Store:
         return name
 
     def _hash(self, key: str) -> str:
-        # surrogatepass: a key may hold lone surrogates, which strict UTF-8 refuses.
+        # surrogatepass: a key may contain lone surrogates, which strict UTF-8 refuses.
         return hmac.digest(self._salt(), key.encode("utf-8", "surrogatepass"), "sha256").hex()
 
     def _merge(self, old: str, name: str) -> None:
         """Rename answers that an earlier version stored under the hash of an unnormalised key.
 
-        Where both have answered the survey, two values have been drawn already: both stay, and
-        `name` bears both costs.
+        If both have answered a survey, two values have been drawn already: both answers are kept,
+        and `name` is charged both costs.
         """
         query = "SELECT chain, survey, cost, delta FROM answers WHERE respondent = ?"
-        # Read before the transaction: the usual case takes no write lock.
+        # Read before the transaction, so that the usual case takes no write lock.
         if not self._database.rows(query, old):
             return
         with self.transaction():
@@ -266,7 +268,7 @@ class Store:
     def answer(self, chain: str, survey: str, respondent: str = "") -> Sealed | None:
         """Return the sealed answer to a survey, None if this respondent has not answered it here.
 
-        An answer of an unknown chain counts for every one: a second value is never drawn.
+        An answer of an unknown chain applies to every chain: a second value is never drawn.
         """
         where = "chain IN (?, ?) AND survey = ? AND respondent = ?"
         query = f"SELECT {_SEALED} FROM answers WHERE {where}"  # noqa: S608  constants
@@ -276,9 +278,9 @@ class Store:
     def outbox(self) -> list[Sealed]:
         """Return every sealed report that is not acknowledged yet.
 
-        Ordered by survey and random id: the order in which answers were given never shows. One
-        respondent has at most one report per survey, each of at most 16 KiB, and the ledger bounds
-        the surveys; nothing is ever dropped.
+        They are ordered by survey and random id, which does not reveal the order of the answers.
+        Nothing is ever dropped: a respondent has at most one report per survey, each of at most
+        16 KiB.
         """
         rows = self._database.rows(
             f"SELECT {_SEALED} FROM answers WHERE state = 'sealed' ORDER BY survey, report_id"  # noqa: S608
@@ -295,10 +297,10 @@ class Store:
         charge: Charge,
         respondent: str = "",
     ) -> None:
-        """Enter the cost of an answer and room for its report of `length` bytes.
+        """Store the cost of an answer, and reserve `length` bytes for its report.
 
-        Call it inside `transaction`. SQLite now opens and fills its journal: a disk that is full or
-        not writable says so before anything is drawn.
+        Call it inside `transaction`. SQLite now opens and fills its journal, so a full or read-only
+        disk raises StoreError before anything is drawn.
         """
         self._database.run(
             "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, zeroblob(?), 'sealed', '', ?, ?)",
@@ -313,7 +315,7 @@ class Store:
         body: bytes,
         respondent: str = "",
     ) -> Sealed:
-        """Fill the reserved room with the report.
+        """Write the report into the reserved space and return the sealed answer.
 
         Call it inside the `transaction` of `reserve`, whose end makes both durable.
         """
@@ -342,9 +344,9 @@ class Store:
         self._database.overwrite_journal()
 
     def spent(self, respondent: str = "") -> list[Charge]:
-        """Return the cost of every survey this respondent answered here, over all chains.
+        """Return the cost of every survey that this respondent answered here, over all chains.
 
-        It never shrinks.
+        Their total never decreases.
         """
         query = "SELECT cost, delta FROM answers WHERE respondent = ? ORDER BY survey, chain"
         return [_charge(*row) for row in self._database.rows(query, respondent)]
@@ -360,7 +362,7 @@ def _charge(cost: str | None, delta: str) -> Charge:
 
 
 def _texts(charge: Charge) -> tuple[str | None, str]:
-    """Return a charge as it stands in the store."""
+    """Return the columns `cost` and `delta` of a charge."""
     return None if charge.odds is None else _text(charge.odds), _text(charge.delta)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP transport: no cookies, redirects or environment; every response bounded in size and time."""
+"""HTTP transport without cookies or redirects; every response is bounded in size and time."""
 
 import os
 import time
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from frankly_sdk._http import Adapter
 
 CONNECT_S, READ_S, OVERALL_S = 5.0, 10.0, 30.0
-# The same on every device: a version in the User-Agent would set devices apart. No compression,
-# because the size of a decoded body has no bound.
+# The same on every device: a version in the User-Agent would distinguish devices. No compression,
+# because a small response could decompress to an unbounded body.
 _HEADERS = {"User-Agent": "frankly", "Accept": "application/json", "Accept-Encoding": "identity"}
 _CHUNK = 16 * 2**10
-_OVERHEAD = 256 * 2**10  # status line, headers and chunk sizes, on top of a body
+_OVERHEAD = 256 * 2**10  # allowed for status line, headers and chunk sizes, in addition to the body
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,33 +35,33 @@ class Reply:
 
 
 class Transport(Protocol):
-    """Anything that can carry requests; tests put a server in the same process behind it."""
+    """Anything that can send requests; tests use a server in the same process."""
 
     def get(self, url: str, limit: int) -> Reply:
-        """Fetch at most `limit` bytes; NetworkError for anything that goes wrong on the way."""
+        """Fetch at most `limit` bytes; raises NetworkError if there is no usable response."""
         ...
 
     def post(self, url: str, body: bytes, limit: int) -> Reply:
         """Send exactly `body` as application/json.
 
-        Raises NetworkError for anything that goes wrong on the way.
+        Raises NetworkError if there is no usable response of at most `limit` bytes.
         """
         ...
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         ...
 
 
 class HttpTransport:
-    """HTTP with nothing in it that could carry an identifier from one request to the next.
+    """HTTP requests without cookies or other state that could link one request to the next.
 
-    Safe to share between threads; after a fork the child connects anew. No proxy is used and the
-    environment is not read.
+    Safe to share between threads; after a fork, the child opens its own connections. No proxy is
+    used and the environment is not read.
 
-    timer : seconds from a clock that never runs backwards.
-    ca_file : certificates to trust instead of the public ones, for a server with a certificate of
-        its own.
+    timer : returns seconds, from a clock that never runs backwards.
+    ca_file : certificates to trust instead of the public ones, for a server with a private
+        certificate.
     """
 
     def __init__(
@@ -70,8 +70,7 @@ class HttpTransport:
         *,
         ca_file: str | Path | None = None,
     ) -> None:
-        # Imported here because requests takes longer to load than the rest of this package
-        # together.
+        # Imported here because requests takes longer to load than the rest of this package.
         from frankly_sdk._http import Adapter, Allowance  # noqa: PLC0415
 
         self._allowance = Allowance(timer, READ_S)
@@ -94,7 +93,7 @@ class HttpTransport:
             self._adapter.close()
 
     def _own(self) -> "Adapter":
-        """Return this process's connections; parent and fork must not share a socket."""
+        """Return this process's connections; parent and child must not share a socket."""
         if self._pid != os.getpid():
             self._adapter, self._pid = self._connect(), os.getpid()
         return self._adapter
@@ -102,21 +101,21 @@ class HttpTransport:
     def _send(self, method: str, url: str, body: bytes | None, limit: int) -> Reply:
         require_secure(url)
         headers = _HEADERS if body is None else {**_HEADERS, "Content-Type": "application/json"}
-        # Headers and chunk sizes count too: a server could send them without end.
+        # Headers and chunk sizes are counted too: a server could send endless ones.
         self._allowance.grant(OVERALL_S, limit + _OVERHEAD)
         try:
             with self._own().exchange(method, url, headers, body, (CONNECT_S, READ_S)) as response:
                 return _answer(response, limit)
         except NetworkError:
             raise
-        except Exception as error:  # noqa: BLE001  callers see one type for all errors of the library
-            # The library's message is not passed on: it names addresses.
+        except Exception as error:  # noqa: BLE001  callers get one type for all errors of the library
+            # The library's message is not passed on, because it contains addresses.
             failure = self._failure(error)
         raise failure
 
     def _failure(self, error: Exception) -> NetworkError:
         if self._allowance.spent:
-            return NetworkError("the server's answer was too large or too slow", "limit")
+            return NetworkError("the server's response was too large or too slow", "limit")
         if type(error).__name__ == "SSLError":
             return NetworkError("the server's certificate could not be verified", "tls")
         return NetworkError("the server could not be reached; it will be tried again")
@@ -127,14 +126,16 @@ def _answer(response: "requests.Response", limit: int) -> Reply:
     if 300 <= response.status_code < 400:
         raise NetworkError("the server answered with a redirect, which is not followed", "redirect")
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise NetworkError("the server answered in an encoding that was not asked for", "encoding")
+        raise NetworkError(
+            "the server's response has an encoding that was not requested", "encoding"
+        )
     chunks, size = [], 0
     # Not iter_content: it reads the size of a chunk without a limit.
     while chunk := response.raw.read(_CHUNK, decode_content=False):
         chunks.append(chunk)
         size += len(chunk)
         if size > limit:
-            raise NetworkError(f"the server's answer is larger than {limit} bytes", "limit")
+            raise NetworkError(f"the server's response is larger than {limit} bytes", "limit")
     content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     return Reply(
         response.status_code,

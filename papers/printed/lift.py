@@ -22,12 +22,12 @@ Risk = Callable[[float, float], float]
 
 
 def sum_of_lifts(largest: float, least: float) -> float:
-    """ω = Λ + Ψ, the risk as it is printed in §4.1 (errata 22)."""
+    """Return ω = Λ + Ψ, the risk printed in §4.1 (errata 22)."""
     return largest + least
 
 
 def sum_of_changes(largest: float, least: float) -> float:
-    """ω = Λ + 1/Ψ, the risk that gives the paper's figures."""
+    """Return ω = Λ + 1/Ψ, the risk that reproduces the paper's figures."""
     return largest + (1 / least if least > 0 else np.inf)
 
 
@@ -40,7 +40,7 @@ class Printed:
 
 
 def watched(prior: Prior, low: Fraction, high: Fraction) -> Watched:
-    """Return (ε_l, ε_u)-ALIP under a prior, levels in nats."""
+    """Return the criterion (ε_l, ε_u)-ALIP under a prior; levels in nats."""
     return Watched(prior, criterion(prior.masses, level_for(low), level_for(high)))
 
 

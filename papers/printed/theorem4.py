@@ -25,12 +25,12 @@ FloatArray = NDArray[np.float64]
 def factors(prior: Prior, attributes: Sequence[int], epsilon: Fraction) -> list[Table]:
     """Return one mechanism per attribute, each at ε/m, whole numbers with equal row sums, row = truth.
 
-    The paper enumerates the vertices of (20-23); columns are constrained one by one, so the programme over extreme rays
-    has the same optimum.
+    The paper enumerates the vertices of (20-23); the constraints apply to each column separately, so the linear
+    programme over extreme rays has the same optimum.
     """
     conditions = Conditions(
         prior, tuple(attributes)
-    )  # no factor is ever entered: nothing is known of outcomes
+    )  # without factors, so that no outcome is known
     level = Fraction(*level_for(epsilon / len(attributes)))
     every = range(len(attributes))
     return [
@@ -48,7 +48,7 @@ def multiplied(tables: Sequence[Table]) -> FloatArray:
 
 
 def side_channel_level(Q: FloatArray, prior: Prior, attributes: Sequence[int]) -> float:
-    """Return the least ε for which Q is ε-SRLIP, in nats, straight from the definition; inf where there is none.
+    """Return the least ε for which Q is ε-SRLIP, in nats, directly from the definition; inf if there is none.
 
     Funnel, Definition 3: max |ln P(y|s,x_J) / P(y|x_J)| over every y, s, J and x_J that occur.
     """

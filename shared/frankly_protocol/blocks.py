@@ -28,7 +28,7 @@ class Certificate:
 
     @classmethod
     def from_json(cls, value: Any, field: str) -> "Certificate":
-        """Read a certificate; DocumentRejected("schema") names the field."""
+        """Read a certificate; raises DocumentRejected("schema"), naming the field."""
         data = schema.DOCUMENT.record(value, field, {"objective", "value", "bound"})
         return cls(
             schema.identifier(data["objective"], field + ".objective"),
@@ -37,7 +37,7 @@ class Certificate:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the certificate as it stands in a document."""
+        """Return the certificate in its JSON form."""
         return {"objective": self.objective, "value": self.value, "bound": self.bound}
 
 
@@ -45,11 +45,11 @@ class Certificate:
 class Block:
     """One or more questions randomised together by one mechanism.
 
-    The joint answer of several questions is counted in row-major order, the last question fastest.
+    Joint answers of several questions are numbered in row-major order, the last question fastest.
 
-    promises : 1 to 16, all of them kept; the mechanism was designed for the first.
-    design_prior : counts over joint answers that fix the published decoder.
-    ceiling : recomputed and compared when the block is read; None is infinite, or beyond 2^53.
+    promises : 1 to 16, all of which must hold; the mechanism was designed for the first.
+    design_prior : counts over joint answers, which determine the published decoder.
+    ceiling : recomputed and compared when the block is read; None if infinite or above 2^53.
     """
 
     id: str
@@ -71,15 +71,15 @@ class Block:
         if self.mechanism.answers != answers:
             raise DocumentRejected(
                 "weights",
-                f"{answers} joint answers need as many rows",
+                f"{answers} joint answers need a mechanism with as many answers",
                 _SHAPE[self.mechanism.kind],
             )
         if not 1 <= len(self.promises) <= MAX_PROMISES:
-            raise schema.reject(f"a block promises 1 to {MAX_PROMISES} things", "claims")
+            raise schema.reject(f"a block has 1 to {MAX_PROMISES} claims", "claims")
         # Zeros would leave the decoder undefined for answers that the pilot did not see.
         if len(self.design_prior) != answers or not all(self.design_prior):
             raise schema.reject(f"expected {answers} positive counts", "design_prior")
-        # The ceiling is recomputed, since no figure of the publisher is trusted for privacy.
+        # The ceiling is recomputed because no number from the publisher is trusted for privacy.
         if self.ceiling != stated_ceiling(self.mechanism):
             raise DocumentRejected(
                 "privacy",
@@ -89,19 +89,19 @@ class Block:
 
     @property
     def notion(self) -> str:
-        """The names of the notions promised, the first first, joined with `+`."""
+        """The distinct names of the promised notions in the order of `promises`, joined by `+`."""
         return "+".join(dict.fromkeys(promise.claim.notion for promise in self.promises))
 
     @property
     def rests_on_prior(self) -> bool:
-        """True if any promise depends on a public prior and fails if that prior is false."""
+        """True if a promise depends on a public prior or on lower bounds, which may be false."""
         return any(promise.secret is not None for promise in self.promises)
 
     @property
     def ratio(self) -> Fraction | None:
         """The level E of the first promise.
 
-        Returns None where that promise bounds no ratio on both sides (dpv, one-sided alip).
+        Returns None if that promise does not bound a ratio on both sides (dpv, one-sided alip).
         """
         return lift_bound(self.promises[0].claim)
 
@@ -110,8 +110,8 @@ class Block:
 
         `choices` maps every question id of the block to one of its choice ids.
 
-        Raises KeyError if a question or choice is missing: callers check answers first and raise a
-        readable error.
+        Raises KeyError for a missing question or an unknown choice: callers check answers first and
+        raise a readable error.
         """
         row = 0
         for question in self.questions:
@@ -123,9 +123,14 @@ class Block:
 
     @classmethod
     def from_json(cls, value: Any, field: str, languages: Languages) -> "Block":
-        """Read a block; checks parameters and ceiling, but not privacy (acceptance step 9)."""
+        """Read a block; checks parameters and ceiling, but not the promises (acceptance step 9).
+
+        Raises DocumentRejected (schema, weights, privacy or work_limit), naming the field, and
+        UnsupportedDocument for an unknown kind or notion.
+        """
         kind = value.get("kind") if isinstance(value, dict) else None
-        # Checked before the fields: an old app reports a new kind as such, not as unknown fields.
+        # Checked before the fields, so that an old app calls a new kind unsupported rather than
+        # complaining about unknown fields.
         if (
             isinstance(value, dict)
             and "kind" in value
@@ -158,14 +163,13 @@ class Block:
                 ),
             )
         except DocumentRejected as error:
-            # Constructors know only relative fields; the path makes the error findable in the
-            # document.
+            # Constructors know only relative fields; the prefix gives the path in the document.
             if error.field and not error.field.startswith(field):
                 error.field = f"{field}.{error.field}"
             raise
 
     def to_json(self) -> dict[str, Any]:
-        """Return the block as it stands in a document."""
+        """Return the block in its JSON form."""
         return {
             "id": self.id,
             "questions": [q.to_json() for q in self.questions],
@@ -186,7 +190,7 @@ _SHAPE = {"dense": "weights", "unary": "answers", "subset": "answers", "product"
 def _mechanism(kind: str, params: Mapping[str, Any], field: str) -> Mechanism:
     """Build the mechanism.
 
-    Type and sum faults are weight faults, not schema faults (bad input 18).
+    Wrong types and sums are rejected with reason weights, not schema (bad input 18).
     """
     # Type and row length are checked before the mechanism computes with the numbers.
     for table in _tables(kind, params):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strict JSON, and the canonical form of signed payloads (spec 3.1).
 
-Canonical: sorted ASCII keys, no spaces, UTF-8; only strings, whole numbers below 2^53, booleans,
-null, lists, objects. Under these limits the form coincides with RFC 8785. No float can appear in
-anything that is signed.
+Canonical JSON has sorted ASCII keys and no spaces, is UTF-8, and holds only strings, whole numbers
+below 2^53 in absolute value, booleans, null, lists and objects. Under these limits the form is that
+of RFC 8785. Nothing that is signed can contain a float.
 """
 
 import hashlib
@@ -16,13 +16,13 @@ from frankly_protocol.problems import Problem
 
 MAX_BYTES = 4 * 2**20
 MAX_DEPTH = 9
-# JavaScript reads larger integers inexactly, so the browser SDK could see another document.
+# JavaScript reads larger integers inexactly, so the browser SDK could see different values.
 MAX_INT = 2**53 - 1
-_MAX_DIGITS = 40  # far beyond any number we take, far below what makes int() slow
+_MAX_DIGITS = 40  # far more than any accepted number has, far fewer than would make int() slow
 
 
 class _Bad(ValueError):
-    """A parse fault; its message is fit for the sender."""
+    """A parse error whose message may be shown to the sender."""
 
 
 def dumps(value: Any) -> bytes:
@@ -32,7 +32,7 @@ def dumps(value: Any) -> bytes:
     or excessive depth.
     """
     try:
-        # json.dumps alone would accept floats, and recurse on any depth.
+        # json.dumps alone would accept floats, and recurse to any depth.
         _check(value, MAX_DEPTH)
         text = json.dumps(
             value,
@@ -75,11 +75,11 @@ def parse_json(
     max_depth: int = MAX_DEPTH,
     decimals: bool = False,
 ) -> Any:
-    """Parse untrusted JSON strictly, though not necessarily canonical.
+    """Parse untrusted JSON strictly; it need not be in canonical form.
 
-    Duplicate keys, NaN and Infinity, numbers of absurd length, invalid UTF-8, lone surrogates and
-    depth beyond `max_depth` are refused; so are fractions, unless `decimals`, which reads them
-    exactly as Decimal.
+    Duplicate keys, NaN and Infinity, overlong numbers, whole numbers of 2^53 or more, invalid
+    UTF-8, lone surrogates, keys that are not ASCII and depth beyond `max_depth` are refused.
+    Fractions are refused too unless `decimals` is true; then they are read exactly, as Decimal.
 
     Raises InvalidInput: body_too_large, json_invalid, or number_not_finite for NaN and Infinity.
     """
@@ -110,7 +110,7 @@ def _parse(data: bytes, max_depth: int, *, decimals: bool) -> Any:
     except RecursionError:
         raise _Bad(f"the body is nested deeper than {max_depth} levels") from None
     except json.JSONDecodeError as error:
-        # The message of the parser is about syntax; the document itself is never quoted.
+        # Only the position is given: the body is never quoted.
         raise _Bad(
             f"the body is not valid JSON (line {error.lineno}, column {error.colno})"
         ) from None
@@ -118,8 +118,8 @@ def _parse(data: bytes, max_depth: int, *, decimals: bool) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # A dict keeps the last of two equal keys. A parser that keeps the first would read another
-    # document under the same signature.
+    # A dict keeps the last of two equal keys. A parser that keeps the first would read different
+    # values under the same signature.
     record = dict(pairs)
     if len(record) != len(pairs):
         raise _Bad("an object names the same key twice")
@@ -138,9 +138,9 @@ def _decimal(text: str) -> Decimal:
         raise _Bad("a number has too many digits")
     try:
         value = Decimal(text)
-    except InvalidOperation:  # an exponent beyond what even Decimal takes
+    except InvalidOperation:  # the exponent is too large even for Decimal
         raise _Bad("a number is too large or too small") from None
-    # Exact arithmetic writes the exponent out: a few bytes could stand for a million digits.
+    # Exact arithmetic expands the exponent: a few bytes could become a million digits.
     if abs(value.adjusted()) > 400:
         raise _Bad("a number is too large or too small")
     return value
@@ -151,7 +151,7 @@ def _no_fraction(_text: str) -> Any:
 
 
 class _NotFinite(str):
-    """Placeholder for NaN or an Infinity, until the field that holds it is known."""
+    """Placeholder for NaN or an infinity, until the path of its field is known."""
 
     __slots__ = ()
 
@@ -159,7 +159,8 @@ class _NotFinite(str):
 def _require_finite(root: Any, *, named: bool) -> None:
     """Raise InvalidInput(number_not_finite) for NaN and Infinity.
 
-    named : the error gives the path of the field; in a report it would repeat the sender's text.
+    named : True to put the path of the field into the error; False for reports, where the path
+        could repeat the sender's text.
     """
     stack = [("", root)]
     while stack:
@@ -178,7 +179,7 @@ def _require_finite(root: Any, *, named: bool) -> None:
 
 
 def _check(root: Any, max_depth: int) -> None:
-    """Walk without recursion: hostile depth must not reach Python's stack."""
+    """Raise _Bad for excessive depth, bad keys or scalars; walks without recursion."""
     stack = [(root, 1)]
     while stack:
         value, depth = stack.pop()

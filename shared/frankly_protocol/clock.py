@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clocks and the time format: time is an argument, read only at the entry points."""
+"""Clocks and the time format; only entry points read a clock, other code is passed the time."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,17 +26,20 @@ class SystemClock:
 
 @dataclass(frozen=True, slots=True)
 class FixedClock:
-    """A clock that stands still; for tests and for replaying a past decision."""
+    """A clock that always returns the same time; for tests and for replaying a past decision."""
 
     at: datetime
 
     def now(self) -> datetime:
-        """Return the instant this clock was set to."""
+        """Return `at`."""
         return self.at
 
 
 def format_time(moment: datetime) -> str:
-    """Return `moment` (aware) as ``YYYY-MM-DDTHH:MM:SSZ``, the only time format in documents."""
+    """Return `moment` as ``YYYY-MM-DDTHH:MM:SSZ``, the only time format in documents.
+
+    Raises ValueError if `moment` has no time zone.
+    """
     if moment.tzinfo is None:
         raise ValueError("times must be aware")
     return moment.astimezone(UTC).strftime(_FORMAT)

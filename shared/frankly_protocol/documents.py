@@ -31,16 +31,18 @@ RELEASE_EVERY = ("day", "hour")
 class SurveyDocument:
     """One immutable version of a survey.
 
-    survey : 128 random bits as hex. prev : digest of the version before, None for the first. Times
-        are aware, UTC.
-    consent : text shown before answering, or None. min_reports : fewer reports give no number to
-        any analyst.
-    release_every : when waiting reports may be released, one of `RELEASE_EVERY` (UTC).
-    release_step : 2 to min_reports; fewer reports of a cell (this document and one answer to every
-    public question) are never released by themselves.
-    strata : public questions answered in clear (often none). All a respondent's symbols travel in
-        one report.
-    token : the rule for the token each report must carry, None if no token is needed.
+    survey : 128 random bits as hex.
+    prev : digest of the previous version, None for the first.
+    issued, opens, closes, expires : aware UTC times.
+    consent : text shown before answering, or None.
+    min_reports : with fewer reports, analysts get no numbers.
+    release_every : how often waiting reports may be released, one of `RELEASE_EVERY` (UTC).
+    release_step : 2 to min_reports; fewer reports of one cell (this document and one answer to
+        every public question) are never released on their own.
+    strata : public questions, answered in the clear (often none).
+    token : the rule for the token that each report must carry, None if no token is needed.
+
+    One report carries a respondent's symbols for all blocks.
     """
 
     survey: str
@@ -101,7 +103,8 @@ class SurveyDocument:
         """
         data = canonical.loads(payload)
         kind = data.get("type") if isinstance(data, dict) else None
-        # Checked before the fields: an old app reports a new format as such, not as unknown fields.
+        # Checked before the fields, so that an old app calls a new format unsupported rather than
+        # complaining about unknown fields.
         if kind != TYPE:
             raise UnsupportedDocument(f"expected a document of type {TYPE}: update the app", "type")
         schema.DOCUMENT.record(data, None, _KEYS)
@@ -167,16 +170,16 @@ class SurveyDocument:
 
     @cached_property
     def report_level(self) -> ReportLevel:
-        """The level of the whole report, for an app that allows no delta."""
+        """The level of the whole report, for an app that allows no δ."""
         return report_level(self)
 
     @cached_property
     def report_length(self) -> int:
-        """The one length in bytes that every report on this document is padded to."""
+        """The length in bytes to which every report on this document is padded."""
         strata = {q.id: max((c.id for c in q.choices), key=len) for q in self.strata}
         token = "0" * MAX_TOKEN if self.token else None
         symbols = tuple(block.mechanism.longest_symbol_json() for block in self.blocks)
-        # The longest id, choice, token and symbol, so that every report fits.
+        # Built from the longest id, choice, token and symbol, so that every report fits.
         widest = Report(self.digest, "0" * 32, symbols, strata, token)
         return len(widest.to_bytes(0))
 
@@ -186,8 +189,8 @@ class SurveyDocument:
         return {q.id: q for block in self.blocks for q in block.questions}
 
     def require_window(self, now: datetime) -> None:
-        """Raise ClockError unless the document is open at `now`, within 10 minutes (step 6)."""
-        # The skew allows for devices whose clock is not set exactly.
+        """Raise ClockError unless the survey is open at `now`, give or take 10 minutes (step 6)."""
+        # The skew allows for devices whose clocks are slightly wrong.
         if not self.opens - CLOCK_SKEW <= now <= min(self.closes, self.expires) + CLOCK_SKEW:
             raise ClockError(
                 f"the survey is open from {format_time(self.opens)} to {format_time(self.closes)}, "
@@ -208,9 +211,9 @@ class SurveyDocument:
         """Verify every promise of every block exactly (step 9).
 
         Raises DocumentRejected, reason privacy or work_limit. Promises that together would take too
-        long to verify are refused before any work is done.
+        long to verify are refused before verification starts.
         """
-        # Before the exact check, which could keep a device busy for long.
+        # First, because the exact check could keep a device busy for a long time.
         require_affordable(self.blocks)
         promises = [
             (f"blocks[{i}].claims[{c}]", block.mechanism, promise)
@@ -229,8 +232,8 @@ class SurveyDocument:
 def _block_reader(languages: Languages) -> Callable[[Any, str], Block]:
     """Return a reader of blocks that raises before expanded priors fill the memory.
 
-    A prior of one row is a table of as many rows as answers: 4 MiB of such rows would be a billion
-    counts.
+    A one-row prior expands to a table with one row per answer: 4 MiB of such priors would become
+    about a billion counts.
     """
     counts = 0
 
@@ -249,7 +252,7 @@ def _block_reader(languages: Languages) -> Callable[[Any, str], Block]:
 
 @contextmanager
 def _named(promise: str) -> Iterator[None]:
-    """Put the path of a block's claim before the field that an error names."""
+    """Prefix the field of a DocumentRejected with the path of a block's claim."""
     try:
         yield
     except DocumentRejected as error:

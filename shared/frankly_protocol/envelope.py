@@ -19,9 +19,8 @@ KEYS_TYPE = "application/vnd.frankly.keys+json"
 MAX_SIGNATURES = 32
 # Base64 grows a payload by a third; the rest is signatures and field names.
 MAX_ENVELOPE_BYTES = MAX_BYTES // 3 * 4 + 16 * 2**10
-# The field of Ed25519, and the y coordinates of the 8 points of small order. Only (0, 1) and
-# (0, -1) have x = 0, so these also cover the encodings that are not canonical because of the sign
-# of a zero.
+# The prime of Ed25519's field, and the y coordinates of its 8 points of small order. Only (0, 1)
+# and (0, -1) have x = 0, so these also cover the non-canonical encodings with a negative zero.
 _FIELD = 2**255 - 19
 _ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 _SMALL_ORDER_Y = frozenset({0, 1, _FIELD - 1, _ORDER_8, _FIELD - _ORDER_8})
@@ -39,12 +38,12 @@ class PublicKey:
 
     @property
     def key_id(self) -> str:
-        """SHA-256 over the scheme and the raw key; never trusted from the wire."""
+        """Hex SHA-256 of the scheme and the raw key; always computed, never taken from a message."""
         return hashlib.sha256(b"ed25519\x00" + self.raw).hexdigest()
 
     @property
     def is_sound(self) -> bool:
-        """False for a point of small order or an encoding that is not canonical (RFC 8032, 5.1.3).
+        """False for a point of small order or a non-canonical encoding (RFC 8032, 5.1.3).
 
         Signatures for a point of small order can be forged, and libraries differ in which of these
         keys they accept.
@@ -116,7 +115,7 @@ class Envelope:
 
     @classmethod
     def seal(cls, payload_type: str, payload: bytes, signers: Sequence[SigningKey]) -> "Envelope":
-        """Sign `payload` with every one of `signers`."""
+        """Return `payload` signed by each of `signers`."""
         message = pae(payload_type, payload)
         return cls(
             payload_type,
@@ -175,7 +174,7 @@ class Envelope:
         Raises DocumentRejected("signature").
         """
         if threshold < 1:
-            raise DocumentRejected("signature", "a threshold is at least 1", "threshold")
+            raise DocumentRejected("signature", "the threshold must be at least 1", "threshold")
         message = pae(self.payload_type, self.payload)
         # The ids are computed from the trusted keys. An id in the envelope only selects one of
         # them.
@@ -228,7 +227,7 @@ def _base64(text: object, field: str) -> bytes:
     if not isinstance(text, str):
         raise DocumentRejected("envelope", "expected base64 text", field)
     try:
-        # Without validate, foreign characters are skipped and one payload has many spellings.
+        # Without validate, characters outside base64 are skipped: one payload, many spellings.
         return base64.b64decode(text.encode("ascii"), validate=True)
     except (UnicodeEncodeError, binascii.Error):
         raise DocumentRejected("envelope", "expected base64 text", field) from None

@@ -4,12 +4,12 @@
 FranklyError
  ├─ InvalidInput          bad input from an admin, an analyst or a reporter; carries a Problem
  ├─ DocumentRejected      a signed document failed a numbered acceptance step; nothing may be sent
- │   ├─ UnsupportedDocument   a newer format or an unknown notion: update the app
+ │   ├─ UnsupportedDocument   a newer format, or an unknown notion or kind: update the app
  │   ├─ ClockError            outside its time window
  │   ├─ RollbackDetected      a lower version than one already seen
  │   ├─ Equivocation          the same version with other content
- │   ├─ KeyChainError         a keys document that does not follow from the last one
- │   └─ LogError              a proof or checkpoint of the transparency log that does not hold
+ │   ├─ KeyChainError         a keys document that does not follow its predecessor
+ │   └─ LogError              an invalid proof or checkpoint of the transparency log
  └─ RandomnessError       the operating system gave no randomness; there is no fallback
 """
 
@@ -17,7 +17,7 @@ from frankly_protocol.problems import Problem
 
 
 class FranklyError(Exception):
-    """Base class of all refusals.
+    """Base class of all errors that Frankly raises on purpose.
 
     ``code`` is a stable slug, ``detail`` says what is wrong and the way out, ``field`` the input at
     fault.
@@ -54,7 +54,7 @@ class DocumentRejected(FranklyError):
 
 
 class UnsupportedDocument(DocumentRejected):
-    """The document is of a kind or notion this version does not know: update the app."""
+    """The document uses a format, notion or kind that this version does not know: update the app."""
 
     def __init__(self, detail: str, field: str | None = None) -> None:
         super().__init__("type", detail, field)
@@ -82,7 +82,7 @@ class Equivocation(DocumentRejected):
 
 
 class KeyChainError(DocumentRejected):
-    """A keys document is not signed or numbered as its predecessor demands."""
+    """A keys document is not signed or numbered as its predecessor requires."""
 
     def __init__(self, detail: str, field: str | None = None) -> None:
         super().__init__("keys", detail, field)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of problems, written by the server and read by clients (RFC 9457).
+"""The table of problems, sent by the server and read by clients (RFC 9457).
 
-A problem's ``code`` is stable; the ``detail`` that travels with it says how to fix it and never
+A problem's ``code`` is stable; the ``detail`` sent with it says how to fix the problem and never
 repeats an answer.
 """
 
@@ -12,7 +12,7 @@ _URN = "urn:frankly:problem:"
 
 
 class Problem(Enum):
-    """Every refusal that crosses a border: (code, HTTP status, title)."""
+    """Every problem that the API or a command reports: (code, HTTP status, title)."""
 
     # Levels and limits asked for by an admin (bad inputs 1-3).
     EPS_NOT_FINITE = ("eps_not_finite", 422, "The level is not a finite number.")
@@ -26,7 +26,11 @@ class Problem(Enum):
     # Priors (bad inputs 4-8).
     PRIOR_SUM = ("prior_sum", 422, "The prior does not sum to one.")
     PRIOR_SHAPE = ("prior_shape", 422, "The prior has the wrong shape.")
-    PRIOR_VALUE = ("prior_value", 422, "The prior holds a value that is no probability or count.")
+    PRIOR_VALUE = (
+        "prior_value",
+        422,
+        "The prior holds a value that is not a probability or a count.",
+    )
     SECRET_EMPTY = ("secret_empty", 422, "A secret has no mass under the prior.")
     CHOICE_UNPROTECTED = (
         "choice_unprotected",
@@ -59,7 +63,7 @@ class Problem(Enum):
         "Some shares could not be estimated from the reports.",
     )
     UNSUPPORTED = ("unsupported", 422, "This combination does not exist.")
-    WEIGHTS_INVALID = ("weights_invalid", 422, "The weights are no mechanism.")
+    WEIGHTS_INVALID = ("weights_invalid", 422, "The weights do not define a mechanism.")
     # Estimates (bad input 49).
     CONFIDENCE_RANGE = (
         "confidence_range",
@@ -69,10 +73,10 @@ class Problem(Enum):
     COUNTS_INVALID = ("counts_invalid", 422, "The counts do not fit.")
     TARGETS_INVALID = ("targets_invalid", 422, "The targets do not fit the mechanism.")
     # Bytes and fields (bad inputs 35-36).
-    JSON_INVALID = ("json_invalid", 400, "The body is not the JSON that was expected.")
+    JSON_INVALID = ("json_invalid", 400, "The body is not the expected JSON.")
     FIELD_UNKNOWN = ("field_unknown", 422, "A field is not known here.")
     FIELD_MISSING = ("field_missing", 422, "A field is missing.")
-    FIELD_TYPE = ("field_type", 422, "A field does not hold what it should.")
+    FIELD_TYPE = ("field_type", 422, "A field has the wrong type or an invalid value.")
     Y_TYPE = ("y_type", 422, "The symbols must be a list of whole numbers.")
     # Intake (bad inputs 37-42).
     SYMBOL_UNKNOWN = ("symbol_unknown", 422, "A symbol is not one the survey's mechanism can send.")
@@ -81,18 +85,18 @@ class Problem(Enum):
     TOO_EARLY = ("too_early", 409, "The survey has not opened yet.")
     CLOSED = ("closed", 410, "The survey is closed.")
     ID_CONFLICT = ("id_conflict", 409, "A different report with this id was already accepted.")
-    STRATA_INVALID = ("strata_invalid", 422, "The strata are not the survey's.")
+    STRATA_INVALID = ("strata_invalid", 422, "The public answers do not fit the survey.")
     TOKEN_INVALID = ("token_invalid", 401, "The survey's token rule is not met.")
-    TOKEN_FOREIGN = ("token_foreign", 403, "The token does not open this survey.")
+    TOKEN_FOREIGN = ("token_foreign", 403, "The token is not valid for this survey.")
     TOKEN_SPENT = ("token_spent", 409, "The token has been used.")
     # The transparency log.
     LOG_UNKNOWN = ("log_unknown", 404, "The log has no such entry or size.")
     COSIGNATURE_INVALID = ("cosignature_invalid", 422, "The cosignature does not fit this log.")
-    # The door.
+    # Access and HTTP.
     UNAUTHENTICATED = ("unauthenticated", 401, "A valid API key is needed.")
-    FORBIDDEN = ("forbidden", 403, "This key does not open this door.")
+    FORBIDDEN = ("forbidden", 403, "This key does not give access here.")
     NOT_FOUND = ("not_found", 404, "There is nothing here.")
-    METHOD_NOT_ALLOWED = ("method_not_allowed", 405, "This method is not known here.")
+    METHOD_NOT_ALLOWED = ("method_not_allowed", 405, "This address does not support the method.")
     BODY_TOO_LARGE = ("body_too_large", 413, "The body is larger than allowed.")
     CONTENT_TYPE = ("content_type", 415, "The content type is not the one expected.")
     BAD_REQUEST = ("bad_request", 400, "The request could not be understood.")
@@ -103,7 +107,7 @@ class Problem(Enum):
     # Command line and key files (bad inputs 51-54).
     USAGE = ("usage", 400, "The command was not used as intended.")
     KEY_FILE = ("key_file", 422, "A key file cannot be used.")
-    FILE_EXISTS = ("file_exists", 409, "It exists already and is kept.")
+    FILE_EXISTS = ("file_exists", 409, "It already exists and was not replaced.")
     UNSAFE_SETTING = ("unsafe_setting", 422, "A setting is not safe to start with.")
 
     def __init__(self, code: str, status: int, title: str) -> None:
@@ -113,12 +117,12 @@ class Problem(Enum):
 
     @property
     def uri(self) -> str:
-        """The problem's type, as RFC 9457 wants it."""
+        """The problem's type URI (RFC 9457)."""
         return _URN + self.code
 
     @classmethod
     def from_code(cls, code: str) -> "Problem | None":
-        """Return the problem with this code, or None if the other side knows one that we do not."""
+        """Return the problem with this code, or None for a code that this version does not know."""
         return next((p for p in cls if p.code == code), None)
 
     @classmethod

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Promises of a document about a block: a claim, with names and sources for people (ADR 0015).
 
-One notion is one object; an intersection, or a promise under each of several priors, is several of
-them in a list.
+Each object holds one notion; an intersection of notions, or one notion under several priors, is a
+list of several objects.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,8 +19,7 @@ from frankly_protocol.mechanisms.base import MAX_ANSWERS
 
 MAX_PROMISES = 16
 MAX_STRATA = 4096
-"""Tables of one prior, at most: the strata of a document whose public questions have so many
-answers together."""
+"""Largest number of tables in one prior, one for each stratum."""
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     "ldp": ("level",),
     "dp": ("level", "delta"),
@@ -31,7 +30,7 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
     "rldp": ("level", "lower_bounds", "diagonal", "secret", "source"),
     "dpv": ("level", "prior", "sensitive"),
 }
-"""The fields of each notion, beside its name."""
+"""The fields of each notion, in addition to its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Prior:
 
     @property
     def table(self) -> Joint:
-        """The counts of everybody, with one row per secret: the sum of the tables."""
+        """The counts of all strata, with one row per secret: the sum of the tables."""
         totals = tuple(
             tuple(map(sum, zip(*rows, strict=True))) for rows in zip(*self.tables, strict=True)
         )
@@ -68,7 +67,7 @@ class Prior:
 
     @classmethod
     def from_json(cls, value: Any, field: str) -> "Prior":
-        """Read a prior; DocumentRejected("schema") names the field."""
+        """Read a prior; raises DocumentRejected("schema"), naming the field."""
         data = schema.DOCUMENT.record(value, field, {"secret", "secrets", "tables", "source"})
         names = schema.items(data["secrets"], field + ".secrets", 2, MAX_ANSWERS, schema.identifier)
         schema.distinct(names, field + ".secrets")
@@ -91,7 +90,7 @@ class Prior:
                 )
             if [len(row) for row in table] != [len(tables[0][0])] * len(tables[0]):
                 raise schema.reject(
-                    "every row of every table has as many columns as the first",
+                    "every row of every table must have as many columns as the first",
                     place,
                 )
             if len(tables) > 1 and not any(map(any, table)):
@@ -108,13 +107,13 @@ class Prior:
         # Each count is below 2^53 already, but the sum over the strata need not be.
         if len(tables) > 1 and max(map(max, prior.table)) > MAX_INT:
             raise schema.reject(
-                "the counts of all strata together are below 2^53",
+                "the counts of all strata must sum to less than 2^53",
                 field + ".tables",
             )
         return prior
 
     def to_json(self) -> dict[str, Any]:
-        """Return the prior as it stands in a document."""
+        """Return the prior in its JSON form."""
         tables = [[list(row) for row in table] for table in self.tables]
         return {
             "secret": self.secret,
@@ -126,11 +125,11 @@ class Prior:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A claim and what people need to read it.
+    """A claim, with the names and the source that people need to read it.
 
-    prior : for secret-ldp, lip, alip, srlip and dpv; the claim's joint is its table of everybody.
-    secret, source : what is protected and where that is known from; those of the prior, or rldp's
-        own; None for ldp and dp.
+    prior : for secret-ldp, lip, alip, srlip and dpv; the claim's joint is the sum of its tables.
+    secret, source : name of the secret, and source of the prior or of rldp's lower bounds; None
+        for ldp and dp.
     """
 
     claim: Claim
@@ -147,14 +146,14 @@ class Promise:
     def claims(self) -> tuple[Claim, ...]:
         """The claims that the mechanism must keep: the claim itself, or one within each stratum.
 
-        A secret without mass in a stratum cannot occur there and sets no condition. Where only one
-        can occur, the stratum alone determines it (docs/maths/whole_report.md).
+        A secret without mass in a stratum cannot occur there and is left out. If only one can
+        occur, the stratum alone determines it (docs/maths/whole_report.md).
         """
         return tuple(claim for _, claim in self.numbered_claims)
 
     @property
     def numbered_claims(self) -> tuple[tuple[int | None, Claim], ...]:
-        """The claims, each with the position of its stratum; None for everybody."""
+        """The claims, each with the position of its stratum, or None without strata."""
         if self.prior is None or len(self.prior.tables) == 1:
             return ((None, self.claim),)
         claims = ((z, self._within(table)) for z, table in enumerate(self.prior.by_stratum))
@@ -166,7 +165,7 @@ class Promise:
         rows, sensitive = tuple(table[s] for s in present), self.claim.sensitive
         if sensitive is None:
             return replace(self.claim, joint=rows) if len(rows) > 1 else None
-        # One row that is the sensitive secret's is a certainty: the verifier refuses it.
+        # If only the sensitive secret has mass, it is certain: the verifier refuses that.
         return (
             replace(self.claim, joint=rows, sensitive=present.index(sensitive))
             if sensitive in present
@@ -182,12 +181,13 @@ class Promise:
     def from_json(cls, value: Any, field: str) -> "Promise":
         """Read a promise and check its form only; the verifier checks its meaning (step 9).
 
-        Raises UnsupportedDocument for an unknown notion, DocumentRejected("schema") naming the
-        field.
+        Raises UnsupportedDocument for an unknown notion, DocumentRejected("work_limit") for a prior
+        that is too large, otherwise DocumentRejected("schema"), naming the field.
         """
         notion = value.get("notion") if isinstance(value, dict) else None
         is_notion = isinstance(notion, str) and notion in NOTIONS
-        # Checked before the fields: an old app reports a new notion as such, not as unknown fields.
+        # Checked before the fields, so that an old app calls a new notion unsupported rather than
+        # complaining about unknown fields.
         if isinstance(value, dict) and "notion" in value and not is_notion:
             raise UnsupportedDocument("unknown notion: update the app", field)
         names = _FIELDS[str(notion)] if is_notion else ()
@@ -196,7 +196,7 @@ class Promise:
         if notion == "alip" and read["level"] is read["low_level"] is None:
             raise schema.reject("two infinite levels promise nothing", field + ".level")
         if notion != "alip" and read["level"] is None:
-            raise schema.reject("only alip may leave a level open", field + ".level")
+            raise schema.reject("only alip may leave a level out", field + ".level")
         prior = read.pop("prior", None)
         secret, source = (
             (prior.secret, prior.source)
@@ -213,7 +213,7 @@ class Promise:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the promise as it stands in a document."""
+        """Return the promise in its JSON form."""
         claim = self.claim
         every: dict[str, Any] = {
             "level": _pair(claim.level),
@@ -239,7 +239,7 @@ def _table(value: Any, field: str) -> Joint:
 def _rows_per_secret(table: Joint) -> Joint:
     if len(table) > 1:
         return table
-    # The secret is the answer itself: its counts stand on the diagonal.
+    # The secret is the answer itself: its counts are the diagonal.
     (row,) = table
     return tuple(tuple(n if s == x else 0 for x in range(len(row))) for s, n in enumerate(row))
 

@@ -29,7 +29,7 @@ class Question:
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # The dataclass is frozen, so the index is set around it.
+        # A frozen dataclass allows no ordinary assignment.
         object.__setattr__(
             self,
             "_positions",
@@ -45,7 +45,7 @@ class Question:
 
     @classmethod
     def from_json(cls, value: Any, field: str, languages: Languages) -> "Question":
-        """Read a question; DocumentRejected("schema") names the field."""
+        """Read a question; raises DocumentRejected("schema"), naming the field."""
         data = schema.DOCUMENT.record(value, field, {"id", "text", "choices"})
 
         def choice(entry: Any, where: str) -> Choice:
@@ -64,6 +64,6 @@ class Question:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the question as it stands in a document."""
+        """Return the question in its JSON form."""
         choices = [{"id": c.id, "label": dict(c.label)} for c in self.choices]
         return {"id": self.id, "text": dict(self.text), "choices": choices}

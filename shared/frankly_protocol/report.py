@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report, the only data that leaves a device (spec 6.1).
+"""The report: the only data about a respondent that a device sends (spec 6.1).
 
-It holds no time, no version string, no locale and no address.
+It holds no time, no app version, no locale and no address.
 """
 
 import json
@@ -17,7 +17,7 @@ from frankly_protocol.problems import Problem
 MAX_REPORT_BYTES = 16 * 2**10
 MAX_TOKEN = 1400
 SymbolJson = int | str | list[int]
-"""The JSON form of a symbol: of a table, of a set mechanism (hex), of a product."""
+"""The JSON form of a symbol: a number for a table, hex for a set, a list for a product."""
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 _SET = re.compile(r"[0-9a-f]{1,250}", re.ASCII)
 _TOKEN = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_TOKEN}}}", re.ASCII)
@@ -31,9 +31,9 @@ class Report:
 
     doc : the document's digest.
     id : 128 random bits as hex, drawn once with the symbols.
-    symbols : one per block, in the document's order, as the block's kind of mechanism writes them.
+    symbols : one per block, in the document's order, in the JSON form of the block's mechanism.
     strata : public answers by question id.
-    token : as the document's token rule requires, None if it has none.
+    token : the token that the document's token rule requires, None if it has no rule.
 
     Symbols, ids and tokens stay out of reprs.
     """
@@ -47,8 +47,7 @@ class Report:
     def to_bytes(self, length: int) -> bytes:
         """Return the report as JSON, padded with spaces to `length` bytes to hide its size.
 
-        A `length` of 0 pads nothing. ValueError if the report is longer: it is not one of the
-        document's.
+        A `length` of 0 means no padding. Raises ValueError if the report is longer than `length`.
         """
         body = {
             "v": 1,
@@ -59,7 +58,7 @@ class Report:
             "token": self.token,
         }
         data = json.dumps(body, separators=(",", ":")).encode("ascii")
-        # A longer report would be recognisable by its size, so it must never leave.
+        # A longer report would be recognisable by its size, so it must never be sent.
         if length and len(data) > length:
             raise ValueError("the report is longer than any of this document's reports")
         return data.ljust(length)
@@ -75,12 +74,12 @@ class Report:
 
     @classmethod
     def from_json(cls, body: Any) -> "Report":
-        """Read a report that strict JSON parsing has already opened; errors as `from_bytes`."""
+        """Read a report from strictly parsed JSON; raises the same errors as `from_bytes`."""
         if not isinstance(body, dict):
             raise InvalidInput(Problem.JSON_INVALID, "a report is a JSON object")
         for key in sorted(set(body) ^ _KEYS):
             is_missing = key in _KEYS
-            # An unknown key is the sender's own text: say which fields exist instead of repeating
+            # An unknown key is the sender's own text: list the valid fields instead of repeating
             # it.
             raise InvalidInput(
                 Problem.FIELD_MISSING if is_missing else Problem.FIELD_UNKNOWN,

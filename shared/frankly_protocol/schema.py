@@ -26,10 +26,10 @@ def reject(detail: str, field: str | None) -> DocumentRejected:
 
 
 class Reader:
-    """Readers of JSON values that every format shares; `refuse` makes the error that they raise.
+    """Readers of JSON values, shared by all formats.
 
-    refuse : called with the problem (field_type, field_unknown or field_missing), the detail and
-    the path of the field, None for the whole value.
+    refuse : returns the error to raise; called with the problem (field_type, field_unknown or
+        field_missing), the detail and the path of the field, None for the whole value.
     """
 
     def __init__(self, refuse: Callable[[Problem, str, str | None], Exception]) -> None:
@@ -53,7 +53,7 @@ class Reader:
 
     def flag(self, value: Any, field: str) -> bool:
         """Return true or false."""
-        # 0 and 1 equal False and True, but they are other JSON.
+        # 0 and 1 equal False and True in Python, but they are different JSON values.
         if type(value) is not bool:
             raise self._refuse(Problem.FIELD_TYPE, "expected true or false", field)
         return value
@@ -100,7 +100,7 @@ def items(
 
 
 def integer(value: Any, field: str, low: int = 0, high: int = 2**53 - 1) -> int:
-    """Return a whole number in [low, high]; a boolean is none."""
+    """Return a whole number in [low, high]; booleans are refused."""
     # isinstance would accept booleans, which are integers to Python.
     if type(value) is not int or not low <= value <= high:
         raise reject(f"expected a whole number from {low} to {high}", field)
@@ -130,8 +130,8 @@ def text(value: Any, field: str, most: int = 4000) -> str:
 def unsafe_character(value: str) -> str | None:
     """Return the first control, bidi, zero-width or surrogate character as U+XXXX, or None.
 
-    Line breaks and tabs count too: a label with its own line could pass for text of the app.
-    Joiners are fine between two characters that are not ASCII (emoji, Persian …).
+    Line breaks and tabs are unsafe too: a line of its own in a label could pass for text of the
+    app. Joiners are safe between two characters that are not ASCII (emoji, Persian …).
     """
     for i, char in enumerate(value):
         if unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"):
@@ -163,7 +163,7 @@ def digest(value: Any, field: str) -> str:
 
 
 def hex128(value: Any, field: str) -> str:
-    """Return 128 random bits as 32 lower-case hex digits."""
+    """Return 128 bits, written as 32 lower-case hex digits."""
     return _matching(value, field, _HEX128, "32 lower-case hex digits")
 
 
@@ -189,7 +189,7 @@ def optional(value: Any, field: str, read: Callable[[Any, str], T]) -> T | None:
 
 
 def distinct(names: tuple[str, ...], field: str) -> None:
-    """Refuse two entries of the same name."""
+    """Raise DocumentRejected("schema") if two names are equal."""
     if len(set(names)) != len(names):
         raise reject("two entries have the same id", field)
 

@@ -16,9 +16,10 @@ _KEY = re.compile(r"[A-Za-z0-9_-]{64,2000}", re.ASCII)
 class TokenRule:
     """The kind of token that each report must carry, and the key that verifies it.
 
-    kind : "invite" (single-use, handed out by the survey's operator, who could link them) or
-    "rsa-pss" (blind signatures of an outside issuer, RFC 9474). key : the issuer's public key, DER
-    SubjectPublicKeyInfo in base64url without padding; None for invites.
+    kind : "invite" (single-use, handed out by the survey's operator, who could link them to
+        people) or "rsa-pss" (blind signatures of an outside issuer, RFC 9474).
+    key : the issuer's public key, DER SubjectPublicKeyInfo in base64url without padding; None for
+        invites.
     """
 
     kind: str
@@ -28,7 +29,8 @@ class TokenRule:
     def from_json(cls, value: Any, field: str) -> "TokenRule":
         """Read a rule.
 
-        UnsupportedDocument for an unknown kind, DocumentRejected("schema") naming the field.
+        Raises UnsupportedDocument for an unknown kind, otherwise DocumentRejected("schema"), naming
+        the field.
         """
         data = schema.DOCUMENT.record(value, field, {"kind", "key"})
         if data["kind"] not in KINDS:
@@ -42,5 +44,5 @@ class TokenRule:
         return cls("rsa-pss", data["key"])
 
     def to_json(self) -> dict[str, Any]:
-        """Return the rule as it stands in a document."""
+        """Return the rule in its JSON form."""
         return {"kind": self.kind, "key": self.key}

@@ -331,8 +331,8 @@ def test_a_reply_that_is_not_a_document_is_a_network_error(
 
 # What is in the link -> what may be wrong when the server has no such document.
 UNKNOWN = {
-    True: "or not this version of it: copy the link whole",
-    False: "check that the link is whole",
+    True: "or not this version of it: copy all of the link",
+    False: "check that the link is complete",
 }
 
 

@@ -132,7 +132,7 @@ def test_a_survey_that_would_use_up_the_budget_for_ever_is_refused_unless_it_is_
         assert client.budget() == Budget(
             "inf", "0", "5", "0.0000", "5.0000", "0.0000", False, True, True
         )
-        assert "uses up for ever" in str(client.survey.explain(budget=client.budget()))
+        assert "uses up for good" in str(client.survey.explain(budget=client.budget()))
         assert client.answer({"q": "good"}).status == "sent"
         assert client.budget() == Budget(
             "0.0000", "0", "5", "inf", "0.0000", "0.0000", True, False, False

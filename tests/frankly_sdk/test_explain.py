@@ -73,11 +73,11 @@ WORDS = [
     ),
     (
         SAME,
-        "Your answer to this is sent unchanged: every symbol that can leave stands for one answer.",
+        "Your answer to this is sent unchanged: every symbol that can be sent stands for one answer.",
     ),
     (
         SWAPPED,
-        "Your answer to this is sent unchanged: every symbol that can leave stands for one answer.",
+        "Your answer to this is sent unchanged: every symbol that can be sent stands for one answer.",
     ),
     (
         ALMOST,
@@ -177,7 +177,7 @@ def test_the_example_has_the_shape_and_length_of_what_is_sent(tmp_path: Path) ->
     [
         (
             TokenRule("invite"),
-            "the person who handed it out can see by it which random result is yours.",
+            "the person who handed it out can tell from it which random result is yours.",
         ),
         (TokenRule("rsa-pss", "A" * 64), "it does not show whom it was given to."),
     ],

@@ -120,12 +120,12 @@ CASES: dict[str, Callable[[], Case]] = {
     "dp": with_delta,
 }
 REFUSED = "strata, not stratified, no ceiling"
-HEAD = r"(?:By everything that leaves together|Given your public answers, by everything else that leaves)"
+HEAD = r"(?:From the whole report|Given your public answers, from everything else in the report)"
 PROVIDED = r"(whatever else is known|as long as the published tables about it are true)(?: \(for the odds, .*\))?\."
 ALONE = (
-    r"By this alone(, given your public answers|, for readers who ignore your public answers|), {}, as "
-    r"long as this published table is true: a census\.(?: Together with your public answers this promise does not "
-    r"count, only what holds without it\.)?"
+    r"From this alone(, given your public answers|, for readers who ignore your public answers|), {}, as "
+    r"long as this published table is true: a census\.(?: Against readers who know your public answers, "
+    r"this promise does not hold; only the other limits do\.)?"
 )
 X = r"×([\d.]+)"
 
@@ -209,7 +209,7 @@ FORM: list[tuple[str, Callable[..., None]]] = [
         rf"{HEAD}, odds about your answers themselves change by at most {X}, whatever else is known\.",
         answers_bound,
     ),
-    (r"The answers themselves are not all protected: no limit counts for (.*)\.", answers_open),
+    (r"The answers themselves are not all protected: no limit holds for (.*)\.", answers_open),
     (
         rf"{HEAD}, nobody can be surer than ([\d.]+)% that your “(.)” is “s(.)”, as long as the published tables "
         r"about it are true\.",
@@ -258,7 +258,7 @@ def test_sentences_about_the_whole_report_bound_its_true_leakage(name: str) -> N
 
 
 STARTS = (
-    ("By everything", "“Given your public answers”", "The answers themselves"),
+    ("From the whole report", "“Given your public answers”", "The answers themselves"),
     ("Answering everything costs", "Answering uses up"),
 )
 
@@ -349,11 +349,11 @@ BLOCK: list[tuple[str, Callable[..., None]]] = [
         block_sure,
     ),
     (
-        rf"By this alone, odds between two answers to it change by at most {X}, whatever else is known\.",
+        rf"From this alone, odds between two answers to it change by at most {X}, whatever else is known\.",
         block_free,
     ),
     (
-        rf"Whatever is true, this alone changes odds by at most {X}, which also protects the answer itself\.",
+        rf"Even if that is not true, this alone changes odds by at most {X}, which also protects the answer itself\.",
         block_free,
     ),
     (
@@ -362,8 +362,8 @@ BLOCK: list[tuple[str, Callable[..., None]]] = [
         block_endless,
     ),
     (
-        rf"By this alone, no result is more than {X} as likely with one answer to it as with another, plus a chance of "
-        r"at most ([\d.]+)%, whatever else is known\.",
+        rf"From this alone, no result is more than {X} as likely with one answer to it as with another, plus a "
+        r"chance of at most ([\d.]+)%, whatever else is known\.",
         block_chance,
     ),
 ]

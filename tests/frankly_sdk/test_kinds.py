@@ -27,7 +27,7 @@ NOTION_PHRASES = {
 KIND_PHRASES = {
     "dense": "What leaves is one of these symbols:",
     "unary": "for the true one a yes with a chance of 50.0%, for any other with a chance of 18.8%.",
-    "subset": "What leaves is a random set of 2 of the 4 answers; the true one is among them with a chance of 68.8%.",
+    "subset": "The random result is a set of 2 of the 4 answers; the true one is among them with a chance of 68.8%.",
     "product": "  if your answer is no / yes: 0 and 0 with a chance of ",
 }
 SHAPES = {

@@ -70,7 +70,7 @@ def test_a_malformed_address_is_refused_with_the_form_of_a_link(text: str) -> No
         SurveyLink.parse(text)
     assert (
         f"{caught.value}"
-        == "link: a survey link looks like https://host/s/ID#sha256=…: copy it whole"
+        == "link: a survey link looks like https://host/s/ID#sha256=…: copy all of it"
     )
     with pytest.raises(InsecureTransport) as caught:
         require_secure(text, "relay")
@@ -81,4 +81,4 @@ def test_a_malformed_address_is_refused_with_the_form_of_a_link(text: str) -> No
 def test_an_address_without_tls_is_refused_with_the_scheme_to_use() -> None:
     with pytest.raises(InsecureTransport) as caught:
         SurveyLink.parse(f"http://host/s/{ID}")
-    assert "only https:// is used" in caught.value.detail
+    assert "use https://" in caught.value.detail

@@ -30,7 +30,7 @@ function inWords(/** @type {Budget} */ { cost, delta, cap, left: rest, leftAfter
   const left = `${rest} of the ${cap} nats that this app allows you in all are left`;
   if (isAnswered) return `You have answered this already, and it costs nothing more; ${left}.`;
   if (!canAnswer) return `You cannot answer this here: it would cost ${cost} nats, and ${left}.`;
-  if (isFinal) return `Answering this uses up for ever all ${cap} nats that this app allows you: it is the last one.`;
+  if (isFinal) return `Answering this uses up for good all ${cap} nats that this app allows you; nothing else can be answered afterwards.`;
   const chance = delta === "0" ? "" : `, and a δ of ${delta}`;
   return `Answering costs ${cost} nats${chance}; ${left}, ${leftAfter} after it.`;
 }

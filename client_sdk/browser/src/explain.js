@@ -15,8 +15,8 @@ import { lnUp, percent } from "./shown.js";
 
 const LIMITS =
   "What this cannot protect: your network address is visible to the server’s operator unless you use a relay; a device or operating " +
-  "system in strange hands sees everything; nobody can stop somebody from making you answer, and nobody can check that an answer is " +
-  "true. Once sent, an answer cannot be withdrawn. If this app's memory is erased it no longer knows that you have answered; answering again then would tell more about you.";
+  "system that someone else controls sees everything; nobody can stop someone from forcing you to answer, and nobody can check that an answer is " +
+  "true. Once sent, an answer cannot be withdrawn. If this app's memory is erased, it no longer knows that you have answered; answering again would then reveal more about you.";
 
 /** Explain a verified survey in one of its languages, the first by default; `level` is that of its whole report, by the app's own cap on δ. */
 export function explain(
@@ -28,15 +28,15 @@ export function explain(
   const words = [
     survey.title[chosen],
     ...(survey.consent ? [`The survey’s own words: “${survey.consent[chosen]}”`] : []),
-    "What leaves is made here, on this device; nothing leaves it but what is listed below.",
-    ...(survey.strata.length ? [`These answers leave as you give them, not randomised: ${survey.strata.map((q) => q.text[chosen]).join("; ")}`] : []),
+    "The report is made here, on this device; nothing is sent except what is listed below.",
+    ...(survey.strata.length ? [`These answers are sent as you give them, not randomised: ${survey.strata.map((q) => q.text[chosen]).join("; ")}`] : []),
     ...(survey.token ? [survey.token.key === null
-      ? "Your invitation leaves with that as it is: the person who handed it out can see by it which random result is yours."
-      : "Your token leaves with that as it is; it was signed unseen, so that it does not show whom it was given to."] : []),
+      ? "Your invitation is sent with the report, unchanged: the person who handed it out can tell from it which random result is yours."
+      : "Your token is sent with the report, unchanged; it was signed without being seen, so it does not show whom it was given to."] : []),
     ...blocks.map((block) => block.words),
     wholeReport(survey, level).join("\n"),
     cost(level, budget),
-    `What leaves, once, as ${reportLength(survey)} bytes (spaces fill the end): ${shown}`,
+    `What is sent, once, padded with spaces to ${reportLength(survey)} bytes: ${shown}`,
     `Signed by: ${signedBy.map((key) => key.slice(0, 16)).join(", ")}. A signature says who made the survey, not that a prior is true.`,
     LIMITS,
   ].join("\n\n");
@@ -66,19 +66,19 @@ function sameOf(/** @type {import("./mechanisms.js").Mechanism} */ m) {
 
 function chances(/** @type {Block} */ { mechanism: m, questions }, /** @type {[Rational, Rational] | null} */ same, /** @type {string} */ language) {
   const D = 1n << BigInt(m.bits), of = (/** @type {number} */ w) => percent(rational(w, D));
-  if (isUnchanged(m)) return ["Your answer to this is sent unchanged: every symbol that can leave stands for one answer."];
+  if (isUnchanged(m)) return ["Your answer to this is sent unchanged: every symbol that can be sent stands for one answer."];
   if (same) {
     const [low, high] = same.map(percent), even = same[0].join() === same[1].join();
-    return [`What leaves names your true answer with a chance of ${even ? low : `${low} to ${high}, depending on the answer`}; otherwise it names another one.`];
+    return [`The random result names your true answer with a chance of ${even ? low : `${low} to ${high}, depending on the answer`}; otherwise it names another one.`];
   }
   if (m.kind === "unary")
-    return [`What leaves is a yes or a no for every answer: for the true one a yes with a chance of ${of(m.keep)}, for any other with a chance of ${of(m.flip)}.`];
+    return [`The random result is a yes or a no for every answer: for the true one a yes with a chance of ${of(m.keep)}, for any other with a chance of ${of(m.flip)}.`];
   if (m.kind === "subset")
-    return [`What leaves is a random set of ${m.size} of the ${m.answers} answers; the true one is among them with a chance of ${of(m.inside)}.`];
+    return [`The random result is a set of ${m.size} of the ${m.answers} answers; the true one is among them with a chance of ${of(m.inside)}.`];
   if (BigInt(m.answers) * m.reports > 64n)
-    return [`What leaves is one of ${m.reports} symbols; their chances for every answer are listed in the signed survey.`];
+    return [`The random result is one of ${m.reports} symbols; their chances for every answer are listed in the signed survey.`];
   const labels = questions.reduce((/** @type {string[]} */ all, q) => all.flatMap((head) => q.choices.map((c) => (head ? `${head} / ` : "") + c.label[language])), [""]);
-  return ["What leaves is one of these symbols:", ...labels.map((label, x) => {
+  return ["The random result is one of these symbols:", ...labels.map((label, x) => {
     const chances = row(m, x), isRare = (/** @type {Rational} */ [n, d]) => n << 24n <= d;
     const likely = chances.filter(([, chance]) => !isRare(chance)).map(([y, chance]) => `${y} with a chance of ${percent(chance)}`);
     // Rounding leaves a few units of 2^-48 where an optimum has zeros; 64 of them are below a thousandth of 1%.

@@ -60,7 +60,7 @@ export function readProof(/** @type {Uint8Array} */ data) {
   if (gap < 0 || lines[0] !== "c2sp.org/tlog-proof@v1" || !place || lines.length > 2 + MAX_PATH)
     throw new LogError("proof", "a proof begins with the lines c2sp.org/tlog-proof@v1 and index");
   const path = lines.slice(2).map((line) => exact(line, "proof"));
-  if (path.some((entry) => entry.length !== 32)) throw new LogError("proof", "a proof has one hash of 32 bytes a line");
+  if (path.some((entry) => entry.length !== 32)) throw new LogError("proof", "a proof has one hash of 32 bytes per line");
   const index = Number(place[1]);
   if (!Number.isSafeInteger(index)) throw new LogError("index", "no tree is that large");
   const note = data.slice(gap + 2);
@@ -81,7 +81,7 @@ async function valid(
       message = join(bytesOf(`cosignature/v1\ntime ${seconds}\n`), head.text);
       value = value.slice(8);
     }
-    if (!(await verify(key.key, value, message))) throw new LogError("signature", `a signature of ${key.name} is false`);
+    if (!(await verify(key.key, value, message))) throw new LogError("signature", `a signature of ${key.name} is invalid`);
     times.push(seconds * 1000);
   }
   return times;
@@ -92,7 +92,7 @@ export async function requireWatched(
   /** @type {Checkpoint} */ head, /** @type {import("./keys.js").LogRole} */ role, /** @type {number} */ now, /** @type {import("./dsse.js").Verify} */ verify,
 ) {
   if (!role.witnesses.length) throw new LogError("witnesses", "no witness watches this log, so devices do not rely on it");
-  if (head.origin !== role.log.name) throw new LogError("origin", `this is a checkpoint of another log than ${role.log.name}`);
+  if (head.origin !== role.log.name) throw new LogError("origin", `this is not a checkpoint of the log ${role.log.name}`);
   if (!(await valid(head, role.log, LOG, verify)).length) throw new LogError("signature", "the log's key did not sign this checkpoint");
   const seen = [];
   for (const witness of role.witnesses) {
@@ -101,8 +101,8 @@ export async function requireWatched(
   }
   const fresh = seen.filter((at) => now - CHECKPOINT_AGE <= at && at <= now + CLOCK_SKEW);
   if (fresh.length < role.threshold) {
-    const last = seen.length ? `; the last word is of ${time(Math.max(...seen))}, this clock says ${time(now)}` : "";
-    throw new LogError("witnesses", `${fresh.length} of the ${role.threshold} witnesses needed have seen this checkpoint lately${last}`);
+    const last = seen.length ? `; the latest cosignature is of ${time(Math.max(...seen))}, this clock says ${time(now)}` : "";
+    throw new LogError("witnesses", `${fresh.length} of the ${role.threshold} witnesses needed signed this checkpoint in the last 30 days${last}`);
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Sentences about what is promised, of one block alone and of everything that leaves together: those of frankly_sdk/_promised.py. */
+/** Sentences about what is promised, of one block alone and of the whole report, the same as in frankly_sdk/_promised.py. */
 
 import { isEndless } from "./audit.js";
 import { isStratified } from "./documents.js";
@@ -16,7 +16,7 @@ import { chanceUp, lnUp, percentUp, times } from "./shown.js";
  */
 
 const IF_TRUE = "as long as the published tables about it are true";
-const COUNTED = { ceiling: "ceiling", dp: "promise with a chance" };
+const COUNTED = { ceiling: "ceiling", dp: "(ε, δ) promise" };
 const levelOf = (/** @type {[number, number] | null | undefined} */ level) => times(level ? rational(...level) : null);
 const withDelta = (/** @type {string} */ odds, /** @type {string} */ noun, /** @type {[number | bigint, number | bigint]} */ delta, average = "") =>
   `no result is more than ×${odds} as likely with one ${noun} as with another${average}, plus a chance of at most ${percentUp(delta)}`;
@@ -25,7 +25,7 @@ const withDelta = (/** @type {string} */ odds, /** @type {string} */ noun, /** @
 export function blockPromises(/** @type {Block} */ { promises, restsOnPrior, ceiling }, /** @type {boolean} */ hasStrata) {
   const said = promises.map((promise) => blockPromise(promise, hasStrata));
   if (!restsOnPrior) return said;
-  if (!isEndless(ceiling)) return [...said, `Whatever is true, this alone changes odds by at most ×${times(ceiling)}, which also protects the answer itself.`];
+  if (!isEndless(ceiling)) return [...said, `Even if that is not true, this alone changes odds by at most ×${times(ceiling)}, which also protects the answer itself.`];
   const answer = promises.some(({ claim }) => claim.delta) ? "" : " The answer itself is not protected.";
   return [...said, `If that is not true, this alone may change odds by more than ×16 million: some symbols all but rule out some answers.${answer}`];
 }
@@ -33,10 +33,10 @@ export function blockPromises(/** @type {Block} */ { promises, restsOnPrior, cei
 /** The bounds of the whole report: for each secret, then for the answers themselves. @returns {string[]} */
 export function wholeReport(/** @type {Survey} */ { blocks, strata }, /** @type {ReportLevel} */ level) {
   const hasStrata = strata.length > 0;
-  const everything = hasStrata ? "Given your public answers, by everything else that leaves" : "By everything that leaves together";
+  const everything = hasStrata ? "Given your public answers, from everything else in the report" : "From the whole report";
   const bounded = blocks.flatMap(({ promises }) => promises.filter(({ claim }) => claim.sensitive !== undefined)); // as in level.posteriors
   return [
-    ...(hasStrata ? ["“Given your public answers” means: compared with what is believed of people who have the same public answers."] : []),
+    ...(hasStrata ? ["“Given your public answers” means: compared with what is believed about people who have the same public answers."] : []),
     ...[...level.secrets].flatMap(([name, secret]) => [`${everything}, ${secretWords(name, secret, level)}`, ...(hasStrata ? [publicAnswers(name, secret)] : [])]),
     ...level.posteriors.flatMap(({ secret, sensitive, bound }, i) => (compare(bound, ONE) < 0
       ? [`${everything}, nobody can be surer than ${percentUp(bound)} that your “${secret}” is “${bounded[i].prior?.secrets[sensitive]}”, ${IF_TRUE}.`]
@@ -50,19 +50,19 @@ export function cost(/** @type {ReportLevel} */ { lines, cost: { odds, delta }, 
   const counted = lines.map((line) => `${line.block} by its ${COUNTED[line.countedBy]}, ${lnUp(line.odds)}`).join(", ");
   const words = odds
     ? `Answering everything costs ${lnUp(odds)} nats of what this app allows you in all (${counted}).`
-    : `Answering uses up for ever everything that this app allows you (${counted}).`;
-  const chance = ` It also uses up ${chanceUp(delta)} of the δ that the app allows; where less than that is left, it costs ${lnUp(ceiling)} nats.`;
+    : `Answering uses up for good everything that this app allows you (${counted}).`;
+  const chance = ` It also uses up ${chanceUp(delta)} of the δ that the app allows; if less than that is left, it costs ${lnUp(ceiling)} nats.`;
   return `${words}${delta[0] ? chance : ""}${budget ? ` ${budget}` : ""}`;
 }
 
 function blockPromise(/** @type {Promised} */ promise, /** @type {boolean} */ hasStrata) {
   const { claim: { level, delta }, secret, source } = promise, by = levelOf(level);
   if (secret === null)
-    return `By this alone, ${delta ? withDelta(by, "answer to it", delta) : `odds between two answers to it change by at most ×${by}`}, whatever else is known.`;
+    return `From this alone, ${delta ? withDelta(by, "answer to it", delta) : `odds between two answers to it change by at most ×${by}`}, whatever else is known.`;
   const isWithin = isStratified(promise), isVoid = hasStrata && !isWithin;
   const alone = isWithin ? ", given your public answers" : isVoid ? ", for readers who ignore your public answers" : "";
-  const beside = isVoid ? " Together with your public answers this promise does not count, only what holds without it." : "";
-  return `By this alone${alone}, ${about(promise, by)}, as long as this published table is true: ${source}.${beside}`;
+  const beside = isVoid ? " Against readers who know your public answers, this promise does not hold; only the other limits do." : "";
+  return `From this alone${alone}, ${about(promise, by)}, as long as this published table is true: ${source}.${beside}`;
 }
 
 function about(/** @type {Promised} */ { claim, secret, prior }, /** @type {string} */ by) {
@@ -79,7 +79,7 @@ function secretWords(/** @type {string} */ name, /** @type {SecretLevel} */ secr
   if (!odds || !level) return `no limit is promised on what can be learnt about your “${name}”.`;
   // Where no promise counts, these are the very ratios of the answers; comparing them by value takes longer than all else.
   const provided = level === answers.level && odds === answers.odds ? "whatever else is known" : IF_TRUE;
-  const which = counted !== null && lines.length > 1 ? ` (for the odds, “${counted}” counts its promise and every other block its limit)` : "";
+  const which = counted !== null && lines.length > 1 ? ` (for the odds, “${counted}” is counted by its promise and every other block by its limit)` : "";
   return `${boundOf(name, secret)}, ${provided}${which}.`;
 }
 
@@ -98,7 +98,7 @@ function publicAnswers(/** @type {string} */ name, /** @type {SecretLevel} */ { 
 
 function answersWords(/** @type {string} */ everything, /** @type {ReportLevel} */ { answers: { odds, delta }, lines }) {
   if (!odds)
-    return `The answers themselves are not all protected: no limit counts for ${lines.flatMap((line) => (line.odds ? [] : [`“${line.block}”`])).join(", ")}.`;
+    return `The answers themselves are not all protected: no limit holds for ${lines.flatMap((line) => (line.odds ? [] : [`“${line.block}”`])).join(", ")}.`;
   const by = times(odds);
   return `${everything}, ${delta[0] ? withDelta(by, "set of answers", delta) : `odds about your answers themselves change by at most ×${by}`}, whatever else is known.`;
 }

@@ -11,7 +11,7 @@ export async function checkToken(/** @type {import("./documents.js").Survey} */ 
   if (token === null) throw refuse("this survey needs the token you were given");
   const raw = fromUrl(token);
   if (rule.key === null ? raw?.length === 32 : raw && (await isSignedBy(rule.key, raw, survey))) return;
-  throw refuse("the token does not open this survey; use yours");
+  throw refuse("the token is not valid for this survey; use the one that you were given");
 }
 
 async function isSignedBy(/** @type {string} */ key, /** @type {Uint8Array} */ raw, /** @type {string} */ survey) {

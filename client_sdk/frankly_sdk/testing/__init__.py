@@ -8,8 +8,8 @@
         assert client.answer({"smokes": "yes"}, patience_s=60).status == "sent"
     assert len(server.reports) == 1
 
-No socket is opened and no time passes; everything else is real, signatures and the exact check
-included.
+No socket is opened and no real time passes; everything else is real, including signatures and the
+exact verification.
 """
 
 from frankly_sdk.testing.network import (

@@ -16,7 +16,7 @@ Step = Callable[[Server], Reply]
 
 
 def pass_on() -> Step:
-    """Let a request through, and its answer back."""
+    """Pass a request on to the server, and its response back."""
     return lambda server: server()
 
 
@@ -26,7 +26,7 @@ def drop() -> Step:
 
 
 def lose_receipt() -> Step:
-    """Let a request arrive and lose the response: the device does not know that it arrived."""
+    """Deliver a request but lose the response, so that the device cannot know that it arrived."""
 
     def step(server: Server) -> Reply:
         server()
@@ -36,15 +36,17 @@ def lose_receipt() -> Step:
 
 
 def status(code: int, problem: str | None = None, retry_after: object = None) -> Step:
-    """Answer with a status, without asking the server.
+    """Respond with a status instead of the server.
 
-    problem : one of the codes of docs/errors.md; without it the body is none of ours, as a
-        gateway's would be.
-    retry_after : the header as it stands, nonsense too.
+    problem : one of the codes of docs/errors.md; without it the response is an empty HTML page, as
+        a gateway might send.
+    retry_after : value of the header, not checked.
+
+    Raises ValueError for an unknown problem code.
     """
     known_problem = Problem.from_code(problem) if problem is not None else None
     if problem is not None and known_problem is None:
-        raise ValueError(f"{problem} is no problem code; see docs/errors.md")
+        raise ValueError(f"{problem} is not a problem code; see docs/errors.md")
     body = (
         b""
         if known_problem is None
@@ -60,7 +62,7 @@ def status(code: int, problem: str | None = None, retry_after: object = None) ->
 
 
 def redirect() -> Step:
-    """Answer with a redirect: the transport refuses it."""
+    """Respond with a redirect, which the transport refuses."""
 
     def step(_server: Server) -> Reply:
         raise NetworkError("the server answered with a redirect, which is not followed", "redirect")
@@ -69,15 +71,15 @@ def redirect() -> Step:
 
 
 def log_in_page() -> Step:
-    """Answer 200 with the log-in page of a captive portal."""
+    """Respond with status 200 and the log-in page of a captive portal."""
     return lambda _server: Reply(200, "text/html", None, b"<html><title>Welcome</title></html>")
 
 
 class Network:
-    """Steps for the requests to come, one each.
+    """A queue of steps, one for each request.
 
-    When they are used up, everything passes while `online`. Reports and fetched documents use up
-    steps alike unless `reports_only`.
+    Once the queue is empty, requests pass while `online` is true. Unless `reports_only` is false,
+    only reports use up steps, and other requests pass.
     """
 
     def __init__(self, steps: Iterable[Step] = (), *, reports_only: bool = True) -> None:
@@ -86,7 +88,7 @@ class Network:
         self.online = True
 
     def then(self, *steps: Step) -> None:
-        """Add steps."""
+        """Append steps to the queue."""
         self._steps.extend(steps)
 
     def carry(self, server: Server, *, is_report: bool) -> Reply:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server without sockets: checks reports as a real one does, and records all requests."""
+"""A server without sockets that checks reports like a real one and records all requests."""
 
 import json
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from frankly_sdk.transport import Reply
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request of a device; body is None for a GET."""
+    """One request from a device; body is None for a GET."""
 
     url: str
     body: bytes | None
@@ -31,11 +31,14 @@ class Request:
 
 @dataclass
 class FakeServer:
-    """Serves one survey; a `Transport`, so that a client can be opened on it.
+    """A server of one survey that is also the `Transport` of its clients.
 
-    document : see `make_survey`. clock : the server's and the devices' time. authority : whose keys
-    sign. network : what becomes of requests. requests : everything that left a device, in order,
-    lost or not. reports : what was accepted, by report id.
+    document : see `make_survey`.
+    clock : the time of the server and the devices.
+    authority : signs keys and document.
+    network : decides the result of each request.
+    requests : all requests of devices in order, including lost ones.
+    reports : the accepted reports by report id.
     """
 
     document: SurveyDocument
@@ -56,9 +59,9 @@ class FakeServer:
         return f"{ORIGIN}/s/{self.document.survey}#{self.document.digest.replace(':', '=')}"
 
     def open(self, store: str | Path, **options: Any) -> Client:
-        """Open a client as an app does, on this server and its clock.
+        """Open a client as an app does, with this server as transport, and its clock.
 
-        Options as for `Client.open`.
+        options : passed to `Client.open`.
         """
         ours: dict[str, Any] = {
             "transport": self,
@@ -73,7 +76,7 @@ class FakeServer:
         return [report.symbols[block] for report in self.reports.values()]
 
     def get(self, url: str, limit: int) -> Reply:
-        """Serve keys and document."""
+        """Serve the keys or the document; raises ValueError if it is larger than `limit`."""
         self.requests.append(Request(url, None))
         reply = self.network.carry(lambda: self._serve(url), is_report=False)
         if len(reply.body) > limit:
@@ -81,13 +84,13 @@ class FakeServer:
         return reply
 
     def post(self, url: str, body: bytes, limit: int) -> Reply:
-        """Take a report."""
+        """Check a report and store it if it is acceptable."""
         del limit
         self.requests.append(Request(url, body))
         return self.network.carry(lambda: self._accept(url, body), is_report=True)
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
     def _serve(self, url: str) -> Reply:
         path = url.removeprefix(ORIGIN).partition("?")[0]

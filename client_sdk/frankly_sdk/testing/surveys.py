@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small surveys with keys of their own, signed as a publisher signs."""
+"""Small surveys with their own keys, signed as a publisher would sign them."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from frankly_protocol.trust.keys import MAX_VALIDITY
 from frankly_sdk.testing.time import FakeClock
 
 ORIGIN = "https://collect.example"
-# The resolution of published documents, so that tests meet realistic weights.
+# The bits of published documents, so that tests have realistic weights.
 _BITS = 48
 Questions = Mapping[str, Sequence[str]]
 
@@ -34,11 +34,12 @@ def make_survey(
 ) -> SurveyDocument:
     """Return a survey, open for 30 days from the clock's now: one ε-LDP block (GRR) per question.
 
-    questions : id → ids of 2 to 64 choices, which are their own labels. epsilon : nats per
-        question, a decimal string.
-    strata : public questions, answered in clear. survey_id : 32 hex digits, random by default.
-    token : what reports must carry, such as ``TokenRule("invite")``: any 32 bytes in base64url
-        then, each once.
+    questions : id → ids of 2 to 64 choices, which are also the labels.
+    epsilon : nats per question, 0.01 to 10, a decimal string.
+    strata : public questions, answered in the clear.
+    survey_id : 32 hex digits, random by default.
+    token : the token rule of the survey; with ``TokenRule("invite")`` any 32 bytes in base64url are
+        a valid token, each of them once.
     """
     now = (clock or FakeClock()).now()
     survey = survey_id or secrets.token_hex(16)

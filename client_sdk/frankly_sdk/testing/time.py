@@ -5,12 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 
 class FakeClock:
-    """A clock for the calendar, a timer and a sleep that agree with each other.
+    """A wall clock, a timer and a sleep that agree with each other; sleeping takes no real time.
 
-    Sleeping takes no time.
-
-    at : aware; a fixed moment by default, so that tests do not depend on the day they run. `naps`
-    are the seconds that were slept.
+    at : aware start time, 2026-01-01 by default, so that tests do not depend on the day they run.
+    naps : the requested durations of all sleeps, in seconds.
     """
 
     def __init__(self, at: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
@@ -19,15 +17,15 @@ class FakeClock:
         self.naps: list[float] = []
 
     def now(self) -> datetime:
-        """Return the calendar's time."""
+        """Return the time of the wall clock."""
         return self._at + timedelta(seconds=self._passed)
 
     def timer(self) -> float:
-        """Return seconds that never run backwards."""
+        """Return the seconds since the start, which never run backwards."""
         return self._passed
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass, and remember how long."""
+        """Advance the time, and append `seconds` to `naps`."""
         self.naps.append(seconds)
         self._passed += seconds
 
@@ -36,8 +34,5 @@ class FakeClock:
         self._passed += by.total_seconds()
 
     def set(self, at: datetime) -> None:
-        """Set the wall clock, possibly backwards, as people do with devices.
-
-        The timer does not notice.
-        """
+        """Set the wall clock, possibly backwards, as a user may; the timer does not change."""
         self._at = at - timedelta(seconds=self._passed)

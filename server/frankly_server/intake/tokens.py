@@ -114,6 +114,6 @@ def _refusal(token_hash: str, spent: set[str], foreign: set[str]) -> InvalidInpu
         return InvalidInput(Problem.TOKEN_FOREIGN, "this token is for another survey", "token")
     return InvalidInput(
         Problem.TOKEN_INVALID,
-        "the token does not open this survey; use yours",
+        "the token is not valid for this survey; use the one that you were given",
         "token",
     )

@@ -77,7 +77,7 @@ class PriorDefinition(ClosedModel):
             raise custom(Problem.PRIOR_VALUE, message)
         # They are added up in `summed`, and canonical JSON holds no larger integer.
         if sum(map(int, cells)) > MAX_INT:
-            raise custom(Problem.PRIOR_VALUE, "the counts of all strata together are below 2^53")
+            raise custom(Problem.PRIOR_VALUE, "the counts of all strata must sum to less than 2^53")
 
     @property
     def tables(self) -> tuple[Table, ...]:

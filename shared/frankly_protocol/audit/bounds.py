@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Provable rational bounds of e^r, and levels of decimal strings; no floats (spec 2.2)."""
+"""Proven rational bounds of e^r, and levels read from decimal strings; no floats (spec 2.2)."""
 
 import re
 from decimal import ROUND_CEILING, Decimal, localcontext
@@ -20,8 +20,7 @@ _GUARD_BITS = 64
 def parse_epsilon(value: object, field: str = "epsilon") -> Fraction:
     """Return a privacy level in nats, read exactly.
 
-    Takes a plain decimal string such as "0.5" (whole numbers and Decimals of exact parsing are read
-    alike).
+    value : a plain decimal string such as "0.5"; an int or a Decimal is accepted too.
 
     Raises InvalidInput: eps_not_finite, eps_format, or eps_out_of_range outside [0.01, 10].
     """
@@ -35,8 +34,8 @@ def parse_nats(value: object, field: str, low: Fraction, high: Fraction) -> Frac
         raise InvalidInput(Problem.EPS_NOT_FINITE, 'write a finite decimal such as "0.5"', field)
     if not _NUMERAL.fullmatch(text):
         raise InvalidInput(Problem.EPS_FORMAT, 'write a plain decimal string such as "0.5"', field)
-    # A numeral's size is judged before it becomes a Fraction: 1e999999999 must cost nothing.
-    # Fraction would expand a large exponent into millions of digits.
+    # The exponent is checked before conversion: Fraction would expand 1e999999999 into a billion
+    # digits.
     exponent = Decimal(text).adjusted()
     number = Fraction(Decimal(text)) if abs(exponent) <= 60 else None
     if number is None or not low <= number <= high:
@@ -68,17 +67,20 @@ def parse_chance(value: object, field: str) -> Fraction:
 
 
 def exp_lower(r: Fraction, bits: int = 128) -> Fraction:
-    """Return a rational ≤ e^r, within a relative 2^-bits; r in [0, 64]."""
+    """Return a rational ≤ e^r, within a relative error of 2^-bits; ValueError if r ∉ [0, 64]."""
     return _exp(r, bits, up=False)
 
 
 def exp_upper(r: Fraction, bits: int = 128) -> Fraction:
-    """Return a rational ≥ e^r, within a relative 2^-bits; r in [0, 64]."""
+    """Return a rational ≥ e^r, within a relative error of 2^-bits; ValueError if r ∉ [0, 64]."""
     return _exp(r, bits, up=True)
 
 
 def level_for(epsilon: Fraction) -> tuple[int, int]:
-    """Return the largest p/q ≤ e^epsilon with p below 2^53 and q a power of 2 up to 2^48."""
+    """Return the largest p/q ≤ e^epsilon with p below 2^53 and q a power of 2 up to 2^48.
+
+    Raises InvalidInput(eps_out_of_range) if e^epsilon is 2^53 or more.
+    """
     bound = exp_lower(epsilon)
     # A larger denominator is tighter, but for large levels p would exceed 2^53.
     for bits in range(MAX_LEVEL_BITS, -1, -1):
@@ -95,19 +97,19 @@ def level_for(epsilon: Fraction) -> tuple[int, int]:
 def ln_up(level: Fraction | None, digits: int = 4) -> str:
     """Return ln(level) in nats as text, rounded up so that it is never understated.
 
-    A level of None, which is infinite, reads "inf".
+    Returns "inf" for None, the infinite level.
     """
     if level is None:
         return "inf"
     with localcontext() as context:
-        # 60 digits: the rounding of ln itself lies far beyond the digits that are shown.
+        # With 60 digits, the rounding error of ln lies far below the digits that are shown.
         context.prec = 60
         nats = (Decimal(level.numerator) / Decimal(level.denominator)).ln()
         return str(nats.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_CEILING))
 
 
 def chance_up(chance: Fraction) -> str:
-    """Return a chance as a decimal of three digits, rounded up: it is never understated."""
+    """Return a chance with three significant digits, rounded up so that it is never understated."""
     with localcontext() as context:
         context.prec, context.rounding = 3, ROUND_CEILING
         return f"{Decimal(chance.numerator) / Decimal(chance.denominator):f}"
@@ -151,7 +153,7 @@ def _series(r: Fraction, unit: int, *, up: bool) -> int:
         i += 1
         term = _round(term * r.numerator, r.denominator * i, up=up)
         total += term
-    # For r ≤ 1 what is left is at most twice the next term, itself at most the last one.
+    # For r ≤ 1 the remainder is at most twice the next term, which is at most the last term.
     return total + 2 * (term + 1) if up else total
 
 

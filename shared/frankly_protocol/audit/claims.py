@@ -22,7 +22,7 @@ _CARRIES = {
 NOTIONS = tuple(_CARRIES)
 PRIOR_FREE = ("ldp", "dp")
 PRIOR_BASED = tuple(notion for notion in NOTIONS if notion not in PRIOR_FREE)
-"""The notions that rest on a public prior; they promise nothing where that prior is false."""
+"""The notions that rest on a public prior; they promise nothing if that prior is false."""
 
 Ratio = tuple[int, int]
 Joint = tuple[tuple[int, ...], ...]
@@ -31,20 +31,20 @@ LowerBounds = tuple[tuple[Ratio, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One notion that a mechanism is promised to keep; several notions at once are several claims.
+    """One promised notion and its parameters; a promise of several notions is several claims.
 
     notion : one of NOTIONS.
     level : (p, q) with E = p/q ≥ 1, positive whole numbers below 2^53. alip: the level of P(y|s) ≤
-        E·P(y), None where that side is not promised. dpv: the bound α = p/q on P(sensitive|y), 0 <
-        p ≤ q.
+        E·P(y), None if that side is not promised. dpv: the bound α = p/q on P(sensitive|y), 0 < p ≤
+        q.
     joint : counts N[s][x], for secret-ldp, lip, alip, srlip and dpv.
-    low_level : alip only: the level of P(y) ≤ E·P(y|s), None where that side is not promised.
-    attributes : srlip only: how many values each attribute has; answers count row-major, the last
-        attribute fastest.
+    low_level : alip only: the level of P(y) ≤ E·P(y|s), None if that side is not promised.
+    attributes : srlip only: the number of values of each attribute; answers are numbered row-major,
+        the last attribute fastest.
     lower_bounds : rldp only: L[s][u] as ratios, each row summing to at most 1; answers are pairs
         (s, u), row-major.
-    diagonal : rldp only: whether a secret is compared with itself too, as in the paper's Definition
-        3.
+    diagonal : rldp only: True if a secret is also compared with itself, as in the paper's
+        Definition 3.
     sensitive : dpv only: the row of the secret that must not be inferred.
     delta : dp only: δ = n/d with 0 ≤ n < d: Q(T|x) ≤ E·Q(T|x') + δ for every set T of reports.
     """
@@ -61,10 +61,10 @@ class Claim:
 
 
 def require_sound(claim: Claim, answers: int) -> None:
-    """Raise unless the claim says something definite about a mechanism over so many answers.
+    """Raise unless the claim is well-formed for a mechanism with this many answers.
 
     Raises UnsupportedDocument for an unknown notion; DocumentRejected("privacy"), naming the field,
-    for a level that is not one, for data that do not fit, are missing, or do not belong to the
+    for an invalid level and for parameters that are missing, do not fit, or do not belong to the
     notion.
     """
     if claim.notion not in NOTIONS:
@@ -101,7 +101,7 @@ def _faults(claim: Claim, answers: int) -> Iterator[_Fault]:
     if "sensitive" in carries and not (
         _whole(claim.sensitive, 0) and claim.sensitive in range(len(claim.joint or ()))
     ):
-        yield "the sensitive secret is one of the prior's rows, counted from 0", "sensitive"
+        yield "the sensitive secret must be one of the prior's rows, counted from 0", "sensitive"
     if "delta" in carries and not _is_delta(claim.delta):
         yield (
             "delta is a ratio n/d of whole numbers below 2^53, zero or more and less than 1",
@@ -110,7 +110,7 @@ def _faults(claim: Claim, answers: int) -> Iterator[_Fault]:
     if "lower_bounds" in carries:
         yield from _bound_faults(claim.lower_bounds, answers)
         if type(claim.diagonal) is not bool:
-            yield "whether a secret is compared with itself is true or false", "diagonal"
+            yield "expected true or false", "diagonal"
 
 
 def _level_faults(claim: Claim) -> Iterator[_Fault]:
@@ -133,8 +133,8 @@ def _level_faults(claim: Claim) -> Iterator[_Fault]:
 
 def _joint_faults(joint: Joint | None, answers: int) -> Iterator[_Fault]:
     if not _table(joint) or len(joint or ()) < 2:
-        # One row would be a constant secret, which anything protects. S = X is written as a
-        # diagonal.
+        # A single row is a constant secret, which every mechanism protects. The prior of S = X is a
+        # diagonal table.
         yield "the prior needs a row for each of two or more secrets", "prior"
     for s, row in enumerate(joint or ()):
         field = f"prior.joint[{s}]"

@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact verification of privacy notions on integer mechanisms (spec 1.3, 2.3; spec 2.3).
+"""Exact verification of privacy notions on integer mechanisms (spec 1.3, 2.3).
 
-Each notion asks, for every report's column w, that A·w ≤ E·B·w for pairs (A, B) of averages over
-answers:
+Each notion requires, for every report's column w, that A·w ≤ E·B·w for pairs (A, B) of averages
+over answers:
 
 - ``ldp``         A = e_x, B = e_x'                                     (ε-LDP of the answer)
 - ``secret-ldp``  A = P(·|s), B = P(·|s')                               (Funnel, Definition 1)
 - ``lip``         A = P(·|s), B = P, and the reverse                    (Funnel, Definition 2)
 - ``alip``        the same two sides, each with its own level           (Lift, Definition 3)
-- ``srlip``       the same given x_J, for every attribute subset J      (Funnel, Definition 3)
+- ``srlip``       as lip, but given x_J, for every attribute subset J   (Funnel, Definition 3)
 - ``rldp``        A in D_s, B in D_s', the distributions above L        (Robust, Definition 1, Theorem 2)
 - ``dpv``         A = P(s, ·), B = P, E = α ≤ 1, for one sensitive s    (Thesis, 6.24)
 
 ``dp``, (ε, δ)-DP of the answer, is the exception: Σ_y max(0, Q(y|x) − E·Q(y|x')) ≤ δ for all x, x'
 (erratum 9.4).
 
-Tables and products that must be listed are judged report by report (`ratios`); unary and subset
-mechanisms by the shape that all their reports have (`sets`), products factor by factor where a
-notion allows it (`products`).
+Tables, and products where a notion requires it, are verified report by report (`ratios`); other
+products factor by factor (`products`); unary and subset mechanisms by the shape that all their
+reports share (`sets`).
 
-Only Python integers are compared; Funnel writes Q transposed (b×a), we write row = truth.
+Only Python integers are compared. Funnel writes Q transposed (b×a); here a row is a truth.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,18 +43,18 @@ from frankly_protocol.mechanisms import (
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """The largest ratio a mechanism shows under a claim, None for infinite, and where.
+    """The largest ratio of a mechanism under a claim, and where it occurs.
 
-    ratio : exp(ε) for the least ε that could be promised; dpv: the largest P(sensitive|y); dp: the
-        least δ.
-    report : the symbol (dp: the one that adds most, in products per chance).
+    ratio : exp(ε) for the least ε that could be promised, None if infinite; dpv: the largest
+        P(sensitive|y); dp: the least δ.
+    report : the symbol (dp: one with the largest term; products: the largest likelihood ratio).
     pair : the numerator's and the denominator's answer (ldp, dp) or secret; AVERAGE stands for the
         prior's average.
-    field : what this ratio is measured against, "level", "delta" for dp, "low_level" for the lower
-        side of alip.
-    condition : srlip: the attribute values x_J it is found beside, None for an attribute outside J.
-    other : alip: the other of the two sides, likewise. The side further beyond its level comes
-        first; one that is not promised comes last, and its ratio is given all the same.
+    field : the field of the claim that bounds this ratio: "level", "delta" for dp, "low_level" for
+        the lower side of alip.
+    condition : srlip: the attribute values x_J given, None for an attribute outside J.
+    other : alip: the other side. The side that exceeds its level by more comes first; a side that
+        is not promised comes second, also with its ratio.
     """
 
     ratio: Fraction | None
@@ -66,9 +66,9 @@ class Worst:
 
     @property
     def needed(self) -> dict[str, Fraction | None]:
-        """The least level for each field of the claim: "level", for alip also "low_level".
+        """The least level for each field of the claim: "level", and for alip also "low_level".
 
-        For dp the one field is "delta".
+        For dp the only field is "delta".
         """
         return {side.field: side.ratio for side in (self, self.other) if side}
 
@@ -76,16 +76,16 @@ class Worst:
 def require_private(mechanism: Mechanism, *claims: Claim) -> None:
     """Raise unless the mechanism keeps every claim, in exact arithmetic.
 
-    Raises DocumentRejected("privacy"), its detail beginning with the notion that fails, for a claim
-    that is broken or malformed, and for no claims at all; UnsupportedDocument for an unknown
-    notion.
+    Raises DocumentRejected("privacy") for a claim that fails or is malformed (the detail begins
+    with its notion) and if there are no claims, DocumentRejected("work_limit") if verification
+    would take too long, UnsupportedDocument for an unknown notion.
     """
-    # An empty list would otherwise pass, since there is no claim to break.
+    # Without this check, an empty list of claims would pass.
     if not claims:
         raise DocumentRejected("privacy", "nothing is promised", "notion")
     for claim in claims:
         result = worst(mechanism, claim)
-        # the side that comes first is always promised
+        # The first side is always promised.
         level = Fraction(*(_promised(claim)[result.field] or (0, 1)))
         if result.ratio is None or result.ratio > level:
             needed = (
@@ -101,11 +101,11 @@ def require_private(mechanism: Mechanism, *claims: Claim) -> None:
 def worst(mechanism: Mechanism, claim: Claim) -> Worst:
     """Return the ratio that the mechanism needs for a claim, with the report and pair that need it.
 
-    Whether the level is kept is for `require_private` to say; only alip's answer depends on it, in
-    which side is first.
+    The result is not compared with the promised level (`require_private` does that); for alip, the
+    levels decide which side comes first.
 
     Raises UnsupportedDocument for an unknown notion, DocumentRejected("privacy") for a malformed
-    claim.
+    claim, DocumentRejected("work_limit") if verification would take too long.
     """
     require_sound(claim, mechanism.answers)
     require_verifiable(mechanism, claim)
@@ -132,7 +132,7 @@ def worst(mechanism: Mechanism, claim: Claim) -> Worst:
 
 
 def ceiling(mechanism: Mechanism) -> Fraction | None:
-    """Return max_y max_x Q(y|x) / min_x Q(y|x), the leakage under every prior (spec 2.6).
+    """Return max_y max_x Q(y|x) / min_x Q(y|x), the bound that holds under every prior (spec 2.6).
 
     Returns None if it is infinite.
     """
@@ -144,12 +144,12 @@ def stated_ceiling(mechanism: Mechanism) -> Fraction | None:
 
     It is exact if numerator and denominator are below 2^53, otherwise rounded up.
 
-    None if it is infinite or beyond 2^53 (36.7 nats), which protects nothing either.
+    Returns None if it is infinite or above 2^53 (36.7 nats), which protects nothing either.
     """
     exact = ceiling(mechanism)
     if exact is None or exact > MAX_INT:
         return None
-    # Documents hold integers below 2^53 only, because JavaScript reads no larger ones exactly.
+    # Documents only hold integers below 2^53, because JavaScript reads larger ones inexactly.
     if max(exact.as_integer_ratio()) <= MAX_INT:
         return exact
     # As many fraction bits as keep the rounded numerator within 53 bits.
@@ -158,10 +158,10 @@ def stated_ceiling(mechanism: Mechanism) -> Fraction | None:
 
 
 def is_endless(ratio: Fraction | None) -> bool:
-    """Return True if a ceiling is as good as none: infinite, or beyond 2^24 (16.6 nats).
+    """Return True if a ceiling is infinite, or above 2^24 (16.6 nats) and explained as infinite.
 
-    Rounding turns some zeros of an optimum into a few units of 2^-48. Such a report still rules an
-    answer out, so it gets the same explanation as an infinite ceiling.
+    Rounding turns some zeros of an optimum into a few units of 2^-48. Such a report practically
+    rules an answer out, so it gets the same explanation as an infinite ceiling.
     """
     return ratio is None or ratio > 1 << 24
 
@@ -171,7 +171,7 @@ def _promised(claim: Claim) -> dict[str, Ratio | None]:
 
 
 def _beyond(side: Worst, level: Ratio | None) -> tuple[bool, Fraction]:
-    """Return a sort key: the excess of a side over its level; least where nothing is promised."""
+    """Return a sort key: a side's ratio over its level; smallest if the side is not promised."""
     if level is None:
         return False, Fraction(0)
     return side.ratio is None, (side.ratio or 0) / Fraction(*level)
@@ -209,7 +209,7 @@ def _of_columns(columns: ratios.Columns, claim: Claim) -> Iterator[Candidate]:
         return ratios.robust_ratios(columns, claim.lower_bounds or (), diagonal=claim.diagonal)
     if claim.notion == "dpv" and claim.sensitive is not None:
         return ratios.posteriors(columns, joint, claim.sensitive)
-    # a notion that is listed and not checked must never count as kept
+    # A notion that is listed but not verified must never pass.
     raise AssertionError(claim.notion)
 
 
@@ -233,14 +233,11 @@ def _of_sets(shape: sets.Sets, claim: Claim) -> Iterator[Candidate]:
 
 
 def _level(claim: Claim) -> Ratio:
-    return claim.level or (1, 1)  # `require_sound` has seen that there is one
+    return claim.level or (1, 1)  # `require_sound` has checked that there is one
 
 
 def _nowhere(mechanism: Mechanism, least: int) -> Candidate:
-    """Return the starting candidate of ratio `least`.
-
-    Its report is arbitrary, so the first is used.
-    """
+    """Return the starting candidate, of ratio `least` and with an arbitrary report."""
     if isinstance(mechanism, UnaryMechanism | SubsetMechanism):
         return Candidate(least, 1, sets.Sets.of(mechanism).some(), (0, 0))
     first = 0 if isinstance(mechanism, DenseMechanism) else (0,) * len(mechanism.factors)
@@ -251,7 +248,7 @@ def _largest(candidates: Iterable[Candidate], best: Candidate) -> Worst:
     """Return the largest of the ratios and `best`."""
     for candidate in candidates:
         # Cross products compare the ratios exactly and also order infinity (d = 0).
-        if candidate.n * best.d > best.n * candidate.d:  # never so for 0/0
+        if candidate.n * best.d > best.n * candidate.d:  # never true for 0/0
             best = candidate
     ratio = Fraction(best.n, best.d) if best.d else None
     return Worst(ratio, best.report, best.pair, "level", best.condition)

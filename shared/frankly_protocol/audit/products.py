@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notions on products of tables.
+"""Privacy notions on products of tables.
 
 A report's column is the product of its factors' columns, so the extremes of a column, and with them
-LDP and the ceiling, multiply over the factors, however many reports there are. What rests on a
-prior compares averages, which do not multiply unless the prior does: there the columns are made one
-by one (see `work` for how many).
+LDP and the ceiling, multiply over the factors, however many reports there are. Prior-based notions
+compare averages, which only multiply if the prior does: for them the columns are computed one by
+one (`work` limits their number).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,8 +18,7 @@ from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 
 Pair = tuple[tuple[int, ...], tuple[int, ...]]
 Likelihoods = tuple[tuple[int, int], ...]
-"""Masses (P, P') of the reports under two answers, reports of the same ratio P : P' taken together,
-sorted."""
+"""Masses (P, P') of the reports under two answers, merged by ratio P : P' and sorted."""
 
 
 def columns(mechanism: ProductMechanism) -> Iterator[Sequence[int]]:
@@ -34,7 +33,7 @@ def columns(mechanism: ProductMechanism) -> Iterator[Sequence[int]]:
 
 
 def answer_ratios(mechanism: ProductMechanism) -> Iterator[Candidate]:
-    """Yield max_x Q(y|x) / min_x Q(y|x) of the worst report, the worst in every factor."""
+    """Yield max_x Q(y|x) / min_x Q(y|x) of the worst report, which is worst in every factor."""
     worst = []
     for factor in mechanism.factors:
         best = Candidate(1, 1, 0, (0, 0))
@@ -53,11 +52,11 @@ def answer_ratios(mechanism: ProductMechanism) -> Iterator[Candidate]:
 def excesses(mechanism: ProductMechanism, p: int, q: int) -> Iterator[Candidate]:
     """Yield the largest Σ_y max(0, Q(y|x) − p/q·Q(y|z)) over pairs of answers x, z.
 
-    Its report is the one that adds most per chance.
+    Its report has the largest likelihood ratio.
 
-    Only the masses by likelihood ratio matter, and those of a product are convolutions of the
-    factors'. Pairs that agree in a part are left out: what they show can be made from a pair that
-    differs there by ignoring that part, which never adds (data processing).
+    Only the mass of each likelihood ratio matters, and these masses of a product are convolutions
+    of the factors' masses. Pairs that agree in a part are left out: by the data processing
+    inequality, a pair that also differs in that part has at least the same excess.
     """
     totals = [
         (sum(max(0, q * a - p * b) for a, b in masses), pair)
@@ -83,7 +82,7 @@ def likelihoods(factor: DenseMechanism) -> dict[Likelihoods, tuple[int, int]]:
 
 
 def pairs_of(mechanism: ProductMechanism) -> dict[Likelihoods, Pair]:
-    """Return the distinct likelihoods over answers that differ in every part, with a pair."""
+    """Return the distinct likelihoods over pairs of answers that differ in every part, with a pair."""
     pairs: dict[Likelihoods, Pair] = {((1, 1),): ((), ())}
     for factor in mechanism.factors:
         factor_pairs = likelihoods(factor)
@@ -95,7 +94,7 @@ def pairs_of(mechanism: ProductMechanism) -> dict[Likelihoods, Pair]:
 
 
 def index(mechanism: ProductMechanism, parts: Sequence[int]) -> int:
-    """Return the number of an answer from its parts."""
+    """Return the row of the answer with these parts."""
     row = 0
     for factor, part in zip(mechanism.factors, parts, strict=True):
         row = row * factor.answers + part
@@ -103,9 +102,9 @@ def index(mechanism: ProductMechanism, parts: Sequence[int]) -> int:
 
 
 def _merged(masses: Iterable[tuple[int, int]]) -> Likelihoods:
-    """Return the masses, added up per likelihood ratio P : P'.
+    """Return the masses, summed per likelihood ratio P : P'.
 
-    Reports of equal ratio carry the same information, so they count as one report.
+    Reports of equal ratio carry the same information, so they are treated as one report.
     """
     merged: dict[tuple[int, int], tuple[int, int]] = {}
     for a, b in masses:

@@ -2,9 +2,9 @@
 """The extreme ratios n/d of each report's column w under each notion, as integers (spec 2.3).
 
 With A_s = Σ_x N[s][x]·w_x and N_s = Σ_x N[s][x], P(y|s) is proportional to A_s/N_s and P(y) to
-ΣA_s/ΣN_s. Each function yields, for every report, candidates among which the notion's largest ratio
-is. A report that no answer with mass under the prior ever sends gives 0/0, which is no ratio:
-comparisons by cross products skip it.
+ΣA_s/ΣN_s. Each function yields candidates that include the notion's largest ratio. A report that no
+answer with mass under the prior ever sends gives 0/0, which is not a ratio: comparisons by cross
+products skip it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from frankly_protocol.audit.claims import Joint, LowerBounds
 from frankly_protocol.mechanisms import Symbol
 
 AVERAGE = -1
-"""Stands in a pair for the prior's average over all secrets."""
+"""Marks the prior's average over all secrets in a pair."""
 
 Columns = Iterable[Sequence[int]]
 Condition = tuple[int | None, ...]
@@ -72,7 +72,7 @@ def side_channel_ratios(
 ) -> Iterator[Candidate]:
     """Yield the ratios of `average_ratios` given x_J, for every attribute subset J and x_J.
 
-    Funnel, Definition 3. A secret with N(s, x_J) = 0 cannot occur beside x_J and sets no condition.
+    Funnel, Definition 3. A secret with N(s, x_J) = 0 cannot occur together with x_J: it is skipped.
     """
     masses = list(zip(*(_margins(row, attributes) for row in joint), strict=True))
     conditions = product(*((*range(size), None) for size in attributes))
@@ -85,15 +85,15 @@ def side_channel_ratios(
             zip(*(_margins(list(map(mul, column, row)), attributes) for row in joint), strict=True)
         )
         for i, sizes, total, present, condition in cells:
-            if len(present) > 1:  # x_J alone determines a single present secret
+            if len(present) > 1:  # a single secret would be determined by x_J alone
                 yield from _around_average(sums[i], sizes, total, present, y, condition)
 
 
 def robust_ratios(columns: Columns, bounds: LowerBounds, *, diagonal: bool) -> Iterator[Candidate]:
     """Yield sup over D_s of R·w_s / inf over D_t of R·w_t for s ≠ t, or all s, t if `diagonal`.
 
-    D_s holds the distributions R ≥ L[s]: what L leaves open goes to the largest weight for the
-    supremum, to the least for the infimum [Robust, Definition 1, Theorem 2; erratum 9.11].
+    D_s holds the distributions R ≥ L[s]: the mass that L leaves free goes to the largest weight for
+    the supremum, to the least for the infimum [Robust, Definition 1, Theorem 2; erratum 9.11].
     """
     scale, fixed = scaled_bounds(bounds)
     free = [scale - sum(row) for row in fixed]
@@ -105,8 +105,8 @@ def robust_ratios(columns: Columns, bounds: LowerBounds, *, diagonal: bool) -> I
             fixed_mass = sum(map(mul, row, weights))
             sups.append(fixed_mass + free[s] * max(weights))
             infs.append(fixed_mass + free[s] * min(weights))
-        # The two largest suprema and the two least infima hold the largest ratio, with or without s
-        # = t.
+        # The two largest suprema and the two least infima contain the largest ratio, with or
+        # without s = t.
         highs = sorted(range(len(sups)), key=lambda s: -sups[s])[:2]
         lows = sorted(range(len(infs)), key=lambda s: infs[s])[:2]
         for s, t in product(highs, lows):
@@ -122,11 +122,10 @@ def scaled_bounds(bounds: LowerBounds) -> tuple[int, list[list[int]]]:
 
 
 def excesses(rows: Sequence[Sequence[int]], p: int, q: int) -> Iterator[Candidate]:
-    """Yield Σ_y max(0, Q(y|x) − p/q·Q(y|z)), the δ for a level ln p/q, over pairs x ≠ z.
+    """Yield Σ_y max(0, Q(y|x) − p/q·Q(y|z)), the δ for a level ln p/q, for all pairs x ≠ z.
 
-    Its report is the one that adds most.
-
-    Over all subsets of reports, not single ones [Thesis, Definition 3.1; erratum 9.4].
+    Its report has the largest term. The sum covers all sets of reports, not only single reports
+    [Thesis, Definition 3.1; erratum 9.4].
     """
     ours, theirs = [[q * w for w in row] for row in rows], [[p * w for w in row] for row in rows]
     D = q * sum(rows[0])
@@ -148,14 +147,14 @@ def _weighted(joint: Joint) -> Callable[[Sequence[int]], list[int]]:
     """Return a function from a column w to the sums Σ_x N[s][x]·w_x, one for each secret s.
 
     The counts N[·][x] are lanes of one large integer, each wide enough for its sum, at most max w ·
-    Σ_x N[s][x]: one multiplication per answer serves every secret.
+    Σ_x N[s][x], so one multiplication per answer serves every secret.
     """
     # Without this room a lane could overflow into its neighbour.
     room = max(sum(row) for row in joint).bit_length()
     packed: dict[int, list[int]] = {}
 
     def weighted(column: Sequence[int]) -> list[int]:
-        # in bytes; columns differ little, few widths occur
+        # In bytes; columns have similar maxima, so few widths occur.
         width = -(-(max(column).bit_length() + room) // 64) * 8
         if width not in packed:
             lanes = (
@@ -199,7 +198,7 @@ def _extremes(sums: Sequence[int], sizes: Sequence[int], secrets: Sequence[int])
 def _margins(cells: Sequence[int], attributes: Sequence[int]) -> Sequence[int]:
     """Return a row-major table with an extra last entry along every axis, the sum over that axis.
 
-    The result holds the margin of every subset J at every x_J, each sum made once.
+    The result holds the margin of every subset J at every x_J, each computed once.
     """
     inner = 1
     for size in reversed(attributes):

@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The privacy level of a whole report, all blocks and public answers (docs/maths/whole_report.md).
 
-A report holds the public answers z in clear and one symbol of every block. Levels are ratios, so
-sums of nats are exact products, and None is infinite. They are stated *given the public answers*:
-belief before is P(s | z).
+A report holds the public answers z in the clear and one symbol of every block. Levels are ratios,
+so sums of nats are exact products, and None is infinite. They are stated *given the public
+answers*: the prior belief is P(s | z).
 
 - A prior-free bound holds under every prior, for the answers and for every secret: a block's
-  ceiling, or its (ε, δ) promise while the app's cap on δ lasts. The product over the blocks bounds
-  the odds of anything; it is what the ledger charges, and what several reports cost together is the
-  product of their charges.
-- About a secret, one block may count what it promises of that secret instead; all others count
-  their prior-free bound. That rests on the tables: of several that a block has for a secret, one
-  has to be true. In a document with public questions a promise counts only if its prior is
-  published per stratum: a public answer and a block together can determine a secret that each
-  leaves open (S = X xor Z).
+  ceiling, or its (ε, δ) promise if its δ fits into the app's cap on δ. The product over the blocks
+  bounds how far the odds of anything can move. The ledger charges this product, and the cost of
+  several reports is the product of their charges.
+- For a secret, one block may use its own promise about that secret instead; all others use their
+  prior-free bounds. This bound depends on the prior: if a block has several priors for the secret,
+  one of them must be true. In a document with public questions, a promise is used only if its prior
+  is published per stratum: a public answer and a block together can determine a secret that neither
+  of them reveals alone (S = X xor Z).
 - Units: ε-LIP is 2ε in odds, (ε_l, ε_u)-ALIP is ε_l + ε_u, ε-secret-LDP is ε-LIP. `level` is in the
-  notion's own unit, lift where notions meet; `odds` is the ratio by which the odds of two secrets
-  can move.
-- SRLIP also holds beside answers to some questions of its own block, and so does the product that
-  counts that block. Who knows answers to other blocks' questions is held off by the prior-free
-  bounds alone, under every notion.
-- A bound on a posterior (DPV) is no level: it multiplies by the others' bounds (`posteriors`), and
-  the block counts its prior-free bound.
+  notion's own unit, or lift if the notions differ; `odds` is the ratio by which the odds of two
+  secrets can move.
+- SRLIP also holds against someone who knows answers to some questions of its own block, and so does
+  a product that uses this promise. Against someone who knows answers to other blocks' questions,
+  only the prior-free bounds hold, under every notion.
+- A bound on a posterior (DPV) is not a level: it is multiplied by the other blocks' ceilings
+  (`posteriors`), and for levels the block uses its prior-free bound.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -48,7 +48,7 @@ class LevelPrior(Protocol):
 
     @property
     def by_stratum(self) -> Sequence[Joint]:
-        """Counts [s][x], one table for everybody or one per stratum."""
+        """Counts [s][x], one table for all respondents or one per stratum."""
         ...
 
 
@@ -140,7 +140,7 @@ class SecretLevel:
     level : in the `unit` of the secret's notions, "odds" for secret-ldp and rldp, else "lift".
     odds : the bound as a ratio of odds. delta : as in (ε, δ)-DP, P(T|s) ≤ odds · P(T|t) + delta for
     every set T of reports.
-    counted : id of the block that counts its promise for `odds`, None if every block counts its
+    counted : id of the block whose promise is used for `odds`, None if every block uses its
         prior-free bound.
     strata_lift, strata_odds : bounds for the public answers alone: the largest P(s|z)/P(s) or
     inverse, and the largest change of the odds of two secrets; 1 without public questions, None if
@@ -180,8 +180,8 @@ class ReportLevel:
     """The level of a whole report.
 
     secrets : one entry for every declared secret. answers : the bound on the answers themselves.
-    cost : what the ledger charges. ceiling : the cost where the app allows no δ. lines : how each
-    block counts for the cost. posteriors : the bounds on posteriors that are promised.
+    cost : the amount that the ledger charges. ceiling : the cost if the app allows no δ. lines :
+    each block's part of the cost. posteriors : the promised bounds on posteriors.
     """
 
     secrets: Mapping[str, SecretLevel]
@@ -195,7 +195,7 @@ class ReportLevel:
     def odds(self) -> Fraction | None:
         """The largest change of the odds of a declared secret.
 
-        If no secret is declared, that of the answers.
+        If no secret is declared, the largest change of the odds of the answers.
         """
         return largest([secret.odds for secret in self.secrets.values()] or [self.answers.odds])
 
@@ -207,9 +207,8 @@ class ReportLevel:
 def report_level(document: LevelDocument, delta_cap: Fraction = Fraction(0)) -> ReportLevel:
     """Return the level of the whole report on a document whose promises hold.
 
-    delta_cap : how much δ the sum may carry. (ε, δ) promises count as stated while it lasts, those
-    of blocks with an infinite ceiling first, then the least δ first; the other blocks count their
-    ceilings.
+    delta_cap : the largest total δ. (ε, δ) promises are used as long as their δ fits, first those
+    of blocks with an infinite ceiling, then by increasing δ; the other blocks use their ceilings.
     """
     lines = _charges(document.blocks, delta_cap)
     cost = Charge(
@@ -231,7 +230,7 @@ def report_level(document: LevelDocument, delta_cap: Fraction = Fraction(0)) -> 
 
 
 def total_charge(charges: Iterable[Charge]) -> Charge:
-    """Return what several answered surveys cost together."""
+    """Return the total cost of several answered surveys."""
     charge_list = list(charges)
     delta = sum((charge.delta for charge in charge_list), Fraction(0))
     return Charge(product(charge.odds for charge in charge_list), delta)
@@ -265,8 +264,8 @@ def product(ratios: Iterable[Fraction | None]) -> Fraction | None:
     finite = [ratio for ratio in factors if ratio is not None]
     if len(finite) < len(factors):
         return None
-    # One reduction at the end: a hundred factors of 53 bits, reduced at every step, would be most
-    # of the work.
+    # One reduction at the end: with a hundred factors of 53 bits, a reduction at every step would
+    # take most of the time.
     return Fraction(
         prod(ratio.numerator for ratio in finite),
         prod(ratio.denominator for ratio in finite),
@@ -275,7 +274,7 @@ def product(ratios: Iterable[Fraction | None]) -> Fraction | None:
 
 def _charges(blocks: Sequence[LevelBlock], delta_cap: Fraction) -> tuple[BlockCharge, ...]:
     lines = [BlockCharge(block.id, "ceiling", block.ceiling) for block in blocks]
-    # A greedy choice in sorted order: blocks that nothing else bounds first, then the least δ.
+    # Greedy choice in sorted order: blocks with an infinite ceiling first, then the least δ.
     spent = Fraction(0)
     for (_, delta), i, bound in sorted(_approximate(blocks)):
         if lines[i].counted_by == "ceiling" and spent + delta <= delta_cap:
@@ -318,7 +317,7 @@ def _secret(
         for i, block in enumerate(blocks)
     }
     about = {i: promises for i, promises in about.items() if promises}
-    # Chosen apart: the block that helps most for lift need not be the one that helps most for odds.
+    # Chosen separately: the block that lowers lift most need not lower odds most.
     level, level_delta, _ = _least(lines, _bounds(about, lift_bound, has_strata))
     odds, delta, counted = _least(lines, _bounds(about, odds_bound, has_strata))
     promises = [promise for block_promises in about.values() for promise in block_promises]
@@ -339,14 +338,14 @@ def _bounds(
     bound_of: Callable[[Claim], Fraction | None],
     has_strata: bool,
 ) -> dict[int, Fraction]:
-    """Return each block's bound about a secret: the largest over its priors of the least bound.
+    """Return each block's bound for a secret: the largest over its priors of the least bound.
 
-    A block without a bound under one of its priors is left out: that prior may be the true one.
-    None counts if blocks name different values: two secrets bear one name then, and what a block
-    promises of one says nothing of the other.
+    A block without a bound under one of its priors is left out: that prior may be the true one. The
+    result is empty if the blocks list different values: then one name stands for two secrets, and a
+    promise about one says nothing about the other.
     """
     values = [{_values(promise) for promise in promises} for promises in about.values()]
-    # The same name for different values means different secrets, so bounds must not be combined.
+    # Different values under one name mean different secrets, so bounds must not be combined.
     if len(about) > 1 and any(None in named or named != values[0] for named in values):
         return {}
     block_bounds = {}
@@ -374,10 +373,10 @@ def _values(promise: LevelPromise) -> tuple[str, ...] | None:
 def _least(
     lines: Sequence[BlockCharge], bounds: Mapping[int, Fraction]
 ) -> tuple[Fraction | None, Fraction, int | None]:
-    """Return the least sound product, its δ, and the position of the block that counts its promise.
+    """Return the least valid product, its δ, and the position of the block that uses its promise.
 
-    Promised bounds are compared with what they replace, one small ratio each, so that no product is
-    made in vain.
+    Each promised bound is compared with the bound it would replace, as a ratio, so that only one
+    product is computed.
     """
     # One promise can replace one infinite ceiling; with two, the product stays infinite.
     infinite = [i for i, line in enumerate(lines) if line.odds is None]
@@ -392,7 +391,7 @@ def _least(
 
 
 def _strata_bounds(promises: Sequence[LevelPromise]) -> tuple[Fraction | None, Fraction | None]:
-    """Return the largest lift and change of odds by the public answers alone; None if unknown."""
+    """Return the largest lift and change of odds due to the public answers; None if unknown."""
     priors = [
         promise.prior.by_stratum
         for promise in promises

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notions on unary and subset mechanisms, without listing their reports.
+"""Privacy notions on unary and subset mechanisms, verified without listing their reports.
 
-**One shape.** The report B ⊆ answers of either kind has a column that is `high` on a set H of
-answers and `low` off it, up to a factor that depends on the number of answers in H only and that
-every ratio cancels; H is B, or its complement where holding an answer speaks against it. With k =
-keep, f = flip, D = 2^bits a unary report gives k·(D − f) : (D − k)·f and every H that is neither
-empty nor everything occurs; if f is 0 or D, only |H| = 1 does. A subset report of size d with
+**One shape.** For either kind, the column of a report B ⊆ answers is `high` on a set H of answers
+and `low` elsewhere, up to a factor that depends only on |H| and cancels in every ratio; H is B, or
+its complement if an answer is less likely when B contains it. With k = keep, f = flip, D = 2^bits,
+a unary report gives high : low = k·(D − f) : (D − k)·f (or the inverse), and every H except the
+empty and the full set occurs; if f is 0 or D, only |H| = 1 does. A subset report of size d with
 inside weight i gives i·(a − d) : (D − i)·d, and |H| is fixed.
 
 **The largest ratio.** For distributions A, C over answers the ratio of the report's averages is
 R(H) = (low + g·A(H)) / (low + g·C(H)), g = high − low ≥ 0. R(H) > λ iff low·(1 − λ) + g·Σ_{x∈H}
 (A_x − λ·C_x) > 0, and the left side is largest for the answers with A_x > λ·C_x or, with |H| = h,
-for the h largest A_x − λ·C_x. So (Dinkelbach 1967): begin with a λ that is surely reached, take
-that H, let λ be R(H), and stop when R no longer grows. R takes finitely many values and grows
-strictly until then, so this ends, and it ends at the maximum: if some H' had R(H') > λ, the left
-side would be positive for it, hence for the H that makes it largest. Where any H may occur, the
-sets met are prefixes of the answers in the order of A_x / C_x, ever shorter ones, so the maximum is
-attained on such a prefix (for lift: Funnel, eq. 27-29, where the paper lists 2^a subsets). If some
-H has C-average 0 and A-average above 0, the left side is positive for every λ, so the search ends
-there, with an infinite ratio. All in whole numbers.
+for the h largest A_x − λ·C_x. So (Dinkelbach 1967): begin with a λ ≤ the maximum, take this H,
+set λ to R(H), and stop when R no longer grows. R takes finitely many values and grows strictly
+until then, so this ends, and it ends at the maximum: if some H' had R(H') > λ, the left side would
+be positive for it, hence for the H that maximises it. If every H may occur, the sets visited are
+ever shorter prefixes of the answers sorted by A_x / C_x, so the maximum is attained on such a
+prefix (for lift: Funnel, eq. 27-29, where the paper lists 2^a subsets). If some H has C-average 0
+and A-average above 0, the left side is positive for every λ, so the search ends there, with an
+infinite ratio. All arithmetic is in integers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,11 +36,11 @@ from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
 
 @dataclass(frozen=True, slots=True)
 class Sets:
-    """The shape of all reports: weight `high` on H, `low` ≤ `high` off it.
+    """The shape of all reports: weight `high` on H, `low` ≤ `high` outside H.
 
     size : |H|, None if H may have any size.
-    inverted : True if a symbol holds the answers outside H.
-    scale : high/scale is the chance, given x, of all H that hold x but not z.
+    inverted : True if a symbol is the set of the answers outside H.
+    scale : high/scale is the chance, given x, that H contains x but not another answer z.
     """
 
     answers: int
@@ -63,7 +63,7 @@ class Sets:
         else:
             size, i = mechanism.size, mechanism.inside
             on, off, scale = i * (a - size), (D - i) * size, D * (a - 1)
-        # The wanted shape has high ≥ low; otherwise the complement of B plays the part of H.
+        # The shape needs high ≥ low; otherwise H is the complement of B.
         if on >= off:
             return cls(a, on, off, size, False, scale)
         return cls(a, off, on, None if size is None else a - size, True, scale)
@@ -74,7 +74,7 @@ class Sets:
         return mask ^ ((1 << self.answers) - 1) if self.inverted else mask
 
     def some(self, inside: Sequence[int] = (), outside: Sequence[int] = ()) -> int:
-        """Return a report that is sent, with H holding all of `inside` and none of `outside`."""
+        """Return a report that can occur, with `inside` in H and `outside` outside H."""
         size = max(1, len(inside)) if self.size is None else self.size
         free = [x for x in range(self.answers) if x not in inside and x not in outside]
         return self.symbol([*inside, *free][:size])
@@ -90,7 +90,7 @@ class _Cell(NamedTuple):
 
 @dataclass(slots=True)
 class _Search:
-    """The largest ratio so far, where every further search begins, and the remaining steps."""
+    """The largest ratio so far, from which every further search begins, and the remaining steps."""
 
     sets: Sets
     steps: int
@@ -99,17 +99,15 @@ class _Search:
     spare: Sequence[int] = field(default_factory=list)
 
     def better(self, cells: Sequence[_Cell], A: int, C: int) -> tuple[int, int, int] | None:
-        """Return (n, d, symbol) of the largest R(H), None unless it exceeds all before.
+        """Return (n, d, symbol) of the largest R(H), None unless it exceeds the largest so far.
 
-        A and C are the totals of the counts.
-
-        `spare` are the answers without a count in `cells`.
+        A and C are the totals of the counts. `spare` holds the answers that are not in `cells`.
         """
         best_set = None
         low, g = self.sets.low, self.sets.high - self.sets.low
-        while self.d:  # nothing is beyond infinity
+        while self.d:  # d = 0 is an infinite ratio, which nothing exceeds
             self.steps -= 1
-            # The limit that `work` charged for: an adversarial prior must not run longer.
+            # `work` is computed for this many steps: an adversarial prior must not take more.
             if self.steps < 0:
                 raise DocumentRejected("work_limit", "this prior takes too long to verify", "prior")
             H = self._best_set(cells, A, C)
@@ -119,7 +117,7 @@ class _Search:
             n, d = (low * A + g * a) * C, (low * C + g * c) * A
             if n * self.d <= self.n * d:
                 break
-            # Reduced, so that the integers do not grow from step to step.
+            # The ratio is reduced, so that the integers do not grow from step to step.
             common = gcd(n, d)
             self.n, self.d, best_set = n // common, d // common, H
         return None if best_set is None else (self.n, self.d, self.sets.symbol(best_set))
@@ -134,15 +132,15 @@ class _Search:
 
 
 def answer_ratios(sets: Sets) -> Iterator[Candidate]:
-    """Yield high / low: some report distinguishes the first answer from the last best."""
+    """Yield high / low, with a report that has the first answer in H and the last one outside."""
     yield Candidate(sets.high, sets.low, sets.some([0], [sets.answers - 1]), (0, sets.answers - 1))
 
 
 def excesses(sets: Sets, p: int, q: int) -> Iterator[Candidate]:
-    """Yield the δ of (ln p/q, δ)-DP: Σ_B max(0, Q(B|x) − p/q·Q(B|z)), equal for every x ≠ z.
+    """Yield the δ of (ln p/q, δ)-DP: Σ_B max(0, Q(B|x) − p/q·Q(B|z)), equal for all x ≠ z.
 
-    Reports that hold both answers or none of them are equally likely for both; the others are
-    counted by `scale`.
+    Reports with both answers in H, or neither, are equally likely under both; `scale` gives the
+    total chance of the others.
     """
     n = max(0, q * sets.high - p * sets.low)
     yield Candidate(n, q * sets.scale, sets.some([0], [sets.answers - 1]), (0, sets.answers - 1))
@@ -190,7 +188,7 @@ def _around_average(
         secret_counts = [row[x] for x in inside]
         mass = sum(secret_counts)
         if mass in (0, total):
-            continue  # a secret that cannot be, or that is certain, beside x_J
+            continue  # a secret that is impossible or certain given x_J
         counted = list(zip(inside, secret_counts, counts, strict=True))
         if improved := upper.better([_Cell(x, a, c) for x, a, c in counted], mass, total):
             yield Candidate(*improved, (s, AVERAGE), False, condition)
@@ -201,19 +199,19 @@ def _around_average(
 def robust_ratios(sets: Sets, bounds: LowerBounds, *, diagonal: bool) -> Iterator[Candidate]:
     """Yield sup over D_s / inf over D_t of P(B|·) for all s ≠ t, or for all s and t if `diagonal`.
 
-    H meets the answers of s in j places and those of t in l. The supremum depends on the j largest
-    L[s][u], what L leaves open going to one of them; the infimum on the l smallest L[t][u], what is
-    left open staying outside unless H holds all of t. So j as large and l as small as |H| allows is
-    best for every pair; where any H may occur, H is all of s and nothing of t, and the ratio is
-    high / low. For s = t the open mass is the whole difference, and the ratio is largest for the
-    smallest L[s](H), that is for the fewest and least likely places.
+    Let H contain j answers of s and l answers of t. The supremum comes from the j largest L[s][u],
+    with the free mass (what L leaves open) on one of them; the infimum from the l smallest L[t][u],
+    with the free mass outside H unless H contains all of t. So the largest j and the smallest l
+    that |H| allows are best for every pair; if every H may occur, H is all of s and nothing of t,
+    and the ratio is high / low. For s = t the two sides differ by the free mass only, so the ratio
+    is largest for the smallest L[s](H), that is for the fewest answers with the smallest bounds.
     """
     scale, fixed = scaled_bounds(bounds)
     width, low, g = len(fixed[0]), sets.low * scale, sets.high - sets.low
     h = width if sets.size is None else sets.size
     j, l = min(h, width), max(0, h - (sets.answers - width))  # noqa: E741 - the letters of the docstring
-    # As for listed reports: the two largest suprema and the two least infima hold the largest ratio
-    # of two secrets.
+    # As for listed reports: the two largest suprema and the two least infima contain the largest
+    # ratio of two different secrets.
     suprema, infima = (
         [bound(row, scale, k) for row in fixed] for bound, k in ((_most, j), (_least, l))
     )
@@ -252,9 +250,9 @@ def posteriors(sets: Sets, joint: Joint, sensitive: int) -> Iterator[Candidate]:
     counts = [sum(column) for column in zip(*joint, strict=True)]
     mass, total = sum(sensitive_counts), sum(counts)
     cells = [_Cell(x, a, c) for x, (a, c) in enumerate(zip(sensitive_counts, counts, strict=True))]
-    # Averaged over the reports the ratio is 1, so the search begins there; if no report exceeds it,
-    # every one that people with mass under the prior send has it, for example one that speaks for
-    # an answer with mass.
+    # The average ratio over the reports is 1, so the search begins there. If no report exceeds 1,
+    # every report that can occur under the prior has ratio 1, for example one whose H contains an
+    # answer with mass.
     likely = next(x for x, n in enumerate(counts) if n)
     yield Candidate(mass, total, sets.some([likely]), (sensitive, AVERAGE))
     if improved := _Search(sets, search_steps(1)).better(cells, mass, total):

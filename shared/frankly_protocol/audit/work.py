@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cost model of verification: a document that would keep a device busy for long is refused first.
+"""Cost model of verification: a document that takes too long is refused before verification.
 
 One unit is about a nanosecond on one core of a machine of 2020, in the slower of Python and
 JavaScript and with the slowest data of that size (`run.py bench verify` measures it). The estimate
-depends on sizes, and for (ε, δ) of products on how many different likelihoods their factors have.
+depends on sizes, and for (ε, δ) of products on the number of distinct likelihoods of their factors.
 Both SDKs compute the same figure, so both accept the same documents.
 """
 
@@ -24,13 +24,13 @@ from frankly_protocol.mechanisms import (
 from frankly_protocol.mechanisms.base import MAX_REPORTS
 
 MAX_WORK = 10**9
-"""Units that verifying a claim, or a document with all its claims and its report's level, may take:
-about a second."""
+"""Largest number of units to verify a claim, or a document with all its claims and the level of its
+report: about a second."""
 MAX_COUNTS = 1 << 21
-"""Counts that the priors of a document may hold together, written out with a row for each secret in
+"""Largest total number of counts in a document's priors, written out with a row for each secret in
 each stratum."""
 _FIRST_STEPS, _STEPS = 64, 2
-"""Steps of a search for the worst set: to find the first ratio, and for each pair that may exceed
+"""Steps of the search for the worst set: for the first ratio, and for each pair that may exceed
 it."""
 
 
@@ -44,7 +44,7 @@ class WorkPromise(Protocol):
 
     @property
     def secret(self) -> str | None:
-        """The secret, if there is one."""
+        """The protected secret, None for a prior-free notion."""
         ...
 
 
@@ -73,7 +73,7 @@ def require_affordable(blocks: Sequence[WorkBlock]) -> None:
     ]
     total += sum(_of_ceiling(block.mechanism) for block in blocks)
     total += sum(_of_sizes(mechanism, claim) for mechanism, claim in pairs)
-    # Counting likelihoods costs time itself; that cost follows from the sizes and is in `total`.
+    # Counting the likelihoods takes time too; its cost follows from the sizes and is in `total`.
     if total <= MAX_WORK:
         total += sum(_of_likelihoods(mechanism, claim) for mechanism, claim in pairs)
     if total > MAX_WORK:
@@ -87,8 +87,8 @@ def require_affordable(blocks: Sequence[WorkBlock]) -> None:
 def require_verifiable(mechanism: Mechanism, *claims: Claim) -> None:
     """Raise DocumentRejected unless the claims together can be verified.
 
-    The reason is work_limit if that takes too long, and privacy for a claim that cannot be verified
-    for a product of so many reports.
+    The reason is work_limit if that would take too long, and privacy for a claim that cannot be
+    verified for a product with this many reports.
     """
     for claim in claims:
         listed = isinstance(mechanism, ProductMechanism) and claim.notion not in ("ldp", "dp")
@@ -118,16 +118,16 @@ def search_steps(searches: int) -> int:
 
 
 def work(mechanism: Mechanism, claim: Claim) -> int:
-    """Return the units that verifying a claim takes.
+    """Return the units that it takes to verify a claim.
 
-    The result exceeds MAX_WORK if the sizes alone do.
+    If the sizes alone give more than MAX_WORK, likelihoods are not counted.
     """
     sizes = _of_sizes(mechanism, claim)
     return sizes if sizes > MAX_WORK else sizes + _of_likelihoods(mechanism, claim)
 
 
 def level_work(blocks: Sequence[WorkBlock]) -> int:
-    """Return the units that the level of the whole report takes."""
+    """Return the units that it takes to compute the level of the whole report."""
     promises = [promise for block in blocks for promise in block.promises]
     secrets = len({promise.secret for promise in promises if promise.secret is not None})
     products_made = 2 * secrets + len(blocks) + 4
@@ -214,7 +214,7 @@ def _of_likelihoods(mechanism: Mechanism, claim: Claim) -> int:
 
 
 def _scale_bits(bounds: LowerBounds) -> int:
-    """Return about how many bits a common denominator of the bounds has."""
+    """Return an upper bound on the bits of the bounds' least common denominator."""
     return sum(d.bit_length() for d in {d for row in bounds for _, d in row})
 
 

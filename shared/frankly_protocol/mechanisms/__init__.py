@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Randomising mechanisms as integers: one file per runtime kind.
 
-Every kind says `kind`, `bits`, `answers`, `reports` and `sends_unchanged`, draws with `sample`,
-gives exact chances with `probability`, and reads and writes its symbols (`check_symbol`,
-`symbol_json`) and parameters (`from_params`, `params_json`).
+Every kind has the attributes `kind`, `bits`, `answers`, `reports` and `sends_unchanged`. It draws a
+symbol with `sample`, gives exact chances with `probability`, and reads and writes its symbols
+(`check_symbol`, `symbol_json`) and parameters (`from_params`, `params_json`).
 """
 
 from frankly_protocol.mechanisms.base import Symbol

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the mechanism kinds: limits, random bits that never fail quietly, and set-valued symbols.
+"""Base of the mechanism kinds: limits, random bits without fallback, and set-valued symbols.
 
 A set of answers is a bit mask in memory (bit x stands for answer x) and hex of fixed length in
 JSON.
@@ -45,7 +45,10 @@ def require_whole(value: object, low: int, high: int, field: str) -> None:
 
 
 def require_keys(data: object, keys: tuple[str, ...], field: str) -> Mapping[str, Any]:
-    """Return `data` if it is an object with exactly these parameters."""
+    """Return `data` if it is an object with exactly these keys.
+
+    Raises InvalidInput(weights_invalid) otherwise, naming the key.
+    """
     if not isinstance(data, Mapping):
         raise invalid("expected an object of parameters", field)
     for key in sorted(set(map(str, data)) ^ set(keys)):
@@ -60,7 +63,7 @@ def require_keys(data: object, keys: tuple[str, ...], field: str) -> Mapping[str
 def draw(bits: int, randbits: RandomBits) -> int:
     """Return `bits` random bits.
 
-    There is no fallback: RandomnessError if the operating system gives none.
+    There is no fallback: raises RandomnessError if the operating system gives none.
     """
     try:
         return randbits(bits)
@@ -72,11 +75,10 @@ def draw(bits: int, randbits: RandomBits) -> int:
 def draw_below(n: int, randbits: RandomBits) -> int:
     """Return an exactly uniform number on 0 … n − 1 by rejection sampling.
 
-    On average less than one draw is rejected.
-
-    The number of rejected draws depends on the random bits only, never on an answer.
+    On average less than one draw is rejected. The number of rejected draws depends only on the
+    random bits, never on an answer.
     """
-    # Reduction modulo n would be simpler, but favours small numbers.
+    # Reduction modulo n would be simpler but favours small numbers.
     bits = (n - 1).bit_length()
     while True:
         u = draw(bits, randbits) if bits else 0
@@ -92,7 +94,7 @@ def mask_json(mask: int, answers: int) -> str:
 def mask_of(value: object, answers: int, field: str) -> int:
     """Read a set of answers.
 
-    InvalidInput: y_type for another form, symbol_unknown for answers that do not exist.
+    Raises InvalidInput: y_type for another form, symbol_unknown for answers that do not exist.
     """
     digits = -(-answers // 4)
     if not isinstance(value, str) or len(value) != digits or not _HEX.fullmatch(value):
@@ -122,21 +124,22 @@ class SetSymbols:
     answers: int
 
     def symbol_json(self, symbol: int) -> str:
-        """Return a symbol as it travels."""
+        """Return the JSON form of a symbol."""
         return mask_json(symbol, self.answers)
 
     def longest_symbol_json(self) -> str:
-        """Return a symbol's JSON that is as long as any: reports are padded to it."""
+        """Return the JSON form of a longest symbol; reports are padded to its length."""
         return mask_json(0, self.answers)
 
     def params_json(self) -> dict[str, Any]:
-        """Return the parameters as they stand in a document."""
+        """Return the parameters in their JSON form."""
         return {name: getattr(self, name) for name in self.PARAMS}
 
     @classmethod
     def from_params(cls, data: object, field: str = "params") -> Self:
         """Read the parameters.
 
-        Raises InvalidInput(weights_invalid); for a bad value its field is relative.
+        Raises InvalidInput(weights_invalid); for a bad value, its field is the parameter's name
+        without `field`.
         """
         return cls(**require_keys(data, cls.PARAMS, field))

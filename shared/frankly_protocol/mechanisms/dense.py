@@ -101,7 +101,7 @@ class DenseMechanism:
 
     @property
     def sends_unchanged(self) -> bool:
-        """True if every report has a single possible truth, so answers leave unchanged."""
+        """True if every report has a single possible truth, so that it reveals the answer."""
         return all(sum(map(bool, column)) == 1 for column in zip(*self.weights, strict=True))
 
     @property
@@ -117,8 +117,8 @@ class DenseMechanism:
     def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> int:
         """Draw the symbol to send for `truth`, exactly from the published row.
 
-        Every cumulative threshold is compared, so the work done does not depend on the draw. There
-        is no fallback: RandomnessError if the operating system gives no bits.
+        Every cumulative threshold is compared, so the time does not depend on the draw. There is no
+        fallback: raises RandomnessError if the operating system gives no bits.
         """
         thresholds = self.thresholds
         return thresholds.passed(draw(self.bits, randbits), thresholds.rows[truth])
@@ -139,20 +139,20 @@ class DenseMechanism:
         return value
 
     def symbol_json(self, symbol: int) -> int:
-        """Return a symbol as it travels."""
+        """Return the JSON form of a symbol."""
         return symbol
 
     def longest_symbol_json(self) -> int:
-        """Return a symbol's JSON that is as long as any: reports are padded to it."""
+        """Return the JSON form of a longest symbol; reports are padded to its length."""
         return self.reports - 1
 
     def params_json(self) -> dict[str, Any]:
-        """Return the parameters as they stand in a document."""
+        """Return the parameters in their JSON form."""
         return {"bits": self.bits, "weights": [list(row) for row in self.weights]}
 
     @classmethod
     def from_params(cls, data: object, field: str = "params") -> "DenseMechanism":
-        """Read the parameters; InvalidInput(weights_invalid), naming the row."""
+        """Read the parameters; raises InvalidInput(weights_invalid), naming the row."""
         params = require_keys(data, cls.PARAMS, field)
         weights = params["weights"]
         if not isinstance(weights, list) or not all(isinstance(row, list) for row in weights):

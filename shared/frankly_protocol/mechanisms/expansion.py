@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any kind of mechanism as a table, while it has few enough reports to list."""
+"""Tables of mechanisms of any kind, if they have few enough reports to list."""
 
 from fractions import Fraction
 
@@ -36,8 +36,7 @@ def columns(mechanism: Mechanism, most: int = MAX_REPORTS) -> dict[Symbol, tuple
 def as_dense(mechanism: Mechanism) -> DenseMechanism | None:
     """Return the same mechanism as a table, its columns in the order of `symbols()`.
 
-    None if no table of whole numbers below 2^48 and of at most 4096 columns and 256 rows is exactly
-    the same.
+    Returns None if no table of at most 48 bits, 4096 columns and 256 rows is exactly the same.
     """
     if isinstance(mechanism, DenseMechanism):
         return mechanism

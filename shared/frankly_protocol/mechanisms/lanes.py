@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """SIMD within a register: many comparisons in one integer, in constant time.
 
-A lane is a field of bits with a spare one on top. With the spare bits set, x − t keeps a lane's
-spare bit exactly where x ≥ t, and lanes never borrow from each other, as x + 2^bits ≥ t. So one
-subtraction compares every lane.
+A lane is a field of bits with a spare bit on top. With the spare bits set, x − t keeps a lane's
+spare bit exactly if x ≥ t, and lanes never borrow from each other, because x + 2^bits ≥ t. So one
+subtraction compares all lanes.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ _DIGIT = bytes(b"10"[byte & 1] for byte in range(256))
 class Thresholds:
     """Rows of thresholds 0 ≤ t ≤ 2^bits, equally long, to compare with a number 0 ≤ u < 2^bits.
 
-    A lane above them all holds the threshold 0, which every number reaches: the integer whose bits
-    are counted then has one size, so counting takes the same time however many thresholds were
-    reached.
+    An extra lane on top holds the threshold 0, which every number reaches: the integer whose bits
+    are counted then always has the same size, so counting takes the same time however many
+    thresholds are reached.
 
-    ones : 1 in every lane. spare : the top bit of every lane. rows : the thresholds, one to a lane.
+    ones : 1 in every lane. spare : the top bit of every lane. rows : the thresholds, one per lane.
     """
 
     ones: int
@@ -41,7 +41,7 @@ class Thresholds:
         return cls(ones, ones << bits, packed)
 
     def passed(self, u: int, row: int) -> int:
-        """Return how many thresholds are at most u; `row` is one of `rows` itself."""
+        """Return the number of thresholds ≤ u; `row` is an element of `rows`, not its index."""
         return ((u * self.ones | self.spare) - row & self.spare).bit_count() - 1
 
 
@@ -49,11 +49,12 @@ class Thresholds:
 class Fields:
     """k numbers of `bits` bits in one integer, lowest first, each with its own threshold.
 
-    Every second number lends its place to its neighbour as a spare bit, so two subtractions compare
-    all. As above, a lane on top is always reached, so all intermediate integers have one size.
+    Even and odd numbers are compared separately, because each number then has room for a spare bit
+    where its neighbour was: two subtractions compare all. As above, a lane on top is always
+    reached, so all intermediate integers have the same size.
 
-    even : the bits of every second number. spare : the bit above each of them. rows : for each row
-    of thresholds those of the even numbers and those of the odd ones.
+    even : mask of the even numbers. spare : the bit above each of them. rows : for each row, the
+    thresholds of the even numbers and those of the odd numbers.
     """
 
     bits: int
@@ -64,7 +65,10 @@ class Fields:
 
     @classmethod
     def of(cls, bits: int, k: int, own: int, other: int) -> Self:
-        """Prepare a row per number: threshold `own` for it, `other` for the others, 0 to 2^bits."""
+        """Return k rows: row i has threshold `own` for number i, `other` for the others.
+
+        Both are from 0 to 2^bits.
+        """
         width, pairs = 2 * bits, -(-k // 2)
         ones = sum(1 << width * i for i in range(pairs))
         common, extra = ones * other, [(own - other) << width * i for i in range(pairs)]
@@ -86,7 +90,7 @@ class Fields:
         reached = ((u & self.even | self.spare) - even & self.spare) >> self.bits
         reached |= (u >> self.bits & self.even | self.spare) - odd & self.spare
         # The lowest bit of each number is its flag. Written in bytes or binary digits, the flags
-        # stand at a fixed stride, so one slice extracts them all without a loop over the numbers.
+        # have a fixed stride, so one slice extracts them all without a loop over the numbers.
         if self.bits % 8:
             digits = f"{reached:b}"[-self.bits * self.k :][self.bits - 1 :: self.bits]
             return int(digits, 2) ^ (1 << self.k) - 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The product kind: parts of an answer, one table each (Robust §6, Funnel §V)."""
+"""The product kind: independent parts of an answer, one table each (Robust §6, Funnel §V)."""
 
 import secrets
 from collections.abc import Iterator
@@ -31,8 +31,8 @@ class ProductMechanism:
 
     Parameters
     ----------
-    factors : 2 to 16 tables of the same `bits`; answers are counted row-major, the last part
-        fastest, at most 1000.
+    factors : 2 to 16 tables of the same `bits`; their answers multiply to at most 1000 and are
+        numbered row-major, the last part fastest.
 
     A symbol is a tuple with one report per factor; in JSON a list.
 
@@ -45,7 +45,7 @@ class ProductMechanism:
     PARAMS: ClassVar[tuple[str, ...]] = ("bits", "factors")
 
     factors: tuple[DenseMechanism, ...]
-    # For each answer the factors' thresholds with the rows of its parts.
+    # For each answer, the factors' thresholds with the rows of its parts.
     _rows: list[tuple[tuple[tuple[Thresholds, int], ...], ...]] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
@@ -54,9 +54,9 @@ class ProductMechanism:
         if not 2 <= len(self.factors) <= MAX_FACTORS:
             raise invalid(f"a product has 2 to {MAX_FACTORS} factors", "factors")
         for j, factor in enumerate(self.factors):
-            # Equal bits give all probabilities the one denominator that the verifier uses.
+            # Equal bits give all probabilities the same denominator, which the verifier relies on.
             if factor.bits != self.factors[0].bits:
-                raise invalid("every factor is a table, all of the same bits", f"factors[{j}]")
+                raise invalid("all factors must be tables of the same bits", f"factors[{j}]")
         if self.answers > MAX_SET_ANSWERS:
             raise invalid(
                 f"the factors' answers multiply to more than {MAX_SET_ANSWERS}",
@@ -70,7 +70,7 @@ class ProductMechanism:
 
     @property
     def denominator(self) -> int:
-        """The common denominator of all probabilities: 2^bits to the number of factors."""
+        """The common denominator of all probabilities: 2^(bits · number of factors)."""
         return 1 << self.bits * len(self.factors)
 
     @property
@@ -90,11 +90,11 @@ class ProductMechanism:
 
     @property
     def guess(self) -> Fraction:
-        """Chance of the best guess from a report under a uniform prior: all parts are right."""
+        """Chance that the best guess from a report has all parts right, under a uniform prior."""
         return prod((factor.guess for factor in self.factors), start=Fraction(1))
 
     def parts(self, truth: int) -> tuple[int, ...]:
-        """Return the parts of an answer, the last counted fastest."""
+        """Return the parts of an answer, whose numbers are row-major, the last part fastest."""
         reversed_parts = []
         for factor in reversed(self.factors):
             truth, part = divmod(truth, factor.answers)
@@ -104,16 +104,15 @@ class ProductMechanism:
     def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> tuple[int, ...]:
         """Draw the symbol to send for `truth`.
 
-        RandomnessError if the operating system gives no bits. The rows come from a list of all
-        answers, because computing an answer's parts takes a few nanoseconds more or less from one
-        answer to the next.
+        Raises RandomnessError if the operating system gives no bits. The rows are looked up in a
+        list of all answers, because the time to compute an answer's parts would depend on it.
         """
         if not self._rows:  # one append: other threads see all rows or none
             tables = [factor.thresholds for factor in self.factors]
             self._rows.append(
                 tuple(product(*([(table, row) for row in table.rows] for table in tables)))
             )
-        # A list, not a generator: its steps take the same time for every answer.
+        # A list, not a generator: a list takes the same time for every answer.
         bits = self.bits
         return tuple(
             [
@@ -158,15 +157,15 @@ class ProductMechanism:
         return tuple(value)
 
     def symbol_json(self, symbol: tuple[int, ...]) -> list[int]:
-        """Return a symbol as it travels."""
+        """Return the JSON form of a symbol."""
         return list(symbol)
 
     def longest_symbol_json(self) -> list[int]:
-        """Return a symbol's JSON that is as long as any: reports are padded to it."""
+        """Return the JSON form of a longest symbol; reports are padded to its length."""
         return [factor.reports - 1 for factor in self.factors]
 
     def params_json(self) -> dict[str, Any]:
-        """Return the parameters as they stand in a document."""
+        """Return the parameters in their JSON form."""
         return {
             "bits": self.bits,
             "factors": [[list(row) for row in f.weights] for f in self.factors],
@@ -174,7 +173,7 @@ class ProductMechanism:
 
     @classmethod
     def from_params(cls, data: object, field: str = "params") -> "ProductMechanism":
-        """Read the parameters; InvalidInput(weights_invalid), naming the factor and the row."""
+        """Read the parameters; raises InvalidInput(weights_invalid), naming factor and row."""
         params = require_keys(data, cls.PARAMS, field)
         if (
             not isinstance(params["factors"], list)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The subset kind: a set of fixed size with the truth in it or not.
+"""The subset kind: a random set of fixed size that contains the truth with a set probability.
 
 Sources: Ye and Barg 2018; Wang et al. 2016.
 """
@@ -95,10 +95,11 @@ class SubsetMechanism(SetSymbols):
     def sample(self, truth: int, randbits: RandomBits = secrets.randbits) -> int:
         """Draw the symbol to send for `truth`.
 
-        RandomnessError if the operating system gives no bits. `size` of the other answers are drawn
-        without replacement (Fisher and Yates), each uniform by rejection; if the truth is to be
-        inside, it takes the place of the last. The work depends on the random bits, not on the
-        truth: it is done on places 0 … answers − 2, whose answers are looked up at the end.
+        Raises RandomnessError if the operating system gives no bits. `size` of the other answers
+        are drawn without replacement (Fisher-Yates shuffle with rejection sampling); if the truth
+        is to be inside, it replaces the last of them. The work depends on the random bits, not on
+        the truth: the shuffle runs on places 0 … answers − 2, and their answers are looked up at
+        the end.
         """
         if not self._rows:  # one append: other threads see all rows or none
             masks = [1 << self.answers | 1 << x for x in range(self.answers)]
@@ -113,7 +114,7 @@ class SubsetMechanism(SetSymbols):
             j = i + draw_below(last - i, randbits)
             places[i], places[j] = places[j], places[i]
         chosen = places[: self.size]
-        chosen[-1] = (chosen[-1], last)[inside]  # the truth stands last in its row
+        chosen[-1] = (chosen[-1], last)[inside]  # the truth is last in its row
         # The extra top bit of every mask is in the sum `size` times; the subtraction removes it.
         return sum(map(self._rows[0][truth].__getitem__, chosen)) - (self.size << self.answers)
 

@@ -34,7 +34,7 @@ class UnaryMechanism(SetSymbols):
     ----------
     bits : 4 to 48.
     answers : 2 to 1000 (a survey's block holds at most 256).
-    keep, flip : whole numbers from 0 to 2^bits, not equal: equal ones would say nothing.
+    keep, flip : different whole numbers from 0 to 2^bits; with equal ones, reports say nothing.
 
     A symbol is the set of the answers whose bit is 1, as a bit mask; in JSON ⌈answers/4⌉ hex
     digits.
@@ -80,11 +80,11 @@ class UnaryMechanism(SetSymbols):
 
     @property
     def guess(self) -> Fraction:
-        """Chance that the best guess from a report is right, all answers being equally likely.
+        """Chance that the best guess from a report is right, under a uniform prior.
 
-        With keep above flip one guesses an answer whose bit is 1, if there is one: Σ over sets B ≠
-        ∅ of Q(B|x ∈ B) is k/f·(1 − (1 − f)^a), and Q(∅|x) is (1 − k)·(1 − f)^(a − 1). With keep
-        below flip, the same with 0 for 1.
+        With keep above flip, the best guess is an answer whose bit is 1, if there is one: Σ over
+        sets B ≠ ∅ of Q(B|x ∈ B) is k/f·(1 − (1 − f)^a), and Q(∅|x) is (1 − k)·(1 − f)^(a − 1). With
+        keep below flip, 0 and 1 are exchanged.
         """
         D, a = self.denominator, self.answers
         # Exchanging 0 and 1 in every bit turns keep < flip into the other case.
@@ -103,7 +103,7 @@ class UnaryMechanism(SetSymbols):
         random bits per answer, lowest first; each is compared once, so the time does not depend on
         the answer.
         """
-        # Two threads may both append: the values are equal, and only the first is read.
+        # Two threads may both append: the two values are equal, and only the first is read.
         if not self._fields:
             self._fields.append(Fields.of(self.bits, self.answers, self.keep, self.flip))
         return self._fields[0].below(draw(self.bits * self.answers, randbits), truth)
@@ -135,7 +135,7 @@ class UnaryMechanism(SetSymbols):
     def _chance(self, ones: int, true_bit: int) -> int:
         """Return 2^(bits·answers) · Q of a set of `ones` answers.
 
-        `true_bit` is 1 if the true one is in it.
+        `true_bit` is 1 if the true answer is in the set.
         """
         D = self.denominator
         false_ones = ones - true_bit
@@ -154,7 +154,7 @@ class UnaryMechanism(SetSymbols):
     def _is_possible(self, ones: int, true_bit: int) -> bool:
         """Return True if `_chance` is positive, without computing its large powers."""
         D, false_ones = self.denominator, ones - true_bit
-        # A chance of 0 or 1 for the other bits leaves only the sets with none or all of them.
+        # If flip is 0 or 2^bits, the other bits are all 0 or all 1.
         return (
             0 <= false_ones < self.answers
             and (self.keep if true_bit else D - self.keep) > 0

@@ -36,9 +36,10 @@ class KnownKeys:
 
     @classmethod
     def shipped(cls, envelope: bytes) -> "KnownKeys":
-        """Return the keys an app ships.
+        """Return the keys that an app ships with.
 
-        Version 1 names its chain itself; a later version must occur in the server's chain.
+        Version 1 determines the name of its chain. For a later version, the name is unknown until
+        the server proves a chain that contains this version.
         """
         signed = SignedKeys.read(envelope)
         return cls(envelope, digest(signed.envelope.payload) if signed.keys.version == 1 else None)
@@ -48,8 +49,8 @@ class KnownKeys:
 class Proven:
     """A whole chain of keys.
 
-    keys : the newest ones. newest : their envelope. payloads : those of all versions. first_root :
-    the chain's name, the digest of version 1.
+    keys : the newest keys. newest : their envelope. payloads : the payloads of all versions.
+    first_root : the chain's name, the digest of version 1.
     """
 
     keys: KeysDocument
@@ -58,15 +59,15 @@ class Proven:
     first_root: str
 
     def require_contains(self, known: KnownKeys) -> None:
-        """(K6) Raise unless the keys known are one of the versions.
+        """(K6) Raise unless the known keys are one of the versions.
 
         Raises KeyChainError for keys of another chain, RollbackDetected if the chain ends before
-        them, Equivocation if it has another document in their place.
+        their version, Equivocation if the chain has another document in that version.
         """
         if known.chain not in (None, self.first_root):
-            detail = "these keys do not descend from those known here: another server answers, or it has begun anew"
+            detail = "these keys do not descend from those known here: the server has changed or begun a new chain"
             raise KeyChainError(detail, "chain")
-        # Payloads are compared, not envelopes: signatures are no part of a version.
+        # Payloads are compared, not envelopes: signatures are not part of a version.
         payload = Envelope.from_bytes(known.envelope, KEYS_TYPE).payload
         version = KeysDocument.parse(payload).version
         if version > len(self.payloads):
@@ -78,15 +79,15 @@ class Proven:
 
 
 def prove_chain(chain: Sequence[bytes], known: KnownKeys | None, now: datetime) -> Proven:
-    """Return the newest keys of a chain, which must be usable at `now`, with the name of the chain.
+    """Return the newest keys of a chain, which must be valid at `now`, with the name of the chain.
 
-    chain : the envelopes of all versions, oldest first. known : the keys accepted last, or shipped;
-        None on first use.
+    chain : the envelopes of all versions, oldest first.
+    known : the keys accepted last, or shipped with the app; None on first use.
 
-    The name cannot be claimed: (K1) to (K4) hold for every step from version 1 on, so a server
-    without a root key of a chain can only repeat it. (K5) It begins with version 1 and has at most
-    1,024 versions; (K6) the keys known are one of them; (K7) only the last one must not have
-    expired: an expired version before it is a step and nothing else.
+    The name cannot be forged: (K1) to (K4) are checked for every version from version 1 on, so a
+    server without the root keys of a chain can only repeat the chain. (K5) The chain begins with
+    version 1 and has at most 1,024 versions; (K6) the known keys are one of them; (K7) the last
+    version is valid at `now`. Earlier versions may have expired.
 
     Raises KeyChainError, RollbackDetected, Equivocation, ClockError, or DocumentRejected for
     anything malformed or badly signed.
@@ -104,21 +105,21 @@ def prove_chain(chain: Sequence[bytes], known: KnownKeys | None, now: datetime) 
     payloads = tuple(version.envelope.payload for version in versions)
     proven = Proven(keys, chain[-1], payloads, digest(payloads[0]))
     if known is not None:
-        # (K6) Otherwise a server could serve an older chain, in which a withdrawn key still counts.
+        # (K6) Otherwise a server could serve an older chain, in which a withdrawn key is valid.
         proven.require_contains(known)
     keys.require_window(now)  # (K7)
     return proven
 
 
 def write_chain(envelopes: Sequence[bytes]) -> bytes:
-    """Return the body that serves a chain: the exact envelopes, oldest first."""
+    """Return the JSON body of a chain: the exact envelopes in base64, oldest first."""
     return json.dumps(
         {"chain": [base64.b64encode(data).decode("ascii") for data in envelopes]}
     ).encode("ascii")
 
 
 def read_chain(data: bytes) -> list[bytes]:
-    """Read what `write_chain` wrote; raises DocumentRejected("envelope")."""
+    """Return the envelopes in a body of `write_chain`; raises DocumentRejected("envelope")."""
     try:
         body = parse_json(data, max_bytes=MAX_CHAIN_BYTES, max_depth=3)
         if (

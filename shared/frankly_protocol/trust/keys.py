@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`frankly.keys/2`: the offline root's list of publisher, log and witness keys.
 
-See spec 3.2 and docs/protocol.md §3. A new version counts only if it is the next one and both the
-old and the new root thresholds signed it; the chain of all versions is in `chain.py`.
+See spec 3.2 and docs/protocol.md §3. A new version is accepted only if its number is the next one
+and both the old and the new root signed it; the chain of all versions is in `chain.py`.
 """
 
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from frankly_protocol.trust.notes import LOG, WITNESS, NoteKey, is_name
 
 TYPE = "frankly.keys/2"
 MAX_VALIDITY: Final = timedelta(days=400)
-"""Longest time from issued to expires: for so long a device may be kept from newer keys without
-noticing."""
+"""Longest time from issued to expires, and so the longest time for which newer keys can be withheld
+from a device without its noticing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Keys that may sign for one purpose, and how many distinct ones must."""
+    """Keys that may sign for one purpose, and the number of distinct keys that must."""
 
     keys: tuple[PublicKey, ...]
     threshold: int
@@ -33,26 +33,26 @@ class Role:
         # Signatures count per distinct key: a higher threshold could never be met.
         if not 1 <= self.threshold <= len({key.key_id for key in self.keys}) == len(self.keys):
             raise schema.reject(
-                "a threshold lies between 1 and the number of distinct keys",
+                "the threshold must be between 1 and the number of distinct keys",
                 "threshold",
             )
 
     @classmethod
     def from_json(cls, value: Any, field: str) -> "Role":
-        """Read a role; DocumentRejected("schema") names the field."""
+        """Read a role; raises DocumentRejected("schema"), naming the field."""
         data = schema.DOCUMENT.record(value, field, {"keys", "threshold"})
         keys = schema.items(data["keys"], field + ".keys", 1, 32, _key)
         return cls(keys, schema.integer(data["threshold"], field + ".threshold", 1, 32))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the role as it stands in a document."""
+        """Return the role in its JSON form."""
         keys = [{"scheme": "ed25519", "public": key.raw.hex()} for key in self.keys]
         return {"keys": keys, "threshold": self.threshold}
 
 
 @dataclass(frozen=True, slots=True)
 class NamedKey:
-    """A log's key under its origin, or a witness' key under its name.
+    """A log's key under its origin, or a witness's key under its name.
 
     kind : LOG or WITNESS.
     """
@@ -63,17 +63,17 @@ class NamedKey:
 
     @property
     def note_key(self) -> NoteKey:
-        """The key as it signs notes."""
+        """The key in the form that verifies notes."""
         return NoteKey(self.name, self.public, self.kind)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the key as it stands in a document."""
+        """Return the key in its JSON form."""
         return {"name": self.name, "scheme": "ed25519", "public": self.public.raw.hex()}
 
 
 @dataclass(frozen=True, slots=True)
 class LogRole:
-    """The transparency log, the witnesses that watch it, and how many of them a checkpoint needs.
+    """The transparency log, its witnesses, and the number of them that must sign a checkpoint.
 
     Without witnesses the threshold is 0: such a log can be audited, but no device relies on it.
     """
@@ -88,18 +88,18 @@ class LogRole:
         # One key under two names would count as two witnesses.
         if len(keys) != len(names) or len(keys) != 1 + len(self.witnesses):
             raise schema.reject(
-                "the log and its witnesses have a key and a name each of their own",
+                "the log and each witness need a key and a name of their own",
                 "log.witnesses",
             )
         if not (1 if self.witnesses else 0) <= self.threshold <= len(self.witnesses):
             raise schema.reject(
-                "a threshold lies between 1 and the number of witnesses",
+                "the threshold must be between 1 and the number of witnesses",
                 "log.threshold",
             )
 
     @classmethod
     def from_json(cls, value: Any, field: str) -> "LogRole":
-        """Read the role; DocumentRejected("schema") names the field."""
+        """Read the role; raises DocumentRejected("schema"), naming the field."""
         data = schema.DOCUMENT.record(
             value, field, {"name", "scheme", "public", "witnesses", "threshold"}
         )
@@ -113,7 +113,7 @@ class LogRole:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the role as it stands in a document."""
+        """Return the role in its JSON form."""
         witnesses = [witness.to_json() for witness in self.witnesses]
         return {**self.log.to_json(), "witnesses": witnesses, "threshold": self.threshold}
 
@@ -123,8 +123,7 @@ class KeysDocument:
     """One version of the keys.
 
     root : signs the next version. publisher : signs survey documents. log : the transparency log
-    with its witnesses, None if there is none. Signing logs and watching them are for keys that do
-    nothing else.
+    with its witnesses, None if there is none. Log and witness keys must have no other role.
     """
 
     version: int
@@ -136,14 +135,16 @@ class KeysDocument:
 
     def __post_init__(self) -> None:
         if self.expires <= self.issued:
-            raise schema.reject("keys expire after they were issued", "expires")
+            raise schema.reject("keys must expire after they are issued", "expires")
         if self.expires - self.issued > MAX_VALIDITY:
             raise schema.reject(f"keys are valid for at most {MAX_VALIDITY.days} days", "expires")
         # Separate keys: a stolen log or witness key must not be able to sign surveys or keys.
         if self.log is not None:
             named = {key.public.key_id for key in (self.log.log, *self.log.witnesses)}
             if named & {key.key_id for key in (*self.root.keys, *self.publisher.keys)}:
-                raise schema.reject("a key of the log or a witness serves no other role", "log")
+                raise schema.reject(
+                    "a key of the log or of a witness must have no other role", "log"
+                )
 
     @classmethod
     def parse(cls, payload: bytes) -> "KeysDocument":
@@ -217,7 +218,7 @@ class SignedKeys:
             detail = f"version {self.keys.version} does not follow version {previous.version}"
             raise KeyChainError(detail, "version")
         if self.keys.root == previous.root:
-            return  # (K2) has shown it
+            return  # (K2) has already verified it
         try:
             self.envelope.verify(previous.root.keys, previous.root.threshold)  # (K4)
         except DocumentRejected:
@@ -241,7 +242,7 @@ def _named(value: Any, field: str, kind: int) -> NamedKey:
     data = schema.DOCUMENT.record(value, field, {"name", "scheme", "public"})
     if not isinstance(data["name"], str) or not is_name(data["name"]):
         raise schema.reject(
-            "a name has no spaces, no plus, and at most 255 characters",
+            "a name must have no spaces or plus signs, and at most 255 characters",
             field + ".name",
         )
     return NamedKey(
@@ -262,7 +263,7 @@ def _key(value: Any, field: str) -> PublicKey:
     key = PublicKey(bytes.fromhex(public))
     if not key.is_sound:
         raise schema.reject(
-            "this is no Ed25519 key that only its owner can sign for; make another",
+            "anyone could sign with this key, or it is not in canonical form: create another key",
             field + ".public",
         )
     return key

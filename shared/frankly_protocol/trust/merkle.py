@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """RFC 6962 hash trees: hashing, proving and verifying, without IO (docs/protocol.md §9).
 
-A leaf is SHA-256(0x00 ‖ entry), a node SHA-256(0x01 ‖ left ‖ right), the root of nothing SHA-256 of
-nothing. A tree of n > 1 leaves has its left part of k leaves, k the largest power of two below n.
+A leaf is SHA-256(0x00 ‖ entry), a node SHA-256(0x01 ‖ left ‖ right), the empty tree's root SHA-256
+of the empty string. The left subtree of n > 1 leaves has k leaves, the largest power of two below
+n.
 """
 
 import hashlib
@@ -13,7 +14,7 @@ from frankly_protocol.errors import LogError
 HASH_BYTES = 32
 EMPTY_ROOT = hashlib.sha256(b"").digest()
 MAX_SIZE = 2**53 - 1
-MAX_PROOF = 64  # a path is never longer than the bits of a size
+MAX_PROOF = 64  # a path has at most one hash for each bit of the size, and one more
 
 
 def leaf_hash(entry: bytes) -> bytes:
@@ -23,7 +24,7 @@ def leaf_hash(entry: bytes) -> bytes:
 
 
 def document_leaf(digest: str) -> bytes:
-    """Return the leaf of a document: its entry is the 32 raw bytes of the digest ``sha256:…``."""
+    """Return the leaf hash of a document; its entry is the 32 raw bytes of the digest."""
     return leaf_hash(bytes.fromhex(digest.removeprefix("sha256:")))
 
 
@@ -35,8 +36,8 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 class Tree:
     """An append-only tree over leaf hashes.
 
-    Hashes of complete subtrees are computed once and cached. Its roots and proofs are those of RFC
-    6962 §2.1. Appending is not safe while another thread reads.
+    Hashes of complete subtrees are computed once and cached. Roots and proofs are those of RFC 6962
+    §2.1. Appending is not safe while another thread reads.
     """
 
     def __init__(self, leaves: Sequence[bytes] = ()) -> None:
@@ -54,7 +55,7 @@ class Tree:
         return self._levels[0][:size]
 
     def append(self, leaf: bytes) -> None:
-        """Add a leaf hash at the end, and every complete subtree that it completes."""
+        """Add a leaf hash at the end, and the hash of every subtree that it completes."""
         level, node = 0, leaf
         while True:
             if level == len(self._levels):
@@ -118,7 +119,7 @@ class Tree:
     def _span(self, start: int, end: int) -> bytes:
         """Return the root over leaves start … end−1.
 
-        `start` is a multiple of a power of two not below the width.
+        `start` is a multiple of a power of two ≥ the width.
         """
         width = end - start
         if width & (width - 1) == 0:
@@ -171,10 +172,10 @@ def require_consistency(
     new_root: bytes,
     proof: Sequence[bytes],
 ) -> None:
-    """Raise LogError unless `proof` shows that the tree of size `new` extends that of `old`.
+    """Raise LogError unless `proof` shows that the tree of size `new` extends that of size `old`.
 
-    An empty old tree is a prefix of every tree; trees of one size are the same tree. Source: RFC
-    6962 §2.1.2; the loop is that of RFC 9162 §2.1.4.2.
+    Every tree extends the empty tree; two trees of the same size must be equal. Source: RFC 6962
+    §2.1.2; the loop is that of RFC 9162 §2.1.4.2.
     """
     if not 0 <= old <= new <= MAX_SIZE:
         raise LogError("a log only grows: the old size lies between 0 and the new one", "size")
@@ -185,7 +186,7 @@ def require_consistency(
             raise LogError("two trees of one size have different roots: the log has forked", "root")
         return
     path = _hashes(proof)
-    # RFC 9162 omits the old root from the path where it is a complete subtree of the new tree.
+    # RFC 9162 omits the old root from the path if it is a complete subtree of the new tree.
     if old & (old - 1) == 0:
         path = [old_root, *path]
     if not path:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signed notes and checkpoints of C2SP (protocol §9).
+"""Signed notes and checkpoints (protocol §9).
 
-Formats: signed-note, tlog-checkpoint, tlog-cosignature.
+Formats of C2SP: signed-note, tlog-checkpoint, tlog-cosignature.
 
 A note is a text, an empty line, and lines `— name base64(4-byte key id ‖ signature)`. A log signs
-the text itself (type 1); a witness signs the text with the time at which it saw no longer
-consistent tree (type 4).
+the text itself (type 1); a witness signs the text with a time at which this was the largest
+consistent tree that it had seen (type 4).
 """
 
 import base64
@@ -38,7 +38,7 @@ class NoteKey:
 
     @property
     def hint(self) -> bytes:
-        """The first 4 bytes of a signature line: they select the key to try, and prove nothing."""
+        """The first 4 bytes of a signature line: they select the key to try but prove nothing."""
         named = self.name.encode() + b"\n" + bytes([self.kind]) + self.public.raw
         return hashlib.sha256(named).digest()[:4]
 
@@ -52,7 +52,7 @@ class NoteSignature:
     value: bytes
 
     def line(self) -> str:
-        """Return the line as it stands in a note, without its newline."""
+        """Return the signature line without its newline."""
         return f"— {self.name} {to_base64(self.hint + self.value)}"
 
     @classmethod
@@ -67,7 +67,7 @@ class NoteSignature:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A log's head: its origin (name), how many entries it has, and the root of their tree."""
+    """A log's head: its origin (name), its number of entries, and the root of their tree."""
 
     origin: str
     size: int
@@ -79,9 +79,9 @@ class Checkpoint:
 
     @classmethod
     def from_text(cls, text: bytes) -> "Checkpoint":
-        """Read exactly three lines; extension lines are refused, as no monitor could audit them.
+        """Read exactly three lines; raises LogError.
 
-        Raises LogError.
+        Extension lines are refused, because no monitor could audit them.
         """
         # Three lines and the final newline give four parts, the last empty.
         lines = text.decode("utf-8").split("\n")
@@ -97,15 +97,15 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class SignedCheckpoint:
-    """A checkpoint and its signatures, unverified before `require_log` and `seen_at`."""
+    """A checkpoint and its signatures, verified only by `require_log` and `seen_at`."""
 
     checkpoint: Checkpoint
     signatures: tuple[NoteSignature, ...]
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "SignedCheckpoint":
-        """Read a note; raises LogError for anything that is not exactly one."""
-        # Checked before decoding, so that a server cannot make the device work on a huge note.
+        """Read a note; raises LogError if it is malformed."""
+        # Checked before decoding, so that a server cannot keep the device busy with a huge note.
         if len(data) > MAX_NOTE_BYTES:
             raise LogError(f"a checkpoint has at most {MAX_NOTE_BYTES} bytes", "checkpoint")
         try:
@@ -129,20 +129,20 @@ class SignedCheckpoint:
     def require_log(self, key: NoteKey) -> None:
         """Raise LogError unless this is the log of `key`, and that key signed it."""
         if self.checkpoint.origin != key.name:
-            raise LogError(f"this is a checkpoint of another log than {key.name}", "origin")
+            raise LogError(f"this is not a checkpoint of the log {key.name}", "origin")
         if not self._valid(key):
             raise LogError("the log's key did not sign this checkpoint", "signature")
 
     def seen_at(self, key: NoteKey) -> datetime | None:
-        """Return when a witness last says it saw this head, None if it does not.
+        """Return the latest time of a witness's cosignature of this head, None if there is none.
 
-        Raises LogError for a false signature.
+        Raises LogError for an invalid signature.
         """
         times = [int.from_bytes(signature.value[:8], "big") for signature in self._valid(key)]
         return datetime.fromtimestamp(max(times), UTC) if times else None
 
     def _valid(self, key: NoteKey) -> list[NoteSignature]:
-        """Return the signatures of a known key.
+        """Return the signatures by a known key.
 
         Raises LogError if one of them does not verify, as signed-note requires.
         """
@@ -154,7 +154,7 @@ class SignedCheckpoint:
             if key.kind == WITNESS:
                 value, message = signature.value[8:], _cosigned(_time(signature.value[:8]), text)
             if not key.public.verifies(value, message):
-                raise LogError(f"a signature of {key.name} is false", "signature")
+                raise LogError(f"a signature of {key.name} is invalid", "signature")
         return signatures
 
 
@@ -165,9 +165,10 @@ def sign_checkpoint(checkpoint: Checkpoint, key: SigningKey) -> NoteSignature:
 
 
 def cosign(checkpoint: Checkpoint, name: str, key: SigningKey, at: datetime) -> NoteSignature:
-    """Return a witness' cosignature.
+    """Return a witness's cosignature.
 
-    It states that, at this time, the largest consistent tree seen of the log has this root.
+    It states that, at this time, the largest consistent tree of the log that it has seen has this
+    root.
     """
     named = NoteKey(name, key.public, WITNESS)
     seconds = int(at.timestamp())
@@ -178,7 +179,7 @@ def cosign(checkpoint: Checkpoint, name: str, key: SigningKey, at: datetime) -> 
 def is_name(text: str) -> bool:
     """Return True if a text can name a log or a witness.
 
-    A name has 1 to 255 characters, without spaces, plus signs and control characters.
+    A name has 1 to 255 characters, none of them a space, a plus sign or a control character.
     """
     return _NAME.fullmatch(text) is not None
 
@@ -194,17 +195,17 @@ def from_base64(text: str, field: str) -> bytes:
         data = base64.b64decode(text.encode("ascii"), validate=True)
     except (UnicodeEncodeError, binascii.Error):
         data = None
-    # b64decode ignores surplus bits of the last digit, so one value would have several spellings.
+    # b64decode ignores extra bits of the last digit, so one value would have several spellings.
     if data is None or to_base64(data) != text:
         raise LogError("expected base64 text", field)
     return data
 
 
 def hash_lines(lines: Sequence[str]) -> list[bytes]:
-    """Read hashes, one line each; raises LogError."""
+    """Read base64 hashes of 32 bytes, one per line; raises LogError."""
     hashes = [from_base64(line, "proof") for line in lines]
     if any(len(entry) != HASH_BYTES for entry in hashes):
-        raise LogError("a proof has one hash of 32 bytes a line", "proof")
+        raise LogError("a proof has one hash of 32 bytes per line", "proof")
     return hashes
 
 
@@ -215,6 +216,6 @@ def _cosigned(seconds: int, text: bytes) -> bytes:
 
 def _time(raw: bytes) -> int:
     seconds = int.from_bytes(raw, "big")
-    if len(raw) != 8 or seconds >= 2**35:  # the year 3058; 8 bytes reach further than datetime
+    if len(raw) != 8 or seconds >= 2**35:  # 2^35 is in the year 3058; 8 bytes can exceed datetime
         raise LogError("a witness signs a time of 8 bytes", "signature")
     return seconds

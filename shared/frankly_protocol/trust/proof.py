@@ -37,7 +37,7 @@ class LogProof:
     def from_bytes(cls, data: bytes) -> "LogProof":
         """Read a proof; raises LogError.
 
-        Extra data is refused: nothing signs it, and nothing here needs it.
+        Extra data is refused: it is not signed, and nothing here needs it.
         """
         if len(data) > MAX_PROOF_BYTES:
             raise LogError(f"a proof has at most {MAX_PROOF_BYTES} bytes", "proof")
@@ -75,10 +75,10 @@ class LogProof:
 
 
 def require_watched(signed: SignedCheckpoint, role: LogRole, now: datetime) -> None:
-    """Raise LogError unless the log and a threshold of distinct witnesses signed it lately.
+    """Raise LogError unless the log and a threshold of distinct witnesses signed it recently.
 
-    (8.1) the origin is the log's and its key signed; (8.2) at least the threshold of witness keys
-    cosigned, at a time not more than 30 days back, nor ahead of this clock by more than its skew.
+    (8.1) The origin is the log's, and the log's key signed. (8.2) At least the threshold of witness
+    keys cosigned, at most 30 days ago and at most 10 minutes ahead of `now`.
     """
     if not role.witnesses:
         raise LogError("no witness watches this log, so devices do not rely on it", "witnesses")
@@ -91,9 +91,10 @@ def require_watched(signed: SignedCheckpoint, role: LogRole, now: datetime) -> N
     if len(fresh) < role.threshold:
         latest = max((at for at in times if at is not None), default=None)
         last = (
-            f"; the last word is of {format_time(latest)}, this clock says {format_time(now)}"
+            f"; the latest cosignature is of {format_time(latest)}, this clock says {format_time(now)}"
             if latest
             else ""
         )
-        raise LogError(f"{len(fresh)} of the {role.threshold} witnesses needed have seen this checkpoint lately{last}",
-                       "witnesses")  # fmt: skip
+        count = f"{len(fresh)} of the {role.threshold} witnesses needed"
+        detail = f"{count} signed this checkpoint in the last 30 days{last}"
+        raise LogError(detail, "witnesses")

@@ -2,9 +2,9 @@
 """Redemption of tokens: one report each, bound to a survey (docs/protocol.md §10).
 
 An invite is 32 random bytes that the survey's operator hands out. A token of an outside issuer is a
-blind RSA signature (RFC 9474, RSABSSA-SHA384-PSS-Randomized): 32 random bytes chosen in blinding, a
-nonce of 32 bytes, and the signature over both and the survey. When it is redeemed it is an ordinary
-RSASSA-PSS signature; nothing ties it to its issuing.
+blind RSA signature (RFC 9474, RSABSSA-SHA384-PSS-Randomized): 32 random bytes chosen when blinding,
+a nonce of 32 bytes, and the signature over both and the survey. When redeemed, it is an ordinary
+RSASSA-PSS signature that cannot be linked to the request in which it was issued.
 """
 
 import base64
@@ -38,7 +38,7 @@ class TokenVerifier(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InviteVerifier:
-    """Invites: only the store knows which were handed out, for which survey."""
+    """Checks the form of invites; only the store knows which ones exist, for which survey."""
 
     def spend_hash(self, survey: str, token: str) -> str:  # noqa: ARG002 - the store binds an invite to its survey
         """Return SHA-256 of the token's bytes."""
@@ -49,15 +49,15 @@ class InviteVerifier:
 
 
 class RsaPssVerifier:
-    """Tokens that an issuer signed blindly.
+    """Checks tokens that an issuer signed blindly.
 
     key : DER SubjectPublicKeyInfo of an RSA key of 2048 to 4096 bits, in base64url without padding.
     Raises InvalidInput(token_invalid) for any other key.
     """
 
     def __init__(self, key: str) -> None:
-        # Imported here because loading RSA takes longer than everything else that devices use of
-        # the package cryptography.
+        # Imported here because loading RSA takes longer than everything else that devices use from
+        # the cryptography package.
         from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey  # noqa: PLC0415
         from cryptography.hazmat.primitives.serialization import load_der_public_key  # noqa: PLC0415
 
@@ -77,7 +77,7 @@ class RsaPssVerifier:
         self._public = public
 
     def spend_hash(self, survey: str, token: str) -> str:
-        """Return SHA-256 of the signed message, so that every signature of it is the same token."""
+        """Return SHA-256 of the signed message, so all signatures of it count as one token."""
         from cryptography.hazmat.primitives import hashes  # noqa: PLC0415  as above
         from cryptography.hazmat.primitives.asymmetric import padding  # noqa: PLC0415
 
@@ -98,7 +98,7 @@ class RsaPssVerifier:
 def check_token(rule: TokenRule | None, survey: str, token: str | None) -> str | None:
     """Return the hash under which a report's token is spent, None if the survey has no token rule.
 
-    Raises InvalidInput(token_invalid) for a token that is missing, surplus or false.
+    Raises InvalidInput(token_invalid) for a missing, unexpected or invalid token.
     """
     if rule is None:
         if token is not None:
@@ -124,7 +124,7 @@ def token_message(survey: str, nonce: bytes) -> bytes:
 
 
 def encode_token(raw: bytes) -> str:
-    """Return base64url without padding: the form in which tokens and keys travel."""
+    """Return base64url without padding, the form in which tokens and issuer keys are sent."""
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
 
 
@@ -138,16 +138,16 @@ def _decoded(text: str) -> bytes:
         )
     except (UnicodeEncodeError, binascii.Error, ValueError):
         raise _invalid() from None
-    # b64decode ignores surplus bits of the last digit: a second spelling must not be a new token.
+    # b64decode ignores extra bits of the last digit: a second spelling must not be a new token.
     if encode_token(raw) != text:
         raise _invalid()
     return raw
 
 
 def _invalid() -> InvalidInput:
-    """Return the same error for every fault, so that guesses reveal nothing."""
+    """Return the one error for every fault, so that guessing reveals nothing."""
     return InvalidInput(
         Problem.TOKEN_INVALID,
-        "the token does not open this survey; use yours",
+        "the token is not valid for this survey; use the one that you were given",
         "token",
     )

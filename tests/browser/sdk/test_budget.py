@@ -199,7 +199,7 @@ def test_an_element_opts_in_by_name_and_shows_what_is_left(
     link = wire.publish(survey(lip_block("q")))
     assert page.evaluate(ELEMENT, [link, AT, ["cd" * 16], attribute]) == "policy_final"
     shown_text = page.evaluate(ELEMENT, [link, AT, ["cd" * 16, "ab" * 16], attribute])
-    assert "Answering this uses up for ever all 5 nats that this app allows you" in shown_text
+    assert "Answering this uses up for good all 5 nats that this app allows you" in shown_text
     shown_text = page.evaluate(
         ELEMENT, [wire.publish(payable_survey(), "ef" * 16), AT, [], attribute]
     )

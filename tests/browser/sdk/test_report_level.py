@@ -168,7 +168,7 @@ def test_policies_refuse_charge_and_preview_as_pythons(page: Page, full: bool) -
     details = {
         outcome["verdict"][3] for outcome in expected if outcome["verdict"][1] == "policy_budget"
     }
-    for phrase in ("it uses up the whole budget", "has used up a δ of", "it would cost"):
+    for phrase in ("it uses up the whole budget", "have used up a δ of", "it would cost"):
         assert any(phrase in detail for detail in details), phrase
     assert any(outcome["verdict"][0] is None for outcome in expected)  # a final survey
     assert any(outcome["budget"]["delta"] != "0" for outcome in expected)

@@ -163,7 +163,7 @@ def test_robust_mechanisms_of_an_estimate() -> None:
         (Check.near("x", 0.53, 0.5, 0.02), "here 0.53: differs"),
         (Check.near("x", 0.53, 0.5, 0.02, expected=False), "differs (as the errata say)"),
         (Check.near("x", 0.5, 0.5, 0.02, expected=False), "agrees (the errata say it should not)"),
-        (Check("x", 0.5), "here 0.5: told only"),
+        (Check("x", 0.5), "here 0.5: not decided"),
     ],
 )
 def test_a_check_in_words(check: Check, words: str) -> None:
