@@ -15,7 +15,9 @@ depends_on = None
 _SHORT = "the admin's slug, unique on this server"
 _LONG = "the admin's slug, with @ and the organisation unless that is main; unique on this server"
 # Names at this revision: later renames in the code must not change this migration.
-_OTHERS = "SELECT organisation FROM survey_standings WHERE survey = surveys.id AND organisation <> 'main'"
+_OTHERS = (
+    "SELECT organisation FROM survey_standings WHERE survey = surveys.id AND organisation <> 'main'"
+)
 
 
 def upgrade() -> None:
