@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lift, Figures 11 to 13: subset merging if averages of the lift are bounded instead of its extremes."""
+"""Lift, Figures 11 to 13: subset merging with bounds on averages of the lift instead of its extremes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction

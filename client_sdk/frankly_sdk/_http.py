@@ -22,7 +22,7 @@ class AllowanceSpent(OSError):
 
 
 class Allowance(threading.local):
-    """Remaining seconds and bytes of one request; thread-local, like the request.
+    """Remaining seconds and bytes of one request; thread-local, as each thread has its own request.
 
     timer : returns seconds, from a clock that never runs backwards.
     patience_s : the longest wait for a single read.

@@ -51,7 +51,7 @@ class SurveyLink:
 
     @property
     def chain_url(self) -> str:
-        """URL of the chain of all keys versions."""
+        """URL of the chain of all versions of the keys."""
         return f"{self.origin}/v1/keys/chain"
 
     @property

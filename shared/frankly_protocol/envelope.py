@@ -139,7 +139,8 @@ class Envelope:
     def from_bytes(cls, data: bytes, payload_type: str) -> "Envelope":
         """Read an envelope of the expected type (acceptance steps 1 and 2).
 
-        Raises DocumentRejected("size"), ("envelope") or ("type").
+        Raises DocumentRejected("size"), ("envelope"), ("type"), or ("signature") if two signatures
+        name the same key.
         """
         if len(data) > MAX_ENVELOPE_BYTES:
             raise DocumentRejected(

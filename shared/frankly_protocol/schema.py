@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of parsed JSON: exact keys, checked types, no unknown fields."""
+"""Readers of parsed JSON: exact keys, checked types, no unknown fields.
+
+The functions raise DocumentRejected("schema"), naming the field; a `Reader` raises its own error.
+"""
 
 import re
 import unicodedata

@@ -78,8 +78,8 @@ def log_in_page() -> Step:
 class Network:
     """A queue of steps, one for each request.
 
-    Once the queue is empty, requests pass while `online` is true. Unless `reports_only` is false,
-    only reports use up steps, and other requests pass.
+    Once the queue is empty, requests pass while `online` is true. With `reports_only`, only reports
+    use up steps, and other requests pass.
     """
 
     def __init__(self, steps: Iterable[Step] = (), *, reports_only: bool = True) -> None:

@@ -7,7 +7,7 @@ over answers:
 - ``ldp``         A = e_x, B = e_x'                                     (ε-LDP of the answer)
 - ``secret-ldp``  A = P(·|s), B = P(·|s')                               (Funnel, Definition 1)
 - ``lip``         A = P(·|s), B = P, and the reverse                    (Funnel, Definition 2)
-- ``alip``        the same two sides, each with its own level           (Lift, Definition 3)
+- ``alip``        the two sides of lip, each with its own level         (Lift, Definition 3)
 - ``srlip``       as lip, but given x_J, for every attribute subset J   (Funnel, Definition 3)
 - ``rldp``        A in D_s, B in D_s', the distributions above L        (Robust, Definition 1, Theorem 2)
 - ``dpv``         A = P(s, ·), B = P, E = α ≤ 1, for one sensitive s    (Thesis, 6.24)
@@ -19,7 +19,7 @@ Tables, and products where a notion requires it, are verified report by report (
 products factor by factor (`products`); unary and subset mechanisms by the shape that all their
 reports share (`sets`).
 
-Only Python integers are compared. Funnel writes Q transposed (b×a); here a row is a truth.
+Only Python integers are compared. Funnel writes Q transposed (b×a); here, rows are true answers.
 """
 
 from collections.abc import Iterable, Iterator

@@ -46,7 +46,7 @@ def test_the_core_answers_without_words_and_explains_when_they_come(page: Page, 
         """import("/sdk/explain.js").then(({explain}) =>
              String(explain(client.survey, client.level, client.signedBy, "en")))"""
     )
-    assert "nothing leaves it but what is listed below" in explanation
+    assert "nothing is sent except what is listed below" in explanation
     page.evaluate(
         program("open"),
         {"link": wire.publish(survey_id="cd" * 16), "at": AT, "options": {"store": "b"}},
