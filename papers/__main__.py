@@ -100,7 +100,7 @@ def _records(figures: list[Figure], adult: Path | None) -> Records | None:
 
 @contextmanager
 def _progress_of(name: str) -> Iterator[Callable[[str], None]]:
-    """Yield a reporter of progress on stderr: one changing line at a terminal, else a line now and then."""
+    """Tell on stderr what is being done: one line that changes at a terminal, else a line now and then."""
     console = remarks()
     if console.is_terminal:
         with console.status(name) as status:
@@ -118,7 +118,7 @@ def _progress_of(name: str) -> Iterator[Callable[[str], None]]:
 
 
 def _write(result: FigureOutput, out: Path, as_json: bool) -> dict[str, Any]:
-    """Write the files, print how the numbers compare, and return the JSON of the figure."""
+    """Write the files and tell how the numbers compare."""
     files = {f"{result.figure.id}.csv": result.csv, f"{result.figure.id}.svg": result.svg}
     if result.seconds:
         files[f"{result.figure.id}.seconds.csv"] = result.seconds

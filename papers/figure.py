@@ -62,8 +62,8 @@ class Run:
     """Options of one run of a figure.
 
     quick : fewer points and draws, in seconds. draws : random distributions, where the figure draws any. records : of
-    the Adult data, where the figure counts in it. on_progress : called with one line on each step of the work. timer :
-    seconds from a clock that never runs backwards.
+    the Adult data, where the figure counts in it. on_progress : called with each line of progress. timer : seconds
+    from a clock that never runs backwards.
     """
 
     quick: bool
@@ -82,8 +82,8 @@ class Check:
     """A statement of the paper, compared with our number.
 
     paper : what is printed; None for a claim without a number. tolerance : how far ours may be from it. holds : whether
-    it is so; None where this run is undecided. expected : whether it should hold; where the errata say that the paper
-    is wrong, it should not. always : whether a quick run decides it too, because it holds of every single case.
+    it is so; None where this run could not tell. expected : whether it should hold; where the errata say that the paper
+    is wrong, it should not. always : whether a quick run can tell too, because it holds of every single case.
     """
 
     words: str

@@ -34,7 +34,7 @@ Weights = Sequence[Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """Utility and leakage of a mechanism: I(X;Y)/H(X), log of the largest and of the least lift."""
+    """What a mechanism is worth and tells: I(X;Y)/H(X), log of the largest and of the least lift."""
 
     utility: float
     largest: float
@@ -52,7 +52,7 @@ class Measures:
 
 
 Curves = dict[str, Measures]
-"""The measures of one prior at one level, by the name of the curve."""
+"""What one prior gives at one level, curve by curve."""
 
 
 def watched(prior: Prior, epsilon: Fraction, split: Fraction | None, measure: Measure = "lift", order: int = 2
@@ -65,7 +65,7 @@ def watched(prior: Prior, epsilon: Fraction, split: Fraction | None, measure: Me
 
 
 def name_of(split: Fraction | None) -> str:
-    """Return the name of the curve of a split."""
+    """Return how a curve is called."""
     return "LDP" if split is None else f"ALIP, λ = {float(split):g}"
 
 

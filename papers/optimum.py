@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine's most informative mechanism, within a budget of steps in place of time."""
+"""The engine asked for the most informative mechanism, with a budget that is counted and not timed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ GAP = 1e-3
 
 @dataclass(slots=True)
 class Steps:
-    """Stop condition by a count of calls: a rerun gives the same to the last bit, on any machine."""
+    """Says that time is up after so many questions: a rerun does the same to the last bit, on any machine."""
 
     remaining: int
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watchdog's mechanisms as Lift prints them, which can leak more than they promise: for comparison only.
+"""The watchdog's mechanisms as Lift prints them, which can tell more than they promise: for comparison only.
 
-Complete merging does not check the merged group, and only other groups may join the last group of Algorithm 1, so both
-can end with a group that breaks its levels (errata 21). The corrected forms are in `design/families/lift/`.
+Nothing looks at the merged group of complete merging, and nothing but other groups may join the last group of Algorithm
+1, so both can end with a group that breaks its levels (errata 21). What ours do about it is `design/lift/`.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ def sum_of_changes(largest: float, least: float) -> float:
 
 @dataclass(frozen=True)
 class Printed:
-    """Result of a printed algorithm. broken : whether some group breaks the levels, decided in whole numbers."""
+    """What the printed algorithm comes to. broken : whether some group breaks the levels, decided in whole numbers."""
 
     partition: Partition
     broken: bool
@@ -45,7 +45,7 @@ def watched(prior: Prior, low: Fraction, high: Fraction) -> Watched:
 
 
 def complete_merging(case: Watched) -> Printed:
-    """All answers of high risk become one report, whose leakage is not checked  [Lift §3.1.1]."""
+    """All answers of high risk become one report, whatever that report tells  [Lift §3.1.1]."""
     low, high = case.split()
     return _judged(case, low, [high] if high else [])
 

@@ -2,8 +2,8 @@
 """The product of Funnel's Theorem 4, which is not side-channel resistant: for comparison only.
 
 Each attribute's mechanism is the most informative one that is ε^j-LIP with respect to p(S, X^j | x_J) for every set J
-of other attributes and every x_J, with Σ ε^j = ε  [Funnel Thm 4, eqs. 20-23]. What earlier outcomes reveal beside x_J
-is not considered, so the product can leak any amount (errata 15); `side_channel_level` says how much it does leak.
+of other attributes and every x_J, with Σ ε^j = ε  [Funnel Thm 4, eqs. 20-23]. What earlier outcomes tell beside x_J is
+not looked at, so the product can leak any amount (errata 15); `side_channel_level` says how much it does leak.
 """
 
 import math
