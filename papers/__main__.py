@@ -100,7 +100,7 @@ def _records(figures: list[Figure], adult: Path | None) -> Records | None:
 
 @contextmanager
 def _progress_of(name: str) -> Iterator[Callable[[str], None]]:
-    """Tell on stderr what is being done: one line that changes at a terminal, else a line now and then."""
+    """Report progress on stderr: at a terminal in one changing line, otherwise in a line every ten seconds."""
     console = remarks()
     if console.is_terminal:
         with console.status(name) as status:
@@ -118,7 +118,7 @@ def _progress_of(name: str) -> Iterator[Callable[[str], None]]:
 
 
 def _write(result: FigureOutput, out: Path, as_json: bool) -> dict[str, Any]:
-    """Write the files and tell how the numbers compare."""
+    """Write the files, print the checks unless `as_json`, and return the figure's JSON."""
     files = {f"{result.figure.id}.csv": result.csv, f"{result.figure.id}.svg": result.svg}
     if result.seconds:
         files[f"{result.figure.id}.seconds.csv"] = result.seconds
@@ -127,7 +127,7 @@ def _write(result: FigureOutput, out: Path, as_json: bool) -> dict[str, Any]:
         for name, content in files.items():
             (out / name).write_text(content, encoding="utf-8")
     except OSError as error:
-        message = f"cannot write there: {error.strerror}; give another folder"
+        message = f"cannot write to this folder: {error.strerror}; give another one"
         raise InvalidInput(Problem.USAGE, message, "--out") from None
     if not as_json:
         click.echo(f"{result.figure.id}: {', '.join(str(out / name) for name in files)}")

@@ -20,7 +20,7 @@ _MOST_MARKED = 24
 
 
 def drawing(figure: Figure, rows: Sequence[Row], subtitle: str) -> str:
-    """Return a figure as one SVG: its panels two abreast, the legend below. subtitle : the line under the title."""
+    """Return a figure as one SVG: panels in two columns, the legend below. subtitle : line under the title."""
     curves = list(dict.fromkeys(row.curve for row in rows))
     across = min(COLUMNS, len(figure.panels))
     down = math.ceil(len(figure.panels) / across)
@@ -98,7 +98,7 @@ def _curve(panel: Panel, rows: Sequence[Row], k: int, x: svg.Axis, y: svg.Axis) 
     elements = [svg.polyline(places, shade, 1.6, svg.DASHES[k % len(svg.DASHES)])]
     for i, row in enumerate(rows):
         if row.low is not None and row.high is not None:
-            # curves that share their x stand beside each other
+            # Shifted, so that the ranges of several curves at the same x do not overlap.
             centre = x.at(row.x) + (k % 5 - 2) * 1.5
             elements.append(
                 svg.line(
@@ -150,7 +150,7 @@ def _marker(k: int, x: float, y: float) -> str:
 
 
 def _legend(curves: Sequence[str], width: int, top: int) -> tuple[list[str], int]:
-    """Return the legend's lines and its height."""
+    """Return the legend's SVG elements and its height in pixels."""
     elements: list[str] = []
     x, y = 16.0, top + 14.0
     for k, name in enumerate(curves):

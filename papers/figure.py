@@ -61,9 +61,9 @@ class Panel:
 class Run:
     """Options of one run of a figure.
 
-    quick : fewer points and draws, in seconds. draws : random distributions, where the figure draws any. records : of
-    the Adult data, where the figure counts in it. on_progress : called with each line of progress. timer : seconds
-    from a clock that never runs backwards.
+    quick : True for fewer points and draws, which takes seconds. draws : number of random distributions, 0 for none.
+    records : the Adult data, for figures that use it. on_progress : called with each line of progress.
+    timer : returns seconds, from a clock that never runs backwards.
     """
 
     quick: bool
@@ -73,7 +73,7 @@ class Run:
     timer: Callable[[], float]
 
     def points(self, full: Sequence[str], quick: Sequence[str]) -> Sequence[str]:
-        """Return the points of a full run or of a quick one."""
+        """Return `quick` in a quick run, otherwise `full`."""
         return quick if self.quick else full
 
 
@@ -81,9 +81,9 @@ class Run:
 class Check:
     """A statement of the paper, compared with our number.
 
-    paper : what is printed; None for a claim without a number. tolerance : how far ours may be from it. holds : whether
-    it is so; None where this run could not tell. expected : whether it should hold; where the errata say that the paper
-    is wrong, it should not. always : whether a quick run can tell too, because it holds of every single case.
+    paper : the printed number; None for a statement without a number. tolerance : largest accepted difference from it.
+    holds : True if the statement holds; None if this run cannot decide it. expected : False if the errata say that the
+    paper is wrong. always : True if a quick run can decide it too, because it concerns each single case.
     """
 
     words: str
@@ -131,7 +131,7 @@ class Rows:
         return {row.x: row for row in self.all if (row.panel, row.curve) == (panel, curve)}
 
     def y(self, panel: str, curve: str, x: float) -> float:
-        """Return the y of a curve at x; nan where there is none."""
+        """Return the y of a curve at x; nan if there is no such point."""
         row = self.curve(panel, curve).get(x)
         return math.nan if row is None else row.y
 

@@ -51,7 +51,7 @@ def _claim(prior: Prior, epsilon: Fraction) -> Claim:
 
 
 def fitted(name: str, prior: Prior, epsilon: Fraction) -> Fitted:
-    """Return a family's member with LIP = ε: (26) for GRR, (29) for OUE, (30) for CR."""
+    """Return the member of a family with LIP = ε: (26) for GRR, (29) for OUE, (30) for CR."""
     family_prior = pairs(prior) if name == CR else prior
     member = FAMILIES["conditional-reporting" if name == CR else name.lower()](
         FamilyRequest(name, family_prior, (_claim(family_prior, epsilon),))
@@ -121,8 +121,8 @@ def _about_adult(rows: Rows) -> Iterator[Check]:
     )
     for panel, better in (("b", GRR), ("d", CR)):
         weaker = CR if better == GRR else GRR
-        sentence = f"{panel}: {better} outperforms {weaker}"
-        yield rows.ordered(sentence, panel, weaker, better, 1e-4)
+        text = f"{panel}: {better} outperforms {weaker}"
+        yield rows.ordered(text, panel, weaker, better, 1e-4)
 
 
 def _synthetic(run: Run) -> Iterator[Row]:
@@ -139,8 +139,8 @@ def _about_synthetic(rows: Rows) -> Iterator[Check]:
     gains = {panel: _gain(rows, panel) for panel in "abcdef"}
     for larger, smaller in (("a", "b"), ("f", "e")):
         (a, c), (b, d) = _SHAPES["abcdef".index(larger)], _SHAPES["abcdef".index(smaller)]
-        sentence = f"the larger a beside c, the more CR gains: mean gain at a = {a}, c = {c} less that at {b}, {d}"
-        yield Check(sentence, gains[larger] - gains[smaller], holds=gains[larger] > gains[smaller])
+        text = f"the larger a is relative to c, the more CR gains: mean gain at a = {a}, c = {c} less that at {b}, {d}"
+        yield Check(text, gains[larger] - gains[smaller], holds=gains[larger] > gains[smaller])
 
 
 def _gain(rows: Rows, panel: str) -> float:

@@ -34,7 +34,7 @@ Weights = Sequence[Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What a mechanism is worth and tells: I(X;Y)/H(X), log of the largest and of the least lift."""
+    """Utility and leakage of a mechanism: I(X;Y)/H(X), log of the largest and of the least lift."""
 
     utility: float
     largest: float
@@ -42,7 +42,7 @@ class Measures:
 
     @classmethod
     def of(cls, weights: Weights, prior: Prior) -> "Measures":
-        """Measure a mechanism of whole numbers; the least lift may be −∞."""
+        """Measure a table of whole numbers; `least` is −∞ if some lift is 0."""
         lifts = Lifts.of(weights, prior)
         least = float(lifts.table.min())
         utility = objectives.normalised(objectives.information(weights, prior.shares), prior.shares)
@@ -52,7 +52,7 @@ class Measures:
 
 
 Curves = dict[str, Measures]
-"""What one prior gives at one level, curve by curve."""
+"""Results for one prior at one level, by curve."""
 
 
 def watched(prior: Prior, epsilon: Fraction, split: Fraction | None, measure: Measure = "lift", order: int = 2
@@ -65,7 +65,7 @@ def watched(prior: Prior, epsilon: Fraction, split: Fraction | None, measure: Me
 
 
 def name_of(split: Fraction | None) -> str:
-    """Return how a curve is called."""
+    """Return the name of the curve for a split."""
     return "LDP" if split is None else f"ALIP, λ = {float(split):g}"
 
 

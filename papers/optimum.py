@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine asked for the most informative mechanism, with a budget that is counted and not timed."""
+"""Most informative mechanisms from the design engine, with a limit on steps instead of time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ GAP = 1e-3
 
 @dataclass(slots=True)
 class Steps:
-    """Says that time is up after so many questions: a rerun does the same to the last bit, on any machine."""
+    """Reports that time is up after `remaining` calls, so that a rerun gives the same bits on any machine."""
 
     remaining: int
 
     def __call__(self) -> bool:
-        """Count one step."""
+        """Count one step; return True once the steps are used up."""
         self.remaining -= 1
         return self.remaining < 0
 

@@ -56,8 +56,8 @@ def read_records(file: Path) -> Records:
     """
     if not file.is_file():
         message = (
-            f"there is no file {file}: give Adult's records (UCI, training part, with a header "
-            "line) by --adult FILE"
+            f"there is no file {file}: give the Adult data (UCI, training part, with a header "
+            "line) with --adult FILE"
         )
         raise InvalidInput(Problem.FIELD_MISSING, message, _FIELD)
     if file.stat().st_size > _MOST_BYTES:
@@ -68,7 +68,7 @@ def read_records(file: Path) -> Records:
         with file.open(newline="", encoding="utf-8") as opened:
             return _read(csv.DictReader(opened, strict=True, skipinitialspace=True))
     except (UnicodeDecodeError, csv.Error):
-        message = "the file is not CSV text: give Adult's records with a header line"
+        message = "the file is not CSV text: give the Adult data with a header line"
         raise InvalidInput(Problem.FIELD_TYPE, message, _FIELD) from None
 
 

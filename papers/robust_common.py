@@ -87,7 +87,7 @@ class Estimate:
     def weights(self, name: str, epsilon: Fraction, steps: int) -> tuple[tuple[int, ...], ...]:
         """Return the integer weights of PolyOpt or of the non-robust optimum."""
         if name == NR:
-            # A pair that was never counted is given one count: it has no protection otherwise, and no mechanism.
+            # A pair without counts gets one count: otherwise it would have neither protection nor a mechanism.
             counted_pairs = promises.pairs(
                 Prior(tuple(tuple(max(1, n) for n in row) for row in self.counts))
             )

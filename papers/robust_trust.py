@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust, Figures 4 and 5: what mechanisms made from an estimate leak and tell under the true distribution."""
+"""Robust, Figures 4 and 5: leakage and utility, under the true distribution, of mechanisms for an estimated one."""
 
 from collections.abc import Iterator
 from fractions import Fraction

@@ -19,7 +19,7 @@ MOST_DRAWS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class FigureOutput:
-    """A figure as text. csv and svg are the same at every run; seconds is CSV too, "" where nothing is timed."""
+    """A figure as text. csv and svg are the same in every run; seconds is CSV too, "" if nothing is timed."""
 
     figure: Figure
     csv: str
@@ -47,10 +47,10 @@ def make(
     draws: int | None = None,
     records: Records | None = None,
 ) -> FigureOutput:
-    """Make a figure.
+    """Compute a figure.
 
-    draws : how many random distributions, 1 to 10,000, instead of the figure's own number. records : of Adult, for the
-    figures that need them. timer, on_progress : see `Run`.
+    draws : number of random distributions, 1 to 10,000, instead of the figure's own number; ignored if it draws none.
+    records : the Adult data, for figures that use it. timer, on_progress : see `Run`.
 
     Raises InvalidInput: field_type for draws out of range, field_missing if the figure needs records, and the errors of
     the design engine.
@@ -86,7 +86,7 @@ def make(
 
 
 def _decided(check: Check, quick: bool) -> Check:
-    """Return the check, undecided where a quick run has too few points and draws for it."""
+    """Return the check, undecided if a quick run has too few points and draws for it."""
     return check if check.always or not quick else replace(check, holds=None)
 
 

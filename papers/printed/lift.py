@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watchdog's mechanisms as Lift prints them, which can tell more than they promise: for comparison only.
+"""The watchdog's mechanisms as Lift prints them, which can reveal more than they promise: for comparison only.
 
-Nothing looks at the merged group of complete merging, and nothing but other groups may join the last group of Algorithm
-1, so both can end with a group that breaks its levels (errata 21). What ours do about it is `design/lift/`.
+Complete merging does not check its merged group, and only other groups can be merged into the last group of Algorithm
+1, so both can end with a group that breaks its levels (errata 21). `frankly_server.design.families.lift` corrects this.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ def sum_of_changes(largest: float, least: float) -> float:
 
 @dataclass(frozen=True)
 class Printed:
-    """What the printed algorithm comes to. broken : whether some group breaks the levels, decided in whole numbers."""
+    """Result of a printed algorithm. broken : True if a group breaks the levels, decided in integers."""
 
     partition: Partition
     broken: bool
@@ -45,13 +45,13 @@ def watched(prior: Prior, low: Fraction, high: Fraction) -> Watched:
 
 
 def complete_merging(case: Watched) -> Printed:
-    """All answers of high risk become one report, whatever that report tells  [Lift §3.1.1]."""
+    """Merge all answers of high risk into one report, whatever it reveals  [Lift §3.1.1]."""
     low, high = case.split()
     return _judged(case, low, [high] if high else [])
 
 
 def subset_merging(case: Watched, risk: Risk = sum_of_changes) -> Printed:
-    """Algorithm 1 after the prose of §4.1."""
+    """Run Algorithm 1 as the text of §4.1 describes it."""
     low, high = case.split()
     groups: list[list[int]] = []
     while high:

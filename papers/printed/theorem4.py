@@ -2,8 +2,8 @@
 """The product of Funnel's Theorem 4, which is not side-channel resistant: for comparison only.
 
 Each attribute's mechanism is the most informative one that is ε^j-LIP with respect to p(S, X^j | x_J) for every set J
-of other attributes and every x_J, with Σ ε^j = ε  [Funnel Thm 4, eqs. 20-23]. What earlier outcomes tell beside x_J is
-not looked at, so the product can leak any amount (errata 15); `side_channel_level` says how much it does leak.
+of other attributes and every x_J, with Σ ε^j = ε  [Funnel Thm 4, eqs. 20-23]. The theorem ignores what earlier outcomes
+reveal in addition to x_J, so the product can leak any amount (errata 15); `side_channel_level` computes its leakage.
 """
 
 import math
@@ -60,8 +60,9 @@ def side_channel_level(Q: FloatArray, prior: Prior, attributes: Sequence[int]) -
             outcomes = (joint * conditional).sum(axis=unknown, keepdims=True)
             masses = joint.sum(axis=unknown, keepdims=True)
             with np.errstate(divide="ignore", invalid="ignore"):
-                # P(y | s, x_J); nan where s does not occur beside x_J
-                of_secret = outcomes / masses
+                of_secret = (
+                    outcomes / masses
+                )  # P(y | s, x_J); nan if s does not occur together with x_J
                 average = outcomes.sum(axis=0) / masses.sum(axis=0)
                 logs = np.abs(np.log(of_secret / average))
             worst = max(worst, float(np.nanmax(logs, initial=0.0)))

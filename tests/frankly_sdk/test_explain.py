@@ -27,13 +27,13 @@ def explain(document: SurveyDocument) -> Explanation:
 def test_the_figures_are_those_of_the_weights(tmp_path: Path) -> None:
     server = FakeServer()
     with server.open(tmp_path / "s.db") as client:
-        told = client.survey.explain()
-    warner, lip = told.blocks
+        explanation = client.survey.explain()
+    warner, lip = explanation.blocks
     on = dense_of(server.document.blocks[0].mechanism).weights[0][0]
     assert (warner.guess, warner.blind) == (Fraction(on, 2**48), Fraction(1, 2))
     assert lip.guess == Fraction(3, 4)
     assert lip.ceiling == 3
-    for words in (
+    for phrase in (
         "73.1%",
         "50.0%",
         "×2.72",
@@ -43,19 +43,19 @@ def test_the_figures_are_those_of_the_weights(tmp_path: Path) -> None:
         "2.0987 nats",
         LIMITS,
     ):
-        assert words in str(told)
-    assert told.signed_by == (PUBLISHER.public.key_id,)
+        assert phrase in str(explanation)
+    assert explanation.signed_by == (PUBLISHER.public.key_id,)
 
 
 def test_what_leaves_is_shown_in_the_very_form_it_takes(tmp_path: Path) -> None:
     server = FakeServer()
     with server.open(tmp_path / "s.db") as client:
-        shown = client.survey.explain().leaves
+        preview = client.survey.explain().leaves
         client.answer(ANSWERS)
     (sent,) = server.posted
-    head, _, rest = shown.partition("<32 random hex digits>")
+    head, _, tail = preview.partition("<32 random hex digits>")
     assert sent.decode().startswith(head)
-    assert rest == ',"y":[0–1,0–1],"strata":{},"token":null}'
+    assert tail == ',"y":[0–1,0–1],"strata":{},"token":null}'
     assert f"{server.document.report_length} bytes" in str(
         FakeServer().open(tmp_path / "t.db").survey.explain()
     )
@@ -88,21 +88,23 @@ WORDS = [
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "words"),
+    ("mechanism", "phrase"),
     WORDS,
     ids=["three symbols", "unchanged", "swapped", "all but zero", "turned"],
 )
-def test_chances_are_told_as_the_mechanism_has_them(mechanism: DenseMechanism, words: str) -> None:
+def test_the_chances_shown_are_those_of_the_mechanism(
+    mechanism: DenseMechanism, phrase: str
+) -> None:
     block = replace(
         lip_block(),
         mechanism=mechanism,
         ceiling=ceiling(mechanism),
         promises=at(lip_block(), (60, 1)),
     )
-    told = explain(survey(block))
-    assert words in str(told)
-    assert told.blocks[0].same == ((1, 1) if mechanism in (SAME, SWAPPED) else None)
-    assert told.blocks[0].unchanged == (mechanism in (SAME, SWAPPED))
+    explanation = explain(survey(block))
+    assert phrase in str(explanation)
+    assert explanation.blocks[0].same == ((1, 1) if mechanism in (SAME, SWAPPED) else None)
+    assert explanation.blocks[0].unchanged == (mechanism in (SAME, SWAPPED))
 
 
 def test_tables_too_long_to_read_are_left_to_the_signed_survey() -> None:
@@ -118,40 +120,42 @@ def test_almost_certain_is_not_called_certain() -> None:
     block = replace(
         lip_block(), mechanism=almost, ceiling=ceiling(almost), promises=at(lip_block(), (60, 1))
     )
-    told = str(explain(survey(block)))
-    assert "99.9%" in told
-    assert "100.0%" not in told
-    assert "unchanged" not in told
+    explanation = str(explain(survey(block)))
+    assert "99.9%" in explanation
+    assert "100.0%" not in explanation
+    assert "unchanged" not in explanation
 
 
 def test_the_ledger_says_which_block_counts_how() -> None:
-    told = str(explain(payable_survey()))
+    explanation = str(explain(payable_survey()))
     assert (
         "costs 2.0987 nats of what this app allows you in all (affair by its ceiling, 1.0000, marriage by"
-        in told
+        in explanation
     )
-    assert "belief about your “affair” changes by at most ×4.49, and odds" in told
+    assert "belief about your “affair” changes by at most ×4.49, and odds" in explanation
     assert (
-        "between two of its values by at most ×7.39, as long as the published tables" in told
+        "between two of its values by at most ×7.39, as long as the published tables" in explanation
     )  # e^(1 + 2 · 0.5)
     assert (
         "(for the odds, “marriage” is counted by its promise and every other block by its limit)"
-        in told
+        in explanation
     )
-    assert "your answers themselves change by at most ×8.16, whatever else is known." in told  # 3e
-    alone = str(explain(survey(ldp_block())))
+    assert (
+        "your answers themselves change by at most ×8.16, whatever else is known." in explanation
+    )  # 3e
+    ldp_explanation = str(explain(survey(ldp_block())))
     assert (
         "odds about your answers themselves change by at most ×2.72, whatever else is known."
-        in alone
+        in ldp_explanation
     )
 
 
-def test_the_budget_of_the_respondent_is_told_if_it_is_given(tmp_path: Path) -> None:
+def test_the_budget_of_the_respondent_is_shown_if_given(tmp_path: Path) -> None:
     with FakeServer().open(tmp_path / "s.db") as client:
-        told = client.survey.explain(budget=client.budget())
+        explanation = client.survey.explain(budget=client.budget())
         assert (
             "2.0987 nats; 5.0000 of the 5 nats that this app allows you in all are left, 2.9013 after it."
-            in str(told)
+            in str(explanation)
         )
         client.answer(ANSWERS)
         assert "You have answered this already" in str(
@@ -169,7 +173,7 @@ def test_the_example_has_the_shape_and_length_of_what_is_sent(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("rule", "words"),
+    ("rule", "phrase"),
     [
         (
             TokenRule("invite"),
@@ -178,16 +182,16 @@ def test_the_example_has_the_shape_and_length_of_what_is_sent(tmp_path: Path) ->
         (TokenRule("rsa-pss", "A" * 64), "it does not show whom it was given to."),
     ],
 )
-def test_a_token_is_told_to_leave_too(rule: TokenRule, words: str) -> None:
-    told = explain(replace(survey(ldp_block()), token=rule))
-    assert words in str(told)
-    assert told.leaves.endswith(',"strata":{},"token":"your token"}')
+def test_a_token_is_listed_among_what_leaves(rule: TokenRule, phrase: str) -> None:
+    explanation = explain(replace(survey(ldp_block()), token=rule))
+    assert phrase in str(explanation)
+    assert explanation.leaves.endswith(',"strata":{},"token":"your token"}')
     without = explain(survey(ldp_block()))
     assert "with that as it is" not in str(without)
 
 
-def test_public_questions_are_told_to_leave_in_clear() -> None:
+def test_public_answers_are_listed_as_leaving_in_clear() -> None:
     document = replace(survey(ldp_block()), strata=(question("region", "north", "south"),))
-    told = explain(document)
-    assert "are sent as you give them, not randomised: region?" in str(told)
-    assert '"region":"your public answer"' in told.leaves
+    explanation = explain(document)
+    assert "are sent as you give them, not randomised: region?" in str(explanation)
+    assert '"region":"your public answer"' in explanation.leaves

@@ -40,15 +40,15 @@ DELTA = Fraction(1, 1 << 10)
 
 def world(answers: Sequence[int], strata: int = 1, seed: int = 1) -> World:
     """Every combination of stratum, two secrets and answers, with counts of one to nine."""
-    random, found = Random(seed), [()]
+    random, rows = Random(seed), [()]
     for choices in answers:
-        found = [(*row, x) for row in found for x in range(choices)]
+        rows = [(*row, x) for row in rows for x in range(choices)]
     secrets = [{"s": s, "t": t} for s in range(3) for t in range(2)]
     return [
         Person(random.randint(1, 9), z, s, row)
         for z in range(strata)
         for s in secrets
-        for row in found
+        for row in rows
     ]
 
 
@@ -70,19 +70,19 @@ class Case:
 
 
 def case(
-    strata: int, *made: tuple[Mechanism, list[tuple[str, str]]], stratified: bool = True
+    strata: int, *declared: tuple[Mechanism, list[tuple[str, str]]], stratified: bool = True
 ) -> Case:
     """A document whose blocks each make promises (notion, secret) of their mechanism at its true level."""
-    people = world([mechanism.answers for mechanism, _ in made], strata)
+    people = world([mechanism.answers for mechanism, _ in declared], strata)
     blocks = []
-    for i, (mechanism, wanted) in enumerate(made):
+    for i, (mechanism, notions) in enumerate(declared):
         promises = [
             Promise(
                 Claim("ldp", (worlds.answer_odds([mechanism]) or Fraction(0)).as_integer_ratio())
             )
             if notion == "ldp"
             else promise(people, notion, secret, i, mechanism, stratified=stratified and strata > 1)
-            for notion, secret in wanted
+            for notion, secret in notions
         ]
         blocks.append(block_of(f"q{i}", mechanism, *promises))
     return Case(people, document_of(*blocks, strata=strata))
@@ -131,28 +131,28 @@ X = r"×([\d.]+)"
 
 
 def secret_bounds(case: Case, name: str, lift: str | None, odds: str, provided: str) -> None:
-    found = [
+    leakages = [
         worlds.leakage(group, name, case.mechanisms, range(len(case.mechanisms)))
         for group in case.groups()
     ]
-    assert lift is None or max(lift for lift, _ in found) <= Fraction(lift)
-    assert max(odds for _, odds in found) <= Fraction(odds)
+    assert lift is None or max(lift for lift, _ in leakages) <= Fraction(lift)
+    assert max(odds for _, odds in leakages) <= Fraction(odds)
     if provided == "whatever else is known":
-        free = worlds.answer_odds(case.mechanisms)
-        assert free is not None
-        assert free <= Fraction(odds)
+        unconditional = worlds.answer_odds(case.mechanisms)
+        assert unconditional is not None
+        assert unconditional <= Fraction(odds)
 
 
 def public_bounds(case: Case, name: str, lift: str, odds: str) -> None:
-    true = worlds.strata_leakage(case.world, name)
-    for shown, exact in zip((Fraction(lift), Fraction(odds)), true, strict=True):
-        assert 0 <= shown - exact < Fraction(1, 100)
+    exact_pair = worlds.strata_leakage(case.world, name)
+    for stated, exact in zip((Fraction(lift), Fraction(odds)), exact_pair, strict=True):
+        assert 0 <= stated - exact < Fraction(1, 100)
 
 
 def answers_bound(case: Case, odds: str) -> None:
-    true = worlds.answer_odds(case.mechanisms)
-    assert true is not None
-    assert 0 <= Fraction(odds) - true < Fraction(1, 100)
+    exact = worlds.answer_odds(case.mechanisms)
+    assert exact is not None
+    assert 0 <= Fraction(odds) - exact < Fraction(1, 100)
 
 
 def answers_open(case: Case, blocks: str) -> None:
@@ -173,10 +173,10 @@ def chance_bound(
             worlds.excess(group, name, case.mechanisms, Fraction(odds)) <= Fraction(percent) / 100
         )
         if lift is not None:
-            everybody = [replace(person, secrets={name: -1}) for person in group]
+            merged = [replace(person, secrets={name: -1}) for person in group]
             for value in {person.secrets[name] for person in group}:
-                one = [person for person in group if person.secrets[name] == value]
-                pair = [*one, *(replace(p, count=p.count) for p in everybody)]
+                holders = [person for person in group if person.secrets[name] == value]
+                pair = [*holders, *(replace(p, count=p.count) for p in merged)]
                 assert (
                     worlds.excess(pair, name, case.mechanisms, Fraction(lift))
                     <= Fraction(percent) / 100
@@ -226,35 +226,35 @@ FORM: list[tuple[str, Callable[..., None]]] = [
         answers_chance,
     ),
 ]
-SILENT = (
+NO_BOUND = (
     rf"{HEAD}, no limit is promised on what can be learnt about your “.”\.",
     r"What your public answers alone reveal about your “.” has no known limit\.",
     r"“Given your public answers” means: .*",
 )
 
 
-def told(case: Case) -> tuple[str, ...]:
+def explained_lines(case: Case) -> tuple[str, ...]:
     level = Policy(delta_cap=case.delta_cap).level(case.document)
     return tuple(str(explain(case.document, level, ())).split("\n"))
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_said_of_the_whole_report_bounds_its_true_leakage(name: str) -> None:
-    made = CASES[name]()
-    lines = told(made)
+def test_sentences_about_the_whole_report_bound_its_true_leakage(name: str) -> None:
+    example = CASES[name]()
+    lines = explained_lines(example)
     start, end = (
-        next(i for i, line in enumerate(lines) if line.startswith(words)) for words in STARTS
+        next(i for i, line in enumerate(lines) if line.startswith(openings)) for openings in STARTS
     )
-    said = [line for line in lines[start:end] if line]
-    assert said, "the whole report is spoken of"
-    for line in said:
-        if any(re.fullmatch(pattern, line) for pattern in SILENT):
+    sentences = [line for line in lines[start:end] if line]
+    assert sentences, "the whole report is spoken of"
+    for line in sentences:
+        if any(re.fullmatch(pattern, line) for pattern in NO_BOUND):
             continue
-        (check, found) = next((c, m) for pattern, c in FORM if (m := re.fullmatch(pattern, line)))
-        check(made, *found.groups())
-    secrets = {p.secret for block in made.document.blocks for p in block.promises if p.secret}
+        (check, match) = next((c, m) for pattern, c in FORM if (m := re.fullmatch(pattern, line)))
+        check(example, *match.groups())
+    secrets = {p.secret for block in example.document.blocks for p in block.promises if p.secret}
     for secret in secrets:
-        assert any(f"“{secret}”" in line for line in said)
+        assert any(f"“{secret}”" in line for line in sentences)
 
 
 STARTS = (
@@ -263,65 +263,70 @@ STARTS = (
 )
 
 
-def block_lift(case: Case, i: int, given: str, name: str, bound: str) -> None:
-    worst = max(lift for lift, _ in _alone(case, i, given, name))
+def block_lift(case: Case, i: int, readers: str, name: str, bound: str) -> None:
+    worst = max(lift for lift, _ in _alone(case, i, readers, name))
     assert 0 <= Fraction(bound) - worst < Fraction(1, 100)
 
 
-def block_known(case: Case, i: int, given: str, name: str, bound: str) -> None:
+def block_known(case: Case, i: int, readers: str, name: str, bound: str) -> None:
     worst = max(
-        worlds.lift_beside(group, name, case.mechanisms[i], i) for group in _given(case, given)
+        worlds.lift_beside(group, name, case.mechanisms[i], i)
+        for group in _groups_of(case, readers)
     )
     assert 0 <= Fraction(bound) - worst < Fraction(1, 100)
 
 
-def block_odds(case: Case, i: int, given: str, name: str, bound: str) -> None:
-    worst = max(odds for _, odds in _alone(case, i, given, name))
+def block_odds(case: Case, i: int, readers: str, name: str, bound: str) -> None:
+    worst = max(odds for _, odds in _alone(case, i, readers, name))
     assert 0 <= Fraction(bound) - worst < Fraction(1, 100)
 
 
-def block_sides(case: Case, i: int, given: str, name: str, high: str, low: str) -> None:
-    block_lift(case, i, given, name, max(high, low, key=Fraction))
+def block_sides(case: Case, i: int, readers: str, name: str, high: str, low: str) -> None:
+    block_lift(case, i, readers, name, max(high, low, key=Fraction))
 
 
-def block_sure(case: Case, i: int, given: str, percent: str, name: str, value: str) -> None:
+def block_sure(case: Case, i: int, readers: str, percent: str, name: str, value: str) -> None:
     mechanism = case.mechanisms[i]
     worst = max(
-        worlds.sureness_of_block(g, name, int(value), mechanism, i) for g in _given(case, given)
+        worlds.sureness_of_block(g, name, int(value), mechanism, i)
+        for g in _groups_of(case, readers)
     )
     assert 0 <= Fraction(percent) / 100 - worst < Fraction(1, 10_000)
 
 
 def block_free(case: Case, i: int, bound: str) -> None:
-    true = worlds.answer_odds([case.mechanisms[i]])
-    assert true is not None
-    assert true <= Fraction(bound)
+    exact = worlds.answer_odds([case.mechanisms[i]])
+    assert exact is not None
+    assert exact <= Fraction(bound)
 
 
 def block_endless(case: Case, i: int) -> None:
-    true = worlds.answer_odds([case.mechanisms[i]])
-    assert true is None or true > 16_000_000
+    exact = worlds.answer_odds([case.mechanisms[i]])
+    assert exact is None or exact > 16_000_000
 
 
 def block_chance(case: Case, i: int, bound: str, percent: str) -> None:
     columns = worlds.chances(case.mechanisms[i])
     for x in range(case.mechanisms[i].answers):
-        for other in range(case.mechanisms[i].answers):
-            beyond = sum(
-                max(Fraction(0), column[x] - Fraction(bound) * column[other]) for column in columns
+        for x2 in range(case.mechanisms[i].answers):
+            excess = sum(
+                max(Fraction(0), column[x] - Fraction(bound) * column[x2]) for column in columns
             )
-            assert beyond <= Fraction(percent) / 100
+            assert excess <= Fraction(percent) / 100
 
 
-def _given(case: Case, given: str) -> list[World]:
-    if "ignore" not in given:
+def _groups_of(case: Case, readers: str) -> list[World]:
+    if "ignore" not in readers:
         return case.groups()
     assert case.document.strata
     return [case.world]
 
 
-def _alone(case: Case, i: int, given: str, name: str) -> list[tuple[Fraction, Fraction]]:
-    return [worlds.leakage(group, name, [case.mechanisms[i]], [i]) for group in _given(case, given)]
+def _alone(case: Case, i: int, readers: str, name: str) -> list[tuple[Fraction, Fraction]]:
+    return [
+        worlds.leakage(group, name, [case.mechanisms[i]], [i])
+        for group in _groups_of(case, readers)
+    ]
 
 
 BLOCK: list[tuple[str, Callable[..., None]]] = [
@@ -365,52 +370,54 @@ BLOCK: list[tuple[str, Callable[..., None]]] = [
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_said_of_a_block_alone_is_true_of_it(name: str) -> None:
-    made = CASES[name]()
-    for i, block in enumerate(explain(made.document, made.document.report_level, ()).blocks):
-        said = [line.strip() for line in block.words.split("\n")]
-        promised = [
+def test_sentences_about_one_block_state_its_true_bounds(name: str) -> None:
+    example = CASES[name]()
+    for i, block in enumerate(explain(example.document, example.document.report_level, ()).blocks):
+        sentences = [line.strip() for line in block.words.split("\n")]
+        bounds = [
             line
-            for line in said
+            for line in sentences
             if re.match("From this alone|Even if that is not true|If that is not", line)
         ]
-        assert len(promised) >= len(made.document.blocks[i].promises)
-        for line in promised:
-            (check, found) = next(
+        assert len(bounds) >= len(example.document.blocks[i].promises)
+        for line in bounds:
+            (check, match) = next(
                 (c, m) for pattern, c in BLOCK if (m := re.fullmatch(pattern, line))
             )
-            check(made, i, *found.groups())
-        columns = worlds.chances(made.mechanisms[i])
-        tells_all = all(sum(map(bool, column)) == 1 for column in columns)
+            check(example, i, *match.groups())
+        columns = worlds.chances(example.mechanisms[i])
+        reveals_answer = all(sum(map(bool, column)) == 1 for column in columns)
         assert (
-            tells_all == block.unchanged == ("Your answer to this is sent unchanged" in block.words)
+            reveals_answer
+            == block.unchanged
+            == ("Your answer to this is sent unchanged" in block.words)
         )
-        best = sum(max(column) for column in columns) / made.mechanisms[i].answers
+        best = sum(max(column) for column in columns) / example.mechanisms[i].answers
         assert best == block.guess
         assert "do not stand for" not in block.words
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != REFUSED])
 def test_the_cost_shown_is_the_cost_charged(name: str, tmp_path: Path) -> None:
-    made = CASES[name]()
-    document = made.document
-    policy = Policy(cap="64", delta_cap=made.delta_cap, final_surveys=(document.survey,))
-    true = worlds.answer_odds(made.mechanisms)
+    example = CASES[name]()
+    document = example.document
+    policy = Policy(cap="64", delta_cap=example.delta_cap, final_surveys=(document.survey,))
+    exact_odds = worlds.answer_odds(example.mechanisms)
     server = FakeServer(document=document)
     with server.open(tmp_path / "s.db", policy=policy) as client:
-        shown, before = client.survey.explain(), client.budget()
+        explanation, before = client.survey.explain(), client.budget()
         answers = {q: choices[0] for q, choices in client.survey.questions.items()}
         client.answer(answers, strata={q.id: q.choices[0].id for q in document.strata})
         after = client.budget()
-    assert shown.form_nats == before.cost == after.spent
+    assert explanation.form_nats == before.cost == after.spent
     assert (before.left_after, before.spent) == (after.left, "0.0000")
-    if made.delta_cap == "0":
-        exact = float("inf") if true is None else log(true)
+    if example.delta_cap == "0":
+        exact = float("inf") if exact_odds is None else log(exact_odds)
         assert exact <= float(before.cost) + 1e-12
-        assert true is None or float(before.cost) - exact < 1e-4
-        words = (
+        assert exact_odds is None or float(before.cost) - exact < 1e-4
+        phrase = (
             "Answering uses up for good"
-            if true is None
+            if exact_odds is None
             else f"Answering everything costs {before.cost} nats"
         )
-        assert words in shown.words
+        assert phrase in explanation.words

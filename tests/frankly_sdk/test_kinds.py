@@ -14,7 +14,7 @@ from tests.frankly_protocol.every_kind import KINDS, block
 from tests.frankly_protocol.samples import survey
 from tests.frankly_sdk.fakes import FakeServer
 
-SAID = {
+NOTION_PHRASES = {
     "ldp": "odds between two answers to it change by at most ×",
     "dp": "as likely with one answer to it as with another, plus a chance of at most ",
     "secret-ldp": "odds about your “secret” change by at most ×",
@@ -24,7 +24,7 @@ SAID = {
     "rldp": "as long as this published table is true: counts of 100 people.",
     "dpv": "% that your “secret” is “mid”, as long as this published table is true: a made-up table.",
 }
-WORDS = {
+KIND_PHRASES = {
     "dense": "The random result is one of these symbols:",
     "unary": "for the true one a yes with a chance of 50.0%, for any other with a chance of 18.8%.",
     "subset": "The random result is a set of 2 of the 4 answers; the true one is among them with a chance of 68.8%.",
@@ -39,16 +39,16 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_promise_of_every_kind_is_said(kind: str) -> None:
+def test_every_promise_of_every_kind_is_explained(kind: str) -> None:
     document = survey(block(kind, *NOTIONS))
-    told = explain(document, document.report_level, ("00" * 32,))
+    explanation = explain(document, document.report_level, ("00" * 32,))
     for notion in NOTIONS:
-        assert SAID[notion] in str(told)
-    assert WORDS[kind] in str(told)
-    assert f'"y":[{SHAPES[kind]}]' in told.leaves
-    assert len(told.example) == document.report_length
-    assert Report.from_bytes(told.example).doc == document.digest
-    assert told.blocks[0].blind <= told.blocks[0].guess <= 1
+        assert NOTION_PHRASES[notion] in str(explanation)
+    assert KIND_PHRASES[kind] in str(explanation)
+    assert f'"y":[{SHAPES[kind]}]' in explanation.leaves
+    assert len(explanation.example) == document.report_length
+    assert Report.from_bytes(explanation.example).doc == document.digest
+    assert explanation.blocks[0].blind <= explanation.blocks[0].guess <= 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
