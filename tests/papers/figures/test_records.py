@@ -53,7 +53,7 @@ def test_a_file_that_is_not_the_data_is_refused(tmp_path: Path, case: str) -> No
 
 @pytest.mark.parametrize("name", ["none.csv", "."])
 def test_a_missing_file_is_refused_with_the_way_out(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InvalidInput, match="give Adult's records"):
+    with pytest.raises(InvalidInput, match="give the Adult data"):
         read_records(tmp_path / name)
 
 
