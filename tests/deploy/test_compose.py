@@ -5,6 +5,7 @@ By hand means: the very commands of its services, over the PostgreSQL of the tes
 of Caddy, which has tests of its own. What this cannot show: that the image builds, and Docker's networks.
 """
 
+import configparser
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from typing import Any
 import pytest
 import yaml
 from frankly_protocol.clock import SystemClock
+from frankly_server.cli.waitress_server import DRAIN_S
 from frankly_server.services import Services
 from frankly_server.settings import Settings
 from pydantic import SecretStr
@@ -34,7 +36,8 @@ FIELDS: dict[str, Any] = {
     "image": str, "build": str, "environment": dict, "volumes": list, "read_only": bool, "tmpfs": list, "ports": list,
     "cap_drop": list, "security_opt": list, "restart": "no|always|on-failure|unless-stopped", "profiles": list,
     "command": list, "stop_grace_period": DURATION, "init": bool, "healthcheck": dict, "depends_on": dict,
-    "deploy": dict,
+    "deploy": dict, "networks": list, "network_mode": "none|host", "logging": dict, "mem_limit": r"[0-9]+[kmg]",
+    "pids_limit": int, "cap_add": list,
 }  # fmt: skip
 HEALTH = {"test": list, "interval": DURATION, "timeout": DURATION, "retries": int, "disable": bool}
 CONDITIONS = {"service_started", "service_healthy", "service_completed_successfully"}
@@ -56,7 +59,11 @@ def invalid_fields(fields: dict[str, Any], allowed: dict[str, Any]) -> list[str]
 
 
 def test_every_field_is_one_of_the_specification(compose: dict[str, Any]) -> None:
-    assert {name for name in compose if not name.startswith("x-")} == {"services", "volumes"}
+    assert {name for name in compose if not name.startswith("x-")} == {
+        "services",
+        "volumes",
+        "networks",
+    }
     for name, service in compose["services"].items():
         assert re.fullmatch(r"[a-zA-Z0-9._-]+", name)
         assert invalid_fields(service, FIELDS) == [], name
@@ -118,15 +125,85 @@ def test_variables_are_asked_for_or_have_a_default(root: Path) -> None:
     assert yaml.safe_load(text)["services"]["server"]["deploy"]["replicas"] == "${REPLICAS:-2}"
 
 
-def test_servers_are_shut_in(compose: dict[str, Any]) -> None:
+CAPABILITIES = {
+    "database": {"CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"},
+    "proxy": {"NET_BIND_SERVICE"},
+}
+
+
+def test_containers_are_shut_in(compose: dict[str, Any]) -> None:
     for name, service in compose["services"].items():
-        if "build" in service:
-            assert service["read_only"] is True, name
-            assert service["cap_drop"] == ["ALL"]
-            assert service["security_opt"] == ["no-new-privileges:true"]
-            assert "ports" not in service
-            assert "privileged" not in service
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"]
+        assert set(service.get("cap_add", [])) == CAPABILITIES.get(name, set())
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert "privileged" not in service
+        assert ("ports" in service) is (name == "proxy")
+        # The default driver keeps every line for good.
+        assert service["logging"] == {
+            "driver": "local",
+            "options": {"max-size": "10m", "max-file": "3"},
+        }
+        assert service["mem_limit"]
+        assert service["pids_limit"] <= 256
     assert compose["services"]["witness"]["healthcheck"] == {"disable": True}  # it serves nothing
+
+
+def test_only_servers_reach_the_database_and_it_reaches_nothing(compose: dict[str, Any]) -> None:
+    services, networks = compose["services"], compose["networks"]
+    assert networks["data"] == {"internal": True}
+    members = {
+        network: {
+            name for name, service in services.items() if network in service.get("networks", [])
+        }
+        for network in networks
+    }
+    assert members == {
+        "data": {"database", "migrate", "server"},
+        "front": {"proxy", "server"},
+        "witness": {"witness"},
+    }
+    assert services["keys"]["network_mode"] == "none"
+    # A service that names no network would join the default one, with every other such service.
+    assert all("networks" in service or "network_mode" in service for service in services.values())
+
+
+UNIT = {
+    "Description", "After", "Wants", "User", "Group", "StateDirectory", "StateDirectoryMode", "UMask", "Environment",
+    "EnvironmentFile", "ExecStartPre", "ExecStart", "KillMode", "TimeoutStopSec", "Restart", "RestartSec", "MemoryMax",
+    "TasksMax", "CapabilityBoundingSet", "LockPersonality", "NoNewPrivileges", "PrivateDevices", "PrivateTmp",
+    "ProcSubset", "ProtectClock", "ProtectControlGroups", "ProtectHome", "ProtectHostname", "ProtectKernelLogs",
+    "ProtectKernelModules", "ProtectKernelTunables", "ProtectProc", "ProtectSystem", "RestrictAddressFamilies",
+    "RestrictNamespaces", "RestrictRealtime", "RestrictSUIDSGID", "SystemCallArchitectures", "SystemCallFilter",
+    "SystemCallErrorNumber", "WantedBy",
+}  # fmt: skip
+"""Directives of systemd.unit(5), .service(5) and .exec(5) that the unit uses."""
+
+
+def test_the_unit_of_systemd_is_as_shut_in(root: Path) -> None:
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment, method-assign]
+    unit.read(root / "deploy" / "frankly.service")
+    assert unit.sections() == ["Unit", "Service", "Install"]
+    assert {name for section in unit.sections() for name in unit[section]} == UNIT
+    service = unit["Service"]
+    assert service["ExecStart"].endswith("/frankly serve --production")
+    assert service["ExecStartPre"].endswith("/frankly migrate")
+    assert (service["UMask"], service["StateDirectoryMode"]) == ("0077", "0700")
+    assert int(service["TimeoutStopSec"]) > DRAIN_S
+    assert (service["User"], service["CapabilityBoundingSet"], service["NoNewPrivileges"]) == (
+        "frankly",
+        "",
+        "true",
+    )
+
+
+def test_every_version_says_what_to_stop(root: Path) -> None:
+    versions = re.split(r"(?m)^## ", (root / "CHANGELOG.md").read_text("utf-8"))[1:]
+    assert versions
+    for version in versions:
+        (notes,) = re.findall(r"(?ms)^### Upgrading\n(.*?)(?=^###|\Z)", version)
+        assert re.findall(r"(?m)^- ([A-Z][\w ]*):", notes) == ["Stop", "Go on", "Change"]
 
 
 @dataclass
