@@ -80,10 +80,12 @@ class Passkeys:
             user_id=bytes.fromhex(person.id),
             user_name=person.email,
             challenge=challenge,
+            # It replaces the password, so the device must verify its user; possession alone is not enough.
             authenticator_selection=structs.AuthenticatorSelectionCriteria(
                 resident_key=structs.ResidentKeyRequirement.REQUIRED,
                 user_verification=structs.UserVerificationRequirement.REQUIRED,
             ),
+            # An authenticator that has a passkey of this account makes no second one.
             exclude_credentials=[
                 structs.PublicKeyCredentialDescriptor(
                     id=helpers.base64url_to_bytes(passkey.credential)
@@ -134,6 +136,7 @@ class Passkeys:
         )
         with self._database.administering("add passkey") as tx:
             tx.second_factors.lock(person.id)
+            # Counted under the lock: two forms at once must not exceed the limit.
             if len(tx.passkeys.of_account(person.id)) >= _MOST:
                 raise InvalidInput(
                     Problem.FORBIDDEN, f"{_MOST} passkeys are the most: remove one", "passkey"
@@ -174,6 +177,7 @@ class Passkeys:
         answer = _checked(lambda: helpers.parse_authentication_credential_json(credential))
         with self._database.reading("find passkey") as tx:
             row = tx.passkeys.get(helpers.bytes_to_base64url(answer.raw_id))
+        # The user handle is signed: an answer for one account must not open another.
         if row is None or answer.response.user_handle not in (None, bytes.fromhex(row.account)):
             raise _refused()
         used = _checked(
@@ -191,12 +195,14 @@ class Passkeys:
             account = tx.accounts.get(row.account)
             if account is None or account.disabled is not None:
                 raise _refused()
+            # One statement decides, so that two copies of one answer cannot both pass.
             if not tx.passkeys.use(row.credential, issued, used.new_sign_count):
                 raise _refused()
             return start_session(tx, account, self._clock.now(), browser)
 
     def _challenge(self, purpose: str) -> bytes:
         """Return a challenge that `_issued` recognises: nothing is stored for a stranger's visit."""
+        # The time limits its life; the MAC binds it to this browser and purpose.
         head = self._now().to_bytes(8, "big") + secrets.token_bytes(16)
         return head + self._mac(head, purpose)
 

@@ -72,6 +72,7 @@ class Passwords:
         queue: int = 2,
     ) -> None:
         self._hasher = hasher or PasswordHasher()
+        # Two queues: a flood of strangers must leave a slot for the people of this server.
         self._strangers = _Queue(at_once, queue, wait_s)
         self._known = _Queue(1, queue, wait_s)
         # Made at the first check: at start it would delay every command with these services.

@@ -87,6 +87,7 @@ class SecondFactors:
                     "codes of an app are asked for already: remove it first",
                     "code",
                 )
+            # A second call replaces a secret that has not shown its first code.
             secret = pyotp.random_base32()
             tx.second_factors.change(person.id, totp_secret=secret, last_step=0)
 
@@ -107,6 +108,7 @@ class SecondFactors:
                     "this is not the app's code: look at it again, and at the device's clock",
                     "code",
                 )
+            # Only now are codes asked for: a mistyped secret must not lock its owner out.
             tx.second_factors.change(person.id, totp_since=time_text(now), last_step=step)
             self._record(tx, person, "second factor added", "codes of an app")
             return [] if tx.second_factors.codes(person.id) else new_codes(tx, person.id)
@@ -121,6 +123,7 @@ class SecondFactors:
                     Problem.NOT_FOUND, "the account has no second factor", "recovery"
                 )
             self._record(tx, person, "recovery codes made", person.email)
+            # The old codes end: their owner may have lost the list.
             return new_codes(tx, person.id)
 
     def remove_totp(self, person: Person, password: str, browser: str = "") -> None:
@@ -202,6 +205,7 @@ class SecondFactors:
 
     def _accept(self, tx: Transaction, row: SecondFactorRow, code: str, now: datetime) -> bool:
         """Use a code; return False and count it if it is wrong or the row is locked."""
+        # While it is locked nothing is compared: each comparison would be one more guess.
         if row.locked_until is not None and now < parse_time(row.locked_until):
             return False
         step = _step_of(row, code, now) if row.totp_since else None
@@ -209,6 +213,7 @@ class SecondFactors:
             last = row.last_step if step is None else step
             tx.second_factors.change(row.account, last_step=last, failures=0, locked_until=None)
             return True
+        # Six digits can be guessed: the lock grows far beyond that of passwords.
         failures, lock_s = after_failure(row.failures, _LONGEST_LOCK_S)
         locked = format_time(now + timedelta(seconds=lock_s)) if lock_s else None
         tx.second_factors.change(row.account, failures=failures, locked_until=locked)
@@ -241,6 +246,7 @@ def _too_late() -> InvalidInput:
 
 
 def _readable(random: bytes) -> str:
+    # Base32 has no letters that look like digits, and groups are easy to copy from paper.
     text = base64.b32encode(random).decode().lower()
     return "-".join(text[i : i + _GROUP] for i in range(0, len(text), _GROUP))
 

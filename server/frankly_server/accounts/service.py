@@ -120,6 +120,7 @@ class Accounts:
             if not has_second_factor(tx, row.id):
                 return start_session(tx, row, self._clock.now(), browser)
             waits = start_pending(tx, row.id, self._clock.now())
+        # Raised after the transaction, which must commit the waiting sign-in.
         raise waits
 
     def person(self, token: str) -> Person | None:
@@ -346,6 +347,7 @@ def require_owner(tx: Transaction, by: Person) -> None:
 
     In an administering transaction, so that it stays true until the end.
     """
+    # The request was authenticated earlier: the role may have changed since then.
     row = tx.accounts.get(by.id)
     if row is None or row.role != "owner" or row.disabled is not None:
         raise InvalidInput(

@@ -71,6 +71,7 @@ def start_pending(tx: Transaction, account_id: str, at: datetime) -> SecondFacto
 
 def end_all(tx: Transaction, account_id: str) -> None:
     """End an account's sessions and waiting sign-ins, and forget its known browsers."""
+    # All three open the account, so none of them may remain.
     tx.sessions.end_all(account_id)
     tx.second_factors.end_pending(account_id)
     tx.browsers.forget_all(account_id)
@@ -87,6 +88,7 @@ def start_session(tx: Transaction, row: AccountRow, at: datetime, old_browser: s
     # A new token at every sign-in prevents session fixation.
     signed = SignedIn(person_of(row), secrets.token_urlsafe(32), secrets.token_urlsafe(32))
     tx.sessions.add(token_hash(signed.token), row.id, time_text(at, SESSION_S))
+    # The cookie changes with every use, so that a copied one ends with the next sign-in.
     if knows(tx, row, at, old_browser):
         tx.browsers.forget(token_hash(old_browser))
     tx.browsers.add(

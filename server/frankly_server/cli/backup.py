@@ -34,6 +34,7 @@ def backup() -> None:
 def create(file: Path, force: bool, unsigned: bool, as_json: bool) -> None:
     """Write a backup to FILE (a zip, readable by you alone), sign it, and verify it; servers may run."""
     with open_services() as services:
+        # Before the file is begun: without usable keys nothing is written.
         check = _Check(services.keys, unsigned)
         sign = None if unsigned else signer(services.keys)
         saved = format_time(services.surveys.now().replace(microsecond=0))
@@ -53,6 +54,7 @@ def create(file: Path, force: bool, unsigned: bool, as_json: bool) -> None:
 @json_option
 def verify(file: BinaryIO, unsigned: bool, as_json: bool) -> None:
     """Read FILE to its end, compare every table with the manifest, and check who signed it."""
+    # Without the database: a backup can be checked on any machine that has the keys.
     check = _Check(Keyring(Settings.load().keys_folder, SystemClock()), unsigned)
     contents = read_back(file, check)
     _print_contents("whole", contents, check, Path(file.name), as_json)

@@ -121,6 +121,7 @@ def _is_of_client(error: BaseException) -> bool:
 def _is_probe(client: socket.socket) -> bool:
     """Return True if a whole request of `/health/live` has arrived."""
     try:
+        # Looked at without being taken: the worker reads it again.
         head = client.recv(_PROBE_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except OSError:
         return False
@@ -145,6 +146,7 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             return
         self.nr_conns += 1
         conn = TConn(self.cfg, client, address, listener.getsockname())
+        # A silent connection costs no thread, and is closed when this time is over.
         conn.timeout = time.monotonic() + self.cfg.keepalive
         self.pending_conns.append(conn)
         arrived = partial(self.on_pending_socket_readable, conn)
@@ -152,6 +154,7 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def enqueue_req(self, conn: Any) -> None:
         """Hand a connection to a thread."""
+        # A request that has arrived whole cannot hold the probes' thread by sending slowly.
         threads = self._probes if _is_probe(conn.sock) else self.tpool
         handled = threads.submit(self.handle, conn)
         handled.add_done_callback(

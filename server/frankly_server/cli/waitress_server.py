@@ -67,6 +67,7 @@ class Server:
             connection_limit=1000,
         )
         self._server.channel_class = TimelyChannel
+        # A queue of its own: the other one may be full of requests that wait.
         self._probes = ThreadedTaskDispatcher()
         self._probes.set_thread_count(1)
         self._requests = self._server.task_dispatcher
@@ -74,6 +75,7 @@ class Server:
 
     def _dispatch(self, channel: TimelyChannel) -> None:
         """Hand a request to a thread; `/health/live` has one that no other request can take."""
+        # Errors of the parser are requests without a path.
         is_probe = channel.requests and getattr(channel.requests[0], "path", "") == LIVE
         (self._probes if is_probe else self._requests).add_task(channel)
 

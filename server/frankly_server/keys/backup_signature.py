@@ -60,8 +60,10 @@ def signers_of(keys: Keyring, manifest: bytes, signature: bytes | None) -> Signe
         envelope = Envelope.from_bytes(signature, BACKUP_TYPE)
     except DocumentRejected as error:
         raise BackupBroken(error.detail, _FIELD) from None
+    # The signature holds the manifest it signed: both must be the same bytes.
     if envelope.payload != manifest:
         raise BackupBroken("the signature is of another manifest", _FIELD)
+    # The newest first: most backups are younger than the last rotation.
     for document in reversed(versions):
         role = document.publisher
         try:

@@ -52,6 +52,7 @@ class ExplicitParameters(ClosedModel):
     @property
     def explicit(self) -> Explicit:
         """The parameters that are set, as `design` takes them."""
+        # Exact: a rounded probability would be another mechanism.
         exact = {
             name: None if text is None else Fraction(text)
             for name, text in (("p00", self.p00), ("p11", self.p11), ("alpha", self.alpha))

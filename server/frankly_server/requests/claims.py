@@ -72,6 +72,7 @@ class RequestedClaims:
 
     def _notions(self, choices: DesignChoices) -> list[tuple[Levels, str]]:
         """Return each notion with its levels, and the path of its fields."""
+        # A family with its own parameters keeps some level of LDP: that is what is asked then.
         if choices.notion is None and not choices.notions and self._levels_optional:
             return [(choices.model_copy(update={"notion": "ldp"}), "")]
         if (choices.notion is None) == (not choices.notions):
@@ -105,6 +106,7 @@ class RequestedClaims:
             return [_PRIOR_FREE[notion](levels)]
         if notion == "rldp":
             return self._robust(levels, field)
+        # Its conditions are on attributes, which pairs (s, x) do not have.
         if notion == "srlip" and self._paired:
             message = "srlip is about the attributes of an answer, and here answers are pairs (s, x): use lip"
             raise InvalidInput(Problem.UNSUPPORTED, message, field + "notion")
@@ -142,6 +144,7 @@ class RequestedClaims:
                 return self._secrets.index(name) if name in self._secrets else -1
 
     def _robust(self, levels: Levels, field: str) -> list[Claim]:
+        # The ball around the counts stands for further priors.
         if len(self._priors) > 1:
             message = "rldp takes its uncertainty from robust, not from a list of priors"
             raise InvalidInput(Problem.UNSUPPORTED, message, "priors")
@@ -151,6 +154,7 @@ class RequestedClaims:
         if getattr(ball, "polyhedra", "simplex") == "simplex":
             bounds = ball_bounds(confidence)
             return [promises.robust(bounds, epsilon, diagonal=levels.diagonal)]
+        # Boxes compare different secrets only.
         if levels.diagonal:
             message = "diagonal belongs to the polyhedra simplex"
             raise InvalidInput(Problem.UNSUPPORTED, message, field + "diagonal")

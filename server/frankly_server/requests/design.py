@@ -100,6 +100,7 @@ def design_json(
             "a frontier is at the prior's shares: leave out truths",
             "truths",
         )
+    # Checked before the design: a frontier that is refused must cost no search.
     promised, request = design_request(fields, timer, progress, stopped, method=fields.method)
     body = _design_body(design(request), promised, request)
     return body | ({} if fields.frontier is None else _frontier(fields.frontier, request))
@@ -210,6 +211,7 @@ def _design_body(
 
 def regret_of(designed: Design, request: DesignRequest) -> dict[str, str] | None:
     """Return the regret of a design in JSON; None for targets other than the shares."""
+    # The peers of a regret are compared on the shares alone.
     if request.targets is not None:
         return None
     cost = regret(designed.mechanism, designed.claims, designed.decoder_prior)

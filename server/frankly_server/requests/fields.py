@@ -63,6 +63,7 @@ class RequestModel(ClosedModel):
     @classmethod
     def from_json(cls, value: Any) -> Self:
         """Read a value of `parse_json(..., decimals=True)`. Raises InvalidInput, naming the field."""
+        # Checked first, because only here the message can list the fields that exist.
         unknown = sorted(set(value) - set(cls.model_fields)) if isinstance(value, Mapping) else []
         if unknown:
             listed = ", ".join(sorted(cls.model_fields))
@@ -152,6 +153,7 @@ _nats: Final = nats("epsilon", MIN_EPSILON, MAX_EPSILON)
 
 
 def _side(value: Any) -> str:
+    # null in JSON and inf in files both mean that the side is not promised.
     return "inf" if value is None or value == "inf" else _nats(value)
 
 
@@ -172,6 +174,7 @@ def _decimal(value: Any) -> str:
         return value
     with errors_at_the_path():
         number = REQUEST.number(value, "")
+    # Checked before the text is written out, which would have as many digits.
     if number and abs(number.adjusted()) > _MAX_EXPONENT:
         raise custom(Problem.FIELD_TYPE, "give a number of ordinary size")
     return f"{number:f}"

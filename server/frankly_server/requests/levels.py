@@ -22,6 +22,7 @@ NotionName = Annotated[str, OneOf("notions", tuple(NOTIONS))]
 
 
 def _secret(value: Any) -> str | int:
+    # type() instead of isinstance, because bool is a subclass of int.
     return value if type(value) is int else slug(value)
 
 
@@ -70,6 +71,7 @@ class Levels(ClosedModel):
         return self.notion in PRIOR_BASED
 
 
+# The notion says which levels there are; it is not one of them.
 _DEFAULTS: Final = {
     name: field.default for name, field in Levels.model_fields.items() if name != "notion"
 }

@@ -56,6 +56,7 @@ def measure_json(obj: Any) -> dict[str, Any]:
     if (request.weights is None) == (request.matrix is None):
         raise InvalidInput(Problem.FIELD_MISSING, "give either weights or matrix", "weights")
     weights = request.weights or request.matrix or []
+    # The number of rows tells whether the answers are pairs.
     prior, paired = _prior(request.prior, len(weights))
     figures = measure(weights, prior, _options(request, prior))
     return finite(figures | ({"realised_epsilon": figures["secret_ldp"]} if paired else {}))

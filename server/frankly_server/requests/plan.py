@@ -143,6 +143,7 @@ class _DesignSource(_Source):
     def mechanism(self, level: str | None) -> tuple[Mechanism, tuple[int, ...] | None, float]:
         # `at` and `regret` use the same design, and a search for it may take seconds.
         if level not in self._cache:
+            # A notion with other levels than ε keeps those of the request.
             at_level = {} if level is None else {"epsilon": level}
             _, request = design_request(
                 self.request.model_copy(update=at_level), self._timer, stopped=self._stopped

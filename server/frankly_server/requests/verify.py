@@ -45,6 +45,7 @@ def verify_json(obj: Any) -> dict[str, Any]:
     if isinstance(obj, Mapping) and ("payloadType" in obj or "blocks" in obj):
         return _document(obj)
     request = VerifyRequest.from_json(obj)
+    # The mechanism first: a claim without one has no size to be checked against.
     mechanism, claim = request.source(), request.claim
     return (
         _judged(mechanism, claim)

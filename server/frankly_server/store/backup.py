@@ -204,6 +204,7 @@ def _read_manifest(archive: zipfile.ZipFile, check: Check | None) -> Contents:
     if not missing <= _LEFT_OUT or set(contents.tables) - set(metadata.tables):
         raise BackupBroken("the backup's tables are not this schema's", "tables")
     named = {_MANIFEST, _SIGNATURE, *map(_member, contents.tables)}
+    # A member that nothing names could be read by another program than the one that checks.
     members = archive.namelist()
     if not set(members) <= named or len(set(members)) < len(members):
         message = "the file holds something that its manifest does not name, or twice"

@@ -304,6 +304,7 @@ class Database:
         if self._writing is None:
             yield
             return
+        # Without a limit, writers that each wait for a stuck one would add up their waits.
         if not self._writing.acquire(timeout=_TURN_S):
             raise PoolTimeout("other writers take too long")
         try:

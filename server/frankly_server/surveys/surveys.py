@@ -100,6 +100,7 @@ class Surveys:
         warnings_of(expected_form(definition))  # refuses a prior that cannot be used
         survey_id = secrets.token_hex(16)
         with self._database.administering("create survey") as tx:
+            # A person who makes a second survey of one title means another survey.
             if tx.surveys.by_name(full_name(definition.name, organisation)) is not None:
                 name = f"{definition.name[:55]}-{secrets.token_hex(3)}"
                 definition = definition.model_copy(update={"name": name})
@@ -129,6 +130,7 @@ class Surveys:
             if SurveyDefinition.from_json(row.definition).digest != seen:
                 message = "this draft has changed meanwhile: look at it in another tab before you save yours"
                 raise InvalidInput(Problem.IMMUTABLE, message)
+            # An unchanged draft is no event.
             if row.definition != new:
                 tx.surveys.redefine(survey_id, new)
                 record(tx)

@@ -104,6 +104,7 @@ class _Dumper(yaml.SafeDumper):
 
 def write_yaml(value: Any) -> bytes:
     """Return a YAML document that `read_yaml` reads back; keys keep their order."""
+    # Readers of diffs see the order of the model, and long texts on one line.
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110).encode()
 
 

@@ -23,6 +23,7 @@ _OK = json.dumps({"status": "ok"})
 class _Checks:
     """Runs a check in a thread of its own, so that its caller waits a limited time for it."""
 
+    # One thread: checks that hang must not pile up.
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(1, "frankly-health")
         self._running: Future[None] | None = None

@@ -42,6 +42,7 @@ class Slots:
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Answer a request."""
+        # It asks nothing of the database and must answer while all others wait.
         if environ["PATH_INFO"] == LIVE:
             return self._application(environ, start_response)
         if not self._take():
@@ -58,8 +59,10 @@ class Slots:
             return True
         if self._is_stalled:
             return False
+        # In a burst a slot becomes free within milliseconds: nobody is refused for that.
         if self._free.acquire(timeout=_WAIT_S):
             return True
+        # From now on the spare thread refuses without waiting, so that it is free again at once.
         self._is_stalled = True
         _log.warning("every slot is taken: requests are refused until one is free")
         return False

@@ -62,6 +62,7 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
             )
         except InvalidInput as refused:
             return again(refused)
+        # All sessions have ended, this one included: the new one keeps its owner signed in.
         response = go(ACCOUNT)
         door.remember(response, signed)
         return response

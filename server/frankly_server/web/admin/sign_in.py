@@ -23,6 +23,7 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
 
     @routes.post("/sign-out")
     def sign_out() -> Response:
+        # Signing out twice is not an error: the page may be an old one.
         if g.person is not None:
             services.accounts.sign_out(g.token)
         response = go(f"{PATH}/sign-in")
@@ -77,6 +78,7 @@ def _add_password(routes: APIBlueprint, entrance: _Entrance) -> None:
             signed = entrance.services.accounts.sign_in(
                 field("email"), request.form.get("password", ""), entrance.door.browser()
             )
+        # The password was right, but nothing is open yet.
         except SecondFactorNeeded as waits:
             return entrance.await_code(waits)
         except FranklyError as refused:
