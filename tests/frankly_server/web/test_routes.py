@@ -78,6 +78,12 @@ def test_other_methods_are_405_with_allow(site: Site, path: str, method: str) ->
     )
 
 
+def test_a_valid_key_counts_under_its_own_scheme_alone(site: Site) -> None:
+    for scheme, status in (("Bearer", 200), ("bearer", 200), ("Basic", 401), ("Token", 401)):
+        headers = {"Authorization": f"{scheme} {site.analyst_key}"}
+        assert site.client.get(site.estimates_path, headers=headers).status_code == status
+
+
 # name: (Authorization header, status, code)
 BAD_KEYS: dict[str, tuple[str | None, int, str]] = {
     "none": (None, 401, "unauthenticated"),

@@ -75,6 +75,8 @@ def test_signing_out_ends_the_session(office: Office) -> None:
     assert held is not None
     assert send(client, "/admin/sign-out").status_code == 303
     assert office.services.accounts.person(held.value) is None
+    now = client.get_cookie("frankly_admin")
+    assert now is None or now.value != held.value, "the browser lets go of it"
     assert client.get("/admin/surveys").status_code == 303
 
 

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of the server are on disk before their name is: key files, the keys document, backups."""
+
+import os
+from pathlib import Path
+
+import pytest
+from frankly_protocol.clock import SystemClock
+from frankly_server.durable import written_whole
+from frankly_server.keys import Keyring
+
+Events = list[tuple[str, str]]
+
+
+@pytest.fixture
+def events(monkeypatch: pytest.MonkeyPatch) -> Events:
+    """Each fsync and rename of this process, with the path, in order."""
+    recorded: Events = []
+    fsync, rename, replace = os.fsync, os.rename, os.replace
+
+    def synced(descriptor: int) -> None:
+        recorded.append(("sync", str(Path(f"/proc/self/fd/{descriptor}").readlink())))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    for name, call in (("rename", rename), ("replace", replace)):
+
+        def renamed(source: str, target: str, call: object = call, **more: object) -> None:
+            recorded.append(("rename", f"{source} {target}"))
+            call(source, target, **more)  # type: ignore[operator]
+
+        monkeypatch.setattr(os, name, renamed)
+    return recorded
+
+
+def assert_durable(events: Events, target: Path) -> None:
+    """Check that what was renamed to `target` was synced before, and the folder around it after."""
+    places = [
+        i
+        for i, (kind, paths) in enumerate(events)
+        if kind == "rename" and paths.endswith(f" {target}")
+    ]
+    assert places
+    for place in places:
+        source = events[place][1].partition(" ")[0]
+        assert ("sync", source) in events[:place], "the file or folder itself"
+        assert ("sync", str(target.parent)) in events[place:], "its new name"
+
+
+def test_a_file_is_synced_before_its_name_and_the_folder_after(
+    tmp_path: Path, events: Events
+) -> None:
+    with written_whole(tmp_path / "b.zip") as file:
+        file.write(b"whole")
+    assert (tmp_path / "b.zip").read_bytes() == b"whole"
+    assert_durable(events, tmp_path / "b.zip")
+
+
+@pytest.mark.parametrize("fault", [OSError, KeyboardInterrupt])
+def test_a_file_that_fails_leaves_nothing(tmp_path: Path, fault: type[BaseException]) -> None:
+    (tmp_path / "b.zip").write_bytes(b"before")
+    with pytest.raises(fault), written_whole(tmp_path / "b.zip", replace=True) as file:
+        file.write(b"half")
+        raise fault
+    assert [path.name for path in tmp_path.iterdir()] == ["b.zip"]
+    assert (tmp_path / "b.zip").read_bytes() == b"before"
+
+
+def test_keys_are_synced_file_by_file_before_their_folder_has_its_name(
+    tmp_path: Path, events: Events
+) -> None:
+    folder = tmp_path / "keys"
+    Keyring(folder, SystemClock()).init()
+    assert_durable(events, folder)
+    before = {
+        Path(path).name
+        for kind, path in events[: events.index(next(e for e in events if e[0] == "rename"))]
+    }
+    assert {path.name for path in folder.iterdir()} <= before
