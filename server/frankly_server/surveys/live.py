@@ -45,7 +45,7 @@ class BlockOutlook:
 class Live:
     """Figures of the intake page. n : released reports of all versions.
 
-    accepted, pending, refusals : in bands, because they change with every report.
+    accepted, pending, refusals : in bands, because the exact numbers change with every report.
     """
 
     n: int
@@ -66,8 +66,8 @@ def live(
     """Return the live figures of a survey.
 
     documents : versions with their numbers of released reports. accepted : stored reports, pending
-    or released. target : a half-width above 0. The outlook is for the newest version alone.
-    Estimates pool earlier versions, so that it rather asks for too many reports.
+    or released. target : a half-width above 0. The outlook assumes that all released reports come
+    from the newest version's mechanisms.
     """
     total = sum(n for _, n in documents)
     by_code: Counter[str] = Counter()
@@ -113,7 +113,10 @@ def expected_pending(choices: Iterable[int], step: int) -> int:
 
 
 def required_reports(document: SurveyDocument, margin: float) -> int | None:
-    """Return the reports for a half-width of `margin` at 95% of every share; None if impossible."""
+    """Return the reports that give every share a half-width of `margin` at 95%.
+
+    None if some share cannot be estimated.
+    """
     report_counts = []
     for block in document.blocks:
         plan = planned(block.mechanism, block.design_prior)

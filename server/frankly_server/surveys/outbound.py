@@ -46,12 +46,12 @@ def allowed(url: str, hosts: Collection[str]) -> SplitResult:
         )
         raise InvalidInput(Problem.UNSUPPORTED, message, "url")
     try:
-        # urlsplit silently drops tabs and line breaks, so that it would judge another text.
+        # urlsplit silently drops tabs and line breaks: another text would be checked than is used.
         url_parts = urlsplit(url if url.isascii() and url.isprintable() and " " not in url else "")
         host, port = url_parts.hostname, url_parts.port
     except ValueError:
         url_parts, host, port = urlsplit(""), None, None
-    # A backslash is a slash for some clients: they would see another host.
+    # Some clients read a backslash as a slash: they would see another host.
     has_login = url_parts.username is not None or url_parts.password is not None
     is_bare = not has_login and not url_parts.fragment and "\\" not in url
     if (
@@ -75,7 +75,7 @@ def allowed(url: str, hosts: Collection[str]) -> SplitResult:
 
 
 class Post:
-    """Sender of one body to an allowed address.
+    """Callable that posts a body to an allowed address.
 
     hosts : the operator's list. resolve, dial, context : network functions; the defaults use the
     machine's network and TLS with verification.
@@ -108,8 +108,8 @@ class Post:
         context = self._context or ssl.create_default_context()
         # From here on `secure` owns the socket; the timer below covers its handshake too.
         secure = context.wrap_socket(connected, server_hostname=host, do_handshake_on_connect=False)
-        # A socket timeout bounds each read only: a host that sends byte by byte could hold the
-        # thread for ever.
+        # A socket timeout bounds only a single read: a host that sends byte by byte could hold the
+        # thread forever.
         deadline = threading.Timer(_TOTAL_S, _shut_down, (secure,))
         deadline.start()
         try:
@@ -144,7 +144,7 @@ class Post:
         for address in addresses:
             if not is_public(address):
                 raise Undelivered(
-                    f"{host} has an address inside a network of its own; nothing was sent",
+                    f"{host} has an address that is not public; nothing was sent",
                 )
         return addresses[0]
 
@@ -172,7 +172,7 @@ def is_public(address: str) -> bool:
 
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _NOT_GLOBAL: Final = tuple(map(ipaddress.IPv6Network, ("::/96", "64:ff9b:1::/48", "fec0::/10")))
-"""IPv4-compatible, local NAT64, site-local: older versions of Python call these global."""
+"""IPv4-compatible, local NAT64, site-local: `is_global` is true for these in older Pythons."""
 
 
 def _resolve(host: str, port: int) -> list[str]:

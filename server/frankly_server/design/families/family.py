@@ -38,7 +38,7 @@ class Explicit:
     region : of (ε, δ) for two answers: honest (the truth is at least as likely as the lie, Thesis
         R') or whole (all of R).
     lift_measure, lift_order : the measure that the watchdog's mechanisms bound; see
-        `lift.criteria`.
+        `lift_criteria`.
     """
 
     p00: Fraction | None = None
@@ -114,7 +114,7 @@ def calibrate(
 ) -> int:
     """Return the least t in [low, high] for which make(t) keeps every claim; privacy grows with t.
 
-    guess : expected result, such as a closed form. If it is right, two verifications confirm it.
+    guess : expected result, such as a closed form. If it is right, three verifications are enough.
 
     Raises InvalidInput: mechanism_not_certified if even make(high) breaks a claim; field_missing if
     a level is open.
@@ -135,7 +135,7 @@ def calibrate(
 
     if keeps_claims(low):
         return low
-    # Bisection over 2^48 members verifies up to 48 mechanisms; a correct guess needs only two.
+    # Bisection over 2^48 members verifies up to 48 mechanisms; a correct guess needs two more.
     if guess is not None and low < guess <= high:
         if not keeps_claims(guess):
             low = guess

@@ -42,10 +42,10 @@ _RULED_OUT_RISK = 1e30
 
 @dataclass(frozen=True, slots=True)
 class Criterion(ABC):
-    """Condition that every report must keep.
+    """Condition that every report must meet.
 
     masses : counts of the secrets, all positive.
-    low, high : levels of the lower and the upper side, see above.
+    low, high : levels of the lower and the upper side, None if not promised.
     """
 
     masses: tuple[int, ...]
@@ -54,7 +54,7 @@ class Criterion(ABC):
 
     @abstractmethod
     def holds(self, counts: Sequence[int]) -> bool:
-        """Return True if a report keeps the criterion, exactly; an empty report (all 0) does."""
+        """Return True if a report keeps the criterion, exactly; an empty report (all 0) keeps it."""
 
     @abstractmethod
     def rows(self, joint: Joint) -> list[list[int]] | None:
@@ -70,7 +70,7 @@ class Criterion(ABC):
 
         The risk is the upper plus the lower measure, as far as they are promised: Λ + 1/Ψ. Lift
         prints Λ + Ψ, which would rank a report that rules a secret out as the safest
-        (erratum 9.22). Risks and `excess` are floats: they choose, they do not decide.
+        (erratum 9.22). Risks and `excess` are floats: they guide the choice, `holds` decides.
         """
         upper, lower = self._two_sides(counts)
         if self.low is None or self.high is None:
@@ -88,7 +88,7 @@ class Criterion(ABC):
         return excess
 
     def _two_sides(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return both measures of each report; a lift of 0 outweighs every other."""
+        """Return both measures of each report; a lift of 0 outweighs every other lift."""
         prior = np.array(self.masses, dtype=float) / sum(self.masses)
         lift = counts / counts.sum(axis=1, keepdims=True) / prior
         upper, lower = self._sides(lift, 1 / np.where(lift > 0, lift, 1.0))

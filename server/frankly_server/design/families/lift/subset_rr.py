@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Subset random response: the optimal random response within each small group of high-risk answers.
 
-Lift, Algorithm 2, after the prose of §5.1, on the groups of Algorithm 1. The paper unites groups if
-a group's polytope (25) is empty. The right condition is that (26) can be solved over it, which
-holds iff the merged group keeps the levels, because every mechanism of the group averages to that
-one report (erratum 9.22). `merging.subsets` returns only such groups, so no group needs to be
-united.
+Lift, Algorithm 2, following the text of §5.1, on the groups of Algorithm 1. The paper merges two
+groups if a group's polytope (25) is empty. The right condition is that (26) has no solution over
+it. It has one iff the merged group keeps the levels, because every mechanism of the group averages
+to that one report (erratum 9.22). `merging.subsets` returns only such groups, so none is merged.
 
 For the averages (l1, chi2, alpha) the columns that keep a group's criterion form no polytope, and
 for the inverses of l1 and chi2 not even a convex set; the paper has no random response there. This
@@ -56,7 +55,7 @@ def subset_random_response(
 
     Every report keeps the criterion. Within a group, I(X; Y) is maximised over mixtures of the
     extreme columns that keep the criterion  [Lift eqs. 25-28]. Parameters and errors as in
-    `watchdog.watchdog`.
+    `complete_merging.watchdog`.
     """
     watched = Watched.of(joint, low_level, level, measure, order)
     partition, answers, total = subsets(watched), watched.prior.answers, watched.prior.total
