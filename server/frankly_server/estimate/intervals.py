@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intervals: Clopper-Pearson, confidence sequence and score interval.
-
-The normal factor of several targets.
+"""Clopper-Pearson, sequence and score intervals, and the normal factor of several targets.
 
 `exact` and `sequence_of_two` hold at every n and every truth. `exact` holds for a census too, where
-reports are independent but not identically distributed: binomial tails bound those of unlike trials
-beyond the mean [Hoeffding 1956, Thm 5], which suffices at levels of ½ and above. For draws without
-replacement we have no proof for these two, so they are left out there.
+reports are independent but not identically distributed: beyond the mean, binomial tails bound those
+of trials with different probabilities [Hoeffding 1956, Thm 5], which suffices at levels of ½ and
+above. For draws without replacement we have no proof for these two, so they are left out there.
 """
 
 import math
@@ -94,8 +92,8 @@ def _mixture(k: int, n: int, level: float) -> Ends:
 
 def _crossing(excess: Callable[[float], float], outside: float, inside: float) -> float:
     """Return the zero of `excess` between an end (where it is +inf) and the middle (negative)."""
-    # The float next to the end: brentq needs finite values.
-    # If even that is inside, the end is the answer.
+    # The float next to the end, because brentq needs finite values. If even that one is inside, the
+    # zero is at the end.
     tiny = 1e-300 if outside == 0.0 else 1 - 1e-16
     if excess(tiny) <= 0:
         return outside
@@ -113,8 +111,8 @@ def widest(correlation: NDArray[np.float64], level: float) -> float:
     if targets > _MOST_JOINT:
         return bonferroni
     values, vectors = np.linalg.eigh(correlation)
-    # rounding: shares sum to 1, so their covariance has an
-    # eigenvalue that is 0 up to floats; it is dropped.
+    # rounding: shares sum to 1, so their covariance has an eigenvalue that is 0 up to rounding; it
+    # is dropped.
     used = values > 1e-9 * max(values.max(), 1e-300)
     if not used.any():
         return bonferroni

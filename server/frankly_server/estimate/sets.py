@@ -71,7 +71,7 @@ class SetCounts:
                 message = f"each of the {size} rows holds {size} whole numbers from 0 to n"
                 raise InvalidInput(Problem.COUNTS_INVALID, message, f"counts.pairs[{x}]")
             if any(row[z] != self.pairs[z][x] or row[z] > row[x] for z in range(size)):
-                message = "a pair is counted once for both, and no more often than each of the two"
+                message = "the table of pairs is symmetric, and no pair occurs more often than either answer"
                 raise InvalidInput(Problem.COUNTS_INVALID, message, f"counts.pairs[{x}]")
 
     @classmethod

@@ -118,7 +118,9 @@ def _check_truths(request: DesignRequest) -> None:
     # Shares sum to 1, so targets determine all shares if they do so together with this sum.
     rows = [[1] * request.prior.answers, *map(rational.whole, request.targets or ())]
     if request.targets is not None and rational.rank(rows) < request.prior.answers:
-        message = "with truths the targets must determine every share: add targets, or leave them out"
+        message = (
+            "with truths the targets must determine every share: add targets, or leave them out"
+        )
         raise InvalidInput(Problem.UNSUPPORTED, message, "targets")
 
 

@@ -94,7 +94,9 @@ def robust(lower_bounds: LowerBounds, epsilon: Fraction, *, diagonal: bool) -> C
 def require_attributes(attributes: Sequence[int], answers: int) -> tuple[int, ...]:
     """Return the sizes. Raises InvalidInput(field_type) unless their product is `answers`."""
     if len(attributes) < 1 or min(attributes) < 2 or prod(attributes) != answers:
-        message = f"give each attribute's number of values, two or more; their product must be {answers}"
+        message = (
+            f"give each attribute's number of values, two or more; their product must be {answers}"
+        )
         raise InvalidInput(Problem.FIELD_TYPE, message, "attributes")
     return tuple(attributes)
 
