@@ -263,7 +263,7 @@ def displayed(ends: Ends, parts: Sequence[tuple[Score, FloatArray]]) -> Ends:
 
 
 def widened(ends: Ends, value: float) -> Ends:
-    """Return the least interval that holds another one and a value."""
+    """Return the smallest interval that contains another one and a value."""
     return min(ends[0], value), max(ends[1], value)
 
 

@@ -120,7 +120,9 @@ def factor_decoders(
     Raises InvalidInput(unsupported) for a product of more than 2^20 cells.
     """
     if mechanism.answers * mechanism.reports > MAX_CELLS:
-        message = "there are too many joint answers to estimate at once: ask for fewer questions together"
+        message = (
+            "there are too many joint answers to estimate at once: ask for fewer questions together"
+        )
         raise InvalidInput(Problem.UNSUPPORTED, message, "targets")
     margins = _margins(mechanism, design_prior)
     parts = tuple(

@@ -43,8 +43,8 @@ class Estimate:
     the maximum-likelihood shares on the simplex, whose log-likelihood over all reports is at most
     `mle_gap` nats below the maximum. Both are biased, and `se` is the spread of neither.
     projected_interval, mle_interval : [low, high] at `level`: `margins.score` moved with its
-    estimate to the nearest possible value, cut to the possible values and widened to hold the value
-    if necessary. They hold the true value whenever that margin does.
+    estimate to the nearest possible value, cut to the possible values and widened to contain the
+    value if necessary. They contain the true value whenever that margin does.
 
     design_effect : variance divided by the variance of as many open answers, at the projected
     shares; inf if those would not vary. privacy_cost : share of the respondents whose loss would

@@ -115,7 +115,9 @@ def checked_prior(mechanism: Source, prior: Sequence[int]) -> tuple[int, ...]:
 
 def _in_order(mechanism: ProductMechanism, counts: Mapping[tuple[int, ...], int]) -> list[int]:
     if mechanism.reports > MAX_CELLS:
-        message = "there are too many joint reports to estimate at once: ask for fewer questions together"
+        message = (
+            "there are too many joint reports to estimate at once: ask for fewer questions together"
+        )
         raise InvalidInput(Problem.UNSUPPORTED, message, "counts")
     ordered = [0] * mechanism.reports
     for symbol, n in counts.items():

@@ -38,7 +38,7 @@ def sequence_of_two(two: TwoValues, n: int, level: float) -> Ends:
 
     Under the true probability q, the likelihood mixed over a uniform prior divided by that of q is
     a martingale of mean one. By Ville's inequality it stays below 1/α at all n with probability
-    1 − α [Robbins 1970]. The interval holds the q for which it is below 1/α now.
+    1 − α [Robbins 1970]. The interval contains the q for which it is below 1/α now.
     """
     return scaled(two.low, two.high, _mixture(two.count, n, level))
 
@@ -56,7 +56,7 @@ def score(estimate: float, n: int, variance: Variance, z: float) -> Ends:
     """Return the ends of {θ : (estimate − θ)² ≤ z²/n · variance(θ)} [Wilson 1927 for a binomial].
 
     The constant is itself estimated, so the variance at the estimate can come out below 0. It is
-    taken as 0 there: then the set holds the estimate and is not empty.
+    taken as 0 there: then the set contains the estimate and is not empty.
     """
     k, curve = z * z / n, variance.curve
     at_estimate = max(0.0, variance.constant + variance.slope * estimate - curve * estimate**2)

@@ -83,7 +83,7 @@ class JointEvidence:
             for block, margin in zip(joint.blocks, _margins(joint, prior), strict=True)
         ]
         if not all(factor.identifiable for factor in self._factors):
-            message = "the answers of one of these blocks cannot all be distinguished: ask about the others, or each alone"
+            message = "the answers of one block cannot all be distinguished: ask about the others, or each block alone"
             raise InvalidInput(Problem.NOT_IDENTIFIABLE, message, "targets")
         self._symbols = sorted(symbol for symbol, n in tally.items() if n)
         _check(self._factors, self._symbols)

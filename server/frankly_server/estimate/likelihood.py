@@ -238,7 +238,7 @@ def _newton(Q: FloatArray, rates: FloatArray, p: FloatArray) -> FloatArray | Non
         nearer = np.maximum(nearer, 0.0) / nearer.sum()
         if _objective(Q, rates, nearer) > current:
             return np.asarray(nearer, dtype=np.float64)
-    # rounding: next to the optimum the objective is flat to the last bit, but the gradient may still
+    # rounding: next to the optimum the objective is flat to the last bit; the gradient may still
     # improve
     nearer = np.maximum(p + step, 0.0)
     nearer /= nearer.sum()

@@ -55,7 +55,8 @@ class Pair:
     def reach(self, v: FloatArray, z: float, *, is_score: bool) -> Ends:
         """Return the distances of the ends of an interval of v·(a, b) below and above its estimate.
 
-        The normal interval, or at each end the wider one of it and the score interval.
+        They are those of the normal interval or, if `is_score`, at each end the larger of those of
+        the normal and the score interval.
         """
         normal = z * sqrt(max(0.0, float(v @ self.covariance @ v)))
         if not is_score:
@@ -115,7 +116,7 @@ def pairs_of(
 
 
 def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
-    """Return a/b with the interval of all ρ for which the interval of a − ρb holds 0.
+    """Return a/b with the interval of all ρ for which the interval of a − ρb contains 0.
 
     a and b are sums over the parts, which are reports of different people: the distances of their
     ends from their estimates add in squares [Zou and Donner 2008]. With normal intervals the result
@@ -167,7 +168,7 @@ def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
 
 
 def _last(holds: Callable[[float], bool], side: int, more: Sequence[float]) -> float:
-    """Return the angle farthest from 0 on one side at which the interval holds 0.
+    """Return the angle farthest from 0 on one side at which the interval contains 0.
 
     more : angles that are tried in addition to the grid.
     """

@@ -36,7 +36,7 @@ def held_together(mechanism: SetMechanism, m: int) -> tuple[float, float]:
     false_answers = mechanism.answers - 1
 
     def placed(places: int, m: int) -> float:
-        """Return the probability that a uniform set of `places` false answers holds m given."""
+        """Return P(m given false answers are in a uniform set of `places` false answers)."""
         return perm(places, m) / perm(false_answers, m) if m <= false_answers else 0.0
 
     return inside * placed(size - 1, m) + (1 - inside) * placed(size, m), inside * placed(

@@ -199,7 +199,7 @@ def _is_line(w: FloatArray, c: FloatArray) -> bool:
 
 
 def cut(ends: Ends, value: float, w: FloatArray) -> Ends:
-    """Return an interval cut to the possible values, then widened to hold its estimate."""
+    """Return an interval cut to the possible values, then widened to contain its estimate."""
     return chernoff.widened(chernoff.within(ends, w), value)
 
 
@@ -207,8 +207,8 @@ def around_possible(value: float, estimate: float, ends: Ends, possible: Ends) -
     """Return an interval for the biased estimate `value` from that of the unbiased estimate.
 
     The interval is moved with its estimate to the nearest possible value, cut to the possible
-    values and widened to hold `value`. It still holds every possible value that it held before, and
-    it is never empty.
+    values and widened to contain `value`. It still contains every possible value that it contained
+    before, and it is never empty.
     """
     moved = min(max(estimate, possible[0]), possible[1]) - estimate
     return chernoff.widened(

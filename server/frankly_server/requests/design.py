@@ -67,7 +67,7 @@ def design_json(
     - prior: {"joint": counts or probabilities}. Required.
     - notion with its levels: epsilon; epsilon_low and epsilon_high (null for none); delta; attributes;
       robust {"order", "n", "beta"}, its "polyhedra" simplex or box, and diagonal; dpv and sensitive.
-      Or notions, a list of such objects, all of which must be kept.
+      Or notions, a list of such objects, all of which must hold.
     - priors: further priors; every prior-based notion holds under each of them too.
     - ceiling_cap: nats; ε-LDP of the answer as a further claim.
     - mechanism with its own parameters: p00, p11, alpha in nats (with one of these, levels may be

@@ -110,7 +110,7 @@ def draft_document(
         document = SurveyDocument.parse(document.payload())
         document.require_private()
     except DocumentRejected as error:
-        # The parser names no block; the largest table is the one to make smaller.
+        # The parser does not name a block; the largest table is the one to make smaller.
         if error.reason == "size":
             raise InvalidInput(Problem.OPTIMISER_LIMIT, _too_large(blocks), "blocks") from None
         problems = {

@@ -69,8 +69,8 @@ class Published:
     """A published version.
 
     status : ``published``, or ``unchanged`` if this definition was published before.
-    level : what the whole report reveals of each secret, within `budget`, and what answering costs
-    a device. warnings : sentences about devices that would refuse the survey.
+    level : what the whole report reveals about each secret, within `budget`, and what answering
+    costs a device. warnings : sentences about devices that would refuse the survey.
     """
 
     status: str
@@ -123,7 +123,7 @@ def regret_of(block: Block) -> Regret | None:
 def is_signed(row: DocumentRow, role: Role) -> bool:
     """Return True if enough keys of a role have signed a stored document."""
     try:
-        # Verified anew: keys may have been retired since the document was stored.
+        # Verified again, because keys may have been retired since the document was stored.
         Envelope.from_bytes(row.envelope, SURVEY_TYPE).verify(role.keys, role.threshold)
     except DocumentRejected:
         return False

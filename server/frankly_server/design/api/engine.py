@@ -97,7 +97,7 @@ def design(request: DesignRequest) -> Design:
             FamilyRequest(request.mechanism, request.prior, request.claims, request.explicit)
         )  # (1)
         return _design_of(request, built, None)
-    # (ε, δ)-DP couples reports, so it is no cone of columns and has no rays.
+    # (ε, δ)-DP couples reports, so it is not a cone of columns and has no rays.
     if any(claim.notion == "dp" for claim in request.claims):
         return _design_of(request, _binary_mechanism(request), None)
     cone = Cone(request.claims, request.prior.answers)
@@ -283,7 +283,7 @@ def _bound(
     built: Built,
     solved: solver.SolverResult | None,
 ) -> float | None:
-    """Return the proven bound of all mechanisms that keep the claims; None for a family.
+    """Return the proven bound of all mechanisms that satisfy the claims; None for a family.
 
     Under (ε, δ)-DP of two answers it is exact.
     """

@@ -56,7 +56,8 @@ def rank_of(mechanism: Mechanism) -> int:
         return math.prod(rational.rank(factor.weights) for factor in mechanism.factors)
     if isinstance(mechanism, UnaryMechanism):
         return mechanism.answers  # keep ≠ flip: the rows are linearly independent
-    # If the set holds the truth as often as a random set, all rows are equal; else Q has full rank.
+    # If a set contains the truth as often as a random set does, all rows are equal; otherwise Q has
+    # full rank.
     by_chance = mechanism.inside * mechanism.answers == mechanism.size * mechanism.denominator
     return 1 if by_chance else mechanism.answers
 
@@ -98,7 +99,7 @@ def variances(
 
 
 def measures(mechanism: Mechanism, prior: Prior) -> dict[str, Any]:
-    """Return all measures if the table can be listed (`measures.measure`), else levels, variances."""
+    """Return all measures if the table can be listed, else levels and variances alone."""
     rows = rows_of(mechanism)
     if rows is not None and not isinstance(mechanism, SubsetMechanism | UnaryMechanism):
         return measure(rows, prior)

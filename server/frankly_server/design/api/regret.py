@@ -92,13 +92,13 @@ def regret(
 
 @lru_cache(maxsize=256)
 def _peers(claims: tuple[Claim, ...], answers: int) -> tuple[tuple[str, Mechanism], ...]:
-    """Return (name, mechanism for equal shares) of the families that keep the claims."""
+    """Return (name, mechanism for equal shares) of the families that satisfy the claims."""
     even = Prior.from_rows([[1] * answers])
     peers: list[tuple[str, Mechanism]] = []
     for name in PEERS:
         try:
             peers.append((name, FAMILIES[name](FamilyRequest(name, even, claims)).mechanism))
-        except InvalidInput:  # the family does not keep these claims
+        except InvalidInput:  # the family does not satisfy these claims
             continue
     if any(claim.notion not in ("ldp", "dp") for claim in claims):
         optimum = _optimum(claims, even)

@@ -48,7 +48,7 @@ def secret_randomised_response(request: FamilyRequest) -> Built:
 
     Weights are E for the truth, 1/E for another u with the same s, and 1 for another s. E is the
     level of `alpha`, else the least level promised. The mechanism is E-RLDP for every ball, hence
-    E-secret-LDP and E-LIP; as LDP of the pair it only keeps E²  [Robust Def 4, Thm 4].
+    E-secret-LDP and E-LIP; the level of LDP of the pair is only E²  [Robust Def 4, Thm 4].
     """
     joint, level = pair_counts(request), required_level(request)
     mechanism = secret_rr(len(joint), len(joint[0]), level)
@@ -77,7 +77,7 @@ def independent_reporting(request: FamilyRequest) -> Built:
 
 
 def _certified_factors(request: FamilyRequest, split: Split) -> ProductMechanism:
-    """Return the factors of the split, levels lowered by the least step that passes the verifier."""
+    """Return the factors of the split, with levels lowered until the verifier accepts them."""
     claims_with_level, broken = [claim for claim in request.claims if not is_open(claim)], ""
     for step in _STEPS:
         mechanism = _factors(split, 1 - step)

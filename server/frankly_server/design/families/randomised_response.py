@@ -155,9 +155,9 @@ def mangat(request: FamilyRequest) -> Built:
 def super_binary_mangat(request: FamilyRequest) -> Built:
     """Build super-binary Mangat: sensitive answers are reported truthfully, answer 0 uniformly.
 
-    The family has no parameter: it keeps the claims or is refused. Reports other than 0 come from
-    two answers only, so no level of LDP is finite and the mechanism is never offered as (ε, δ)-DP
-    (erratum 9.2); dpv of an answer can hold  [Thesis (6.32)].
+    The family has no parameter: it satisfies the claims or is refused. Reports other than 0 come
+    from two answers only, so no level of LDP is finite and the mechanism is never offered as
+    (ε, δ)-DP (erratum 9.2); dpv of an answer can hold  [Thesis (6.32)].
     """
     _refuse_dp(request)
     m, D = request.answers, 1 << BITS

@@ -2,9 +2,9 @@
 """Product sanitisation and the discrete exponential mechanism, two names of one mechanism.
 
 Each part of an answer passes through a randomised response with the same odds e^k of the truth
-against any other value. Hence P(y|x) ∝ e^(−k·h(x, y)), with h the number of parts that differ (Hamming
-distance). An srlip claim defines the parts of an answer; without one, the answer has a single part
-[Thesis Thm 4.5].
+against any other value. Hence P(y|x) ∝ e^(−k·h(x, y)), with h the number of parts that differ
+(Hamming distance). An srlip claim defines the parts of an answer; without one, the answer has a
+single part  [Thesis Thm 4.5].
 """
 
 from fractions import Fraction
@@ -117,7 +117,7 @@ def _figures(mechanism: Mechanism, claims: tuple[Claim, ...]) -> dict[str, objec
 
 
 def exponent_range(E: Fraction, delta: Fraction, m: int) -> tuple[Fraction, Fraction]:
-    """Return the least and the largest e^k that keep (ε, δ)-DP, at least 0  [Thesis Thm 4.3, (4.10)]."""
+    """Return the least and the largest (ε, δ)-DP values of e^k, at least 0  [Thesis (4.10)]."""
     return max(Fraction(0), (1 - (m - 1) * delta) / (E + delta)), (E + (m - 1) * delta) / (
         1 - delta
     )

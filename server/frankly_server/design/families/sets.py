@@ -159,7 +159,7 @@ def _candidates(request: FamilyRequest, E: Fraction | None) -> list[SubsetMechan
             mechanisms.append(_calibrate_size(request, size, E))
         except InvalidInput as error:
             refusal = error
-    # One size that keeps the claims is enough; the error is raised only if every size is refused.
+    # One size that satisfies the claims is enough; an error is raised only if all are refused.
     if refusal is not None and not mechanisms:
         raise refusal
     return mechanisms

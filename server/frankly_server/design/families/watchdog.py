@@ -33,7 +33,7 @@ def _family(make: Maker) -> Family:
         that average and its inverse instead (Lift Defs 5, 6). No document can promise such a bound,
         so the published claim is the alip level that the table needs. The algorithm includes the
         corrections of erratum 9.21-9.22: a block that breaks the criterion is extended by further
-        answers until it keeps the criterion.
+        answers until it meets the criterion.
         """
         claim, bounds_average = request.claims[0], request.explicit.lift_measure != "lift"
         low, high, measure = _levels_and_measure(request, claim)

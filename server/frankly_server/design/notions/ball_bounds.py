@@ -33,7 +33,7 @@ def lower_bounds(joint: Sequence[Sequence[int]], order: object, n: object, beta:
     Exact in whole numbers for the orders 2 and 1/2. For other orders, proved in decimals of 100
     digits with a margin of 1e-40, while their error stays below 1e-45 (docs/maths/robust.md). The
     bound is 0 if nothing is known: for a secret or value that was never counted, or a ball that
-    holds every distribution of it.
+    contains all of its distributions.
 
     Parameters and errors as in `confidence_ball`.
     """
@@ -76,7 +76,7 @@ def _row_bounds(ball: Ball, s: int, mass: Fraction) -> tuple[tuple[int, int], ..
 
 
 def _bound_function(ball: Ball, s: int, mass: Fraction) -> Callable[[Fraction], int] | None:
-    """Return the function from ρ to k for one secret; None if the ball holds every distribution."""
+    """Return the function from ρ to k for one secret; None if every distribution is in the ball."""
     if ball.moment <= 0:
         return None
     if ball.order == 2:

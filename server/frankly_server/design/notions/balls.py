@@ -54,7 +54,7 @@ class Ball:
     def moment(self) -> Fraction:
         """A = e^((α−1)B) = 1 + α(α−1)c/2.
 
-        For α < 1 it may be ≤ 0: then B is infinite and F holds every distribution.
+        For α < 1 it may be ≤ 0: then B is infinite and F contains every distribution.
         """
         return 1 + self.order * (self.order - 1) * self.threshold / 2
 
@@ -132,7 +132,7 @@ class Ball:
 
 
 def confidence_ball(joint: Sequence[Sequence[int]], order: object, n: object, beta: object) -> Ball:
-    """Return the ball that holds the true distribution with probability → 1 − β as n grows.
+    """Return the ball; it contains the true distribution with probability → 1 − β as n grows.
 
     The power-divergence statistic 2n/(α(α−1))·(Σ P̂^α P^(1−α) − 1) tends to χ² with a−1 degrees of
     freedom for every α: Pearson's statistic at α = 2, the likelihood ratio at α = 1. The coverage 1

@@ -54,11 +54,11 @@ class Criterion(ABC):
 
     @abstractmethod
     def holds(self, counts: Sequence[int]) -> bool:
-        """Return True if a report keeps the criterion, exactly; an empty report (all 0) keeps it."""
+        """Return True if a report meets the criterion, exactly; an empty one (all 0) meets it."""
 
     @abstractmethod
     def rows(self, joint: Joint) -> list[list[int]] | None:
-        """Return integer rows r such that q ≥ 0 keeps the criterion iff r·q ≥ 0 for all of them.
+        """Return integer rows r such that q ≥ 0 meets the criterion iff r·q ≥ 0 for all of them.
 
         Returns None if the criterion is not polyhedral.
 
@@ -222,7 +222,7 @@ class AverageLift(Criterion):
         return level - 1 if self.measure == "l1" else (level - 1) ** 2
 
     def rows(self, joint: Joint) -> None:
-        """Return None: the set of columns that keep an average has curved sides."""
+        """Return None: the set of columns that meet an average bound has curved sides."""
 
     def _sides(self, lift: FloatArray, inverse: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self._average(lift), self._average(inverse)
@@ -243,7 +243,7 @@ def criterion(
     measure: Measure = "lift",
     order: int = 2,
 ) -> Criterion:
-    """Return the criterion that every report must keep.
+    """Return the criterion that every report must meet.
 
     masses : counts of the secrets, all positive.
     low_level, level : ratios (p, q), p ≥ q > 0, of the lower and the upper side; None where it is

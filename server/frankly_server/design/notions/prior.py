@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 SUM_TOLERANCE = Fraction(1, 10**9)
 # Rounded counts add up to about this total, so that they fit a document.
 _SCALE = 2**52
-# Decimals with huge exponents would become fractions with that many digits: a request could block the server.
+# Decimals with huge exponents would become fractions of that many digits, which could block a
+# server.
 _MAX_EXPONENT = 400
 
 

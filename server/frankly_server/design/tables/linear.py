@@ -57,7 +57,7 @@ def _solver() -> "highspy.Highs":
 
 
 def _run(solver: "highspy.Highs") -> "highspy.HighsModelStatus":
-    """Solve within TIME_LIMIT_S seconds; the limit is shifted, as the solver's clock never resets."""
+    """Solve within TIME_LIMIT_S seconds from now; the solver's own clock is never reset."""
     solver.setOptionValue("time_limit", solver.getRunTime() + TIME_LIMIT_S)
     solver.run()
     return solver.getModelStatus()

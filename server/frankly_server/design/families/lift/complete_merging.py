@@ -18,9 +18,9 @@ def watchdog(
 ) -> Table:
     """Return the mechanism as whole numbers, row = truth, rows summing to 2^48.
 
-    Every report keeps the criterion. Merging the answers of high risk alone can break it, which the
+    Every report meets the criterion. Merging the answers of high risk alone can break it, which the
     paper overlooks: answers of low risk are then added, the safest first, until the merged report
-    keeps the criterion (erratum 9.21). A single answer of high risk is never sent unchanged.
+    meets the criterion (erratum 9.21). A single answer of high risk is never sent unchanged.
 
     Parameters
     ----------

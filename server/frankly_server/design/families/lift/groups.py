@@ -25,7 +25,7 @@ class Partition:
     """Answers sent unchanged, and groups of the remaining answers.
 
     alone : answers sent unchanged.
-    groups : every group keeps the criterion if it is sent as one report.
+    groups : every group meets the criterion if it is sent as one report.
     """
 
     alone: Group
@@ -43,7 +43,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A prior and the criterion that every report must keep under it."""
+    """A prior and the criterion that every report must meet under it."""
 
     prior: Prior
     criterion: Criterion
@@ -74,7 +74,7 @@ class Watched:
         return [sum(counts) for counts in zip(*(self._columns[x] for x in group), strict=True)]
 
     def keeps(self, group: Iterable[int]) -> bool:
-        """Return True if the group, sent as one report, keeps the criterion; exact."""
+        """Return True if the group, sent as one report, meets the criterion; exact."""
         return self.criterion.holds(self.secret_counts(group))
 
     def split(self) -> tuple[list[int], list[int]]:
@@ -102,7 +102,7 @@ class Watched:
         return candidates[int(np.argmin(self.criterion.risks(counts)))]
 
     def repaired(self, alone: list[int], groups: list[Group]) -> Partition:
-        """Return the partition with its last group enlarged until it keeps the criterion.
+        """Return the partition with its last group enlarged until it meets the criterion.
 
         Other groups are merged into it, the safest first  [Lift Algorithm 1, lines 12-14]. When
         none is left, answers of low risk are merged into it, which the paper does not do. The loop

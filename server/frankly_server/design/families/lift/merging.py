@@ -21,7 +21,7 @@ def subset_merging(
 ) -> Table:
     """Return the mechanism as whole numbers, row = truth, rows summing to 2^48.
 
-    Every report keeps the criterion. Parameters and errors as in `complete_merging.watchdog`.
+    Every report meets the criterion. Parameters and errors as in `complete_merging.watchdog`.
     """
     watched = Watched.of(joint, low_level, level, measure, order)
     return subsets(watched).merged(watched.prior.answers)
@@ -39,7 +39,7 @@ def subsets(watched: Watched) -> Partition:
     while high:
         group: Group = (watched.riskiest(high),)
         high.remove(group[0])
-        # Stopping at the first group that keeps the criterion keeps groups small, so more reports
+        # Stopping at the first group that meets the criterion keeps groups small, so more reports
         # remain distinct.
         while high and not watched.keeps(group):
             (partner,) = watched.safest(group, [(x,) for x in high])

@@ -6,7 +6,7 @@ groups if a group's polytope (25) is empty. The right condition is that (26) has
 it. It has one iff the merged group keeps the levels, because every mechanism of the group averages
 to that one report (erratum 9.22). `merging.subsets` returns only such groups, so none is merged.
 
-For the averages (l1, chi2, alpha) the columns that keep a group's criterion form no polytope, and
+For the averages (l1, chi2, alpha) the columns that meet a group's criterion form no polytope, and
 for the inverses of l1 and chi2 not even a convex set; the paper has no random response there. This
 implementation lists columns near the boundary and takes the best mixture of those. The result keeps
 the criterion and is at least as informative as merging, but need not be the optimum.
@@ -53,8 +53,8 @@ def subset_random_response(
 ) -> Table:
     """Return the mechanism as whole numbers, row = truth, rows summing to 2^48.
 
-    Every report keeps the criterion. Within a group, I(X; Y) is maximised over mixtures of the
-    extreme columns that keep the criterion  [Lift eqs. 25-28]. Parameters and errors as in
+    Every report meets the criterion. Within a group, I(X; Y) is maximised over mixtures of the
+    extreme columns that meet the criterion  [Lift eqs. 25-28]. Parameters and errors as in
     `complete_merging.watchdog`.
     """
     watched = Watched.of(joint, low_level, level, measure, order)
@@ -85,13 +85,13 @@ def _response(watched: Watched, group: Group, total: int) -> Table:
         )
 
     probabilities = np.array([[n / total for n in shares]])
-    # The constant column keeps every criterion, so a mixture that sums to 1 always exists.
+    # The constant column meets every criterion, so a mixture that sums to 1 always exists.
     columns = [*_columns(watched.criterion, joint), (1,) * len(group)]
     return rounded_inside(best_mixture(columns, probabilities), shares, keeps_criterion) or merged
 
 
 def _columns(criterion: Criterion, joint: Joint) -> list[tuple[int, ...]]:
-    """Return columns that keep the criterion: all extreme ones, or some near the boundary.
+    """Return columns that meet the criterion: all extreme ones, or some near the boundary.
 
     Groups of few answers under a polyhedral criterion have all extreme columns listed. Columns near
     the boundary are accurate to float error only; the exact rounding corrects that.
@@ -126,7 +126,7 @@ def _widened(level: Level | None, factor: int) -> Level | None:
 
 
 def _shrunk_to_criterion(criterion: Criterion, joint: Joint, columns: FloatArray) -> FloatArray:
-    """Return each column, moved towards the constant until it keeps the criterion."""
+    """Return each column, moved towards the constant until it meets the criterion."""
     joint_counts = np.array(joint, dtype=float)
     counts, constant = columns @ joint_counts.T, joint_counts.sum(axis=1)
     low, high = np.zeros(len(columns)), np.ones(len(columns))

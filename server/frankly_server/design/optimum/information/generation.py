@@ -64,7 +64,7 @@ class _ColumnPool:
     def __init__(self, base: ConeBase, gain: Information | Guessing) -> None:
         self._base, self._gain = base, gain
         self.T = np.empty((0, base.answers))
-        # Penalties are proportional to mass; an answer without mass counts as the rarest.
+        # Penalties are proportional to mass; an answer without mass is treated as the rarest.
         self._weights = np.where(base.prior > 0, base.prior, np.min(base.prior[base.prior > 0]))
         self._penalty = _FIRST_PENALTY
         self._master = MasterProgramme(np.ones(base.answers), self._penalty * self._weights)

@@ -117,7 +117,7 @@ class ColumnPricer:
             columns, bound = best_columns(
                 self.base.prior, self.base.ratio, prices * self.base.scale
             )
-            # `best_columns` returns the best patterns even if none is worth more than the tolerance.
+            # `best_columns` returns the best patterns even if they are worth less than that.
             better = (
                 self.gain.values(columns * self.base.scale) - (columns * self.base.scale) @ prices
                 > tolerance
