@@ -90,7 +90,7 @@ def errors_at_the_path() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Annotation for one of `names`, else unsupported. kind : plural noun of the names."""
+    """Annotation of a field whose values are `names`. kind : plural noun for the values."""
 
     kind: str
     names: tuple[str, ...]

@@ -84,7 +84,7 @@ def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
         for block in document.blocks
     ]
     holds = all(claim["holds"] for block in blocks for claim in block["claims"])
-    # The level is computed from the claims, so it is false if one of them fails.
+    # The level is computed from the claims, so it would be false if one of them fails.
     report = report_json(document.report_level) if holds else None
     return {
         "holds": holds,

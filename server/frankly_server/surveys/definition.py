@@ -234,7 +234,7 @@ class SurveyDefinition(ClosedModel):
         if step is not None and min_reports is not None and step > min_reports:
             raise custom(
                 Problem.DEFINITION_INVALID,
-                f"write at most {min_reports}, which is min_reports, or raise min_reports",
+                f"write at most {min_reports} (min_reports), or raise min_reports",
             )
         return step
 

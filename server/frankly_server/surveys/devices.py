@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Level of a whole report before its design, and warnings about devices with the default cap.
 
-Warnings are shown before a link is sent whose survey devices would refuse. They are not errors,
-because an app may allow a higher cap, and a survey may be the only one that its respondents ever
-answer. A promise that public answers void is an error.
+Admins see these warnings before they send the link of a survey that devices would refuse. They are
+not errors, because an app may allow a higher cap, and a survey may be the only one that its
+respondents ever answer. A promise that public answers void is an error.
 """
 
 from collections.abc import Sequence

@@ -79,7 +79,7 @@ def draft_document(
     blocks: Sequence[DraftedBlock],
     place: Place,
 ) -> SurveyDocument:
-    """Return the document, after verifying every promise from the integers, and the budget.
+    """Return the document after verifying every promise (from the integers) and the budget.
 
     Raises InvalidInput: mechanism_not_certified, unsupported for a promise that public answers
     void, budget_exceeded, optimiser_limit for tables too large for a device, or definition_invalid

@@ -113,7 +113,7 @@ def expected_pending(choices: Iterable[int], step: int) -> int:
 
 
 def required_reports(document: SurveyDocument, margin: float) -> int | None:
-    """Return the reports that give every share a half-width of `margin` at 95%.
+    """Return the number of reports at which every share has a half-width of `margin` at 95%.
 
     None if some share cannot be estimated.
     """

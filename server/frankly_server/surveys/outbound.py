@@ -46,7 +46,7 @@ def allowed(url: str, hosts: Collection[str]) -> SplitResult:
         )
         raise InvalidInput(Problem.UNSUPPORTED, message, "url")
     try:
-        # urlsplit silently drops tabs and line breaks: another text would be checked than is used.
+        # urlsplit silently drops tabs and line breaks: the checked text would not be the used one.
         url_parts = urlsplit(url if url.isascii() and url.isprintable() and " " not in url else "")
         host, port = url_parts.hostname, url_parts.port
     except ValueError:

@@ -134,7 +134,7 @@ def _share(row: Sequence[Fraction], counts: Sequence[int]) -> Fraction:
 
 
 def _factor(integers: Sequence[int], row: Sequence[Fraction]) -> Fraction:
-    """Return row / integers, which are proportional."""
+    """Return the factor row / integers; both are proportional."""
     x = next(x for x, v in enumerate(row) if v)
     return row[x] / integers[x]
 

@@ -209,9 +209,9 @@ class _Proof:
     def near(self, multipliers: FloatArray, prior: FloatArray) -> FloatArray:
         """Return smoothed prices between the master's and the best proof's (Wentges, 1997).
 
-        The master's prices oscillate while columns are few. A column of positive worth at smoothed
-        prices has it at the master's prices too, or the bound improves (docs/maths/generation.md,
-        claim 16).
+        The master's prices oscillate while columns are few. A column that is worth more than its
+        price at smoothed prices is so at the master's prices too, or the bound improves
+        (docs/maths/generation.md, claim 16).
         """
         if not self.centred or not self.smoothing:
             return multipliers

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Enumeration of all vertices of a base by a walk along its edges, many vertices at a time.
 
-Every inequality is first loosened by a tiny amount, each by another. The loosened polytope contains
-the base, so a bound of a convex function over its vertices holds on the base. It is also simple: a
-vertex is the set of its a − 1 tight inequalities and has exactly a − 1 edges. The graph of a
-polytope is connected, so walking along every edge of every vertex reaches all vertices. The walk
-gives up if two inequalities meet too closely to decide which comes first.
+Every inequality is first loosened by its own tiny amount. The loosened polytope contains the base,
+so a bound of a convex function over its vertices holds on the base. It is also simple: a vertex is
+the set of its a − 1 tight inequalities and has exactly a − 1 edges. The graph of a polytope is
+connected, so walking along every edge of every vertex reaches all vertices. The walk gives up if
+two inequalities meet too closely to decide which comes first.
 """
 
 from collections.abc import Callable
