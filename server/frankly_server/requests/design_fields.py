@@ -73,7 +73,7 @@ class NotionRequest(Levels):
 class DesignFields(DesignChoices, RequestModel):
     """A design input, as the commands design and plan read it; see `design_json`.
 
-    prior, targets, truths : read when their sizes are known.
+    prior, targets, truths : parsed later, once the number of answers is known.
     """
 
     prior: JointRows | None = None
@@ -87,7 +87,7 @@ class DesignFields(DesignChoices, RequestModel):
     variance_cap: Annotated[
         float | None, BeforeValidator(_cap), json_schema("Shares squared at n = 1.", "number")
     ] = None
-    # Of the commands; servers set their own, so that the API does not describe them.
+    # Only for the commands: a server sets its own limits, so the API does not describe these.
     limits: SkipJsonSchema[Annotated[SearchLimits, WithJsonSchema({})]] = SearchLimits()
     accept_identity: Flag = True
     accept_unidentifiable: Flag = True

@@ -13,7 +13,7 @@ from frankly_server.design.notions.cones import Level
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Mechanism that keeps its claims, with figures computed from its whole numbers.
+    """Mechanism that satisfies its claims, with figures computed from its whole numbers.
 
     mechanism : of any kind; optima are tables.
     claims : with the levels that were verified.
@@ -82,7 +82,7 @@ class FrontierPoint:
 
     information : nats.
     variance : total of the targets.
-    information_bound : upper bound of the information of all mechanisms that keep the claims at
+    information_bound : upper bound of the information of all mechanisms that satisfy the claims at
         this variance.
     variance_bound : lower bound of their variance at this information.
     """

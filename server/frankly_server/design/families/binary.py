@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binary mechanisms: any, or of least variance under (ε, δ)-DP  [Thesis §6.3; erratum 9.3]."""
+"""Binary mechanisms: given, or of least variance under (ε, δ)-DP  [Thesis §6.3; erratum 9.3]."""
 
 from fractions import Fraction
 

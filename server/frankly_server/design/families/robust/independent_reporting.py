@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Independent Reporting: S and U pass separate randomised responses.
+"""Independent Reporting: S and U pass through separate randomised responses.
 
-R¹ is ε₁-LDP on S and R² is δ₂-LDP on U. U reveals S only indirectly, so R² leaks some ε₂ ≤ δ₂ of S,
-and the pair ε₁ + ε₂. The possible difference between P(·|s) and P(·|t) determines how far δ₂ may
-exceed ε₂: `ValueLeak`  [Robust §7; erratum 9.10, 9.13].
+R¹ is ε₁-LDP on S and R² is δ₂-LDP on U. U reveals S only indirectly, so R² leaks only ε₂ ≤ δ₂ about
+S, and both responses together leak ε₁ + ε₂. The possible difference between P(·|s) and P(·|t)
+determines how far δ₂ may exceed ε₂: `ValueLeak`  [Robust §7; erratum 9.10, 9.13].
 """
 
 import math
@@ -33,7 +33,7 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ValueLeak:
-    """Leakage of S by randomised response on U.
+    """Leakage about S by randomised response on U.
 
     e^ε₂ = max (1 + (g−1)·high)/(1 + (g−1)·low) with g = e^δ₂.
 
@@ -83,7 +83,7 @@ class ValueLeak:
         return cls(tuple(above for above, _ in ordered), tuple(below for _, below in ordered))
 
     def delta2(self, eps2: float) -> float:
-        """Return the largest δ₂ that leaks at most ε₂ of S; math.inf if U may be sent unchanged."""
+        """Return the largest δ₂ that leaks at most ε₂ about S; inf if U may be sent unchanged."""
         # Solving the leak for g gives g − 1 = (e^ε₂ − 1)/(high − e^ε₂·low); the largest denominator
         # binds.
         gap = float(np.max(np.array(self.high) - math.exp(eps2) * np.array(self.low)))
@@ -102,9 +102,9 @@ class ValueLeak:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Independent Reporting and its construction: level e^eps1 on S, e^delta2 on U, in nats.
+    """Independent Reporting and its construction: level eps1 on S and delta2 on U, in nats.
 
-    The promised level is eps1 + eps2; eps2 is the leakage of S by reporting U at delta2. With
+    The promised level is eps1 + eps2; eps2 is the leakage about S by reporting U at delta2. With
     delta2 = math.inf, U is sent unchanged.
 
     information : I(X; Y) in nats under the estimate, X = (S, U).
@@ -178,7 +178,7 @@ def weights(
 
     Raises InvalidInput(mechanism_not_certified) if the claim does not hold.
     """
-    # rounding: the verifier in `quantise` is the only judge of these floats.
+    # rounding: the exact verifier in `quantise` decides if the claim holds, not these floats.
     rows = [[int(q * 2.0**_SCALE_BITS) for q in row] for row in split.short_table()]
     return quantise(rows, [claim], [n for row in joint for n in row], bits)
 
