@@ -1,5 +1,6 @@
 # The server: Python packages from the hash locks, no compiler in the final image, no root.
-FROM debian:12-slim AS build
+ARG DEBIAN_IMAGE=debian:12-slim
+FROM ${DEBIAN_IMAGE} AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends python3 python3-dev python3-pip gcc libc6-dev libcdd-dev
 WORKDIR /build
@@ -18,7 +19,7 @@ RUN python3 -m pip --python tools/bin/python wheel --no-build-isolation --no-dep
     && python3 -m venv --without-pip /opt/frankly \
     && python3 -m pip --python /opt/frankly/bin/python install --no-index --no-deps wheels/*.whl
 
-FROM debian:12-slim
+FROM ${DEBIAN_IMAGE}
 RUN apt-get update \
     && apt-get install -y --no-install-recommends python3 libcdd0d libgmp10 \
     && rm -rf /var/lib/apt/lists/* \

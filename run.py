@@ -57,6 +57,7 @@ FULL: dict[str, Callable[[], bool]] = TEST | {
     "default-jre-headless": lambda: shutil.which("java") is not None,
     "docker-compose": lambda: shutil.which("docker-compose") is not None,
     "firefox-esr": lambda: shutil.which("firefox-esr") is not None,
+    "systemd": lambda: shutil.which("systemd-analyze") is not None,
 }
 CHECK: dict[str, Callable[[], bool]] = BUILD | {"npm": lambda: shutil.which("npm") is not None}
 PACKAGES = {"demo": BUILD, "check": CHECK, "test": TEST, "full": FULL}
@@ -77,6 +78,7 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "default-jre-headless": ("tests/frankly_server/scale",),
     "docker-compose": ("tests/deploy", "tests/docs"),
     "firefox-esr": ("tests/browser",),
+    "systemd": ("tests/deploy",),
 }  # fmt: skip
 """Folders of the tests that need a Debian package; one that is not here is needed by all."""
 PURE = (

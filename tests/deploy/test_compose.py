@@ -33,7 +33,7 @@ from tests.ports import free_port
 DURATION = r"([0-9]+(h|m|s|ms))+"
 # Of compose-spec.json: the fields that are used, and what may stand in them.
 FIELDS: dict[str, Any] = {
-    "image": str, "build": str, "environment": dict, "volumes": list, "read_only": bool, "tmpfs": list, "ports": list,
+    "image": str, "build": dict, "environment": dict, "volumes": list, "read_only": bool, "tmpfs": list, "ports": list,
     "cap_drop": list, "security_opt": list, "restart": "no|always|on-failure|unless-stopped", "profiles": list,
     "command": list, "stop_grace_period": DURATION, "init": bool, "healthcheck": dict, "depends_on": dict,
     "deploy": dict, "networks": list, "network_mode": "none|host", "logging": dict, "mem_limit": r"[0-9]+[kmg]",
@@ -196,6 +196,23 @@ def test_the_unit_of_systemd_is_as_shut_in(root: Path) -> None:
         "",
         "true",
     )
+
+
+@pytest.mark.full_only
+def test_systemd_reads_the_unit_and_finds_it_shut_in(root: Path, tmp_path: Path) -> None:
+    """By its own parser; 20 of 100 is an exposure of 2.0, where a unit without any restriction has 9.6."""
+    program = shutil.which("systemd-analyze")
+    assert program, "install the package systemd"
+    unit = tmp_path / "frankly.service"
+    # The program is not installed here, and systemd asks if it can be run.
+    text = (root / "deploy" / "frankly.service").read_text()
+    unit.write_text(text.replace("/opt/frankly/bin/frankly", shutil.which("true") or ""))
+    for check in (["verify"], ["security", "--offline=true", "--threshold=20"]):
+        done = subprocess.run(
+            [program, *check, str(unit)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stderr == ""
 
 
 def test_every_version_says_what_to_stop(root: Path) -> None:

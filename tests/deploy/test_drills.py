@@ -40,7 +40,7 @@ class Desk:
 
     def line_by_line(self, script: str) -> str:
         """Run a script as a shell would, `frankly` in this process; return what its last line wrote."""
-        last_output = ""
+        last_output, umask = "", ""
         for line in script.splitlines():
             arguments = shlex.split(os.path.expandvars(line), comments=True)
             if arguments[0] == "frankly":
@@ -48,8 +48,10 @@ class Desk:
             elif arguments[0] == "export":
                 for word in arguments[1:]:
                     self.monkeypatch.setenv(*word.split("=", 1))
+            elif arguments[0] == "umask":
+                umask = f"{line}\n"
             else:
-                last_output = self.shell(line)
+                last_output = self.shell(umask + line)
         return last_output
 
     def shell(self, script: str) -> str:
@@ -137,6 +139,9 @@ def test_a_backup_is_restored_elsewhere_and_is_the_same_server(
     ours, script = desk.services(), drill(root, "backup")
     printed = desk.shell(script) if full else desk.line_by_line(script)
     assert "every count follows from the reports" in " ".join(printed.split())
+    # Both hold signing keys.
+    for path in (desk.folder / "keys.tar", desk.folder / "drill"):
+        assert path.stat().st_mode & 0o077 == 0
     theirs = desk.services(desk.folder / "drill")
     for original, restored in zip(
         _reports_and_counts(ours, desk.survey),

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first start in docs/operations.md: root keys leave the server only after their copies have been checked.
 
-A script plays `docker`: `docker compose run … keys` runs its command here, with a folder in the volume's place.
+A script plays `docker`: `docker compose run … keys` runs its command here, with a folder in the volume's place, and
+every image has a digest of its own. The same script plays it for the commands that pin images.
 """
 
+import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +19,10 @@ from tools.blocks import blocks
 
 DOCKER = """#!/bin/sh
 echo "$@" >> "$LOG"
-[ "$2" = up ] && exit 0
+case "$1 $2" in
+"compose up" | "compose build" | "compose config" | "pull --quiet") exit 0 ;;
+"image inspect") echo "${5%%:*}@sha256:$(printf %s "$5" | sha256sum | cut -c1-64)"; exit 0 ;;
+esac
 shift 2
 while [ "$1" != keys ]; do shift; done
 shift
@@ -27,7 +33,7 @@ exec $(printf '%s ' "$@" | sed "s#/var/lib/frankly#$FRANKLY_HOME#g")
 
 
 class Machine:
-    """A folder to work in, a volume of the server's, and the three blocks of the page."""
+    """A folder to work in, a volume of the server's, and the blocks of the page."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         """Find the blocks, and put the played `docker` on the path."""
@@ -35,6 +41,7 @@ class Machine:
         self.copy, self.check, self.remove = [
             block.body for block in blocks(page) if _first_start(block.body)
         ]
+        [self.pin] = [block.body for block in blocks(page) if "docker pull" in block.body]
         self.keys, self.here, self.log = folder / "volume" / "keys", folder / "here", folder / "log"
         self.here.mkdir()
         programs = folder / "bin"
@@ -113,3 +120,23 @@ def test_a_damaged_copy_of_a_key_fails_the_check(
     completed = machine.run(machine.check, place)
     assert completed.returncode != 0
     assert "OK" not in completed.stdout
+
+
+def test_every_image_by_tag_is_pinned_to_its_digest(root: Path, machine: Machine) -> None:
+    assert machine.run(machine.copy).returncode == 0
+    first_lines = (machine.here / ".env").read_text().splitlines()
+    assert machine.run(machine.pin).returncode == 0
+    lines = (machine.here / ".env").read_text().splitlines()
+    assert lines[: len(first_lines)] == first_lines
+    used = (root / "docker-compose.yml").read_text() + (root / "Dockerfile").read_text()
+    tags = dict(re.findall(r"\$\{([A-Z]+_IMAGE):-([^}]+)\}", used))
+    assert tags.keys() == {"POSTGRES_IMAGE", "CADDY_IMAGE", "DEBIAN_IMAGE"}
+    assert f"ARG DEBIAN_IMAGE={tags['DEBIAN_IMAGE']}\n" in used
+    # No other image is fetched: what is built here is not, and everything else has a variable.
+    fetched = set(re.findall(r"(?m)^(?:FROM|    image:|  image:) (\S+)", used))
+    assert {name for name in fetched if not name.startswith("${")} == {"frankly-server"}
+    assert dict(line.split("=", 1) for line in lines[len(first_lines) :]) == {
+        name: f"{tag.partition(':')[0]}@sha256:{hashlib.sha256(tag.encode()).hexdigest()}"
+        for name, tag in tags.items()
+    }
+    assert (machine.here / ".env").stat().st_mode & 0o077 == 0

@@ -100,7 +100,14 @@ def test_nothing_missing_does_nothing(programs: Callable[..., None], steps: list
 
 def test_the_test_set_asks_for_a_browser_and_a_database() -> None:
     assert set(run.TEST) - set(run.BUILD) == {"chromium", "postgresql", "strace", "wrk"}
-    only_full = {"caddy", "debootstrap", "default-jre-headless", "docker-compose", "firefox-esr"}
+    only_full = {
+        "caddy",
+        "debootstrap",
+        "default-jre-headless",
+        "docker-compose",
+        "firefox-esr",
+        "systemd",
+    }
     assert set(run.FULL) - set(run.TEST) == only_full
 
 

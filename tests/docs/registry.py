@@ -78,10 +78,11 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/estimates.md", 'Analyst(url, key).plan("n"'): _run(_GUIDES),
     ("docs/estimates.md", 'echo \'{"prior"'): _run(_HERE),
     ("docs/operations.md", 'umask 077\necho "POSTGRES_PASSWORD='): _run(_FIRST),
+    ("docs/operations.md", "umask 077\nfor image in POSTGRES_IMAGE="): _run(_FIRST),
     ("docs/operations.md", "sha256sum --check"): _run(_FIRST),
     ("docs/operations.md", "docker compose run --rm keys rm"): _run(_FIRST),
-    ("docs/operations.md", "frankly backup create backup.zip"): _run(_DRILLS),
-    ("docs/operations.md", "mkdir -m 0700 drill"): _run(_DRILLS),
+    ("docs/operations.md", "umask 077\nfrankly backup create backup.zip"): _run(_DRILLS),
+    ("docs/operations.md", "umask 077\nmkdir drill"): _run(_DRILLS),
     ("docs/operations.md", "frankly keys rotate --publisher"): _run(_DRILLS),
     ("docs/protocol.md", "frankly/0123456789abcdef"): _shown(
         "tests/vectors/test_vectors.py", "a form; vectors hold its bytes"

@@ -28,6 +28,30 @@ def fates(name: str, block: Block) -> list[tuple[str, str]]:
     ]
 
 
+SECRETS = re.compile(r"> ?\S*(\.pem|\.env)\b|frankly (keys api|tokens) .*>|\btar .*\bkeys")
+"""Commands that write a key, a password or invitations with the umask of the shell."""
+
+
+def unprotected(commands: str) -> list[str]:
+    """Return the lines that write a secret before `umask 077`."""
+    before, found, _ = commands.partition("umask 077")
+    return [line for line in (before if found else commands).splitlines() if SECRETS.search(line)]
+
+
+def test_every_command_that_writes_a_secret_keeps_it_from_other_users(root: Path) -> None:
+    texts = {
+        f"{name}: {block.body[:40]}": block.body
+        for name, block in all_blocks(root)
+        if block.language in ("", "sh", "bash")
+    }
+    compose = (root / "docker-compose.yml").read_text(encoding="utf-8")
+    texts["docker-compose.yml"] = compose.partition("\n\n")[0]
+    writing = {name: text for name, text in texts.items() if SECRETS.search(text)}
+    assert len(writing) == 7
+    assert {name: lines for name, text in writing.items() if (lines := unprotected(text))} == {}
+    assert unprotected("cat key > root.pem\numask 077") == ["cat key > root.pem"]
+
+
 def test_every_block_has_one_fate(root: Path) -> None:
     loose = [
         (name, block)
