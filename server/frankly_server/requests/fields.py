@@ -153,7 +153,7 @@ _nats: Final = nats("epsilon", MIN_EPSILON, MAX_EPSILON)
 
 
 def _side(value: Any) -> str:
-    # null in JSON and inf in files both mean that the side is not promised.
+    # null in JSON and inf in files mean the same: this side is not promised.
     return "inf" if value is None or value == "inf" else _nats(value)
 
 
