@@ -173,7 +173,7 @@ def _decimal(value: Any) -> str:
     with errors_at_the_path():
         number = REQUEST.number(value, "")
     if number and abs(number.adjusted()) > _MAX_EXPONENT:
-        raise custom(Problem.FIELD_TYPE, "give a number of ordinary size")
+        raise custom(Problem.FIELD_TYPE, "the number is too large or too small")
     return f"{number:f}"
 
 
