@@ -181,7 +181,7 @@ def sequence(score: Score, w: FloatArray, n: int, level: float) -> Ends:
     Under a truth of value θ each exp(λ Σd)/G(λ, θ)^n is a non-negative supermartingale in n that
     starts at 1, and so is a mixture over λ with fixed weights. The probability that it ever reaches
     1/α is at most α [Ville 1939]; the interval contains the θ for which it is below 1/α now. log G
-    is concave in θ, so these are an interval, which contains the mean if the mean is a possible
+    is concave in θ, so they form an interval, which contains the mean if the mean is a possible
     value.
     """
     low, high = score.reach
@@ -229,7 +229,7 @@ def _last_below(
     """
     if moments.mixture(np.array([outside]), n)[0] <= excess:
         return outside
-    # Section search with many points a round: one vectorised call costs about as much as one point.
+    # Section search with many points per round: a vectorised call costs about as much as one point.
     # The outer bracket is returned, so rounding can only widen the interval.
     for _ in range(_ROUNDS):
         points = np.linspace(inside, outside, _SECTIONS)

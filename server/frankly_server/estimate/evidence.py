@@ -34,7 +34,7 @@ Exact = tuple[Fraction | None, ...]
 def of_shares(shares: Exact | None, targets: Sequence[Sequence[Fraction]]) -> Exact:
     """Return W·p̂ exactly for every row of the targets, from the shares p̂ of the answers.
 
-    Returns None without shares.
+    Without shares every entry is None.
     """
     if shares is None:
         return (None,) * len(targets)

@@ -160,7 +160,7 @@ def _gradient(Q: Law, rates: FloatArray, p: FloatArray) -> FloatArray:
 
 
 def _gap(Q: Law, rates: FloatArray, p: FloatArray) -> float:
-    # rounding: at the optimum the largest entry is 1 up to floats
+    # rounding: at the optimum the largest entry is 1 up to float errors
     return max(0.0, float(_gradient(Q, rates, p).max()) - 1)
 
 

@@ -65,7 +65,10 @@ class Plan:
         prior: tuple[int, ...] | None,
         setting: Setting,
     ) -> None:
-        """Solve the decoder. Raises InvalidInput(not_identifiable) if some target has none."""
+        """Solve the decoder.
+
+        Raises InvalidInput(not_identifiable) if some target cannot be estimated.
+        """
         evidence = nothing_yet(mechanism, targets, prior)
         if len(evidence.known) < len(targets):
             message = "some targets cannot be estimated from this mechanism's reports, however many there are"

@@ -87,7 +87,7 @@ def combined_ends(
     values: Sequence[Values],
     ends: Sequence[Pairs],
 ) -> Pairs:
-    """Return the ends of a weighted sum of estimates from theirs (MOVER) [Zou and Donner 2008].
+    """Return the ends of a weighted sum from those of its terms (MOVER) [Zou and Donner 2008].
 
     On either side the squares of the weighted distances from the estimate add up, like those of
     standard errors; the ends may be asymmetric. The ends must not be cut to the possible values:

@@ -29,7 +29,7 @@ FAR = 5
 It is the same at every level and for every method. Fewer than one in a million honest surveys is
 that far off.
 """
-_EXACT_FROM = 0.5  # least level of `exact`: its proof for a census (`intervals`)
+_EXACT_FROM = 0.5  # least level of `exact`, whose proof for a census needs it (see `intervals`)
 VANISHED = 1e-9
 """Fraction of the worst-case margin below which a margin is 0 up to rounding."""
 _ROUNDED = 1e-12

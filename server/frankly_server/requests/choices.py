@@ -35,9 +35,9 @@ class ExplicitParameters(ClosedModel):
     """Parameters of a mechanism that its level does not determine; `design` checks their use.
 
     p00, p11 : probabilities that answers 0 and 1 are reported unchanged. alpha : the family's
-    level, in nats. region : for two answers under dp. lift_measure, lift_order : the measure that
-    the watchdog's mechanisms bound. The notion and its level are still promised: parameters that
-    break the promise are refused.
+    level, in nats. region : honest or whole, for two answers under dp. lift_measure, lift_order :
+    the measure that the watchdog's mechanisms bound. The notion and its level are still promised:
+    parameters that break the promise are refused.
     """
 
     p00: Probability | None = None

@@ -26,7 +26,7 @@ from frankly_server.requests.targets import Targets
 def _positive(value: Any, field: str) -> float:
     number = REQUEST.number(value, field)
     if number <= 0 or abs(number.adjusted()) > 100:
-        raise InvalidInput(Problem.FIELD_TYPE, "give a positive number of ordinary size", field)
+        raise InvalidInput(Problem.FIELD_TYPE, "give a positive number, 1e-100 to 1e100", field)
     return float(number)
 
 
@@ -58,7 +58,7 @@ class SearchLimits(ClosedModel):
 
 
 class RobustChoice(RobustBall):
-    """A ball, and whether it is kept as simplices or as boxes of lower and upper bounds."""
+    """A ball, represented by simplices or by boxes of lower and upper bounds."""
 
     polyhedra: Annotated[str, OneOf("polyhedra", ("simplex", "box"))] = "simplex"
 

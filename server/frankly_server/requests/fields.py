@@ -176,7 +176,7 @@ def _decimal(value: Any) -> str:
         number = REQUEST.number(value, "")
     # Checked before the text is written out, which would have as many digits.
     if number and abs(number.adjusted()) > _MAX_EXPONENT:
-        raise custom(Problem.FIELD_TYPE, "give a number of ordinary size")
+        raise custom(Problem.FIELD_TYPE, "the number is too large or too small")
     return f"{number:f}"
 
 

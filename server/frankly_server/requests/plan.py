@@ -77,7 +77,7 @@ def plan_json(
         detail = (
             "a mechanism already has a level"
             if fixed and name == "epsilon"
-            else "leave out what is solved for"
+            else "leave out the quantity to solve for"
         )
         raise InvalidInput(Problem.UNSUPPORTED, detail, name)
     solved = _solved(request, source)

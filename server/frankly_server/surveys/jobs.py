@@ -32,7 +32,7 @@ PublishRecorder = Callable[[int, str], Record]
 
 
 def published_by(job: JobRow) -> tuple[str, bool]:
-    """Return the digest of a finished job, and True if the job published it (not an earlier one)."""
+    """Return the digest of a finished job, and False if that version was published before."""
     return job.detail.removeprefix(_UNCHANGED), not job.detail.startswith(_UNCHANGED)
 
 

@@ -90,12 +90,12 @@ class PriorDefinition(ClosedModel):
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The public answers of each table, for people to read; "" for counts of all people."""
+        """The public answers of each table as readable text; "" for counts of all people."""
         return tuple(named_stratum(stratum.when) for stratum in self.strata) or ("",)
 
 
 def named_stratum(when: Mapping[str, str]) -> str:
-    """Return a stratum for people to read: “region north, age old”."""
+    """Return a stratum as readable text: “region north, age old”."""
     return ", ".join(f"{question} {choice}" for question, choice in when.items())
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outbound requests: allowed hosts at public addresses, over TLS, within 20 seconds.
+"""Outbound requests: allowed hosts at public addresses, over TLS, at most 20 seconds each.
 
 An address that an admin enters could otherwise point into the operator's network (SSRF). The name
 is resolved here and the connection goes to the address that was checked, which defeats DNS
 rebinding. Redirects are not followed, proxies are not used, and only the status of the response is
-read.
+read. The 20 seconds begin once the connection is open, which may take up to 10 more.
 """
 
 import http.client
@@ -93,7 +93,7 @@ class Post:
         self._context = context
 
     def __call__(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
-        """Post and return the status of the response, within 20 seconds.
+        """Post, and return the status of the response.
 
         Raises Undelivered or InvalidInput.
         """

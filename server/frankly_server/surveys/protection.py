@@ -238,7 +238,7 @@ def _order(
     where: str,
     kind: str,
 ) -> list[int]:
-    """Return the position of each name among `labels`; raises prior_shape unless they are the same.
+    """Return the position of each name in `labels`; raises prior_shape if the names differ.
 
     Columns are matched by name, because a wrong order would otherwise go unnoticed.
     """

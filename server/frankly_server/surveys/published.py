@@ -68,7 +68,7 @@ class PublishedBlock:
 class Published:
     """A published version.
 
-    status : ``published``, or ``unchanged`` if this definition was published before.
+    status : ``published``, or ``unchanged`` if the newest version already has this definition.
     level : what the whole report reveals about each secret, within `budget`, and what answering
     costs a device. warnings : sentences about devices that would refuse the survey.
     """

@@ -145,7 +145,7 @@ class Webhooks:
         headers = {"Content-Type": "application/json", DELIVERY: row.id,
                    SIGNATURE: signature(hook.secret, self._clock.now(), body)}  # fmt: skip
         try:
-            # Outside a transaction: the request may take 20 seconds.
+            # Outside a transaction: the request may take half a minute.
             status = self._post(hook.url, body, headers)
             # Redirects are failures, because a redirect could lead to a host that is not allowed.
             state, detail = (

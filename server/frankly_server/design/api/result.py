@@ -22,7 +22,7 @@ class Design:
     variance : total of the unbiased shares at n = 1 under the prior, inf if not identifiable.
     target_variances : of each target, or of each share.
     hamming : probability that the best guess from a report is wrong.
-    value, bound, gap : the objective reached, the proven bound of any mechanism that keeps the
+    value, bound, gap : the objective reached, the proven bound of all mechanisms that satisfy the
         claims, their distance; bound and gap are None for families.
     certified : gap within the limit.
     exact : every ray of the cone was checked one by one (otherwise the bound comes from branch and

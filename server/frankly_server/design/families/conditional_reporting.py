@@ -26,8 +26,8 @@ def conditional_reporting(request: FamilyRequest) -> Built:
     with its missing δ_xy  [Funnel Algorithm 1, (43); erratum 9.18].
 
     With `alpha`: exactly this α. Otherwise the largest α at which every promise holds: for LIP,
-    L(α) = ε (30), or ∞ if the raw x satisfies it. A largest α exists because of
-    λ = (e^α−1)/(e^α+c−1): the mechanism is λ·(x itself) + (1−λ)·(CR at α = 0), and the second part
+    L(α) = ε (30), or ∞ if the raw x satisfies it. A largest α exists, because with
+    λ = (e^α−1)/(e^α+c−1) the mechanism is λ·(x itself) + (1−λ)·(CR at α = 0), and the second part
     is independent of the secret if the prior is true.
 
     Like every report that uses s, this one can carry more information about x than the best

@@ -50,7 +50,7 @@ def generalised(request: FamilyRequest) -> Built:
     With `alpha`: e^α = P(truth)/P(any other answer). Otherwise the largest α at which every promise
     holds: LIP(GRR_α) = ε, or α = ∞ (answers sent unchanged) if ε ≥ LIP(identity), which is infinite
     if some cell of the prior is empty (erratum 9.19). A larger `off` is a mixture with the uniform
-    report, hence as private under every notion.
+    report, so it is at least as private under every notion.
     """
     mechanism = _calibrated_grr(request)
     return certify(request, mechanism, {"alpha": alpha_of(mechanism)})

@@ -79,8 +79,9 @@ def subset_selection(request: FamilyRequest) -> Built:
 
     Each size is calibrated separately to the largest `inside` at which every promise holds (with
     `alpha` to α-LDP, in closed form, as for ldp claims). The size of least total variance is
-    returned. All sizes are tried under LDP, with `alpha`, and for up to 12 answers; otherwise the
-    powers of two and the best size under LDP. Size 1 is GRR  [Ye and Barg 2018].
+    returned. With `alpha`, and for up to 12 answers, all sizes are tried; under ldp and dp the 12
+    best sizes by the closed form; otherwise the powers of two and the best size by the closed form.
+    Size 1 is GRR  [Ye and Barg 2018].
     """
     a, alpha = request.answers, request.explicit.alpha
     if alpha is not None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Privacy breaches: extreme posteriors of an event of the secret  [Lift Prop A1, App. A].
 
-A ρ₁-to-ρ₂ breach takes an event from a probability of at most ρ₁ to one above ρ₂, or from at least
-ρ₂ to one below ρ₁.
+A ρ₁-to-ρ₂ breach raises the probability of an event from at most ρ₁ to above ρ₂, or lowers it from
+at least ρ₂ to below ρ₁.
 """
 
 from collections.abc import Sequence

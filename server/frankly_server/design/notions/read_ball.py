@@ -66,7 +66,7 @@ def read_beta(value: Any, field: str = "robust.beta") -> Fraction:
 
 
 def read_counts(rows: Sequence[Sequence[Any]], field: str = "prior.joint") -> Counts:
-    """Return counts N[s][u]: two or more secrets, rows equally long, at most 256 cells.
+    """Return counts N[s][u]: two or more secrets, rows of equal length, at most 256 cells.
 
     Raises InvalidInput naming the field or the cell.
     """

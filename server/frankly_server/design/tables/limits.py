@@ -25,7 +25,7 @@ class Limits:
     out_of_time : polled throughout the search; once it returns True (at a deadline, or because the
         user stopped the search), the best result so far is returned.
     memory : megabytes for open branches; above that, the search ends with its current bound.
-    progress : called at every improvement.
+    progress : called as the search proceeds.
     """
 
     gap: float = 1e-6

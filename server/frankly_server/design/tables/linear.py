@@ -101,7 +101,7 @@ class Polytope:
         self.low, self.high = low, high
         self._index = np.arange(len(low), dtype=np.int32)
         self._solver = _solver()
-        # No presolve: programmes differ only in costs and bounds, and the previous basis helps more.
+        # No presolve: programmes differ only in costs and bounds; the previous basis helps more.
         self._solver.setOptionValue("presolve", "off")
         self._solver.passModel(_model(matrix, np.zeros(len(low)), (row_low, row_high)))
         self._solver_bounds: tuple[FloatArray | None, FloatArray | None] = (None, None)

@@ -46,7 +46,7 @@ def quantise(
     Parameters
     ----------
     rows : whole numbers proportional to Q(·|x), one row per answer; every row has a positive sum.
-    claims : the result keeps all of them.
+    claims : the result satisfies all of them.
     prior : counts of the answers.
     bits : 48 to publish, fewer for tests.
 

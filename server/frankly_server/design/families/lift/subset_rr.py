@@ -3,12 +3,12 @@
 
 Lift, Algorithm 2, following the text of §5.1, on the groups of Algorithm 1. The paper merges two
 groups if a group's polytope (25) is empty. The right condition is that (26) has no solution over
-it. It has one iff the merged group keeps the levels, because every mechanism of the group averages
+it. It has one iff the merged group meets the levels, because every mechanism of the group averages
 to that one report (erratum 9.22). `merging.subsets` returns only such groups, so none is merged.
 
 For the averages (l1, chi2, alpha) the columns that meet a group's criterion form no polytope, and
 for the inverses of l1 and chi2 not even a convex set; the paper has no random response there. This
-implementation lists columns near the boundary and takes the best mixture of those. The result keeps
+implementation lists columns near the boundary and takes the best mixture of those. The result meets
 the criterion and is at least as informative as merging, but need not be the optimum.
 """
 

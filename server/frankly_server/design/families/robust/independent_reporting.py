@@ -47,12 +47,12 @@ class ValueLeak:
 
     @classmethod
     def of_distance(cls, d: float) -> "ValueLeak":
-        """Return the leak of Theorem 5: ‖P(·|s) − P(·|t)‖₁ ≤ d gives δ₂ = ln(1 + 2(e^ε₂ − 1)/d)."""
+        """Return the leakage by Theorem 5: ‖P(·|s)−P(·|t)‖₁ ≤ d gives δ₂ = ln(1 + 2(e^ε₂−1)/d)."""
         return cls((d / 2,), (0.0,))
 
     @classmethod
     def of_bounds(cls, bounds: Bounds) -> "ValueLeak":
-        """Return the exact leak over a claim's polytopes D_s = {R ≥ L[s]} (not in the paper)."""
+        """Return the exact leakage over a claim's polytopes D_s = {R ≥ L[s]} (not in the paper)."""
         low = [[n / d for n, d in row] for row in bounds]
         free = [max(0.0, 1 - math.fsum(row)) for row in low]
         high = [[v + slack for v in row] for row, slack in zip(low, free, strict=True)]
@@ -60,10 +60,10 @@ class ValueLeak:
 
     @classmethod
     def of_ball(cls, ball: Ball) -> "ValueLeak":
-        """Return the leak of a ball (not in the paper).
+        """Return the leakage over a ball (not in the paper).
 
-        Each P(u|s) is between its least and greatest value in the ball. It is never worse than
-        Theorem 5.
+        Each P(u|s) is between its least and greatest value in the ball. The leakage is never larger
+        than by Theorem 5.
         """
         secrets = range(len(ball.counts))
         return cls._of_intervals(
@@ -84,8 +84,8 @@ class ValueLeak:
 
     def delta2(self, eps2: float) -> float:
         """Return the largest δ₂ that leaks at most ε₂ about S; inf if U may be sent unchanged."""
-        # Solving the leak for g gives g − 1 = (e^ε₂ − 1)/(high − e^ε₂·low); the largest denominator
-        # binds.
+        # Solving the leakage for g gives g − 1 = (e^ε₂ − 1)/(high − e^ε₂·low); the largest
+        # denominator binds.
         gap = float(np.max(np.array(self.high) - math.exp(eps2) * np.array(self.low)))
         if gap <= 0:
             return math.inf

@@ -48,7 +48,7 @@ def best_columns(
 
 def _relaxed(prior: FloatArray, ratio: float, multipliers: FloatArray) -> float:
     """Return the maximum of F/N with m(P) for λ(T), by ternary search on each segment of m."""
-    free = prior <= 0  # an answer without mass does not change P: T has it if its price is negative
+    free = prior <= 0  # an answer without mass leaves P unchanged: only a negative price adds it
     order = np.argsort(multipliers[~free] / prior[~free], kind="stable")
     p, price = prior[~free][order], multipliers[~free][order]
     base_cost = float(np.sum(np.minimum(multipliers[free], 0.0)))

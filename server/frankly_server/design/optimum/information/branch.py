@@ -49,7 +49,7 @@ def bound(
     limits: Limits,
     boxes: int,
 ) -> tuple[FloatArray, float]:
-    """Return columns worth more than `tolerance`, shape (n, a), and a bound of every column's worth.
+    """Return columns worth more than `tolerance`, shape (n, a), and a bound of every worth.
 
     The bound is `tolerance` itself if no column is worth more. It is larger if better columns were
     found, or if time, memory or `boxes` ran out.

@@ -35,7 +35,7 @@ _CLIMBED_PROPOSALS = 4  # proposals from which local search starts
 # Weight of the best proof's prices in smoothed prices; largest number of answers at which branch
 # and bound is fast enough without smoothing or extra starts.
 _SMOOTHING, _SMALL_ANSWERS = 0.8, 32
-# Boxes of a proof while new columns are still found, and of the last proof.
+# Largest numbers of boxes of a proof while new columns are still found, and of the last proof.
 _FEW_BOXES, _ALL_BOXES = 200, 10**9
 
 
@@ -134,8 +134,9 @@ def generate(
 
     Returns
     -------
-    GeneratedMechanism; `bound` − `value` is at most `limits.gap` × value unless time or memory ran
-    out. Raises InvalidInput(optimiser_limit) if the numbers are too extreme.
+    GeneratedMechanism; `bound` − `value` is at most `limits.gap` times the value (taken as 0.001 if
+    it is less, and as 1 if it is more) unless time or memory ran out. Raises
+    InvalidInput(optimiser_limit) if the numbers are too extreme.
     """
     columns, pricer = _ColumnPool(base, gain), ColumnPricer(base, gain, seed)
     _add_starts(columns, pricer, starts, limits)

@@ -91,7 +91,7 @@ class _Patterns:
         best = np.argsort(-worth, kind="stable")[: _columns_per_round(V.shape[1])]
         columns = V[best]
         if len(V) < len(best) * 4:
-            # Each 2^11 patterns yield one column: with few answers, add neighbours of the best
+            # Every 2^11 patterns yield one column: with few answers, add neighbours of the best
             # columns.
             columns = self._around(columns[: max(1, len(columns) // 4)], prices)
         return columns, float(worth[best[0]])
