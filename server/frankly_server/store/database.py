@@ -232,15 +232,9 @@ class Database:
         with (
             self._translated("accept reports"),
             self._turn(),
-            closing(self.engine.raw_connection()) as pooled,
+            self._driver_connection() as driver,
         ):
-            try:
-                return insert_pending(pooled.driver_connection, self.engine.dialect, rows)
-            except self._driver_error:
-                # The connection itself may be broken: SQLAlchemy
-                # checks that only for its own statements.
-                pooled.invalidate()
-                raise
+            return insert_pending(driver, self.engine.dialect, rows)
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Transaction]:
@@ -280,14 +274,10 @@ class Database:
         """
         # Checkpoint and VACUUM cannot run inside a transaction,
         # which SQLAlchemy's own connections always open.
-        with (
-            self._translated("forget deleted"),
-            closing(self.engine.raw_connection()) as connection,
-        ):
+        with self._translated("forget deleted"), self._driver_connection() as driver:
             if self.engine.dialect.name == "sqlite":
-                connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 return
-            driver: Any = connection.driver_connection
             driver.execute("SET statement_timeout = 0")
             # SKIP_LOCKED: a process that holds a lock is
             # releasing as well, and vacuums when it is done.
@@ -297,6 +287,18 @@ class Database:
     def close(self) -> None:
         """Close every pooled connection."""
         self.engine.dispose()
+
+    @contextmanager
+    def _driver_connection(self) -> Iterator[Any]:
+        """Yield a connection of the driver, in autocommit mode."""
+        with closing(self.engine.raw_connection()) as pooled:
+            try:
+                yield pooled.driver_connection
+            except BaseException:
+                # It may be broken, or keep a setting of this use: SQLAlchemy
+                # looks after its own statements only.
+                pooled.invalidate()
+                raise
 
     @contextmanager
     def _turn(self) -> Iterator[None]:

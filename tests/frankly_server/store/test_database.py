@@ -4,6 +4,7 @@
 import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -303,3 +304,38 @@ def test_a_database_of_another_encoding_is_refused(
         upgrade(database)
     database.close()
     postgres.drop("/bytes")
+
+
+# By https://sqlite.org/pragma.html: 2 is FULL, and every other setting is on or named.
+PRAGMAS = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "secure_delete": 1}
+
+
+def test_every_connection_of_sqlite_has_its_settings(sqlite: Database) -> None:
+    """They belong to connections, not to the file, except for the first."""
+    with ExitStack() as stack:
+        for _ in range(3):
+            driver: Any = stack.enter_context(
+                closing(sqlite.engine.raw_connection())
+            ).driver_connection
+            for pragma, value in PRAGMAS.items():
+                assert driver.execute(f"PRAGMA {pragma}").fetchone() == (value,), pragma
+
+
+def test_a_row_cannot_name_one_that_is_not_there(database: Database) -> None:
+    with pytest.raises(StoreUnavailable), database.transaction("orphan") as tx:
+        tx.sessions.add("0" * 64, "5e" * 16, "2026-06-02T00:00:00Z")
+    with database.reading("look") as tx:
+        assert tx.sessions.account("0" * 64, "2026-06-01T00:00:00Z") is None
+
+
+def test_a_writing_transaction_has_the_write_lock_before_it_reads(sqlite: Database) -> None:
+    """Otherwise another process may write between its read and its write, and SQLite refuses the write for good."""
+    path = str(sqlite.engine.url.database)
+    with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as another:
+        with sqlite.transaction("has read nothing yet"):
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                another.execute("BEGIN IMMEDIATE")
+        with sqlite.reading("look") as tx:
+            tx.surveys.all()
+            another.execute("BEGIN IMMEDIATE")  # readers hold nobody up
+            another.execute("ROLLBACK")

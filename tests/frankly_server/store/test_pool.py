@@ -1,32 +1,100 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections that the database has closed: noticed before use, or at once by the first transaction after."""
+"""Connections that the database has closed: noticed before use, or at once by the first transaction after.
+
+And no connection on which anything failed is used again.
+"""
+
+from typing import Any
 
 import pytest
 from frankly_server.store import Database, StoreUnavailable, engines, upgrade
+from frankly_server.store import database as database_module
 
+from tests.frankly_server.samples import row
 from tests.postgres import PostgresServer
 
 _END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}' AND pid <> pg_backend_pid()"
 
 
-def use(database: Database) -> None:
-    with database.transaction("use") as tx:
+def use(door: Database) -> None:
+    with door.transaction("use") as tx:
         assert tx.surveys.all() == []
 
 
 def test_connections_that_were_closed_meanwhile(
     postgres: PostgresServer, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = Database(postgres_url)
-    upgrade(database)
+    door = Database(postgres_url)
+    upgrade(door)
     end = _END.format(postgres_url.rpartition("/")[2])
-    use(database)
+    use(door)
     postgres.execute(end)
     monkeypatch.setattr(engines, "_FRESH_S", 0.0)
-    use(database)  # asked first: nothing is noticed
+    use(door)  # asked first: nothing is noticed
     postgres.execute(end)
     monkeypatch.setattr(engines, "_FRESH_S", 1e9)
     with pytest.raises(StoreUnavailable):
-        use(database)  # nothing was acknowledged; the same bytes come again
-    use(database)
-    database.close()
+        use(door)  # nothing was acknowledged; the same bytes come again
+    use(door)
+    door.close()
+
+
+def test_reports_meet_one_closed_connection_at_most(
+    postgres: PostgresServer, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Single reports do not pass through SQLAlchemy's transactions, which look after connections themselves."""
+    door = Database(postgres_url)
+    upgrade(door)
+    monkeypatch.setattr(engines, "_FRESH_S", 1e9)
+    with door.reading("first"), door.reading("second"):
+        pass  # two connections wait in the pool
+    postgres.execute(_END.format(postgres_url.rpartition("/")[2]))
+    with pytest.raises(StoreUnavailable):
+        door.add_reports([row()])
+    new = row()
+    assert [door.add_reports([new]) for _ in range(3)] == [{new.id}, set(), set()]
+    door.close()
+
+
+def connection_of(door: Database) -> Any:
+    """The driver's connection that the pool gives out next."""
+    pooled = door.engine.raw_connection()
+    try:
+        return pooled.driver_connection
+    finally:
+        pooled.close()
+
+
+@pytest.mark.parametrize("error", ["of the driver", KeyboardInterrupt()], ids=str)
+def test_a_connection_on_which_a_report_failed_is_not_used_again(
+    database: Database, monkeypatch: pytest.MonkeyPatch, error: Any
+) -> None:
+    """An interrupt may have left a statement half done; the pool would give it to somebody else."""
+    failing = database._driver_error() if error == "of the driver" else error
+    expected = StoreUnavailable if error == "of the driver" else KeyboardInterrupt
+    used: list[Any] = []
+
+    def fail(driver: Any, *_: Any) -> None:
+        used.append(driver)
+        raise failing
+
+    before = connection_of(database)
+    monkeypatch.setattr(database_module, "insert_pending", fail)
+    with pytest.raises(expected):
+        database.add_reports([row()])
+    assert used == [before]
+    with pytest.raises(database._driver_error, match="closed"):
+        before.execute("SELECT 1")
+    assert connection_of(database) is not before
+
+
+def test_after_a_failed_vacuum_no_statement_may_run_without_end(postgres_url: str) -> None:
+    """VACUUM has no time limit, and so has its connection until the end."""
+    door = Database(postgres_url)
+    upgrade(door)
+    with door.engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE tokens")
+    with pytest.raises(StoreUnavailable):
+        door.forget_deleted()
+    assert connection_of(door).execute("SHOW statement_timeout").fetchone() == ("30s",)
+    door.close()
