@@ -2,7 +2,6 @@
 """Transactions keep all or nothing, and the server refuses databases that would not."""
 
 import sqlite3
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 from frankly_server.store import (
     Database,
-    DocumentRow,
     StoreUnavailable,
     SurveyRow,
     UnsafeStore,
@@ -205,57 +203,6 @@ def test_a_reader_sees_one_moment(database: Database) -> None:
         assert tx.surveys.all() == before == []
 
 
-def test_rows_name_rows_that_exist(database_url: str) -> None:
-    migrated = Database(database_url)
-    upgrade(migrated)
-    migrated.close()
-    # Opened anew: the migration itself switches foreign keys on again for its connection.
-    database = Database(database_url)
-    orphan = DocumentRow("sha256:" + "0" * 64, "ab" * 16, 1, "sha256:" + "1" * 64, b"x")
-    with pytest.raises(StoreUnavailable), database.transaction("orphan") as tx:
-        tx.documents.add(orphan)
-    database.close()
-
-
-def test_what_a_writer_has_read_stays_true_until_it_writes(
-    sqlite: Database, sqlite_url: str
-) -> None:
-    """Two processes: the second waits, as the first would otherwise fail with SQLITE_BUSY_SNAPSHOT."""
-    other = Database(sqlite_url)
-    with ThreadPoolExecutor(1) as threads:
-        with sqlite.transaction("reads, then writes") as tx:
-            assert tx.surveys.all() == []
-            second = threads.submit(_add, other, "second")
-            time.sleep(0.2)
-            tx.surveys.add(SurveyRow("ab" * 16, "first", "{}"))
-        second.result(20)
-    with sqlite.reading("both") as tx:
-        assert [row.name for row in tx.surveys.all()] == ["first", "second"]
-    other.close()
-
-
-def _add(database: Database, name: str) -> None:
-    with database.transaction("write") as tx:
-        tx.surveys.add(SurveyRow("cd" * 16, name, "{}"))
-
-
-def test_a_connection_that_failed_is_not_used_again(
-    sqlite: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    used: list[Any] = []
-
-    def failing(driver: Any, *_: Any) -> set[str]:
-        used.append(driver)
-        raise sqlite3.OperationalError("disk I/O error")
-
-    monkeypatch.setattr("frankly_server.store.database.insert_pending", failing)
-    for _ in range(3):
-        with pytest.raises(StoreUnavailable):
-            sqlite.add_reports([])
-    # The objects are kept in `used`, so that none of them gets another's identity.
-    assert len({id(driver) for driver in used}) == 3
-
-
 def test_the_file_of_sqlite_is_for_its_owner_alone(tmp_path: Path) -> None:
     database = Database(f"sqlite:///{tmp_path / 'frankly.db'}")
     upgrade(database)
@@ -332,9 +279,11 @@ def test_a_writing_transaction_has_the_write_lock_before_it_reads(sqlite: Databa
     """Otherwise another process may write between its read and its write, and SQLite refuses the write for good."""
     path = str(sqlite.engine.url.database)
     with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as another:
-        with sqlite.transaction("has read nothing yet"):
-            with pytest.raises(sqlite3.OperationalError, match="locked"):
-                another.execute("BEGIN IMMEDIATE")
+        with (
+            sqlite.transaction("has read nothing yet"),
+            pytest.raises(sqlite3.OperationalError, match="locked"),
+        ):
+            another.execute("BEGIN IMMEDIATE")
         with sqlite.reading("look") as tx:
             tx.surveys.all()
             another.execute("BEGIN IMMEDIATE")  # readers hold nobody up
