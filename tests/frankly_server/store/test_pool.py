@@ -78,6 +78,7 @@ def test_a_connection_on_which_a_report_failed_is_not_used_again(
         used.append(driver)
         raise failing
 
+    database.engine.dispose()  # other tests may have left several connections in the pool
     before = connection_of(database)
     monkeypatch.setattr(database_module, "insert_pending", fail)
     with pytest.raises(expected):
