@@ -273,9 +273,11 @@ def test_a_writing_transaction_has_the_write_lock_before_it_reads(sqlite: Databa
     """Otherwise another process may write between its read and its write, and SQLite refuses the write for good."""
     path = str(sqlite.engine.url.database)
     with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as another:
-        with sqlite.transaction("has read nothing yet"):
-            with pytest.raises(sqlite3.OperationalError, match="locked"):
-                another.execute("BEGIN IMMEDIATE")
+        with (
+            sqlite.transaction("has read nothing yet"),
+            pytest.raises(sqlite3.OperationalError, match="locked"),
+        ):
+            another.execute("BEGIN IMMEDIATE")
         with sqlite.reading("look") as tx:
             tx.surveys.all()
             another.execute("BEGIN IMMEDIATE")  # readers hold nobody up
