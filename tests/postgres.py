@@ -27,6 +27,11 @@ class PostgresServer:
         self._numbers = itertools.count(1)
         self.port = free_port()
 
+    @property
+    def folder(self) -> Path:
+        """Everything that it writes: data files, write-ahead log, and log."""
+        return self._home
+
     def start(self) -> None:
         """Initialise the data folder and start; about half a second."""
         secret = self._home / "password"

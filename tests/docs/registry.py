@@ -81,6 +81,9 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ("docs/operations.md", "umask 077\nfor image in POSTGRES_IMAGE="): _run(_FIRST),
     ("docs/operations.md", "sha256sum --check"): _run(_FIRST),
     ("docs/operations.md", "docker compose run --rm keys rm"): _run(_FIRST),
+    ("docs/operations.md", "docker compose exec database psql"): _run(
+        "tests/faults/server/test_erased_bytes.py"
+    ),
     ("docs/operations.md", "umask 077\nfrankly backup create backup.zip"): _run(_DRILLS),
     ("docs/operations.md", "umask 077\nmkdir drill"): _run(_DRILLS),
     ("docs/operations.md", "frankly keys rotate --publisher"): _run(_DRILLS),
