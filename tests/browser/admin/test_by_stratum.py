@@ -33,7 +33,7 @@ def test_counts_for_each_stratum_from_the_form_to_a_published_version(desk: Desk
     counts.fill(COUNTS.rsplit("\n", 2)[0])
     desk.press_refused("Keep, and see the margins", 422)
     assert (
-        "every stratum has a line for each of left, right"
+        "every stratum needs a line for each of left, right"
         in page.locator("#counts-error").inner_text()
     )
     assert counts.get_attribute("aria-describedby") == "counts-error counts-hint"
