@@ -12,6 +12,7 @@ from frankly_protocol.blocks import Block
 from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import ClockError, InvalidInput, RandomnessError
+from frankly_protocol.mechanisms.agreement import FormAnswers
 from frankly_protocol.mechanisms.base import RandomBits
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report, SymbolJson
@@ -172,7 +173,7 @@ class Sealing:
             raise SurveyClosed(closed) from None
 
 
-def _symbol(block: Block, truth: int, randbits: RandomBits) -> SymbolJson:
+def _symbol(block: Block, truth: int | FormAnswers, randbits: RandomBits) -> SymbolJson:
     """Draw one block's symbol, in its JSON form."""
     mechanism = block.mechanism
     return mechanism.symbol_json(mechanism.sample(truth, randbits))  # type: ignore[arg-type]  # its own symbol

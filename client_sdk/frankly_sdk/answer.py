@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Never
 
 from frankly_protocol.blocks import Block, Question
+from frankly_protocol.mechanisms.agreement import FormAnswers
 
 from frankly_sdk.errors import UnknownChoice
 
@@ -58,8 +59,8 @@ class Answer:
             )
         return None
 
-    def row(self, block: Block) -> int:
-        """Return the block's true row; call it only after `fault` has returned None."""
+    def row(self, block: Block) -> int | FormAnswers:
+        """Return the block's true answer as its mechanism takes it; call it only after `fault` has returned None."""
         return block.truth(self.revealed())
 
     def revealed(self) -> Mapping[str, str]:

@@ -17,7 +17,8 @@ over answers:
 
 Tables, and products where a notion requires it, are verified report by report (`ratios`); other
 products factor by factor (`products`); unary and subset mechanisms by the shape that all their
-reports share (`sets`).
+reports share (`sets`). The agreement kind has two weights, whose ratio is its level for all answers
+together; only ``ldp`` can be promised of it.
 
 Only Python integers are compared. Funnel writes Q transposed (b×a); here, rows are true answers.
 """
@@ -33,6 +34,8 @@ from frankly_protocol.audit.work import require_verifiable
 from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import (
+    AgreementMechanism,
+    AnyMechanism,
     DenseMechanism,
     Mechanism,
     SubsetMechanism,
@@ -73,7 +76,7 @@ class Worst:
         return {side.field: side.ratio for side in (self, self.other) if side}
 
 
-def require_private(mechanism: Mechanism, *claims: Claim) -> None:
+def require_private(mechanism: AnyMechanism, *claims: Claim) -> None:
     """Raise unless the mechanism keeps every claim, in exact arithmetic.
 
     Raises DocumentRejected("privacy") for a claim that fails or is malformed (the detail begins
@@ -98,7 +101,7 @@ def require_private(mechanism: Mechanism, *claims: Claim) -> None:
             raise DocumentRejected("privacy", detail, result.field)
 
 
-def worst(mechanism: Mechanism, claim: Claim) -> Worst:
+def worst(mechanism: AnyMechanism, claim: Claim) -> Worst:
     """Return the ratio that the mechanism needs for a claim, with the report and pair that need it.
 
     The result is not compared with the promised level (`require_private` does that); for alip, the
@@ -109,6 +112,10 @@ def worst(mechanism: Mechanism, claim: Claim) -> Worst:
     """
     require_sound(claim, mechanism.answers)
     require_verifiable(mechanism, claim)
+    if isinstance(mechanism, AgreementMechanism):
+        # Every cover is uniform and every class of outcomes is possible (checked by the
+        # constructor), so some report has both weights, and no ratio exceeds theirs.
+        return Worst(mechanism.level, next(mechanism.symbols()), (0, 0))
     if claim.notion == "dp":
         return replace(
             _largest(_candidates(mechanism, claim), _nowhere(mechanism, 0)),
@@ -131,7 +138,7 @@ def worst(mechanism: Mechanism, claim: Claim) -> Worst:
     return replace(first, other=second)
 
 
-def ceiling(mechanism: Mechanism) -> Fraction | None:
+def ceiling(mechanism: AnyMechanism) -> Fraction | None:
     """Return max_y max_x Q(y|x) / min_x Q(y|x), the bound that holds under every prior (spec 2.6).
 
     Returns None if it is infinite.
@@ -139,7 +146,7 @@ def ceiling(mechanism: Mechanism) -> Fraction | None:
     return worst(mechanism, Claim("ldp", (1, 1))).ratio
 
 
-def stated_ceiling(mechanism: Mechanism) -> Fraction | None:
+def stated_ceiling(mechanism: AnyMechanism) -> Fraction | None:
     """Return the ceiling as documents state it.
 
     It is exact if numerator and denominator are below 2^53, otherwise rounded up.

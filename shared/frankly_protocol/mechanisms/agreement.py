@@ -32,6 +32,7 @@ from frankly_protocol.mechanisms.base import (
     draw_below,
     invalid,
     mask_json,
+    mask_of,
     require_keys,
     require_whole,
     unknown,
@@ -44,7 +45,9 @@ MAX_GROUPED: Final = 4
 """Largest number of questions that act as one part."""
 MAX_COMPONENTS: Final = 256
 MAX_SCORE: Final = 8
-_MAX_CHOICES: Final = 64
+MAX_CHOICES: Final = 2000
+"""Largest number of choices of all questions together."""
+_MOST_CHOICES: Final = 64
 _MAX_CELLS: Final = 1 << 18  # sets × answers of a cover; its check reads all of them
 
 FormAnswers = tuple[int, ...]
@@ -59,7 +62,7 @@ class Cover:
     as any other; None if `listed` gives the sets. listed : (set as a bit mask, whole weight of at
     least 1) of each set.
 
-    Raises InvalidInput(weights_invalid), naming `size` or `sets`, for more than 4096 sets, an empty
+    Raises InvalidInput(weights_invalid), naming `cover`, for more than 4096 sets, an empty
     or full set, a set that is listed twice, and if the answers are not covered equally often.
     """
 
@@ -69,23 +72,25 @@ class Cover:
 
     def __post_init__(self) -> None:
         if self.size is not None:
-            require_whole(self.size, 1, self.answers - 1, "size")
+            require_whole(self.size, 1, self.answers - 1, "cover")
             if comb(self.answers, self.size) > MAX_REPORTS:
-                raise invalid(f"a cover has at most {MAX_REPORTS} sets", "size")
+                raise invalid(f"a cover has at most {MAX_REPORTS} sets", "cover")
             return
         full = (1 << self.answers) - 1
         if not 2 <= len(self.listed) <= MAX_REPORTS or len(self.listed) * self.answers > _MAX_CELLS:
-            detail = f"a cover lists 2 to {MAX_REPORTS} sets, at most {_MAX_CELLS // self.answers} here"
-            raise invalid(detail, "sets")
+            detail = (
+                f"a cover lists 2 to {MAX_REPORTS} sets, at most {_MAX_CELLS // self.answers} here"
+            )
+            raise invalid(detail, "cover")
         if len({mask for mask, _ in self.listed}) < len(self.listed):
-            raise invalid("the sets of a cover must differ", "sets")
+            raise invalid("the sets of a cover must differ", "cover")
         if not all(0 < mask < full for mask, _ in self.listed):
-            raise invalid("a set of a cover holds some answers and not all", "sets")
+            raise invalid("a set of a cover holds some answers and not all", "cover")
         if sum(weight for _, weight in self.listed) > MAX_INT:
-            raise invalid("the weights of a cover must sum to less than 2^53", "sets")
+            raise invalid("the weights of a cover must sum to less than 2^53", "cover")
         # Unequal coverage would make the normalisation depend on the truth, and so the level.
         if len(set(self._coverage)) > 1:
-            raise invalid("every answer must be covered equally often", "sets")
+            raise invalid("every answer must be covered equally often", "cover")
 
     @property
     def _coverage(self) -> list[int]:
@@ -143,11 +148,11 @@ class Cover:
         cumulative, numbers = self.rows[answer][holds]
         return numbers[bisect_right(cumulative, rank)]
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the cover in its JSON form."""
+    def to_json(self) -> int | list[list[str | int]]:
+        """Return the cover in its JSON form: its size, or a list of [hex digits, weight]."""
         if self.size is not None:
-            return {"size": self.size}
-        return {"sets": [[mask_json(mask, self.answers), weight] for mask, weight in self.listed]}
+            return self.size
+        return [[mask_json(mask, self.answers), weight] for mask, weight in self.listed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +237,8 @@ class AgreementMechanism:
     ----------
     bits : 4 to 48.
     agree, disagree : the weights of an outcome, agree ≥ disagree ≥ 1, below 2^53.
-    choices : number of choices of each question, 2 to 64; 1 to 100 questions.
+    choices : number of choices of each question, 2 to 64, together at most 2000; 1
+        to 100 questions.
     parts : questions of each part, increasing positions; 1 to 4 questions and 2 to 256 joint
         answers each, row-major, the last question fastest. Every question is in some part.
     components : 1 to 256.
@@ -270,7 +276,9 @@ class AgreementMechanism:
         if not 1 <= len(self.choices) <= MAX_QUESTIONS:
             raise invalid(f"a form has 1 to {MAX_QUESTIONS} questions", "choices")
         for i, choices in enumerate(self.choices):
-            require_whole(choices, 2, _MAX_CHOICES, f"choices[{i}]")
+            require_whole(choices, 2, _MOST_CHOICES, f"choices[{i}]")
+        if sum(self.choices) > MAX_CHOICES:
+            raise invalid(f"a form has at most {MAX_CHOICES} choices", "choices")
         self._check_parts()
         for i, component in enumerate(self.components):
             self._check_component(component, f"components[{i}]")
@@ -341,6 +349,56 @@ class AgreementMechanism:
         """False: every report is possible under every truth."""
         return False
 
+    @property
+    def questions_drawn(self) -> tuple[int, int]:
+        """The smallest and the largest number of questions that a report is about."""
+        numbers = []
+        for component in self.components:
+            sizes = [sorted(len(self.parts[i]) for i in pool.parts) for pool in component.pools]
+            pairs = list(zip(sizes, component.pools, strict=True))
+            numbers.append(sum(sum(lengths[: pool.pick]) for lengths, pool in pairs))
+            numbers.append(sum(sum(lengths[-pool.pick :]) for lengths, pool in pairs))
+        return min(numbers), max(numbers)
+
+    @property
+    def guesses(self) -> tuple[Fraction, ...]:
+        """For each question, the chance that the best guess from a report is right.
+
+        All joint answers are taken as equally likely.
+        """
+        chances = [Fraction(1, choices) for choices in self.choices]
+        for component in self.components:
+            mean = Fraction(self.mean_weight(component), component.totals[0])
+            for j, pool in enumerate(component.slots):
+                # Every slot of a pool is the same; its parts share the pool's chance.
+                drawn = Fraction(component.chance, len(pool.parts) << self.bits)
+                agreeing = self._weight(component.reaching((j,), pool.score)) / mean
+                other = self._weight(component.reaching((j,), 0)) / mean
+                for part in pool.parts:
+                    for question in self.parts[part]:
+                        gain = self._gain(part, question, pool.cover)
+                        chances[question] += drawn * (agreeing - other) * gain
+        return tuple(chances)
+
+    def _weight(self, reached: Fraction) -> Fraction:
+        """Return the mean weight of outcomes that reach the threshold with this chance."""
+        return self.disagree + (self.agree - self.disagree) * reached
+
+    def _gain(self, part: int, question: int, cover: Cover) -> Fraction:
+        """Return how much more often than on average the best guess at a question is in the set."""
+        choices, total = self.choices[question], cover.inside + cover.outside
+        after = prod(self.choices[q] for q in self.parts[part] if q > question)
+        best = 0
+        for mask, weight in zip(cover.masks, cover.weights, strict=True):
+            held = [0] * choices
+            for x in range(cover.answers):
+                held[x // after % choices] += mask >> x & 1
+            best += weight * max(held)
+        # Of all joint answers with one choice, those in the set; on average inside/total.
+        return (
+            Fraction(best, total * (cover.answers // choices)) - Fraction(cover.inside, total)
+        ) / choices
+
     def answers_of(self, part: int) -> int:
         """Return the number of joint answers of a part."""
         return prod(self.choices[question] for question in self.parts[part])
@@ -398,9 +456,7 @@ class AgreementMechanism:
         base, score = Fraction(component.chance, drawn << self.bits), 0
         for pool, part, number in self.drawn(symbol):
             base *= pool.cover.weights[number]
-            score += pool.score * (
-                pool.cover.masks[number] >> self.answer_of(part, truth) & 1
-            )
+            score += pool.score * (pool.cover.masks[number] >> self.answer_of(part, truth) & 1)
         weight = self.agree if score >= component.threshold else self.disagree
         return base * weight / self.mean_weight(component)
 
@@ -551,35 +607,24 @@ def _pool(
     try:
         return Pool(numbers, data["pick"], _cover(data["cover"], answers), data["score"])
     except InvalidInput as error:
-        raise invalid(error.detail, f"{where}.cover.{error.field}") from None
+        raise invalid(error.detail, f"{where}.{error.field}") from None
 
 
 def _cover(value: object, answers: int) -> Cover:
-    if isinstance(value, Mapping) and set(value) == {"size"}:
-        return Cover(answers, value["size"])
-    if not isinstance(value, Mapping) or set(value) != {"sets"}:
-        raise invalid("a cover has a size, or lists its sets", "size")
+    if type(value) is int:
+        return Cover(answers, value)
     listed = []
-    for entry in _list(value["sets"], MAX_REPORTS, "sets"):
+    for i, entry in enumerate(_list(value, MAX_REPORTS, "cover")):
         if not isinstance(entry, list) or len(entry) != 2:
-            raise invalid("expected [set as hex digits, weight]", "sets")
-        mask = entry[0]
-        if (
-            not isinstance(mask, str)
-            or mask != mask_json(_from_hex(mask), answers)
-            or _from_hex(mask) >> answers
-        ):
-            raise invalid(f"a set is lower-case hex digits of {answers} bits", "sets")
-        require_whole(entry[1], 1, MAX_INT, "sets")
-        listed.append((_from_hex(mask), entry[1]))
+            raise invalid("expected [set as hex digits, weight]", f"cover[{i}]")
+        require_whole(entry[1], 1, MAX_INT, f"cover[{i}]")
+        try:
+            listed.append((mask_of(entry[0], answers, "cover"), entry[1]))
+        except InvalidInput:
+            digits = -(-answers // 4)
+            detail = f"a set of these answers is {digits} lower-case hex digits, no higher bit set"
+            raise invalid(detail, f"cover[{i}]") from None
     return Cover(answers, None, tuple(listed))
-
-
-def _from_hex(text: str) -> int:
-    try:
-        return int(text, 16)
-    except ValueError:
-        return -1
 
 
 def _record(value: object, keys: tuple[str, ...], where: str) -> Mapping[str, Any]:

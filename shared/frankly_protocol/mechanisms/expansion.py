@@ -4,6 +4,7 @@
 from fractions import Fraction
 
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms.agreement import AgreementMechanism
 from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_BITS, MAX_REPORTS, Symbol
 from frankly_protocol.mechanisms.dense import DenseMechanism
 from frankly_protocol.mechanisms.product import ProductMechanism
@@ -12,11 +13,24 @@ from frankly_protocol.mechanisms.unary import UnaryMechanism
 from frankly_protocol.problems import Problem
 
 Mechanism = DenseMechanism | UnaryMechanism | SubsetMechanism | ProductMechanism
+"""A mechanism on the numbered answers of one block."""
+AnyMechanism = Mechanism | AgreementMechanism
 KINDS: dict[
     str,
-    type[DenseMechanism] | type[UnaryMechanism] | type[SubsetMechanism] | type[ProductMechanism],
+    type[DenseMechanism]
+    | type[UnaryMechanism]
+    | type[SubsetMechanism]
+    | type[ProductMechanism]
+    | type[AgreementMechanism],
 ] = {
-    kind.kind: kind for kind in (DenseMechanism, UnaryMechanism, SubsetMechanism, ProductMechanism)
+    kind.kind: kind
+    for kind in (
+        DenseMechanism,
+        UnaryMechanism,
+        SubsetMechanism,
+        ProductMechanism,
+        AgreementMechanism,
+    )
 }
 
 
