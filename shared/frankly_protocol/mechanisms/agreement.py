@@ -545,7 +545,7 @@ class AgreementMechanism:
     def from_params(cls, data: object, field: str = "params") -> "AgreementMechanism":
         """Read the parameters; raises InvalidInput(weights_invalid), naming the parameter."""
         params = require_keys(data, cls.PARAMS, field)
-        choices = _whole_list(params["choices"], MAX_QUESTIONS, "choices")
+        choices = _whole_list(params["choices"], MAX_QUESTIONS, "choices", 2, _MOST_CHOICES)
         parts = tuple(
             _whole_list(part, MAX_GROUPED, f"parts[{i}]")
             for i, part in enumerate(_list(params["parts"], MAX_PARTS, "parts"))
@@ -572,10 +572,12 @@ def _list(value: object, most: int, field: str) -> list[Any]:
     return value
 
 
-def _whole_list(value: object, most: int, field: str) -> tuple[int, ...]:
+def _whole_list(
+    value: object, most: int, field: str, low: int = 0, high: int = MAX_INT
+) -> tuple[int, ...]:
     numbers = _list(value, most, field)
     for i, number in enumerate(numbers):
-        require_whole(number, 0, MAX_INT, f"{field}[{i}]")
+        require_whole(number, low, high, f"{field}[{i}]")
     return tuple(numbers)
 
 

@@ -13,6 +13,8 @@ from math import prod
 
 from frankly_protocol.audit import AVERAGE, NOTIONS, Claim
 from frankly_protocol.mechanisms import (
+    AgreementMechanism,
+    AnyMechanism,
     DenseMechanism,
     Mechanism,
     ProductMechanism,
@@ -30,8 +32,10 @@ ONE = (1, 1)
 
 
 @lru_cache(maxsize=64)
-def table(mechanism: Mechanism) -> dict[Symbol, list[Fraction]]:
+def table(mechanism: AnyMechanism) -> dict[Symbol, list[Fraction]]:
     """Q(y|·) of every symbol that can be sent, from the definition of each kind."""
+    if isinstance(mechanism, AgreementMechanism):
+        return agreement_table(mechanism)
     D, a = 1 << mechanism.bits, mechanism.answers
     columns: dict[Symbol, list[Fraction]] = {}
     if isinstance(mechanism, DenseMechanism):
@@ -64,6 +68,55 @@ def table(mechanism: Mechanism) -> dict[Symbol, list[Fraction]]:
             ]
             columns[y] = [prod(chances, start=Fraction(1)) for chances in product(*factor_columns)]
     return {y: column for y, column in columns.items() if any(column)}
+
+
+def agreement_table(mechanism: AgreementMechanism) -> dict[Symbol, list[Fraction]]:
+    """Q(y|·) by joint answer, row-major: outcomes are weighted one by one and divided by their sum, truth by truth."""
+    truths = list(product(*map(range, mechanism.choices)))
+    columns: dict[Symbol, list[Fraction]] = {}
+    for c, component in enumerate(mechanism.components):
+        picks = [list(combinations(pool.parts, pool.pick)) for pool in component.pools]
+        pools = [pool for pool in component.pools for _ in range(pool.pick)]
+        sets = [_sets(pool.cover.answers, pool.cover.to_json()) for pool in pools]
+        chance = Fraction(component.chance, 2**mechanism.bits * prod(map(len, picks)))
+        for parts in (tuple(chain.from_iterable(pick)) for pick in product(*picks)):
+            weights: dict[Symbol, list[int]] = {}
+            for drawn in product(*(range(len(cover)) for cover in sets)):
+                members = [cover[number] for cover, number in zip(sets, drawn, strict=True)]
+                base = prod(weight for _, weight in members)
+                scores = [
+                    sum(
+                        pool.score * (_joint(mechanism, part, truth) in held)
+                        for pool, part, (held, _) in zip(pools, parts, members, strict=True)
+                    )
+                    for truth in truths
+                ]
+                symbol = (c, *chain.from_iterable(zip(parts, drawn, strict=True)))
+                weights[symbol] = [
+                    base * (mechanism.disagree, mechanism.agree)[score >= component.threshold]
+                    for score in scores
+                ]
+            sums = [sum(column) for column in zip(*weights.values(), strict=True)]
+            for symbol, row in weights.items():
+                columns[symbol] = [
+                    chance * Fraction(w, total) for w, total in zip(row, sums, strict=True)
+                ]
+    return columns
+
+
+def _sets(answers: int, cover: int | list[list[str | int]]) -> list[tuple[set[int], int]]:
+    if isinstance(cover, int):
+        return [(set(chosen), 1) for chosen in combinations(range(answers), cover)]
+    return [
+        ({x for x in range(answers) if int(str(mask), 16) >> x & 1}, int(weight))
+        for mask, weight in cover
+    ]
+
+
+def _joint(mechanism: AgreementMechanism, part: int, truth: tuple[int, ...]) -> int:
+    sizes = [mechanism.choices[question] for question in mechanism.parts[part]]
+    answers = [truth[question] for question in mechanism.parts[part]]
+    return list(product(*map(range, sizes))).index(tuple(answers))
 
 
 def needed(mechanism: Mechanism, claim: Claim) -> Levels:
