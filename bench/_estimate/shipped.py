@@ -73,7 +73,7 @@ def surveys() -> Iterator[Shipped]:
             sizes = tuple(len(question.choices) for question in block.questions)
             yield Shipped(
                 f"{name}: {block.id}",
-                block.mechanism,
+                block.numbered_mechanism,
                 block.design_prior,
                 sizes,
                 definition.min_reports,

@@ -10,7 +10,7 @@ from typing import Any
 from frankly_protocol import schema
 from frankly_protocol.audit import lift_bound, stated_ceiling
 from frankly_protocol.errors import DocumentRejected, InvalidInput, UnsupportedDocument
-from frankly_protocol.mechanisms import KINDS, AgreementMechanism, AnyMechanism
+from frankly_protocol.mechanisms import BLOCK_KINDS, AgreementMechanism, AnyMechanism, Mechanism
 from frankly_protocol.mechanisms.agreement import MAX_CHOICES, MAX_QUESTIONS, FormAnswers
 from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS
 from frankly_protocol.promises import MAX_PROMISES, Prior, Promise, counts
@@ -105,6 +105,16 @@ class Block:
         return answers
 
     @property
+    def numbered_mechanism(self) -> Mechanism:
+        """The mechanism of a block whose joint answers are numbered.
+
+        Raises TypeError for the agreement kind.
+        """
+        if isinstance(self.mechanism, AgreementMechanism):
+            raise TypeError("the answers of a form have no numbers")
+        return self.mechanism
+
+    @property
     def notion(self) -> str:
         """The distinct names of the promised notions in the order of `promises`, joined by `+`."""
         return "+".join(dict.fromkeys(promise.claim.notion for promise in self.promises))
@@ -153,10 +163,10 @@ class Block:
         if (
             isinstance(value, dict)
             and "kind" in value
-            and not (isinstance(kind, str) and kind in KINDS)
+            and not (isinstance(kind, str) and kind in BLOCK_KINDS)
         ):
             raise UnsupportedDocument("unknown kind of mechanism: update the app", field)
-        params = KINDS[kind].PARAMS if isinstance(kind, str) and kind in KINDS else ()
+        params = BLOCK_KINDS[kind].PARAMS if isinstance(kind, str) and kind in BLOCK_KINDS else ()
         data = schema.DOCUMENT.record(value, field, _KEYS | set(params))
         try:
             return cls(
@@ -223,10 +233,10 @@ def _mechanism(kind: str, params: Mapping[str, Any], field: str) -> AnyMechanism
             raise DocumentRejected(
                 "weights",
                 "expected a table of whole numbers",
-                f"{field}.{KINDS[kind].PARAMS[1]}",
+                f"{field}.{BLOCK_KINDS[kind].PARAMS[1]}",
             )
     try:
-        return KINDS[kind].from_params(params, field)
+        return BLOCK_KINDS[kind].from_params(params, field)
     except InvalidInput as error:
         raise DocumentRejected("weights", error.detail, f"{field}.{error.field}") from None
 

@@ -104,7 +104,7 @@ def test_reports_of_every_kind_have_the_documents_one_length() -> None:
         randbits = Random(seed).getrandbits
         symbols = []
         for entry in document.blocks:
-            symbol = entry.mechanism.sample(seed % 4, randbits)
+            symbol = entry.numbered_mechanism.sample(seed % 4, randbits)
             symbols.append(entry.mechanism.symbol_json(symbol))  # type: ignore[arg-type]
         report = Report(document.digest, "0f" * 16, tuple(symbols))
         data = report.to_bytes(document.report_length)
@@ -255,7 +255,7 @@ def judge(body: Any) -> str:
         return "refused"
     for entry in document.blocks:
         for promise in entry.promises:
-            for name, ratio in needed(entry.mechanism, promise.claim).items():
+            for name, ratio in needed(entry.numbered_mechanism, promise.claim).items():
                 level = getattr(promise.claim, name)
                 assert level is None or (ratio is not None and ratio <= Fraction(*level)), body
     return "accepted"

@@ -61,7 +61,7 @@ def weaker() -> SurveyDocument:
 def moved() -> SurveyDocument:
     """A document kept exactly, with one unit of weight moved within a row."""
     block = ldp_block()
-    (on, off), second_row = dense_of(block.mechanism).weights
+    (on, off), second_row = dense_of(block.numbered_mechanism).weights
     altered = DenseMechanism(48, ((on + 1, off - 1), second_row))
     exact = Fraction(on, off).as_integer_ratio()
     return survey(
@@ -84,7 +84,7 @@ def edited(path: str, value: Any) -> FakeServer:
     return server
 
 
-W = dense_of(GOOD.blocks[0].mechanism).weights[0][0]
+W = dense_of(GOOD.blocks[0].numbered_mechanism).weights[0][0]
 CASES: list[tuple[Callable[[], FakeServer], type[FranklyError], str | None]] = [
     (lambda: FakeServer(envelope=b"{}"), DocumentRejected, None),
     (lambda: FakeServer(envelope=b"<html>a proxy's page</html>"), DocumentRejected, None),

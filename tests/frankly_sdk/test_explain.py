@@ -29,7 +29,7 @@ def test_the_figures_are_those_of_the_weights(tmp_path: Path) -> None:
     with server.open(tmp_path / "s.db") as client:
         explanation = client.survey.explain()
     warner, lip = explanation.blocks
-    on = dense_of(server.document.blocks[0].mechanism).weights[0][0]
+    on = dense_of(server.document.blocks[0].numbered_mechanism).weights[0][0]
     assert (warner.guess, warner.blind) == (Fraction(on, 2**48), Fraction(1, 2))
     assert lip.guess == Fraction(3, 4)
     assert lip.ceiling == 3

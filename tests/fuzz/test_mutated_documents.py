@@ -97,7 +97,7 @@ def accepted_places(seed: int, count: int) -> set[tuple[str, str]]:
             continue
         for block in document.blocks:
             for promise in block.promises:
-                for name, ratio in needed(block.mechanism, promise.claim).items():
+                for name, ratio in needed(block.numbered_mechanism, promise.claim).items():
                     level = getattr(promise.claim, name)
                     assert level is None or (ratio is not None and ratio <= Fraction(*level)), (
                         payload

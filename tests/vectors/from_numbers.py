@@ -105,7 +105,7 @@ def _report(with_token: bool) -> Case:
         document = replace(document, token=TokenRule("invite"))
     log, truths, symbols = Recorded(Random(7).getrandbits), [1, 3, 0, 2], []
     for block, x in zip(document.blocks, truths, strict=True):
-        symbol: Any = block.mechanism.sample(x, log)
+        symbol: Any = block.numbered_mechanism.sample(x, log)
         symbols.append(block.mechanism.symbol_json(symbol))
     report = Report(document.digest, f"{log(128):032x}", tuple(symbols), {"region": "north"}, token)
     return {

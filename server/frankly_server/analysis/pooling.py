@@ -35,6 +35,8 @@ from frankly_server.estimate.poisoning import Poisoning
 from frankly_server.estimate.pooling import combined_ends, kl_ends, weighted_root, weighted_sum
 from frankly_server.estimate.target_ends import cut
 
+BETA: Final = Fraction(1, 100)
+"""Share of fake reports that the poisoning columns assume; the columns grow as β/(1−β)."""
 _OF_ONE_PART: Final = ("projected", "projected_interval", "mle", "mle_interval", "design_effect", "privacy_cost",
                        "efficiency", "informative")  # fmt: skip
 """Figures per target that do not exist for a weighted mean."""
@@ -66,22 +68,7 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
     Raises InvalidInput(unsupported) if several parts are pooled with a population, or by a method
     that has no pooled interval.
     """
-    results = [
-        estimate(
-            part.mechanism,
-            part.counts,
-            design_prior=part.design_prior,
-            targets=part.targets,
-            census=request.census,
-            population=request.population,
-            level=request.level,
-            # Where these do not exist, kl is used.
-            methods=(request.method, "kl")
-            if request.method in ("exact", "sequence")
-            else (request.method,),
-        )
-        for part in parts
-    ]
+    results = [_estimated(part, request) for part in parts]
     # One version keeps all its figures; a weighted mean has fewer.
     if len(results) == 1:
         (alone,) = results
@@ -166,6 +153,29 @@ def _scaled(part: Part, weight: Values) -> Evidence:
             for w, row in zip(weight, part.targets, strict=True)
         )
     )
+
+
+def _estimated(part: Part, request: Request) -> Estimate:
+    population, census = part.frame(request.population, census=request.census)
+    fake_share = part.fake_share(BETA)
+    result = estimate(
+        part.mechanism,
+        part.counts,
+        design_prior=part.design_prior,
+        targets=part.targets,
+        census=census,
+        population=population,
+        level=request.level,
+        beta=fake_share or Fraction(0),
+        # Where these do not exist, kl is used.
+        methods=(request.method, "kl")
+        if request.method in ("exact", "sequence")
+        else (request.method,),
+    )
+    if fake_share is not None:
+        return result
+    unbounded = (None,) * len(part.targets)
+    return replace(result, poisoning=Poisoning(unbounded, unbounded))
 
 
 def _require_poolable(request: Request) -> None:

@@ -7,7 +7,7 @@ and their counts. The result names these under `inputs`, with the version of the
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,9 +19,11 @@ from frankly_server import rational
 from frankly_server.analysis.counted_document import Blocks, Key, Received
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.periods import ALL_TIME, DAYS, PERIODS
+from frankly_server.analysis.pooling import BETA
 from frankly_server.analysis.request import VERSION, Request
-from frankly_server.analysis.rows import BETA, NO_PRODUCTS, part_targets, table_json
+from frankly_server.analysis.rows import NO_PRODUCTS, part_targets, table_json
 from frankly_server.analysis.tables import Table, blocks_of, cell_weights, tables
+from frankly_server.forms import counted_blocks
 from frankly_server.store import Layout
 
 NOTES = ("Shares are those of the people who reported; nothing corrects for those who did not.",)
@@ -81,7 +83,7 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
             for source in documents
         ],
         "questions": questions,
-        "beta": BETA,
+        "beta": str(BETA),
         "notes": [*NOTES, *([READ] if any(map(_is_read, requested)) else [])],
         "inputs": {
             "code": __version__,
@@ -191,7 +193,7 @@ def _keys(source: Received, table: Table, group: Group) -> list[Key]:
     return [] if blocks is None else source.within(blocks, group.by, group.choice, group.period)
 
 
-def _part(source: Received, keys: Iterable[Key], table: Table) -> Part:
+def _part(source: Received, keys: Sequence[Key], table: Table) -> Part:
     tally: dict[tuple[int, ...], int] = {}
     n_reports = 0
     for key in keys:
@@ -199,10 +201,13 @@ def _part(source: Received, keys: Iterable[Key], table: Table) -> Part:
         for symbols, n in source.cells[key].tally.items():
             tally[symbols] = tally.get(symbols, 0) + n
     positions = blocks_of(source.document, table.questions) or ()
-    blocks = tuple(source.document.blocks[i] for i in positions)
+    counted = counted_blocks(source.document)
+    blocks = tuple(counted[i] for i in positions)
     cells = cell_weights(blocks, table)
     targets = cells if table.shares else rational.product(part_targets(table), cells)
-    return Part(blocks, n_reports, tally, targets, source.document.strata)
+    # Every report counts in the document's first block, whatever it shows of a form.
+    received = sum(source.cells[(0,), stratum, period].n for _, stratum, period in keys)
+    return Part(blocks, n_reports, tally, targets, source.document.strata, received)
 
 
 def _is_read(table: Table) -> bool:
@@ -216,4 +221,6 @@ def _is_read(table: Table) -> bool:
 
 def _block_ids(table: Table) -> str:
     document = table.sources[-1].document
-    return " × ".join(document.blocks[i].id for i in blocks_of(document, table.questions) or ())
+    blocks = counted_blocks(document)
+    ids = (blocks[i].id for i in blocks_of(document, table.questions) or ())
+    return " × ".join(dict.fromkeys(ids))

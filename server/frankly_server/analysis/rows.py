@@ -23,9 +23,6 @@ from frankly_server.estimate.ratios import Ratio, pairs_of, ratio
 from frankly_server.estimate.target_ends import row_flags
 from frankly_server.surveys.devices import is_unstated
 
-BETA: Final = "1/100"
-"""Share of fake reports that the poisoning columns assume; the columns grow as β/(1−β)."""
-
 _EMPTY: Final[dict[str, Any]] = dict.fromkeys(column.name for column in fields(Estimate))
 """Row of the declared columns, all null."""
 
@@ -148,7 +145,8 @@ def _ratios(
         targets = [(part.targets[i], part.targets[j]) for i, j in spans]
         sums = [(a, b, tuple(x + y for x, y in zip(a, b, strict=True))) for a, b in targets]
         covariance = np.array(estimate.covariance, dtype=np.float64)
-        _, sampling = sampling_factors(estimate.n, request.population, census=request.census)
+        population, census = part.frame(request.population, census=request.census)
+        _, sampling = sampling_factors(estimate.n, population, census=census)
         of_pairs = [covariance[np.ix_(pair, pair)] for pair in spans]
         scales = [np.array([weights[t] or 0.0 for t in pair]) for pair in spans]
         pairs_by_part.append(

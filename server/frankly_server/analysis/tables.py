@@ -11,11 +11,13 @@ from typing import Final
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.counted_document import Blocks, Received
 from frankly_server.analysis.request import Combination, Request
 from frankly_server.estimate.decoder import Targets, shares
+from frankly_server.forms import counted_blocks
 
 Texts = Mapping[str, str]
 Weights = tuple[Fraction, ...]
@@ -93,14 +95,31 @@ def tables(documents: Sequence[Received], request: Request) -> list[Table]:
 
 
 def blocks_of(document: SurveyDocument, questions: Sequence[Question]) -> Blocks | None:
-    """Return the positions of the blocks with these questions and choices; None if one is missing."""
+    """Return the positions of the counted blocks with these questions and choices; None if one is missing.
+
+    One block with all of them is preferred, the smallest; then the smallest that has each.
+    """
     missing, positions = {_key(question) for question in questions}, []
-    for position, block in enumerate(document.blocks):
+    blocks = _estimable(document)
+    # Stable: among blocks of one size, the order of the document.
+    for position, block in sorted(blocks, key=lambda entry: len(entry[1].questions)):
+        if missing <= {_key(question) for question in block.questions}:
+            return (position,)
+    for position, block in sorted(blocks, key=lambda entry: len(entry[1].questions)):
         matching = missing & {_key(question) for question in block.questions}
         if matching:
             missing -= matching
             positions.append(position)
-    return None if missing else tuple(positions)
+    return None if missing else tuple(sorted(positions))
+
+
+def _estimable(document: SurveyDocument) -> list[tuple[int, Block]]:
+    """Return the counted blocks that estimates are made of; of a form these are its parts."""
+    return [
+        (position, block)
+        for position, block in enumerate(counted_blocks(document))
+        if not isinstance(block.mechanism, AgreementMechanism)
+    ]
 
 
 def cell_weights(blocks: Sequence[Block], table: Table) -> Targets:

@@ -25,8 +25,8 @@ _CONSTANT = 1e-12
 
 def respondents_weights(parts: Sequence[Part]) -> list[Values]:
     """Return, per part and target, n_v/n: the weighted mean is that of all respondents."""
-    total = sum(part.n for part in parts)
-    return [(part.n / total,) * len(part.targets) for part in parts]
+    total = sum(part.respondents for part in parts)
+    return [(part.respondents / total,) * len(part.targets) for part in parts]
 
 
 def inverse_variance_weights(parts: Sequence[Part]) -> list[Values]:

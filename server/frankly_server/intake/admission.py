@@ -12,7 +12,7 @@ from frankly_protocol import canonical
 from frankly_protocol.clock import format_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import Mechanism
+from frankly_protocol.mechanisms import AnyMechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report
 
@@ -56,7 +56,7 @@ class Admission:
     document: str
     opens: datetime
     closes: datetime
-    mechanisms: tuple[Mechanism, ...]
+    mechanisms: tuple[AnyMechanism, ...]
     door: TokenDoor
     strata: Mapping[str, Mapping[str, str]]
 

@@ -10,7 +10,7 @@ from frankly_protocol.audit import Claim, Worst, ceiling, require_private, worst
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import DocumentRejected, InvalidInput, UnsupportedDocument
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism
+from frankly_protocol.mechanisms import AnyMechanism, DenseMechanism, Mechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.promises import Promise
 from frankly_protocol.schema import REQUEST
@@ -96,7 +96,7 @@ def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _claims(mechanism: Mechanism, promise: Promise) -> Iterator[dict[str, Any]]:
+def _claims(mechanism: AnyMechanism, promise: Promise) -> Iterator[dict[str, Any]]:
     """Yield the verdict on each claim of a promise, with the secrets that occur in its stratum."""
     for z, claim in promise.numbered_claims:
         verdict = {"notion": claim.notion} | _judged(mechanism, claim)
@@ -106,7 +106,7 @@ def _claims(mechanism: Mechanism, promise: Promise) -> Iterator[dict[str, Any]]:
         yield verdict
 
 
-def _judged(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
+def _judged(mechanism: AnyMechanism, claim: Claim) -> dict[str, Any]:
     try:
         worst_case = worst(mechanism, claim)
     # Errors of documents become errors of a request, which has the same field names.
@@ -123,7 +123,7 @@ def _judged(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
     return {"holds": holds, **needed, "worst": _place(mechanism, worst_case)}
 
 
-def _place(mechanism: Mechanism, worst_case: Worst) -> dict[str, Any]:
+def _place(mechanism: AnyMechanism, worst_case: Worst) -> dict[str, Any]:
     place: dict[str, Any] = {
         "report": mechanism.symbol_json(worst_case.report),  # type: ignore[arg-type]
         "pair": list(worst_case.pair),

@@ -192,7 +192,8 @@ class _ExportReports:
     def of_document(self, _survey: str, digest: str) -> Iterator[IdenticalReports]:
         exported = next(row for row in self._counts.documents if row.digest == digest)
         document = exported.document()
-        mechanisms, layout = [block.mechanism for block in document.blocks], Layout.of(document)
+        mechanisms = [block.numbered_mechanism for block in document.blocks]
+        layout = Layout.of(document)
         for stratum, values, n in self._counts.read(digest):
             yield IdenticalReports(0, symbols_of(mechanisms, layout, values), stratum, n)
 

@@ -16,13 +16,15 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.problems import Problem
 
 from frankly_server.durable import sync_folder, written_whole
 from frankly_server.scale.columns import optional_module, schema, table
 from frankly_server.scale.manifest import ExportBroken, ExportedDocument, Manifest, Segment
-from frankly_server.store import Database, Layout
+from frankly_server.store import Database, DocumentRow, Layout
 from frankly_server.store.exporting import FIRST, LAST, ExportedRow
 
 ROWS: Final = 1_000_000
@@ -100,6 +102,7 @@ def _start(database: Database, survey: str, previous: Manifest | None) -> Manife
             )
         documents = []
         for row in rows:
+            _require_columns(row)
             segments = tuple(
                 segment
                 for segment in segments_of.get(row.digest, ())
@@ -108,6 +111,17 @@ def _start(database: Database, survey: str, previous: Manifest | None) -> Manife
             )
             documents.append(ExportedDocument(row.digest, row.version, row.envelope, segments))
     return Manifest(survey, tuple(documents))
+
+
+def _require_columns(row: DocumentRow) -> None:
+    """Raise InvalidInput(unsupported) for a document whose reports do not fit columns."""
+    document = SurveyDocument.from_envelope(row.envelope)
+    if any(isinstance(block.mechanism, AgreementMechanism) for block in document.blocks):
+        detail = (
+            "reports on a form with one level cannot be exported; their estimates read counts, "
+            "whose number does not grow with the reports"
+        )
+        raise InvalidInput(Problem.UNSUPPORTED, detail, "survey")
 
 
 def _gaps(segments: Sequence[Segment]) -> Iterator[Range]:

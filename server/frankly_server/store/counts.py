@@ -227,6 +227,8 @@ class _Tally:
         symbols, stratum, n = reports.symbols, reports.stratum, reports.n
         numbers = list(map(_number_of, symbols)) if layout is None else layout.numbers(symbols)
         for block, number in enumerate(numbers):
+            if number is None:
+                continue
             self.singles[CountKey(digest, block, stratum, number)] += n
             self.by_day[DayKey(digest, block, stratum, day, number, NO_NUMBER)] += n
         for blocks, pairs in () if layout is None else layout.pairs_of(symbols, numbers):

@@ -232,7 +232,7 @@ def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBl
 
 
 def _unidentifiable(block: Block) -> str:
-    estimability = in_words(block.mechanism, answers_of(block))
+    estimability = in_words(block.numbered_mechanism, answers_of(block))
     return (
         f"with {block.mechanism_name}, no number of reports separates: {_some(estimability.cannot)}. "
         f"What can be estimated: {_some(estimability.can)}. Use another mechanism, or set accept_unidentifiable: true"

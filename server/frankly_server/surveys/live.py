@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from math import prod
+from math import ceil, prod
 from typing import Final
 
 from frankly_protocol.documents import SurveyDocument
 
+from frankly_server.forms import estimated_blocks
 from frankly_server.surveys.preview import planned
 from frankly_server.times import next_release
 
@@ -118,19 +119,22 @@ def required_reports(document: SurveyDocument, margin: float) -> int | None:
     None if some share cannot be estimated.
     """
     report_counts = []
-    for block in document.blocks:
-        plan = planned(block.mechanism, block.design_prior)
+    for block, share_of_reports in estimated_blocks(document):
+        plan = planned(block.numbered_mechanism, block.design_prior)
         if plan is None:
             return None
-        report_counts.append(plan.reports(margin))
+        report_counts.append(ceil(plan.reports(margin) / share_of_reports))
     return max(report_counts)
 
 
 def _outlook(document: SurveyDocument, n: int, target: float) -> list[BlockOutlook]:
     outlook = []
-    for block in document.blocks:
-        plan = planned(block.mechanism, block.design_prior)
-        margin = plan.margin(n) if plan is not None and n >= SMALL else None
-        missing = None if plan is None else max(0, plan.reports(target) - n)
+    for block, share_of_reports in estimated_blocks(document):
+        plan = planned(block.numbered_mechanism, block.design_prior)
+        shown = int(n * share_of_reports)
+        margin = plan.margin(shown) if plan is not None and shown >= SMALL else None
+        missing = (
+            None if plan is None else max(0, ceil(plan.reports(target) / share_of_reports) - n)
+        )
         outlook.append(BlockOutlook(block.id, margin, target, missing))
     return outlook

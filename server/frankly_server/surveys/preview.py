@@ -155,7 +155,7 @@ def by_level(
                 block.id,
                 time_limit(timer, _SECONDS / 4),
             )
-            margin = margin_of(drafted.block.mechanism, drafted.block.design_prior, people)
+            margin = margin_of(drafted.block.numbered_mechanism, drafted.block.design_prior, people)
         except InvalidInput:
             continue
         if margin is not None:

@@ -12,11 +12,13 @@ from frankly_protocol.clock import format_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.trust import Role
 
 from frankly_server.design.api.regret import Regret, regret
 from frankly_server.estimate.identifiable import answers_of, in_words
+from frankly_server.forms import part_blocks
 from frankly_server.store import DocumentRow, Transaction
 from frankly_server.store.survey_states import SurveyStateRow
 from frankly_server.surveys.devices import is_unstated
@@ -104,18 +106,35 @@ def promised(document: SurveyDocument) -> list[PublishedBlock]:
             counted_by=counted_by[block.id],
             answers_unchanged=block.mechanism.sends_unchanged,
             rules_out=is_endless(block.ceiling),
-            estimable=estimability.can,
-            untold=estimability.cannot,
+            estimable=can,
+            untold=cannot,
             regret=regret_of(block),
         )
         for block in document.blocks
         # A loop over one element names a costly result (exact linear algebra) that is used twice.
-        for estimability in [in_words(block.mechanism, answers_of(block))]
+        for can, cannot in [_estimability(block)]
     ]
 
 
+def _estimability(block: Block) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the combinations of shares that can be estimated, and the changes that cannot be seen.
+
+    Of a form, those of its parts.
+    """
+    parts = part_blocks(block) or (block,)
+    each = [in_words(part.numbered_mechanism, answers_of(part)) for part in parts]
+    return tuple(s for part in each for s in part.can), tuple(
+        s for part in each for s in part.cannot
+    )
+
+
 def regret_of(block: Block) -> Regret | None:
-    """Return the loss of a block's mechanism for equally common choices; None if there is none."""
+    """Return the loss of a block's mechanism for equally common choices; None if there is none.
+
+    None for a form: its designer states the figures.
+    """
+    if isinstance(block.mechanism, AgreementMechanism):
+        return None
     claims = tuple(claim for promise in block.promises for claim in promise.claims)
     return regret(block.mechanism, claims, block.design_prior)
 

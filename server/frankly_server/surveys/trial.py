@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
+from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism, ProductMechanism
+from frankly_protocol.mechanisms.agreement import FormAnswers
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report, SymbolJson
 
@@ -115,8 +116,12 @@ def simulate(
     return estimate(mechanism, counts, design_prior=block.design_prior)
 
 
-def _sent(block: Block, truth: int, randbits: RandomBits) -> Sent:
+def _sent(block: Block, truth: int | FormAnswers, randbits: RandomBits) -> Sent:
     mechanism: Any = block.mechanism
     symbol = mechanism.sample(truth, randbits)
+    if isinstance(mechanism, AgreementMechanism):
+        chance, low, high = mechanism.chances(symbol, cast("FormAnswers", truth))
+        return Sent(block.id, mechanism.symbol_json(symbol), chance, low, high)
     chances = [mechanism.probability(symbol, x) for x in range(mechanism.answers)]
+    assert isinstance(truth, int)  # noqa: S101 - as `Block.truth` says
     return Sent(block.id, mechanism.symbol_json(symbol), chances[truth], min(chances), max(chances))

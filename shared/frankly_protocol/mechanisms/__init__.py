@@ -11,6 +11,7 @@ from frankly_protocol.mechanisms.agreement import AgreementMechanism
 from frankly_protocol.mechanisms.base import Symbol
 from frankly_protocol.mechanisms.dense import DenseMechanism
 from frankly_protocol.mechanisms.expansion import (
+    BLOCK_KINDS,
     KINDS,
     AnyMechanism,
     Mechanism,
@@ -22,6 +23,7 @@ from frankly_protocol.mechanisms.subset import SubsetMechanism
 from frankly_protocol.mechanisms.unary import UnaryMechanism
 
 __all__ = [
+    "BLOCK_KINDS",
     "KINDS",
     "AgreementMechanism",
     "AnyMechanism",

@@ -282,6 +282,9 @@ class AgreementMechanism:
         self._check_parts()
         for i, component in enumerate(self.components):
             self._check_component(component, f"components[{i}]")
+        pools = [pool for component in self.components for pool in component.pools]
+        if {part for pool in pools for part in pool.parts} != set(range(len(self.parts))):
+            raise invalid("every part must be in some pool", "parts")
         if sum(component.chance for component in self.components) != 1 << self.bits:
             raise invalid("the chances of the components must sum to 2^bits", "components")
         object.__setattr__(self, "_chances", tuple(accumulate(c.chance for c in self.components)))
@@ -448,6 +451,18 @@ class AgreementMechanism:
             score = (score, higher)[holds]
             symbol += [part, pool.cover.number(self.answer_of(part, truth), place, holds=holds)]
         return tuple(symbol)
+
+    def chances(
+        self, symbol: tuple[int, ...], truth: FormAnswers
+    ) -> tuple[Fraction, Fraction, Fraction]:
+        """Return Q(symbol|truth), and the smallest and the largest chance of the symbol."""
+        chance, component = self.probability(symbol, truth), self.components[symbol[0]]
+        score = sum(
+            pool.score * (pool.cover.masks[number] >> self.answer_of(part, truth) & 1)
+            for pool, part, number in self.drawn(symbol)
+        )
+        weight = self.agree if score >= component.threshold else self.disagree
+        return chance, chance * self.disagree / weight, chance * self.agree / weight
 
     def probability(self, symbol: tuple[int, ...], truth: FormAnswers) -> Fraction:
         """Return Q(symbol|truth) exactly, for a symbol that can be sent."""

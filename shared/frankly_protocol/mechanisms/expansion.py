@@ -17,21 +17,12 @@ Mechanism = DenseMechanism | UnaryMechanism | SubsetMechanism | ProductMechanism
 AnyMechanism = Mechanism | AgreementMechanism
 KINDS: dict[
     str,
-    type[DenseMechanism]
-    | type[UnaryMechanism]
-    | type[SubsetMechanism]
-    | type[ProductMechanism]
-    | type[AgreementMechanism],
+    type[DenseMechanism] | type[UnaryMechanism] | type[SubsetMechanism] | type[ProductMechanism],
 ] = {
-    kind.kind: kind
-    for kind in (
-        DenseMechanism,
-        UnaryMechanism,
-        SubsetMechanism,
-        ProductMechanism,
-        AgreementMechanism,
-    )
+    kind.kind: kind for kind in (DenseMechanism, UnaryMechanism, SubsetMechanism, ProductMechanism)
 }
+BLOCK_KINDS = {**KINDS, AgreementMechanism.kind: AgreementMechanism}
+"""The kinds that a block of a document may have."""
 
 
 def columns(mechanism: Mechanism, most: int = MAX_REPORTS) -> dict[Symbol, tuple[Fraction, ...]]:

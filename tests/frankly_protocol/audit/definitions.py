@@ -34,10 +34,10 @@ ONE = (1, 1)
 @lru_cache(maxsize=64)
 def table(mechanism: AnyMechanism) -> dict[Symbol, list[Fraction]]:
     """Q(y|·) of every symbol that can be sent, from the definition of each kind."""
-    if isinstance(mechanism, AgreementMechanism):
-        return agreement_table(mechanism)
-    D, a = 1 << mechanism.bits, mechanism.answers
     columns: dict[Symbol, list[Fraction]] = {}
+    if isinstance(mechanism, AgreementMechanism):
+        return dict(agreement_table(mechanism).items())
+    D, a = 1 << mechanism.bits, mechanism.answers
     if isinstance(mechanism, DenseMechanism):
         columns = {
             y: [Fraction(row[y], D) for row in mechanism.weights] for y in range(mechanism.reports)
@@ -70,17 +70,17 @@ def table(mechanism: AnyMechanism) -> dict[Symbol, list[Fraction]]:
     return {y: column for y, column in columns.items() if any(column)}
 
 
-def agreement_table(mechanism: AgreementMechanism) -> dict[Symbol, list[Fraction]]:
+def agreement_table(mechanism: AgreementMechanism) -> dict[tuple[int, ...], list[Fraction]]:
     """Q(y|·) by joint answer, row-major: outcomes are weighted one by one and divided by their sum, truth by truth."""
     truths = list(product(*map(range, mechanism.choices)))
-    columns: dict[Symbol, list[Fraction]] = {}
+    columns: dict[tuple[int, ...], list[Fraction]] = {}
     for c, component in enumerate(mechanism.components):
         picks = [list(combinations(pool.parts, pool.pick)) for pool in component.pools]
         pools = [pool for pool in component.pools for _ in range(pool.pick)]
         sets = [_sets(pool.cover.answers, pool.cover.to_json()) for pool in pools]
         chance = Fraction(component.chance, 2**mechanism.bits * prod(map(len, picks)))
         for parts in (tuple(chain.from_iterable(pick)) for pick in product(*picks)):
-            weights: dict[Symbol, list[int]] = {}
+            weights: dict[tuple[int, ...], list[int]] = {}
             for drawn in product(*(range(len(cover)) for cover in sets)):
                 members = [cover[number] for cover, number in zip(sets, drawn, strict=True)]
                 base = prod(weight for _, weight in members)

@@ -171,7 +171,7 @@ def _mechanism(rng: Random, sizes: tuple[int, ...]) -> AnyMechanism:
 
 def agreement(rng: Random, sizes: tuple[int, ...]) -> AgreementMechanism:
     """A random form: one or two components over the questions, or over all of them as one part."""
-    parts = [(i,) for i in range(len(sizes))]
+    parts: list[tuple[int, ...]] = [(i,) for i in range(len(sizes))]
     whole = tuple(range(len(sizes)))
     if len(sizes) > 1 and prod(sizes) <= 8 and rng.random() < 0.5:
         parts.append(whole)
@@ -179,7 +179,7 @@ def agreement(rng: Random, sizes: tuple[int, ...]) -> AgreementMechanism:
     components = []
     for chance in chances:
         if (whole in parts) and len(whole) > 1 and rng.random() < 0.4:
-            pools = (Pool((parts.index(whole),), 1, _cover(rng, prod(sizes))),)
+            pools: tuple[Pool, ...] = (Pool((parts.index(whole),), 1, _cover(rng, prod(sizes))),)
         elif len(set(sizes)) == 1 and rng.random() < 0.5:
             pick = rng.randint(1, len(sizes))
             cover = _cover(rng, sizes[0])
@@ -189,6 +189,15 @@ def agreement(rng: Random, sizes: tuple[int, ...]) -> AgreementMechanism:
             pools = tuple(Pool((i,), 1, _cover(rng, sizes[i]), rng.randint(1, 2)) for i in drawn)
         most = sum(pool.pick * pool.score for pool in pools)
         components.append(Component(chance, rng.randint(1, most), pools))
+    used = {part for component in components for pool in component.pools for part in pool.parts}
+    # The last component draws every question that no other does; a joint part may go unused.
+    if missing := [i for i in range(len(sizes)) if i not in used]:
+        pools = tuple(Pool((i,), 1, _cover(rng, sizes[i])) for i in missing)
+        components[-1] = Component(chances[-1], rng.randint(1, len(missing)), pools)
+        used = {part for component in components for pool in component.pools for part in pool.parts}
+        if not set(range(len(sizes))) <= used:
+            return agreement(rng, sizes)
+    parts = [part for i, part in enumerate(parts) if i in used]
     disagree = rng.randint(1, 5)
     return AgreementMechanism(
         4, rng.randint(disagree, 12), disagree, sizes, tuple(parts), tuple(components)

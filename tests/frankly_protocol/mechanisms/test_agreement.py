@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The agreement kind: its law drawn exactly, its level, and parameters and symbols that are refused."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
@@ -53,9 +53,9 @@ class _Wanted(Exception):
         self.values = values
 
 
-def law(mechanism: AgreementMechanism, truth: tuple[int, ...]) -> Counter[tuple[int, ...]]:
+def law(mechanism: AgreementMechanism, truth: tuple[int, ...]) -> dict[tuple[int, ...], Fraction]:
     """Every run of the sampler, each number that it draws tried in turn, with the sum of the chances by symbol."""
-    chances: Counter[Any] = Counter()
+    chances: defaultdict[tuple[int, ...], Fraction] = defaultdict(Fraction)
     pending: list[tuple[list[int], Fraction]] = [([], Fraction(1))]
     while pending:
         prefix, chance = pending.pop()
@@ -104,9 +104,9 @@ def test_figures_are_those_of_the_law(mechanism: AgreementMechanism) -> None:
     for question, guess in enumerate(mechanism.guesses):
         right = Fraction(0)
         for column in expected.values():
-            by_choice: Counter[int] = Counter()
+            by_choice: defaultdict[int, Fraction] = defaultdict(Fraction)
             for truth, chance in zip(truths, column, strict=True):
-                by_choice[truth[question]] += chance  # type: ignore[assignment]  # a Fraction
+                by_choice[truth[question]] += chance
             right += max(by_choice.values())
         assert guess == right / len(truths)
 
@@ -151,7 +151,8 @@ def test_the_number_of_random_bits_does_not_depend_on_the_answers() -> None:
     for seed in range(200):
         requested = []
         for truth in product(range(3), range(4), range(2)):
-            source, sizes = Random(seed), []
+            source = Random(seed)
+            sizes: list[int] = []
 
             def bits(n: int, source: Random = source, sizes: list[int] = sizes) -> int:
                 sizes.append(n)
@@ -210,7 +211,7 @@ BAD: list[tuple[Any, str]] = [
     (params(parts=3), "parts"),
     (params(choices=[3, 4, 2, 2]), "parts"),
     (params(components=[]), "components"),
-    (params(components=FORM.params_json()["components"][:2]), "components"),
+    (params(components=FORM.params_json()["components"][:2]), "parts"),
     (component(chance=0), "components[0].chance"),
     (component(chance=8), "components"),
     (component(threshold=0), "components[0].threshold"),

@@ -273,7 +273,7 @@ def test_what_a_mechanism_cannot_tell_apart_is_said_in_the_names_of_the_choices(
     bent["blocks"][0]["accept_unidentifiable"] = "true"
     (drafted,) = drafting.draft_blocks(parse_value(bent))
     for move in moves:  # the shares move, and no report is any likelier or rarer
-        for chances in columns(drafted.block.mechanism).values():
+        for chances in columns(drafted.block.numbered_mechanism).values():
             assert sum(step * chance for step, chance in zip(move, chances, strict=True)) == 0
 
 

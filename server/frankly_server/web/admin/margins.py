@@ -112,7 +112,8 @@ def _shown(
             if document is None
             else next(candidate for candidate in document.blocks if candidate.id == block.id)
         )
-        values["table"] = chances(drawn.mechanism) if drawn.mechanism.answers <= _SHOWN else None
+        mechanism = drawn.numbered_mechanism
+        values["table"] = chances(mechanism) if mechanism.answers <= _SHOWN else None
         if document is not None and answers is not None:
             values["rehearsal"] = rehearse(document, answers)
         elif everybody_says is not None and everybody_says in block.joint_answers:
