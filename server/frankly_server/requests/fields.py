@@ -180,6 +180,12 @@ def _decimal(value: Any) -> str:
     return f"{number:f}"
 
 
+def _positive(text: str) -> str:
+    if Decimal(text) <= 0:
+        raise custom(Problem.FIELD_TYPE, "give a number above 0")
+    return text
+
+
 def _probability(text: str) -> str:
     if not 0 <= Decimal(text) <= 1:
         raise custom(Problem.FIELD_TYPE, "a probability lies between 0 and 1")
@@ -238,6 +244,9 @@ Ceiling = Annotated[
     json_schema(f"Nats, {_LEAST} to {2 * MAX_EPSILON}.", NUMBER),
 ]
 Number = Annotated[str, BeforeValidator(_decimal), json_schema("A decimal number.", NUMBER)]
+Positive = Annotated[
+    Number, AfterValidator(_positive), json_schema("A decimal number above 0.", NUMBER)
+]
 Probability = Annotated[
     Number, AfterValidator(_probability), json_schema("A probability, 0 to 1.", NUMBER)
 ]

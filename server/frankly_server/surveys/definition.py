@@ -2,11 +2,13 @@
 """Survey definitions: the strict data model of survey files. Nothing is designed or stored here."""
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from itertools import product
 from math import prod
 from typing import Annotated, Any, Final, Literal, Self
 
 from frankly_protocol import canonical
+from frankly_protocol.audit.bounds import MAX_EPSILON
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.tokens import TokenRule
@@ -23,7 +25,16 @@ from pydantic import (
 from frankly_server.design.families import PAIRS
 from frankly_server.faults import faults_of, invalid
 from frankly_server.requests.choices import DesignChoices
-from frankly_server.requests.fields import ClosedModel, Flag, Slug, custom
+from frankly_server.requests.fields import (
+    ClosedModel,
+    Epsilon,
+    Flag,
+    Number,
+    Positive,
+    Slug,
+    Whole,
+    custom,
+)
 from frankly_server.surveys.fields import (
     Budget,
     Language,
@@ -38,6 +49,8 @@ from frankly_server.surveys.truths import TruthsDefinition
 from frankly_server.surveys.yaml import read_yaml, write_yaml
 
 MAX_JOINT: Final = 256
+FORM_ID: Final = "form"
+"""Id of the document's block for the questions of `form`."""
 RELEASE_STEP: Final = 10
 """Default of `release_step`: the least number of reports that are released together."""
 _MIN_STEPS_PER_CELL: Final = 5
@@ -170,6 +183,69 @@ class BlockDefinition(StatedLevels, DesignChoices):
             )
 
 
+class FormQuestionDefinition(QuestionDefinition):
+    """A question of a form, and what is wanted of it.
+
+    wanted : the estimates that the design makes precise. shares : of every choice. mean : of the
+    `scores`. distribution : the share of every choice together with those before it, for choices in
+    order. contrast : the sum of the shares times the numbers in `contrast`.
+    scores, contrast : one number for each choice, in their order. importance : weight of the
+    question's variance in the design. expected : expected counts of the choices, in their order; the
+    design is best for these shares, and estimates are unbiased whatever the true ones are.
+    """
+
+    wanted: Literal["shares", "mean", "distribution", "contrast"] = "shares"
+    scores: tuple[Number, ...] | None = None
+    contrast: tuple[Number, ...] | None = None
+    importance: Positive = "1"
+    expected: tuple[Whole, ...] | None = None
+
+    @model_validator(mode="after")
+    def _with_numbers(self) -> Self:
+        numbers = {"scores": self.scores, "contrast": self.contrast}
+        for field, wanted in (("scores", "mean"), ("contrast", "contrast")):
+            if numbers[field] is None and self.wanted == wanted:
+                message = f"{wanted} needs {field}: one number for each choice, in their order"
+                raise custom(Problem.FIELD_MISSING, message)
+        for field, values in (*numbers.items(), ("expected", self.expected)):
+            if values is not None and len(values) != len(self.choices):
+                message = f"{field} has {len(values)} numbers; {self.id} has {len(self.choices)} choices"
+                raise custom(Problem.DEFINITION_INVALID, message)
+        for field, texts in numbers.items():
+            if texts is not None and len({Decimal(text) for text in texts}) == 1:
+                message = f"the numbers of {field} are all equal: nothing would be left to estimate"
+                raise custom(Problem.DEFINITION_INVALID, message)
+        return self
+
+
+class FormDefinition(ClosedModel):
+    """Questions with one level together, whatever their number; the design is chosen for what is wanted.
+
+    epsilon : the level of all answers together, in nats; by default the survey's budget, in a
+    survey without blocks. cross_tables : pairs of questions whose joint table is wanted; no other
+    joint table can be estimated.
+    """
+
+    epsilon: Epsilon | None = None
+    questions: Annotated[tuple[FormQuestionDefinition, ...], Field(min_length=1, max_length=100)]
+    cross_tables: Annotated[tuple[tuple[Slug, Slug], ...], Field(max_length=60)] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        sizes = {question.id: len(question.choices) for question in self.questions}
+        pairs = [frozenset(pair) for pair in self.cross_tables]
+        for pair in self.cross_tables:
+            if len(set(pair)) < 2 or not set(pair) <= set(sizes):
+                message = f"cross_tables names two different questions of the form: {', '.join(sizes)}"
+                raise custom(Problem.DEFINITION_INVALID, message)
+            if prod(sizes[name] for name in pair) > MAX_JOINT:
+                message = f"a joint table has at most {MAX_JOINT} cells: {' and '.join(pair)} have more"
+                raise custom(Problem.CHOICES_COUNT, message)
+        if len(set(pairs)) < len(pairs):
+            raise custom(Problem.DEFINITION_INVALID, "a pair stands in cross_tables once")
+        return self
+
+
 class TokensDefinition(ClosedModel):
     """The token that reports need: an invite of this server, or a token of an outside issuer.
 
@@ -200,7 +276,9 @@ class TokensDefinition(ClosedModel):
 
 
 class SurveyDefinition(ClosedModel):
-    """A survey file. budget : upper limit on the level of the whole report, in nats.
+    """A survey file: blocks with a level each, a form with one level for many questions, or both.
+
+    budget : upper limit on the level of the whole report, in nats.
 
     Missing times are set when a version is published: it opens at once, closes 90 days later and
     expires 30 days after that. tokens : the token that reports need; None if no token is needed.
@@ -225,7 +303,8 @@ class SurveyDefinition(ClosedModel):
     budget: Budget
     strata: Annotated[tuple[QuestionDefinition, ...], Field(max_length=8)] = ()
     tokens: TokensDefinition | None = None
-    blocks: Annotated[tuple[BlockDefinition, ...], Field(min_length=1, max_length=100)]
+    blocks: Annotated[tuple[BlockDefinition, ...], Field(max_length=99)] = ()
+    form: FormDefinition | None = None
 
     @field_validator("release_step")
     @classmethod
@@ -265,8 +344,17 @@ class SurveyDefinition(ClosedModel):
         times = [time for time in (self.opens, self.closes, self.expires) if time is not None]
         if times != sorted(times) or (self.opens is not None and self.opens == self.closes):
             raise custom(Problem.DEFINITION_INVALID, "times must satisfy opens < closes ≤ expires")
+        if not self.blocks and self.form is None:
+            raise custom(Problem.FIELD_MISSING, "give blocks, a form, or both")
+        if self.form is not None and self.form.epsilon is None:
+            if self.blocks:
+                raise custom(Problem.FIELD_MISSING, "beside blocks, a form needs its own epsilon")
+            if Decimal(self.budget) > MAX_EPSILON:
+                message = f"give the form an epsilon of at most {MAX_EPSILON}, or lower the budget"
+                raise custom(Problem.FIELD_MISSING, message)
         _distinct("language", self.languages)
-        _distinct("block", [block.id for block in self.blocks])
+        form_ids = [] if self.form is None else [FORM_ID]
+        _distinct("block", [*(block.id for block in self.blocks), *form_ids])
         # Distinct across blocks and strata, because answers are given by question id.
         _distinct("question", [question.id for question in self.questions])
         for text_name, texts in self._texts():
@@ -276,6 +364,17 @@ class SurveyDefinition(ClosedModel):
         return self
 
     @property
+    def form_epsilon(self) -> str:
+        """The level of the form in nats; without one of its own, the survey's budget."""
+        stated = None if self.form is None else self.form.epsilon
+        return self.budget if stated is None else stated
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Ids of what is designed one by one: the blocks, then the form."""
+        return (*(block.id for block in self.blocks), *([FORM_ID] if self.form else []))
+
+    @property
     def step(self) -> int:
         """The least number of reports released together."""
         default = min(RELEASE_STEP, self.min_reports)
@@ -283,8 +382,13 @@ class SurveyDefinition(ClosedModel):
 
     @property
     def questions(self) -> tuple[QuestionDefinition, ...]:
-        """Every question: those of the blocks, then the public strata."""
-        return (*(question for block in self.blocks for question in block.questions), *self.strata)
+        """Every question: those of the blocks, of the form, then the public strata."""
+        form_questions = () if self.form is None else self.form.questions
+        return (
+            *(question for block in self.blocks for question in block.questions),
+            *form_questions,
+            *self.strata,
+        )
 
     def _texts(self) -> Iterable[tuple[str, dict[str, str]]]:
         yield "title", self.title

@@ -6,15 +6,17 @@ not errors, because an app may allow a higher cap, and a survey may be the only 
 respondents ever answer. A promise that public answers void is an error.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from frankly_protocol.audit import (
     DEVICE_CAP,
+    Claim,
     ReportLevel,
     exp_lower,
     is_endless,
+    level_for,
     ln_up,
     report_level,
 )
@@ -24,7 +26,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.promises import Promise
 
-from frankly_server.surveys.definition import SurveyDefinition
+from frankly_server.surveys.definition import FORM_ID, SurveyDefinition
 from frankly_server.surveys.priors import block_request
 
 # Rounded down, so that a level exactly at the cap gets a warning.
@@ -59,7 +61,7 @@ def expected_form(definition: SurveyDefinition) -> ExpectedForm:
     Raises InvalidInput as `block_request` and `require_stated` do.
     """
     form = ExpectedForm(
-        [_expected(definition, i) for i in range(len(definition.blocks))],
+        [*(_expected(definition, i) for i in range(len(definition.blocks))), *_forms(definition)],
         definition.strata,
     )
     require_stated(form)
@@ -129,6 +131,12 @@ def _way_out(block: LevelBlock) -> str:
         if robust
         else "Give counts for each stratum (prior.strata), or "
     )
+
+
+def _forms(definition: SurveyDefinition) -> Iterator[_ExpectedBlock]:
+    if definition.form is not None:
+        level = level_for(Fraction(definition.form_epsilon))
+        yield _ExpectedBlock(FORM_ID, [Promise(Claim("ldp", level))], Fraction(*level))
 
 
 def _expected(definition: SurveyDefinition, i: int) -> _ExpectedBlock:

@@ -8,17 +8,26 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 
 from frankly_protocol import canonical
-from frankly_protocol.audit import exp_lower, ln_up, stated_ceiling
-from frankly_protocol.blocks import Block, Certificate, Choice, Question
+from frankly_protocol.audit import Claim, exp_lower, level_for, ln_up, stated_ceiling
+from frankly_protocol.blocks import Block, Certificate, Choice, Promise, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.problems import Problem
 
 from frankly_server.design.api.engine import SMALLER_TABLES, Design, DesignRequest, design
 from frankly_server.design.families import FAMILIES
+from frankly_server.design.form import FormDesign, FormQuestion, FormRequest, design_form
 from frankly_server.design.tables.limits import Limits
 from frankly_server.estimate.identifiable import answers_of, in_words
-from frankly_server.surveys.definition import BlockDefinition, QuestionDefinition, SurveyDefinition
+from frankly_server.surveys.definition import (
+    FORM_ID,
+    BlockDefinition,
+    FormDefinition,
+    FormQuestionDefinition,
+    QuestionDefinition,
+    SurveyDefinition,
+)
 from frankly_server.surveys.devices import expected_form, require_stated
 from frankly_server.surveys.priors import BlockRequest, block_request, named
 
@@ -36,7 +45,7 @@ class DraftedBlock:
     """A block of the document, and the design it came from."""
 
     block: Block
-    design: Design
+    design: Design | FormDesign
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +74,70 @@ def draft_blocks(
     """
     expected_form(definition)  # refuses before any search
     drafted = []
-    for i, block in enumerate(definition.blocks):
+    for i, part in enumerate(definition.parts):
         if progress:
-            progress(i, len(definition.blocks), block.id)
-        drafted.append(draft_block(block, f"blocks[{i}]", time_limit(timer)))
+            progress(i, len(definition.parts), part)
+        drafted.append(draft_part(definition, i, time_limit(timer)))
     if progress:
-        progress(len(definition.blocks), len(definition.blocks), "")
+        progress(len(definition.parts), len(definition.parts), "")
     return drafted
+
+
+def draft_part(definition: SurveyDefinition, i: int, limits: Limits) -> DraftedBlock:
+    """Design what stands at `definition.parts[i]`: a block, or the form.
+
+    Raises InvalidInput with its path.
+    """
+    if i < len(definition.blocks):
+        return draft_block(definition.blocks[i], f"blocks[{i}]", limits)
+    assert definition.form is not None  # noqa: S101 - the only part that is no block
+    return draft_form(definition.form, definition.form_epsilon, limits)
+
+
+def draft_form(form: FormDefinition, epsilon: str, limits: Limits) -> DraftedBlock:
+    """Design a form for what is wanted of its questions.
+
+    Raises InvalidInput as `design_form` does, with the path of the form.
+    """
+    with named("form"):
+        designed = design_form(form_request(form, epsilon, limits))
+    mechanism = designed.mechanism
+    block = Block(
+        id=FORM_ID,
+        questions=tuple(_question(question) for question in form.questions),
+        mechanism=mechanism,
+        promises=(Promise(Claim("ldp", level_for(Fraction(epsilon)))),),
+        design_prior=tuple(n for question in form.questions for n in _expected_counts(question)),
+        ceiling=stated_ceiling(mechanism),
+        mechanism_name=AgreementMechanism.kind,
+        certificate=Certificate("variance", _decimal(designed.value), _decimal(designed.bound)),
+    )
+    return DraftedBlock(block, designed)
+
+
+def form_request(form: FormDefinition, epsilon: str, limits: Limits) -> FormRequest:
+    """Return the designer's request for a form."""
+    places = {question.id: i for i, question in enumerate(form.questions)}
+    return FormRequest(
+        questions=tuple(_form_question(question) for question in form.questions),
+        epsilon=Fraction(epsilon),
+        cross_tables=tuple((places[a], places[b]) for a, b in form.cross_tables),
+        limits=limits,
+    )
+
+
+def _form_question(question: FormQuestionDefinition) -> FormQuestion:
+    numbers = {"mean": question.scores, "contrast": question.contrast}.get(question.wanted)
+    return FormQuestion(
+        prior=_expected_counts(question),
+        wanted=question.wanted,
+        scores=None if numbers is None else tuple(map(Fraction, numbers)),
+        importance=Fraction(question.importance),
+    )
+
+
+def _expected_counts(question: FormQuestionDefinition) -> tuple[int, ...]:
+    return question.expected or (1,) * len(question.choices)
 
 
 def draft_document(

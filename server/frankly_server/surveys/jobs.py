@@ -52,7 +52,7 @@ class Jobs:
         Raises InvalidInput: survey_unknown, closed if the survey takes no more reports, immutable
         while another job publishes it.
         """
-        total = len(self._surveys.draft(survey_id).blocks)
+        total = len(self._surveys.draft(survey_id).parts)
         # The row exists before the thread, so that the page can show it at once.
         job = JobRow(secrets.token_hex(16), survey_id, "running", 0, total, "", self._now())
         with self._database.administering("start job") as tx:

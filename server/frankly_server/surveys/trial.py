@@ -23,7 +23,7 @@ from frankly_protocol.report import Report, SymbolJson
 
 from frankly_server.estimate import Estimate, SetCounts, estimate
 from frankly_server.surveys.definition import SurveyDefinition
-from frankly_server.surveys.drafting import Place, draft_block, draft_document, time_slices
+from frankly_server.surveys.drafting import Place, draft_document, draft_part, time_slices
 
 RandomBits = Callable[[int], int]
 PEOPLE: Final = 1000
@@ -60,11 +60,8 @@ def drafted(definition: SurveyDefinition, now: datetime, url: str, timer: Callab
 
     Raises InvalidInput as publishing does.
     """
-    slices = time_slices(timer, SEARCH_S, len(definition.blocks))
-    blocks = [
-        draft_block(block, f"blocks[{i}]", limits)
-        for i, (block, limits) in enumerate(zip(definition.blocks, slices, strict=True))
-    ]
+    slices = time_slices(timer, SEARCH_S, len(definition.parts))
+    blocks = [draft_part(definition, i, limits) for i, limits in enumerate(slices)]
     # A made-up survey id: the document is never signed.
     return draft_document(definition, blocks, Place("0" * 32, 1, None, now, url))
 
