@@ -15,7 +15,7 @@ import { Search, aroundAverageOfSets, shapeOf } from "./sets.js";
 /** @typedef {import("./ratios.js").Candidate} Candidate */
 /** @typedef {import("./sets.js").Shape} Shape */
 /** @typedef {import("./audit.js").Claim} Claim */
-/** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
+/** @typedef {import("./mechanisms.js").Numbered} Mechanism */
 
 const product = (/** @type {number[]} */ values) => values.reduce((a, b) => a * b, 1);
 
