@@ -147,12 +147,12 @@ function requireComponent(
     if (!isRising(pool.parts)) throw fault(`${place}.parts`, "pool_parts");
     whole(pool.pick, `${place}.pick`, 1, pool.parts.length);
     if (pool.parts[pool.parts.length - 1] >= parts.length) throw fault(`${place}.parts`, "no_such", "part");
-    for (const part of pool.parts) {
-      questions.push(...parts[part]);
-      if (answersOf(parts[part]) !== pool.cover.answers) throw fault(`${place}.parts`, "pool_answers");
-    }
+    // Of parts of which only one is drawn, any two may share questions.
+    const own = pool.parts.flatMap((part) => parts[part]);
+    questions.push(...(pool.pick === 1 ? new Set(own) : own));
+    if (pool.parts.some((part) => answersOf(parts[part]) !== pool.cover.answers)) throw fault(`${place}.parts`, "pool_answers");
   }
-  // A question in two parts at once would make their scores depend on each other.
+  // A question in two parts drawn would make their scores depend on each other.
   if (new Set(questions).size < questions.length) throw fault(`${where}.pools`, "question_once");
   whole(threshold, `${where}.threshold`, 1, slots.reduce((all, { score }) => all + score, 0));
 }

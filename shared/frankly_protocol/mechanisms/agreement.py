@@ -317,12 +317,14 @@ class AgreementMechanism:
             require_whole(pool.score, 1, MAX_SCORE, f"{place}.score")
             if pool.parts[-1] >= len(self.parts):
                 raise invalid("there is no such part", f"{place}.parts")
+            own = [question for part in pool.parts for question in self.parts[part]]
+            # Of parts of which only one is drawn, any two may share questions.
+            questions += set(own) if pool.pick == 1 else own
             for part in pool.parts:
-                questions += self.parts[part]
                 if self.answers_of(part) != pool.cover.answers:
                     detail = "the parts of a pool have as many answers as its cover"
                     raise invalid(detail, f"{place}.parts")
-        # A question in two parts at once would make their scores depend on each other.
+        # A question in two parts drawn would make their scores depend on each other.
         if len(set(questions)) < len(questions):
             raise invalid("a component names a question once", f"{where}.pools")
         most = sum(pool.score for pool in component.slots)

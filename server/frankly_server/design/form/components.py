@@ -74,34 +74,40 @@ def laws(classes: Sequence[PartClass], structure: Structure, ratio: float) -> La
 
 
 def pair_factors(
-    classes: Sequence[PartClass], structure: Structure, ratio: float, pair: tuple[int, int],
-    threshold: int,
-) -> tuple[float, float, float, float]:  # fmt: skip
-    """Return the factors of a pair's sets: both hold the truth, only the first, only the second, none."""
+    classes: Sequence[PartClass], structure: Structure, ratio: float, pair: tuple[int, int]
+) -> FloatArray:
+    """Return the factors of a pair's sets, shape (4, thresholds).
+
+    In order: both sets hold the truth, only the first does, only the second, none.
+    """
     draws = dict(structure)
-    slots = [
-        (draw.score, classes[g].covers[draw.cover].inside, draw.pick - pair.count(g))
-        for g, draw in structure
-    ]
-    every = [
+    every = tuple(
         (draw.score, classes[g].covers[draw.cover].inside, draw.pick) for g, draw in structure
-    ]
-    most = sum(score * pick for score, _, pick in every)
-    tail, whole = _reaching(_law(tuple(slots)), most), _reaching(_law(tuple(every)), most)
-    mean = 1 + (ratio - 1) * whole[threshold]
-    scores = [draws[g].score for g in pair]
-    sums = (scores[0] + scores[1], scores[0], scores[1], 0)
-    first, second, third, none = (
-        float((1 + (ratio - 1) * tail[max(threshold - s, 0)]) / mean) for s in sums
     )
-    return first, second, third, none
+    others = tuple(
+        (score, inside, pick - pair.count(g))
+        for (g, _), (score, inside, pick) in zip(structure, every, strict=True)
+    )
+    most = sum(score * pick for score, _, pick in every)
+    tail, mean = _reaching(_law(others), most), 1 + (ratio - 1) * _reaching(_law(every), most)[1:]
+    first, second = (draws[g].score for g in pair)
+    thresholds = np.arange(1, most + 1)
+    return np.array(
+        [
+            (1 + (ratio - 1) * tail[np.maximum(thresholds - score, 0)]) / mean
+            for score in (first + second, first, second, 0)
+        ]
+    )
 
 
 def pair_information(
-    first: Candidate, second: Candidate, factors: tuple[float, float, float, float],
+    first: Candidate, second: Candidate, factors: FloatArray,
     shares: FloatArray,
 ) -> FloatArray:  # fmt: skip
-    """Return QᵀD⁻¹Q over the joint answers of two parts that a report shows together."""
+    """Return QᵀD⁻¹Q over the joint answers of two parts that a report shows together.
+
+    factors : the four of `pair_factors` at one threshold.
+    """
     both, one, other, none = factors
     a, b = first.member[:, None, :, None], second.member[None, :, None, :]
     law = none + (one - none) * a + (other - none) * b + (both - one - other + none) * a * b

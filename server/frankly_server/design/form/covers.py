@@ -24,7 +24,7 @@ from frankly_server.design.notions.prior import Prior
 from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
 
-MOST_SETS: Final = 512
+MOST_SETS: Final = 1024
 """Largest number of sets of a candidate: tables of a part have 4096 columns over all components."""
 _SCALE: Final = 1 << 20  # whole weights of listed sets: finer ones change a variance by less than 1e-5
 _MOST_OPTIMISED: Final = 16
@@ -50,6 +50,19 @@ class Candidate:
         weights = np.array(cover.weights, dtype=np.float64)
         total = cover.inside + cover.outside
         return cls(cover, member, weights / weights.sum(), cover.inside / total)
+
+    def spread(self, shares: FloatArray) -> float | None:
+        """Return the eigenvalue v of the covariance of membership, v·(I − 11ᵀ/k).
+
+        Exact for all sets of one size under an even prior, close for sets that cover pairs almost
+        evenly; None for other covers and priors.
+        """
+        sizes_of_sets = self.member.sum(axis=1)
+        k = len(shares)
+        if np.ptp(sizes_of_sets) or np.ptp(shares) > 1e-12:
+            return None
+        size = float(sizes_of_sets[0])
+        return size * (k - size) / (k * (k - 1))
 
     def information(self, shares: FloatArray, agree: float, other: float) -> FloatArray:
         """Return QᵀD⁻¹Q, shape (answers, answers), of the table q(s)·(agree or other).
@@ -107,25 +120,33 @@ def ordered(answers: int) -> Iterator[Cover]:
 
 
 def rotations(answers: int, size: int) -> Cover:
-    """Return the rotations of one set of this size whose pairs are covered as evenly as found.
+    """Return the rotations of some sets of this size, chosen so that pairs are covered evenly.
 
-    Every answer lies in `size` of them. Even pairs make the table close to that of all sets.
+    Every answer lies in `size` rotations of each set. Even pairs make the table as informative as
+    that of all sets of the size, of which there may be too many to list.
     """
-    rng, best, least = Random(answers * 1000 + size), tuple(range(size)), float("inf")
-    for _ in range(400):
-        chosen = tuple(sorted(rng.sample(range(answers), size)))
-        differences = [0] * answers
-        for x in chosen:
-            for z in chosen:
-                differences[(x - z) % answers] += 1
-        spread = sum(n * n for n in differences[1:])
-        if spread < least:
-            best, least = chosen, spread
-    masks = {
-        sum(1 << (x + turn) % answers for x in best): 1 for turn in range(answers)
-    }
-    # A set that is its own rotation comes more than once; all come equally often.
-    return Cover(answers, None, tuple(masks.items()))
+    rng, turns = Random(answers * 1000 + size), range(answers)
+    masks: set[int] = set()
+    covered = np.zeros(answers)
+    while len(masks) + answers <= MOST_SETS // 2:
+        # Each set is the one of 50 that makes the differences within all sets most even.
+        choices = [tuple(rng.sample(turns, size)) for _ in range(50)]
+        spreads = [covered + _differences(chosen, answers) for chosen in choices]
+        best = min(range(len(choices)), key=lambda i: float((spreads[i][1:] ** 2).sum()))
+        turned = {sum(1 << (x + turn) % answers for x in choices[best]) for turn in turns}
+        # A set that is its own rotation, or one taken before, would come twice.
+        if len(turned) == answers and not turned & masks:
+            masks |= turned
+            covered = spreads[best]
+    return Cover(answers, None, tuple((mask, 1) for mask in sorted(masks)))
+
+
+def _differences(chosen: tuple[int, ...], answers: int) -> FloatArray:
+    """Return how often each difference, modulo the number of answers, occurs within a set."""
+    places = np.array(chosen)
+    return np.bincount(
+        ((places[:, None] - places[None, :]) % answers).reshape(-1), minlength=answers
+    ).astype(np.float64)
 
 
 def optimum(

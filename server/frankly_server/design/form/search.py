@@ -157,8 +157,8 @@ class _Search:
     ) -> FloatArray:
         draws = dict(structure)
         first, second = (self._classes[g].covers[draws[g].cover] for g in pair)
-        factors = pair_factors(self._classes, structure, self._ratio, pair, threshold)
-        return pair_information(first, second, factors, unit.shares)
+        factors = pair_factors(self._classes, structure, self._ratio, pair)
+        return pair_information(first, second, factors[:, threshold - 1], unit.shares)
 
     def _both_shown(self, structure: Structure, pair: tuple[int, int]) -> float:
         draws, (g, h) = dict(structure), pair
@@ -189,16 +189,16 @@ class _Search:
         (entry,) = self._classes
         return [
             ((0, Draw(pick, c)),)
-            for pick in range(1, entry.size + 1)
+            for pick in range(1, entry.most + 1)
             for c in range(len(entry.covers))
         ]
 
     def _moved(self, pricer: "_Pricer", starts: Sequence[Structure]) -> list[Structure]:
         """Return structures that no move of one class improves, from several starts."""
-        everything = tuple(
-            (g, Draw(entry.size, len(entry.covers) // 2))
-            for g, entry in enumerate(self._classes)
-        )
+        everything: Structure = ()
+        for g, entry in enumerate(self._classes):
+            if not self._meets(everything, g):
+                everything = _with(everything, g, Draw(entry.most, len(entry.covers) // 2))
         ranked = sorted(set(starts), key=lambda s: -pricer.best(s)[0])
         ends: dict[Structure, None] = {}
         for start in [*ranked[:4], everything]:
@@ -216,14 +216,16 @@ class _Search:
         draws = dict(structure)
         for g, entry in enumerate(self._classes):
             draw = draws.get(g)
+            if draw is None and self._meets(structure, g):
+                continue
             if draw is None:
                 covers = range(len(entry.covers)) if len(entry.covers) <= 4 else _spread(entry)
                 for c in covers:
                     for score in (1, 2):
                         yield _with(structure, g, Draw(1, c, score))
                 continue
-            for pick in {draw.pick - 1, draw.pick + 1, entry.size} - {draw.pick}:
-                if 1 <= pick <= entry.size:
+            for pick in {draw.pick - 1, draw.pick + 1, entry.most} - {draw.pick}:
+                if 1 <= pick <= entry.most:
                     yield _with(structure, g, replace(draw, pick=pick))
             if draw.pick == 1 and len(draws) > 1:
                 yield tuple((h, d) for h, d in structure if h != g)
@@ -233,6 +235,12 @@ class _Search:
             yield _with(structure, g, replace(draw, score=3 - draw.score))
 
 
+    def _meets(self, structure: Structure, g: int) -> bool:
+        """Return True if a class shares a question with those of a structure."""
+        questions = self._classes[g].questions
+        return any(h != g and questions & self._classes[h].questions for h, _ in structure)
+
+
 class _Pricer:
     """Prices of structures at one allocation: the best threshold of each."""
 
@@ -240,6 +248,7 @@ class _Pricer:
         self._owner, self._prices = owner, allocation.prices
         self._known: dict[Structure, tuple[float, int]] = {}
         self._tables: dict[tuple[int, int], tuple[float, FloatArray, FloatArray, FloatArray]] = {}
+        self._pair_prices: dict[int, tuple[float, float, float]] = {}
 
     def best(self, structure: Structure) -> tuple[float, int]:
         """Return the largest price over all thresholds, and its threshold."""
@@ -266,11 +275,52 @@ class _Pricer:
             chance_both = owner._both_shown(structure, pair)
             if not chance_both:
                 continue
-            price_matrix = self._prices[u]
-            for t in range(1, len(total) + 1):
-                info = owner._about_pair(structure, pair, unit, t)
-                total[t - 1] += chance_both * float(np.sum(price_matrix * (info - 1)))
+            total += chance_both * self._of_pair(structure, pair, unit, u)
         return total
+
+    def _of_pair(
+        self, structure: Structure, pair: tuple[int, int], unit: Unit, u: int
+    ) -> FloatArray:
+        """Return tr(G (M − 11ᵀ)) for every threshold, M the information about a pair shown."""
+        owner, draws = self._owner, dict(structure)
+        factors = pair_factors(owner._classes, structure, owner._ratio, pair)
+        covers = [owner._classes[g].covers[draws[g].cover] for g in pair]
+        spreads = [
+            cover.spread(owner._classes[g].unit.shares)
+            for g, cover in zip(pair, covers, strict=True)
+        ]
+        if spreads[0] is None or spreads[1] is None:
+            infos = (
+                pair_information(covers[0], covers[1], factors[:, t], unit.shares)
+                for t in range(factors.shape[1])
+            )
+            return np.array([float(np.sum(self._prices[u] * (info - 1))) for info in infos])
+        both, first, second, none = factors
+        p, q = covers[0].inside, covers[1].inside
+        # θ = 1 + A(a−p) + B(b−q) + C(a−p)(b−q), a and b the indicators of agreement.
+        C = both - first - second + none
+        A, B = first - none + C * q, second - none + C * p
+        of_first, of_second, of_both = self._contrasts(u, pair)
+        one, other = spreads
+        return A**2 * one * of_first + B**2 * other * of_second + C**2 * one * other * of_both
+
+    def _contrasts(self, u: int, pair: tuple[int, int]) -> tuple[float, float, float]:
+        """Return tr(G P⊗J), tr(G J⊗P) and tr(G P⊗P), with J = 11ᵀ and P = I − J/k."""
+        if u not in self._pair_prices:
+            k, m = (len(self._owner._classes[g].unit.shares) for g in pair)
+            price = self._prices[u].reshape(k, m, k, m)
+            over_second = np.einsum("ajbl->ab", price)
+            over_first = np.einsum("ajbl->jl", price)
+            same_first = np.einsum("ajal->jl", price)
+            total = float(over_first.sum())
+            of_first = float(np.trace(over_second)) - total / k
+            of_second = float(np.trace(over_first)) - total / m
+            same = float(np.einsum("ajaj->", price))
+            of_both = (
+                same - float(np.trace(over_first)) / k - float(same_first.sum()) / m + total / (k * m)
+            )
+            self._pair_prices[u] = of_first, of_second, of_both
+        return self._pair_prices[u]
 
     def _table(self, g: int, cover: int) -> tuple[float, FloatArray, FloatArray, FloatArray]:
         """Return 1ᵀG1, and for every set s: 1ᵀG1_s, 1_sᵀG1_s, and the prior's chance of s."""

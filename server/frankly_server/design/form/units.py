@@ -69,6 +69,16 @@ class PartClass:
         """The number of parts."""
         return len(self.members)
 
+    @property
+    def questions(self) -> frozenset[int]:
+        """The questions of all parts."""
+        return frozenset(question for part in self.members for question in part)
+
+    @property
+    def most(self) -> int:
+        """The largest number of parts that a component may draw: parts that share questions, one."""
+        return self.size if len(self.questions) == sum(map(len, self.members)) else 1
+
 
 def question_classes(request: FormRequest, without: frozenset[int] = frozenset()) -> list[PartClass]:
     """Return the classes of single questions, except those in `without`."""
@@ -83,25 +93,27 @@ def question_classes(request: FormRequest, without: frozenset[int] = frozenset()
 
 
 def pair_classes(request: FormRequest) -> list[PartClass]:
-    """Return one class for each wanted pair as a part of its own.
+    """Return the classes of wanted pairs, each pair a part of its own.
 
-    The shares of a question count at the first pair that holds it. Pairs share questions, so that no
-    component may draw two of them, and each is a class.
+    The shares of a question count at the first pair that holds it.
     """
-    classes, counted = [], set()
-    for pair in request.cross_tables:
-        first, second = sorted(pair)
-        questions = [request.questions[i] for i in (first, second)]
-        prior = tuple(a * b for a in questions[0].prior for b in questions[1].prior)
+    groups: dict[tuple[FormQuestion | bool, ...], list[tuple[int, int]]] = {}
+    counted: set[int] = set()
+    for a, b in sorted(sorted(pair) for pair in request.cross_tables):
+        key = (request.questions[a], request.questions[b], a in counted, b in counted)
+        groups.setdefault(key, []).append((a, b))
+        counted |= {a, b}
+    classes = []
+    for (*_, skip_first, skip_second), members in groups.items():
+        pair = tuple(request.questions[i] for i in members[0])
+        prior = tuple(a * b for a in pair[0].prior for b in pair[1].prior)
         rows = [np.eye(len(prior))]
-        for place, (number, question) in enumerate(zip((first, second), questions, strict=True)):
-            if number in counted:
-                continue
-            counted.add(number)
-            lifted = _lifted(_matrix(question), questions[1 - place].choices, first=place == 0)
-            rows.append(lifted * np.sqrt(float(question.importance)))
-        unit = Unit(shares_of(prior), np.vstack(rows), 1.0)
-        classes.append(_class(((first, second),), unit, prior, are_shares=True, request=request))
+        for place, skipped in enumerate((skip_first, skip_second)):
+            if not skipped:
+                lifted = _lifted(_matrix(pair[place]), pair[1 - place].choices, first=place == 0)
+                rows.append(lifted * np.sqrt(float(pair[place].importance)))
+        unit = Unit(shares_of(prior), np.vstack(rows), float(len(members)))
+        classes.append(_class(tuple(members), unit, prior, are_shares=True, request=request))
     return classes
 
 
