@@ -209,7 +209,9 @@ class FormQuestionDefinition(QuestionDefinition):
                 raise custom(Problem.FIELD_MISSING, message)
         for field, values in (*numbers.items(), ("expected", self.expected)):
             if values is not None and len(values) != len(self.choices):
-                message = f"{field} has {len(values)} numbers; {self.id} has {len(self.choices)} choices"
+                message = (
+                    f"{field} has {len(values)} numbers; {self.id} has {len(self.choices)} choices"
+                )
                 raise custom(Problem.DEFINITION_INVALID, message)
         for field, texts in numbers.items():
             if texts is not None and len({Decimal(text) for text in texts}) == 1:
@@ -236,10 +238,14 @@ class FormDefinition(ClosedModel):
         pairs = [frozenset(pair) for pair in self.cross_tables]
         for pair in self.cross_tables:
             if len(set(pair)) < 2 or not set(pair) <= set(sizes):
-                message = f"cross_tables names two different questions of the form: {', '.join(sizes)}"
+                message = (
+                    f"cross_tables names two different questions of the form: {', '.join(sizes)}"
+                )
                 raise custom(Problem.DEFINITION_INVALID, message)
             if prod(sizes[name] for name in pair) > MAX_JOINT:
-                message = f"a joint table has at most {MAX_JOINT} cells: {' and '.join(pair)} have more"
+                message = (
+                    f"a joint table has at most {MAX_JOINT} cells: {' and '.join(pair)} have more"
+                )
                 raise custom(Problem.CHOICES_COUNT, message)
         if len(set(pairs)) < len(pairs):
             raise custom(Problem.DEFINITION_INVALID, "a pair stands in cross_tables once")

@@ -45,7 +45,18 @@ class DraftedBlock:
     """A block of the document, and the design it came from."""
 
     block: Block
-    design: Design | FormDesign
+    design: Design
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedForm:
+    """The block of a form, and the design it came from."""
+
+    block: Block
+    design: FormDesign
+
+
+Drafted = DraftedBlock | DraftedForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +78,13 @@ def draft_blocks(
     definition: SurveyDefinition,
     progress: Progress | None = None,
     timer: Callable[[], float] = time.monotonic,
-) -> list[DraftedBlock]:
+) -> list[Drafted]:
     """Design every block with at most a minute of search each; certificates bound the optimum.
 
     Raises InvalidInput as `expected_form` and `design` do, with the path of the block.
     """
     expected_form(definition)  # refuses before any search
-    drafted = []
+    drafted: list[Drafted] = []
     for i, part in enumerate(definition.parts):
         if progress:
             progress(i, len(definition.parts), part)
@@ -83,7 +94,7 @@ def draft_blocks(
     return drafted
 
 
-def draft_part(definition: SurveyDefinition, i: int, limits: Limits) -> DraftedBlock:
+def draft_part(definition: SurveyDefinition, i: int, limits: Limits) -> Drafted:
     """Design what stands at `definition.parts[i]`: a block, or the form.
 
     Raises InvalidInput with its path.
@@ -94,7 +105,7 @@ def draft_part(definition: SurveyDefinition, i: int, limits: Limits) -> DraftedB
     return draft_form(definition.form, definition.form_epsilon, limits)
 
 
-def draft_form(form: FormDefinition, epsilon: str, limits: Limits) -> DraftedBlock:
+def draft_form(form: FormDefinition, epsilon: str, limits: Limits) -> DraftedForm:
     """Design a form for what is wanted of its questions.
 
     Raises InvalidInput as `design_form` does, with the path of the form.
@@ -112,7 +123,7 @@ def draft_form(form: FormDefinition, epsilon: str, limits: Limits) -> DraftedBlo
         mechanism_name=AgreementMechanism.kind,
         certificate=Certificate("variance", _decimal(designed.value), _decimal(designed.bound)),
     )
-    return DraftedBlock(block, designed)
+    return DraftedForm(block, designed)
 
 
 def form_request(form: FormDefinition, epsilon: str, limits: Limits) -> FormRequest:
@@ -142,7 +153,7 @@ def _expected_counts(question: FormQuestionDefinition) -> tuple[int, ...]:
 
 def draft_document(
     definition: SurveyDefinition,
-    blocks: Sequence[DraftedBlock],
+    blocks: Sequence[Drafted],
     place: Place,
 ) -> SurveyDocument:
     """Return the document after verifying every promise (from the integers) and the budget.
@@ -190,7 +201,7 @@ def draft_document(
     return document
 
 
-def _too_large(blocks: Sequence[DraftedBlock]) -> str:
+def _too_large(blocks: Sequence[Drafted]) -> str:
     largest = max(
         blocks, key=lambda drafted: len(canonical.dumps(drafted.block.mechanism.params_json()))
     ).block

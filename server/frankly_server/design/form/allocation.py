@@ -43,10 +43,7 @@ def allocate(
     number = len(informations)
     stacked = [
         np.array(
-            [
-                info.get(u, np.ones((len(unit.shares),) * 2)).reshape(-1)
-                for info in informations
-            ]
+            [info.get(u, np.ones((len(unit.shares),) * 2)).reshape(-1) for info in informations]
         )
         for u, unit in enumerate(units)
     ]

@@ -26,7 +26,9 @@ from frankly_server.design.tables.linear import FloatArray
 
 MOST_SETS: Final = 1024
 """Largest number of sets of a candidate: tables of a part have 4096 columns over all components."""
-_SCALE: Final = 1 << 20  # whole weights of listed sets: finer ones change a variance by less than 1e-5
+_SCALE: Final = (
+    1 << 20
+)  # whole weights of listed sets: finer ones change a variance by less than 1e-5
 _MOST_OPTIMISED: Final = 16
 """Largest number of answers for which the one-question optimum is searched."""
 
@@ -85,7 +87,7 @@ def sizes(answers: int, epsilon: float) -> list[int]:
 
 
 def candidates(
-    answers: int, shares: FloatArray, prior: Sequence[int], targets: FloatArray, epsilon: float,
+    answers: int, prior: Sequence[int], targets: FloatArray, epsilon: float,
     limits: Limits, *, are_shares: bool,
 ) -> list[Candidate]:  # fmt: skip
     """Return covers for a part with these targets (rows over its answers).
@@ -125,7 +127,8 @@ def rotations(answers: int, size: int) -> Cover:
     Every answer lies in `size` rotations of each set. Even pairs make the table as informative as
     that of all sets of the size, of which there may be too many to list.
     """
-    rng, turns = Random(answers * 1000 + size), range(answers)
+    turns = range(answers)
+    rng = Random(answers * 1000 + size)  # noqa: S311 - the same cover every time
     masks: set[int] = set()
     covered = np.zeros(answers)
     while len(masks) + answers <= MOST_SETS // 2:

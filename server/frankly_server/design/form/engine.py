@@ -12,8 +12,9 @@ from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.mechanisms.agreement import Component, Pool
 
 from frankly_server.design.form.bounds import lower_bound
+from frankly_server.design.form.problem import FormProblem, Pairs
 from frankly_server.design.form.request import FormRequest, check
-from frankly_server.design.form.search import Found, Pairs, search
+from frankly_server.design.form.search import Found, search
 from frankly_server.design.form.units import pair_classes, question_classes
 
 BITS: Final = 48
@@ -58,20 +59,21 @@ def design_form(request: FormRequest) -> FormDesign:
 
 def _apart(request: FormRequest, ratio: float) -> Found:
     """Return the best form whose parts are single questions."""
-    classes = question_classes(request)
-    return search(classes, Pairs.of(classes, request.cross_tables), ratio, request.limits)
+    classes = tuple(question_classes(request))
+    pairs = Pairs.of(classes, request.cross_tables)
+    return search(FormProblem(classes, pairs, ratio), request.limits)
 
 
 def _grouped(request: FormRequest, ratio: float) -> Found:
     """Return the best form in which every wanted pair is a part of its own."""
     paired = frozenset(i for pair in request.cross_tables for i in pair)
-    classes = [*question_classes(request, paired), *pair_classes(request)]
-    return search(classes, Pairs({}), ratio, request.limits)
+    classes = (*question_classes(request, paired), *pair_classes(request))
+    return search(FormProblem(classes, Pairs({}), ratio), request.limits)
 
 
 def _designed(request: FormRequest, level: tuple[int, int], found: Found) -> FormDesign:
-    parts = tuple(members for entry in found.classes for members in entry.members)
-    firsts = np.cumsum([0, *(entry.size for entry in found.classes)])
+    parts = tuple(members for entry in found.problem.classes for members in entry.members)
+    firsts = np.cumsum([0, *(entry.size for entry in found.problem.classes)])
     chances = _whole(found.allocation.chances)
     components = tuple(
         Component(
@@ -81,7 +83,7 @@ def _designed(request: FormRequest, level: tuple[int, int], found: Found) -> For
                 Pool(
                     tuple(range(int(firsts[g]), int(firsts[g + 1]))),
                     draw.pick,
-                    found.classes[g].covers[draw.cover].cover,
+                    found.problem.classes[g].covers[draw.cover].cover,
                     draw.score,
                 )
                 for g, draw in sketch.structure
@@ -119,14 +121,16 @@ def _variances(request: FormRequest, found: Found) -> list[float]:
     """Return the variance of each question's targets, from the part that tells them."""
     values = [float("nan")] * len(request.questions)
     # The units of the classes come first.
-    for entry, inverse in zip(found.classes, found.allocation.inverses, strict=False):
+    for entry, inverse in zip(found.problem.classes, found.allocation.inverses, strict=False):
         for members in entry.members:
             for place, number in enumerate(members):
                 question = request.questions[number]
                 rows = np.array([[float(v) for v in row] for row in question.targets])
                 if len(members) == 2:
                     other = request.questions[members[1 - place]].choices
-                    rows = np.repeat(rows, other, axis=1) if place == 0 else np.tile(rows, (1, other))
+                    rows = (
+                        np.repeat(rows, other, axis=1) if place == 0 else np.tile(rows, (1, other))
+                    )
                 own = float(np.einsum("tx,xz,tz->", rows, inverse, rows))
                 own -= float(((rows @ entry.unit.shares) ** 2).sum())
                 if np.isnan(values[number]):
@@ -137,14 +141,14 @@ def _variances(request: FormRequest, found: Found) -> list[float]:
 def _pair_variances(request: FormRequest, found: Found) -> list[float]:
     """Return the variance of all cells of each wanted pair."""
     by_pair: dict[frozenset[int], float] = {}
-    place = {m: g for g, entry in enumerate(found.classes) for m in entry.members}
+    place = {m: g for g, entry in enumerate(found.problem.classes) for m in entry.members}
     inverses = found.allocation.inverses
-    for u, (pair, unit) in enumerate(found.pairs.units.items(), len(found.classes)):
+    for u, (pair, unit) in enumerate(found.problem.pairs.units.items(), len(found.problem.classes)):
         value = (unit.value(inverses[u]) + unit.constant) / unit.weight
         for a, b in request.cross_tables:
             if sorted((place[a,], place[b,])) == sorted(pair):
                 by_pair[frozenset((a, b))] = value
-    for entry, inverse in zip(found.classes, inverses, strict=False):
+    for entry, inverse in zip(found.problem.classes, inverses, strict=False):
         for members in entry.members:
             if len(members) == 2:
                 by_pair[frozenset(members)] = float(

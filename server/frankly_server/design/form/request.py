@@ -68,23 +68,7 @@ def check(request: FormRequest) -> None:
     if not 1 <= len(request.questions) <= MAX_QUESTIONS:
         raise _invalid(f"a form has 1 to {MAX_QUESTIONS} questions", "questions")
     for i, question in enumerate(request.questions):
-        where = f"questions[{i}]"
-        if not 2 <= question.choices <= 64 or not all(
-            type(n) is int and n > 0 for n in question.prior
-        ):
-            raise _invalid("give 2 to 64 positive counts, one for each choice", f"{where}.prior")
-        if question.wanted not in WANTED:
-            raise _invalid(f"choose one of {', '.join(WANTED)}", f"{where}.wanted")
-        needs_scores = question.wanted in ("mean", "contrast")
-        if needs_scores != (question.scores is not None) or (
-            needs_scores and len(set(question.scores or ())) < 2
-        ):
-            detail = "a mean or a contrast needs different numbers for the choices, and others none"
-            raise _invalid(detail, f"{where}.scores")
-        if question.scores is not None and len(question.scores) != question.choices:
-            raise _invalid("give one number for each choice", f"{where}.scores")
-        if question.importance <= 0:
-            raise _invalid("the importance must be above 0", f"{where}.importance")
+        _check_question(question, f"questions[{i}]")
     for j, pair in enumerate(request.cross_tables):
         where, places = f"cross_tables[{j}]", range(len(request.questions))
         if len(set(pair)) != 2 or not all(i in places for i in pair):
@@ -94,6 +78,23 @@ def check(request: FormRequest) -> None:
             raise _invalid(f"a joint table has at most {MAX_ANSWERS} cells", where)
     if len({frozenset(pair) for pair in request.cross_tables}) < len(request.cross_tables):
         raise _invalid("name a pair once", "cross_tables")
+
+
+def _check_question(question: FormQuestion, where: str) -> None:
+    if not 2 <= question.choices <= 64 or not all(type(n) is int and n > 0 for n in question.prior):
+        raise _invalid("give 2 to 64 positive counts, one for each choice", f"{where}.prior")
+    if question.wanted not in WANTED:
+        raise _invalid(f"choose one of {', '.join(WANTED)}", f"{where}.wanted")
+    needs_scores = question.wanted in ("mean", "contrast")
+    if needs_scores != (question.scores is not None) or (
+        needs_scores and len(set(question.scores or ())) < 2
+    ):
+        detail = "a mean or a contrast needs different numbers for the choices, and others none"
+        raise _invalid(detail, f"{where}.scores")
+    if question.scores is not None and len(question.scores) != question.choices:
+        raise _invalid("give one number for each choice", f"{where}.scores")
+    if question.importance <= 0:
+        raise _invalid("the importance must be above 0", f"{where}.importance")
 
 
 def shares_of(prior: tuple[int, ...]) -> FloatArray:

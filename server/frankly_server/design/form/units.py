@@ -6,14 +6,12 @@ needs no name for each of them.
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final
 
 import numpy as np
 
 from frankly_server.design.form.covers import Candidate, candidates
 from frankly_server.design.form.request import FormQuestion, FormRequest, shares_of
-from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
 
 _RIDGE: Final = 1e-13
@@ -80,7 +78,9 @@ class PartClass:
         return self.size if len(self.questions) == sum(map(len, self.members)) else 1
 
 
-def question_classes(request: FormRequest, without: frozenset[int] = frozenset()) -> list[PartClass]:
+def question_classes(
+    request: FormRequest, without: frozenset[int] = frozenset()
+) -> list[PartClass]:
     """Return the classes of single questions, except those in `without`."""
     groups: dict[FormQuestion, list[int]] = {}
     for i, question in enumerate(request.questions):
@@ -118,9 +118,7 @@ def pair_classes(request: FormRequest) -> list[PartClass]:
 
 
 def _own(question: FormQuestion, number: int) -> tuple[Unit, tuple[int, ...], bool]:
-    unit = Unit(
-        shares_of(question.prior), _matrix(question), number * float(question.importance)
-    )
+    unit = Unit(shares_of(question.prior), _matrix(question), number * float(question.importance))
     return unit, question.prior, question.wanted == "shares"
 
 
@@ -129,7 +127,7 @@ def _class(
     request: FormRequest,
 ) -> PartClass:  # fmt: skip
     found = candidates(
-        len(prior), unit.shares, prior, unit.targets, float(request.epsilon), request.limits,
+        len(prior), prior, unit.targets, float(request.epsilon), request.limits,
         are_shares=are_shares,
     )  # fmt: skip
     return PartClass(members, unit, tuple(found))
@@ -142,6 +140,3 @@ def _matrix(question: FormQuestion) -> FloatArray:
 def _lifted(targets: FloatArray, other: int, *, first: bool) -> FloatArray:
     """Return rows over joint answers from rows over those of one of two questions."""
     return np.repeat(targets, other, axis=1) if first else np.tile(targets, (1, other))
-
-
-
