@@ -317,6 +317,8 @@ def _leaves(document: SurveyDocument) -> str:
 
 def _shape(mechanism: AnyMechanism) -> str:
     """Return a placeholder for a symbol: its range or length."""
+    if isinstance(mechanism, AgreementMechanism):
+        return f"[<{mechanism.most_numbers} whole numbers at most>]"
     widest = mechanism.longest_symbol_json()
     if isinstance(widest, str):
         return f"<{len(widest)} hex digits>"

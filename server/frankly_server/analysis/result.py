@@ -168,6 +168,7 @@ def _question(table: Table, group: Group, request: Request) -> dict[str, Any]:
     keys_by_source = [(source, _keys(source, table, group)) for source in sources]
     used = [(source, keys) for source, keys in keys_by_source if keys]
     n = sum(source.cells[key].n for source, keys in used for key in keys)
+    received = sum(_received(source, keys) for source, keys in keys_by_source)
     # The strictest of the versions: each was promised its own minimum.
     least = max(source.document.min_reports for source in sources)
     digests = [source.document.digest for source, _ in used]
@@ -177,6 +178,7 @@ def _question(table: Table, group: Group, request: Request) -> dict[str, Any]:
         "text": table.text,
         "by": label,
         "n": n,
+        "received": received,
         "needed": least,
         "documents": digests,
     }
@@ -205,9 +207,13 @@ def _part(source: Received, keys: Sequence[Key], table: Table) -> Part:
     blocks = tuple(counted[i] for i in positions)
     cells = cell_weights(blocks, table)
     targets = cells if table.shares else rational.product(part_targets(table), cells)
-    # Every report counts in the document's first block, whatever it shows of a form.
-    received = sum(source.cells[(0,), stratum, period].n for _, stratum, period in keys)
-    return Part(blocks, n_reports, tally, targets, source.document.strata, received)
+    return Part(blocks, n_reports, tally, targets, source.document.strata, _received(source, keys))
+
+
+def _received(source: Received, keys: Sequence[Key]) -> int:
+    """Return the number of reports in the cells' strata and periods, whatever they show of a form."""
+    # Every report counts in the document's first block.
+    return sum(source.cells[(0,), stratum, period].n for _, stratum, period in keys)
 
 
 def _is_read(table: Table) -> bool:

@@ -271,7 +271,8 @@ def _published(survey_version: Published) -> dict[str, object]:
     blocks = [
         {"id": b.id, "mechanism": b.mechanism, "notion": b.notion, "epsilon": b.epsilon, "ceiling": b.ceiling,
          "counted_by": b.counted_by, "answers_unchanged": b.answers_unchanged, "rules_out": b.rules_out,
-         "estimable": list(b.estimable), "untold": list(b.untold), "regret": b.regret and b.regret.to_json()}
+         "estimable": list(b.estimable), "untold": list(b.untold), "regret": b.regret and b.regret.to_json(),
+         "notes": list(b.notes)}
         for b in survey_version.blocks
     ]  # fmt: skip
     return {
@@ -315,6 +316,8 @@ def _show(published: Published) -> None:
             )
         if block.regret:
             out.print(f"{block.id}: {block.regret}.", markup=False)
+        for note in block.notes:
+            out.print(f"{block.id}: {note}", markup=False)
     _warn(published.warnings)
     out.print(
         "Give respondents this whole link; with it a device accepts exactly this document:",

@@ -22,6 +22,7 @@ from frankly_server.forms import part_blocks
 from frankly_server.store import DocumentRow, Transaction
 from frankly_server.store.survey_states import SurveyStateRow
 from frankly_server.surveys.devices import is_unstated
+from frankly_server.surveys.form_notes import form_notes
 
 _PAUSED: Final = (
     "The survey is paused: devices keep the reports of people who answer now until you resume it."
@@ -50,7 +51,8 @@ class PublishedBlock:
     is stated. rules_out : True if some reports practically exclude some answers, because the
     ceiling is infinite or very large (`is_endless`). estimable, untold : descriptions of shares
     that can be estimated, and of those that no number of reports separates. regret : the loss of
-    the mechanism if all choices are equally common; None if there is none.
+    the mechanism if all choices are equally common; None if there is none. notes : sentences about
+    a form: what a report shows, which joint tables it tells, how good its design is.
     """
 
     id: str
@@ -64,6 +66,7 @@ class PublishedBlock:
     estimable: Sequence[str]
     untold: Sequence[str]
     regret: Regret | None
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,7 @@ def promised(document: SurveyDocument) -> list[PublishedBlock]:
             estimable=can,
             untold=cannot,
             regret=regret_of(block),
+            notes=form_notes(block),
         )
         for block in document.blocks
         # A loop over one element names a costly result (exact linear algebra) that is used twice.

@@ -180,7 +180,11 @@ class EstimateRow(_shape_of(rows.Estimate)):  # type: ignore[misc]  # made from 
 
 
 class QuestionEstimates(Shape):
-    """One question or table; without rows while there are fewer reports than `needed`."""
+    """One question or table; without rows while `n` is below `needed`.
+
+    n : the reports that tell it; of a form, those in which the device drew the question. received :
+    all reports of the same versions and group.
+    """
 
     id: str
     block: str
@@ -188,6 +192,7 @@ class QuestionEstimates(Shape):
     by: dict[str, str] | None
     status: Literal["ok", "insufficient"]
     n: int
+    received: int
     needed: int
     documents: list[str]
     rows: list[EstimateRow]

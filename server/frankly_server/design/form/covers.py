@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, exp
-from random import Random
 from typing import Final
 
 import numpy as np
@@ -128,12 +127,12 @@ def rotations(answers: int, size: int) -> Cover:
     that of all sets of the size, of which there may be too many to list.
     """
     turns = range(answers)
-    rng = Random(answers * 1000 + size)  # noqa: S311 - the same cover every time
+    rng = np.random.default_rng(answers * 1000 + size)  # the same cover every time
     masks: set[int] = set()
     covered = np.zeros(answers)
     while len(masks) + answers <= MOST_SETS // 2:
         # Each set is the one of 50 that makes the differences within all sets most even.
-        choices = [tuple(rng.sample(turns, size)) for _ in range(50)]
+        choices = [tuple(rng.choice(answers, size, replace=False).tolist()) for _ in range(50)]
         spreads = [covered + _differences(chosen, answers) for chosen in choices]
         best = min(range(len(choices)), key=lambda i: float((spreads[i][1:] ** 2).sum()))
         turned = {sum(1 << (x + turn) % answers for x in choices[best]) for turn in turns}

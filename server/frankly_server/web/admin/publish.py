@@ -16,6 +16,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.services import Services
 from frankly_server.store import Record
 from frankly_server.surveys.devices import expected_form, is_unstated, warnings_of
+from frankly_server.surveys.form_notes import form_notes
 from frankly_server.surveys.jobs import published_by
 from frankly_server.surveys.live import expected_pending
 from frankly_server.surveys.published import regret_of
@@ -122,7 +123,7 @@ def _home(
     cells = [len(question.choices) for question in survey.definition.strata]
     return show("publish.html", survey, "publish", refused, versions=versions, expected=form, unfit=unfit, ln_up=ln_up,
                 warnings=warnings_of(form) if form else (), is_unstated=is_unstated, cost_words=cost_words,
-                level_factors=level_factors, regret_of=regret_of,
+                level_factors=level_factors, regret_of=regret_of, form_notes=form_notes,
                 waiting=expected_pending(cells, survey.definition.step))  # fmt: skip
 
 
