@@ -33,6 +33,7 @@ from frankly_server.surveys.fields import (
     folded,
 )
 from frankly_server.surveys.known import PriorDefinition, in_strata_order
+from frankly_server.surveys.lookalikes import code_points
 from frankly_server.surveys.notions import NotionDefinition, StatedLevels
 from frankly_server.surveys.truths import TruthsDefinition
 from frankly_server.surveys.yaml import read_yaml, write_yaml
@@ -78,7 +79,12 @@ def _no_collision(named: Iterable[tuple[str, str, str]]) -> None:
     name_by_normal: dict[str, str] = {}
     for label_kind, name, normal in named:
         if normal in name_by_normal:
-            message = f"the {label_kind}s “{name_by_normal[normal]}” and “{name}” look the same; change one"
+            first = name_by_normal[normal]
+            # Labels that look the same may differ in characters that a page does not show.
+            difference = f": {code_points(first, name)}" if first != name else ""
+            message = (
+                f"the {label_kind}s “{first}” and “{name}” look the same{difference}; change one"
+            )
             raise custom(Problem.CHOICES_COLLIDE, message)
         name_by_normal[normal] = name
 
