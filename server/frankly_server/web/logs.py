@@ -26,12 +26,12 @@ def duration_bucket(seconds: float) -> str:
 
 
 def method_name(method: str) -> str:
-    """Return a known HTTP method, or OTHER, because the caller may send any text as method."""
+    """Return a known HTTP method, or OTHER, because a caller may send any text as the method."""
     return method if method in METHODS else "OTHER"
 
 
 def code_place(trace: TracebackType | None) -> str:
-    """Return ``module:line`` of the innermost frame, which finds the fault and quotes no data."""
+    """Return ``module:line`` of the innermost frame, which locates a fault without quoting data."""
     if trace is None:
         return "unknown"
     while trace.tb_next is not None:
@@ -67,7 +67,7 @@ def configure(stream: TextIO | None = None, level: int = logging.INFO) -> None:
 
 
 class LibraryHandler(logging.Handler):
-    """Log record of a library without its message, which may hold an address or a body."""
+    """Handler that writes a library's record without its message, which may contain a request."""
 
     def __init__(self) -> None:
         super().__init__(level=logging.WARNING)
