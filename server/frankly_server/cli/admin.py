@@ -32,7 +32,7 @@ def admin() -> None:
     "--organisation",
     default="main",
     show_default=True,
-    help="The organisation, whose surveys the owner sees; created if it is new.",
+    help="The owner's organisation; created if it is new.",
 )
 @_password_option
 @json_option

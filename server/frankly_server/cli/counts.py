@@ -55,7 +55,7 @@ def verify(name: str | None, as_json: bool) -> None:
 def rebuild(name: str | None, as_json: bool) -> None:
     """Recount the released reports of the survey called NAME (default: all) and replace the stored counts.
 
-    Releases of all surveys wait meanwhile; the intake of reports and estimates do not.
+    Releases of all surveys wait meanwhile; intake and estimates do not.
     """
     report_counts: dict[str, int] = {}
     with open_database() as database:

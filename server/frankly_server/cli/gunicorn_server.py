@@ -41,7 +41,7 @@ _KEEP_ALIVE_S: Final = 75
 class Quiet(Logger):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn logger that drops messages, because they hold client addresses and paths.
 
-    Of each, it writes the logger, the level and the kind and place of the error.
+    A log line has the logger's name, the kind of error or the level, and the place in the code.
     """
 
     def setup(self, cfg: Any) -> None:
@@ -57,7 +57,7 @@ class Quiet(Logger):  # type: ignore[misc]  # gunicorn has no types
 
 
 class TimelySocket:
-    """Socket with one deadline for a whole request, which bytes that arrive do not extend."""
+    """Socket with one deadline for a whole request; a client that sends slowly does not extend it."""
 
     def __init__(self, plain: socket.socket, seconds: float) -> None:
         self._plain, self._seconds = plain, seconds
@@ -118,7 +118,7 @@ class ChunkedBody:
 
 
 def _is_of_client(error: BaseException) -> bool:
-    """Return True for an exception of gunicorn's parser: the request is the cause of all of them."""
+    """Return True for an exception of gunicorn's parser, which an invalid request causes."""
     return type(error).__module__ == "gunicorn.http.errors"
 
 

@@ -105,6 +105,6 @@ def api(role: str, label: str, as_json: bool) -> None:
     if as_json:
         write_json({"key": token, "role": role, "label": label})
         return
-    remarks().print("This key is shown once; store it where secrets live.", markup=False)
+    remarks().print("This key is shown once; store it where you keep secrets.", markup=False)
     # Alone on standard output, for `KEY=$(frankly keys api …)`.
     click.echo(token)

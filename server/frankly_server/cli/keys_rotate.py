@@ -131,7 +131,7 @@ def rotate(
     keyring = _keyring()
     # Expired keys too: this command renews them.
     now = keyring.trusted_or_expired()
-    # To replace a key is to drop it and to add one; thresholds stay unless they are given.
+    # Replacing a key means dropping it and adding one; thresholds stay unless new ones are given.
     drop = {key.key_id for key in now.publisher.keys if options["publisher"]}
     drop |= {key.key_id for key in now.root.keys if options["root"]}
     change = RotationChange(
@@ -176,7 +176,7 @@ def revoke(
     keys_in_force = [
         line.key_id for line in keys_status(keyring, SystemClock()).keys if line.state == "in force"
     ]
-    # All ids are resolved first: with one wrong id, none of the keys must be revoked.
+    # All ids are resolved first, because with one wrong id no key may be revoked.
     drop = frozenset(_one_key(keys_in_force, start) for start in key_ids)
     ask(yes, f"Revoke {len(drop)} key(s)? Documents that only they signed will be refused.")
     passphrase = read_passphrase(passphrase_file)
@@ -200,7 +200,7 @@ def sign(root_keys: Sequence[Path], passphrase_file: Path | None, as_json: bool)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 def resign(yes: bool, as_json: bool) -> None:
-    """Sign the published documents that too few publisher keys in force have signed; their contents do not change.
+    """Sign the published documents that lack signatures by publisher keys in force; their contents do not change.
 
     Run it after publisher keys were replaced: devices refuse documents that only older keys have signed. If a key was
     stolen, check the list first: documents that a thief put into this database would be signed as well.
@@ -223,7 +223,7 @@ def _keyring() -> Keyring:
 
 
 def _waiting() -> int | None:
-    """Return the number of published documents that too few keys in force have signed.
+    """Return the number of published documents that lack signatures by keys in force.
 
     None if the database or the keys cannot be read: key ceremonies also run on offline machines.
     """
@@ -276,7 +276,7 @@ def ask(yes: bool, question: str) -> None:
     try:
         agreed = click.confirm(question, err=True)
     except click.Abort as abort:
-        # click raises Abort for Ctrl-C and also without a terminal; the latter begins with EOFError.
+        # click raises Abort both on Ctrl-C and without a terminal; only then is EOFError its context.
         if isinstance(abort.__context__, EOFError):
             raise InvalidInput(Problem.USAGE, "there is no terminal to ask; add --yes") from None
         raise

@@ -64,7 +64,10 @@ def apply(
     # The level of the whole report, which respondents are promised, comes before the warnings.
     strata = bool(definition.strata)
     _print_report_level(
-        remarks(), change.level, has_strata=strata, title="Revealed by everything that is sent, at most"
+        remarks(),
+        change.level,
+        has_strata=strata,
+        title="Revealed by everything that is sent, at most",
     )
     _warn(change.warnings)
     verb = (
@@ -292,7 +295,10 @@ def _show(published: Published) -> None:
     columns = ("block", "notion", "ε (nats)", "mechanism", "ceiling (nats)", "counts by")
     out.print(table(title, columns, [_row(block) for block in published.blocks]))
     _print_report_level(
-        out, published.level, has_strata=published.has_strata, title="Revealed by everything that is sent"
+        out,
+        published.level,
+        has_strata=published.has_strata,
+        title="Revealed by everything that is sent",
     )
     out.print(
         f"What is protected stays within the budget of {published.budget} nats of log-odds.",

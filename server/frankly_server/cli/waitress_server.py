@@ -22,7 +22,8 @@ DRAIN_S = 10.0
 _BACKLOG = 1024
 _TICK_S = 0.25
 _QUIET_TICKS = 4  # consecutive idle polls, of _TICK_S / 10 each, before connections are closed
-# Above the application's limit, so that the application itself sends 413 for most long bodies.
+# Added to the application's limit: a body that exceeds it by less is refused by the application,
+# with its own message.
 _SLACK_BYTES = 16 * 2**20
 
 

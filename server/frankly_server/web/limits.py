@@ -46,7 +46,7 @@ class Limit:
 
     @property
     def policy(self) -> dict[str, str]:
-        """The headers that every response has."""
+        """The header that states the limit, without the remaining tokens."""
         return {"RateLimit-Policy": self._policy}
 
     def has_left(self, name: str) -> bool:

@@ -119,7 +119,7 @@ def _wanted(survey: OpenedSurvey) -> Protection:
     return replace(
         direct,
         levels=_levels(),
-        # `other` names the question that is the secret, which must not be listed twice.
+        # For rldp `protect` adds the secret to these questions; otherwise it refuses it among them.
         together=tuple(name for name in direct.together if name != partner),
         secret=None if kind == "question" else field("name") or kind,
         other=partner,
