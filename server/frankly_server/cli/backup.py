@@ -72,7 +72,7 @@ def verify(file: BinaryIO, unsigned: bool, as_json: bool) -> None:
 def restore(file: BinaryIO, unsigned: bool, as_json: bool) -> None:
     """Fill an empty, migrated database from FILE: all of it, read back and compared, or nothing.
 
-    The backup's signature is checked against the key folder in FRANKLY_HOME: copy that folder there first.
+    Its signature is checked against the key folder in FRANKLY_HOME: copy that folder there first.
     """
     with open_services() as services:
         check = _Check(services.keys, unsigned)

@@ -53,7 +53,7 @@ def verify(name: str | None, as_json: bool) -> None:
 @click.argument("name", required=False)
 @json_option
 def rebuild(name: str | None, as_json: bool) -> None:
-    """Recount the released reports of the survey called NAME (default: all) and replace the stored counts.
+    """Recount the released reports of the survey called NAME (default: all) and store the counts.
 
     Releases of all surveys wait meanwhile; intake and estimates do not.
     """

@@ -52,7 +52,7 @@ def doctor(counts: bool, as_json: bool) -> None:
 
 
 def examine(clock: Clock, *, counts: bool = False) -> Iterator[CheckResult]:
-    """Yield one result per check; if the settings fail, only theirs, because all others need them."""
+    """Yield one result per check; only that of the settings if they fail, which all others need."""
     try:
         settings = Settings.load()
     except FranklyError as error:
@@ -127,7 +127,7 @@ def _keys(settings: Settings, clock: Clock) -> tuple[str, str]:
         return "warning", full
     return (
         "ok",
-        f"the publisher's key is in the keys document, which is valid for {time_left.days} more days",
+        f"the publisher's key is in the keys document, valid for {time_left.days} more days",
     )
 
 

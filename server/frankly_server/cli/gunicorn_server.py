@@ -57,7 +57,7 @@ class Quiet(Logger):  # type: ignore[misc]  # gunicorn has no types
 
 
 class TimelySocket:
-    """Socket with one deadline for a whole request; a client that sends slowly does not extend it."""
+    """Socket with one deadline for a whole request, which a slow client does not extend."""
 
     def __init__(self, plain: socket.socket, seconds: float) -> None:
         self._plain, self._seconds = plain, seconds
@@ -200,7 +200,7 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
 
 class Production(BaseApplication):  # type: ignore[misc]
-    """gunicorn for one application; on SIGTERM it answers the requests in flight and exits with 0."""
+    """gunicorn for one application; on SIGTERM it answers requests in flight and exits with 0."""
 
     def __init__(
         self,

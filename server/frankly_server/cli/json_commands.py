@@ -97,12 +97,12 @@ def estimate(as_json: bool) -> None:
 @click.command()
 @json_option
 def plan(as_json: bool) -> None:
-    """Plan a survey: reads two of level, reports and margin on standard input and gives the third."""
+    """Plan a survey: reads two of level, reports and margin on standard input, gives the third."""
     _answer(lambda asked: plan_json(asked, time.monotonic), "plan", as_json)
 
 
 @click.command()
 @json_option
 def verify(as_json: bool) -> None:
-    """Verify a mechanism's claim or a survey document, in exact arithmetic: reads either on standard input."""
+    """Verify a mechanism's claim or a survey document exactly: reads either on standard input."""
     _answer(verify_json, "verify", as_json)

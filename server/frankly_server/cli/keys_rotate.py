@@ -167,7 +167,7 @@ def revoke(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Drop keys, such as stolen ones, from the next version; a role left with too few keys gets new ones.
+    """Drop keys, such as stolen ones, from the next version; a role with too few gets new ones.
 
     Devices refuse signatures by a revoked key after their next fetch of the keys. KEY_ID is the beginning of a key's
     id.
@@ -200,7 +200,7 @@ def sign(root_keys: Sequence[Path], passphrase_file: Path | None, as_json: bool)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 def resign(yes: bool, as_json: bool) -> None:
-    """Sign the published documents that lack signatures by publisher keys in force; their contents do not change.
+    """Sign published documents that lack signatures by publisher keys in force; nothing else changes.
 
     Run it after publisher keys were replaced: devices refuse documents that only older keys have signed. If a key was
     stolen, check the list first: documents that a thief put into this database would be signed as well.
@@ -276,7 +276,7 @@ def ask(yes: bool, question: str) -> None:
     try:
         agreed = click.confirm(question, err=True)
     except click.Abort as abort:
-        # click raises Abort both on Ctrl-C and without a terminal; only then is EOFError its context.
+        # click raises Abort on Ctrl-C and also without a terminal, then from an EOFError.
         if isinstance(abort.__context__, EOFError):
             raise InvalidInput(Problem.USAGE, "there is no terminal to ask; add --yes") from None
         raise

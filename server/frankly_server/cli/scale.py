@@ -76,7 +76,7 @@ def partition(name: str, as_json: bool) -> None:
 @click.option(
     "--spark",
     "master",
-    help="Count on the Spark master at this address, such as spark://host:7077 [default: DuckDB on this machine].",
+    help="Count on this Spark master, such as spark://host:7077 [default: DuckDB on this machine].",
 )
 @click.option(
     "--estimates",
@@ -103,7 +103,7 @@ def count_command(
     against_database: bool,
     as_json: bool,
 ) -> None:
-    """Count the reports in exports of one survey; a report that is in several of them is counted once.
+    """Count the reports in exports of one survey, a report that is in several of them once.
 
     --json writes all counts of each document: those of single blocks as [block, stratum, symbol, n], those of pairs as
     [block, other block, stratum, symbol, other symbol, n].

@@ -84,7 +84,7 @@ def apply(
 @click.argument("name")
 @json_option
 def publish(name: str, as_json: bool) -> None:
-    """Design, certify and sign the survey called NAME; an unchanged definition is not published again."""
+    """Design, certify and sign the survey called NAME, unless its definition is unchanged."""
     # `_progress` removes its bar before anything is written to standard output.
     with open_services() as services, _progress() as report:
         published = services.surveys.publish(name, report)
@@ -244,7 +244,7 @@ def _warn(warnings: Sequence[str]) -> None:
 
 @contextmanager
 def _progress() -> Iterator[Report]:
-    """Show a progress bar on stderr while blocks are designed; nothing if stderr is not a terminal."""
+    """Show a progress bar on stderr, if that is a terminal, while blocks are designed."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

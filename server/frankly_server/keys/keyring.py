@@ -260,7 +260,7 @@ class Keyring:
             ) from None
 
     def trusted_or_expired(self) -> KeysDocument:
-        """Return the keys document, verified except for its dates, because expired keys can be renewed.
+        """Return the keys document, verified except for its dates, so that it can be renewed.
 
         Raises InvalidInput(key_file) if it is missing or damaged.
         """

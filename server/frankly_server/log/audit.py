@@ -272,7 +272,7 @@ def _check_versions(
     entries: list[Entry],
     documents: dict[str, SurveyDocument],
 ) -> None:
-    """Check that each version is one document that names its predecessor, and that none is missing."""
+    """Check that no version is missing, and that each is one document that names its predecessor."""
     versions: dict[int, list[str]] = defaultdict(list)
     for entry in entries:
         versions[entry.version].append(entry.digest)
@@ -305,7 +305,7 @@ def _check_counts(site: Site, report: Audit, survey: str, logged: set[str]) -> N
     )
     counts = dict(items(body["documents"], "documents", 0, 10_000, _count))
     report.counts |= counts
-    # A document that is not in the log: nobody outside could check its mechanism.
+    # The mechanism of a document that is not in the log was never public.
     for digest in sorted(set(counts) - logged):
         report.findings.append(
             Finding(

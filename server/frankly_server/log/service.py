@@ -71,7 +71,7 @@ class LogService:
         """Return a document's inclusion proof in the largest head with enough recent cosignatures.
 
         Without such a head, the newest one is used with the signatures that it has; the device then
-        reports which are missing. Raises InvalidInput(log_unknown) for a document that is not logged.
+        reports which are missing. Raises InvalidInput(log_unknown) if the document is not logged.
         """
         with self._database.reading("log proof") as tx:
             index = tx.log.position(digest)

@@ -27,7 +27,7 @@ class Site(Protocol):
     """Interface to a Frankly server, which tests implement without a network."""
 
     def get(self, path: str, limit: int, media_type: str = JSON) -> bytes:
-        """Return the body of a response with the content type `media_type`, of at most `limit` bytes.
+        """Return the body, which must have the type `media_type` and at most `limit` bytes.
 
         Raises SiteError.
         """
@@ -53,7 +53,7 @@ class HttpSite:
         self._session = session or requests.Session()
 
     def get(self, path: str, limit: int, media_type: str = JSON) -> bytes:
-        """Return the body of a response with the content type `media_type`, of at most `limit` bytes.
+        """Return the body, which must have the type `media_type` and at most `limit` bytes.
 
         Raises SiteError.
         """

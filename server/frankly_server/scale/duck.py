@@ -138,7 +138,7 @@ def _select(
 
 
 def _slices(count: int) -> Iterator[tuple[bytes, bytes | None]]:
-    """Yield `count` ranges (from, below) that cover all ids, at most 65,536; None is no upper end."""
+    """Yield `count` ranges (from, below) that cover all ids, at most 65,536; None means no end."""
     # Ids are random, so equal ranges of their first two bytes hold about equal numbers of reports.
     count = max(1, min(count, 1 << 16))
     edges = [(i << 16) // count for i in range(count)]

@@ -46,7 +46,7 @@ _QUERY = (
 
 
 def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
-    """Return the routes of analysts, bound to `services`; requests count against their key's limit."""
+    """Return the routes of analysts, bound to `services`; requests count against a key's limit."""
     routes = APIBlueprint("analyst", __name__)
 
     @routes.get("/v1/surveys/<survey_id>/estimates")
@@ -64,11 +64,11 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         secured=True,
     )  # fmt: skip
     def estimates(survey_id: str) -> Response:
-        """Return every question's shares, or the requested targets, with standard errors and intervals.
+        """Return every question's shares, or the requested targets, with intervals.
 
-        With fewer reports than the survey's minimum, a question has the status `insufficient` and no estimates. The
-        JSON names the batches that it was computed from, so that the server's operator can recompute it with
-        `frankly replay`.
+        Below the survey's minimum of reports, a question has the status `insufficient` and no
+        estimates. The JSON names the batches that it was computed from, so that the server's
+        operator can recompute it with `frankly replay`.
         """
         holder = auth.require_role(services, auth.ANALYST_ROLES)
         limits.questions.take(holder.prefix)
@@ -94,9 +94,10 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         secured=True,
     )
     def plan() -> Response:
-        """Return the number of reports that a margin needs, the margin of a number of reports, or the level for both.
+        """Return the reports that a margin needs, the margin that they give, or the level for both.
 
-        The body is that of `frankly plan --json` without `limits`: all searches together take at most 20 seconds.
+        The body is that of `frankly plan --json` without `limits`: all searches together take at
+        most 20 seconds.
         """
         limits.questions.take(auth.require_role(services, auth.ANALYST_ROLES).prefix)
         reading.query(())

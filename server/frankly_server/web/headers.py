@@ -40,7 +40,7 @@ def register(app: Flask) -> None:
 
     def finish(response: Response) -> Response:
         headers = response.headers
-        # Admin pages set their own Content-Security-Policy, which allows their style sheet and script.
+        # Admin pages set their own policy, which allows their own style sheet and script.
         names = {name.lower() for name, _ in headers}
         headers.extend(
             [(name, value) for name, value in ALWAYS.items() if name.lower() not in names]

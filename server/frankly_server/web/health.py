@@ -47,14 +47,14 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/health/live")
     @declare(routes, "alive", answers={200: ("The process runs.", reading.JSON, models.Health)})
     def alive() -> Response:
-        """Succeed as long as the process runs, even without the database. Restart it if this fails."""
+        """Succeed while the process runs, even without the database. Restart it if this fails."""
         reading.query(())
         return Response(_OK, content_type=reading.JSON)
 
     @routes.get("/health/ready")
     @declare(routes, "ready", answers={200: ("Ready to answer.", reading.JSON, models.Health)})
     def ready() -> Response:
-        """Check that the database responds and has a usable schema. Send no requests while this fails."""
+        """Check that the database responds and has a usable schema. Send no requests if this fails."""
         reading.query(())
         checks.run(services.check_health)
         return Response(_OK, content_type=reading.JSON)

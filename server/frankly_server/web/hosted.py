@@ -127,7 +127,7 @@ def blueprint(services: Services) -> APIBlueprint:
         "hostedPage",
         answers={
             200: (
-                "A page on which this survey can be answered; the fragment of its link pins the document.",
+                "A page for answering this survey; the fragment of its link pins the document.",
                 "text/html",
                 PageText,
             )

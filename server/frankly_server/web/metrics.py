@@ -116,7 +116,7 @@ def add_to(routes: APIBlueprint, settings: Settings) -> None:
         problems=(Problem.UNAUTHENTICATED, Problem.NOT_FOUND),
     )
     def metrics() -> Response:
-        """Return monitoring counters to callers that send `Authorization: Bearer` and FRANKLY_METRICS_TOKEN.
+        """Return monitoring counters to callers that send FRANKLY_METRICS_TOKEN as Bearer token.
 
         A server without such a token has no metrics.
         """

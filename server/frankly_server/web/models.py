@@ -82,7 +82,7 @@ class Cosigned(Shape):
 
 
 class AuditedDocument(Shape):
-    """One version of a survey: its position in the log (null if it is not there) and number of released reports."""
+    """One version of a survey: position in the log, null if it is not there, and released reports."""
 
     digest: str
     version: int
@@ -102,7 +102,7 @@ Symbol = Index | Annotated[str, Field(pattern="^[0-9a-f]{1,250}$")] | list[Index
 
 
 class ReportBody(Shape):
-    """One respondent's noisy symbols; trailing spaces pad it to the one length that the document sets."""
+    """One respondent's noisy symbols, padded by trailing spaces to the length the document sets."""
 
     v: Literal[1]
     doc: str = Field(

@@ -83,7 +83,7 @@ def from_frankly(error: FranklyError) -> Response:
     if problem is None:
         return from_unexpected(error)
     if problem in _FOR_OPERATOR_ONLY:
-        # The detail names files and settings, which callers must not see; `frankly doctor` shows them.
+        # The detail names files and settings, which only `frankly doctor` may show.
         return problem_response(
             Problem.UNAVAILABLE, "the server is not set up to answer this; its operator must act"
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes without API key, cookie or session: keys, signed documents, reports, log, health, metrics."""
+"""Public routes (no API key, cookie or session): keys, documents, reports, log, health, metrics."""
 
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ _REPORT_PROBLEMS = (
 
 REPORTS_ROUTE: Final = "/v1/surveys/<survey_id>/reports"
 FAILED: Final = "frankly.failed"
-"""WSGI key: an exception of the fast path, which the view raises again so that one place renders it."""
+"""WSGI key: an exception of the fast path, which the view raises again and Flask renders."""
 _STATUS: Final = {"accepted": 201, "duplicate": 200}
 
 
@@ -96,7 +96,7 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
     def document(survey_id: str) -> Response:
         """Return a survey's newest signed document, or the one with the requested digest.
 
-        Any cache may store a document requested by digest: it never changes and carries no identifier.
+        Any cache may store a document requested by digest, which never changes.
         """
         pinned_digest = reading.digest(reading.query({"digest"}).get("digest"))
         response = Response(
@@ -129,11 +129,11 @@ def _add_reports(
     def report(survey_id: str) -> Response:
         """Store one noisy report, or a batch of them.
 
-        The response follows the commit. Sending a report again is safe: the response then says `duplicate`.
+        The response follows the commit. A report may be sent again: the response is then `duplicate`.
         """
         reading.query(())
         survey = reading.survey_id(survey_id)
-        # Checked before the body is read and spent after the commit, so a refused report costs nothing.
+        # Checked before the body is read, and spent after the commit: a refused report costs nothing.
         limits.reports.check(survey)
         if (failed := request.environ.get(FAILED)) is not None:
             raise failed

@@ -38,7 +38,7 @@ def content_type(accepted: Collection[str]) -> str:
 
 def body(max_bytes: int) -> bytes:
     """Return the body without caching it; a body above `max_bytes` is refused with 413."""
-    # werkzeug silently cuts a body without a length at the limit: one byte more shows that it is longer.
+    # werkzeug cuts a body without a length at its limit, so that limit is one byte higher.
     request.max_content_length = max_bytes + 1
     data = request.get_data(cache=False)
     if len(data) > max_bytes:
@@ -92,7 +92,7 @@ def survey_id(text: str) -> str:
 
 
 def digest(text: str | None) -> str | None:
-    """Return `text` if it is a well-formed document digest or None. Raises InvalidInput(field_type)."""
+    """Return `text`, a well-formed document digest or None. Raises InvalidInput(field_type)."""
     if text is not None and not _DIGEST.fullmatch(text):
         raise InvalidInput(
             Problem.FIELD_TYPE, "a digest is written sha256: and 64 hexadecimal digits", "digest"

@@ -63,7 +63,7 @@ class Receiving:
             and not environ.get("QUERY_STRING")
             and not environ.get("SCRIPT_NAME")
             and _ENCODED.isdisjoint(environ)
-            # isdigit also accepts digits of other scripts; at most nine digits bound the cost of int().
+            # isdigit also accepts digits of other scripts; nine digits bound the cost of int().
             and (
                 length.isascii()
                 and length.isdigit()

@@ -45,7 +45,7 @@ def _add_heads(routes: APIBlueprint, services: Services) -> None:
         problems=(Problem.LOG_UNKNOWN, Problem.FIELD_TYPE),
     )
     def proof(digest: str) -> Response:
-        """Return a document's proof of inclusion in the largest head that enough witnesses have signed recently.
+        """Return a document's inclusion proof in the largest head with enough recent signatures.
 
         Without such a head, the proof is for the newest one.
         """
@@ -90,7 +90,7 @@ def _add_trees(routes: APIBlueprint, services: Services) -> None:
         ),
     )
     def consistency() -> Response:
-        """Return the RFC 6962 proof that the tree of `old` entries is a prefix of the tree of `new` entries."""
+        """Return the RFC 6962 proof that the tree of `old` entries is a prefix of the `new` one."""
         parameters = reading.query({"old", "new"})
         old, new = (
             _needed(reading.whole(parameters.get(name), name), name) for name in ("old", "new")
@@ -106,7 +106,7 @@ def _add_trees(routes: APIBlueprint, services: Services) -> None:
         query=(Query("size", _WHOLE, "Number of leaf hashes.", required=True),),
     )
     def leaves() -> Response:
-        """Return the first leaf hashes: with them a client checks a head against an older one that it need not name."""
+        """Return the first leaf hashes, which check a head against an older one without naming it."""
         size = _needed(reading.whole(reading.query({"size"}).get("size"), "size"), "size")
         return Response(services.log.leaves(size), content_type=reading.BYTES)
 
@@ -143,7 +143,7 @@ def _add_audits(routes: APIBlueprint, services: Services) -> None:
         problems=(Problem.SURVEY_UNKNOWN,),
     )
     def audit(survey_id: str) -> Response:
-        """Return every published version of a survey with its log position and number of released reports."""
+        """Return every published version of a survey: log position and number of released reports."""
         reading.query(())
         survey = reading.survey_id(survey_id)
         versions = services.log.audit(survey)

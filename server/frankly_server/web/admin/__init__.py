@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Admin pages, rendered on the server; they work by keyboard and, except passkeys, without scripts."""
+"""Admin pages, rendered on the server; by keyboard and, passkeys excepted, without scripts."""
 
 from apiflask import APIBlueprint
 from flask import Response
@@ -25,7 +25,7 @@ from frankly_server.web.security import PATH, Door
 
 
 def blueprint(services: Services) -> APIBlueprint:
-    """Return the pages, bound to `services`; they are not part of the API or the OpenAPI document."""
+    """Return the pages, bound to `services`; the OpenAPI document does not describe them."""
     routes = APIBlueprint(
         "admin", __name__, url_prefix=PATH, template_folder="templates", enable_openapi=False
     )

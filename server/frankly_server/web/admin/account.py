@@ -29,7 +29,7 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
 
     def page(status: int = 200, **values: object) -> Response:
         state = services.second_factors.state(person())
-        picture = state.link and Markup(_qr_code(state.link))  # noqa: S704 - generated here, without text
+        picture = state.link and Markup(_qr_code(state.link))  # noqa: S704 - made here, without text
         return render(
             "account.html",
             status=status,

@@ -38,9 +38,9 @@ _SHARED: Final = tuple(name for name in FIELDS if name not in ("by", "targets", 
 class Asked:
     """Parameters of the estimates page.
 
-    request : the request to the analysis. product : one of `PRODUCTS`. by : the public question, or "version", whose
-    values have separate estimates, or None. period : day, week or month for separate estimates, or None. row, column :
-    the two question ids of a table, or None.
+    request : the request to the analysis. product : one of `PRODUCTS`. by : the public question, or
+    "version", whose values have separate estimates, or None. period : day, week or month for
+    separate estimates, or None. row, column : the two question ids of a table, or None.
     """
 
     request: EstimatesRequest = EstimatesRequest(method=DEFAULT)  # noqa: RUF009 - frozen
@@ -54,7 +54,8 @@ class Asked:
     def read(cls, *extra: str) -> tuple[Self, dict[str, str]]:
         """Return the parameters in the query, and the values of further parameters named in `extra`.
 
-        Raises InvalidInput: bad_request, confidence_range, field_type, field_unknown, targets_invalid.
+        Raises InvalidInput: bad_request, confidence_range, field_type, field_unknown,
+        targets_invalid.
         """
         query = reading.query((*_SHARED, *_OWN, *extra))
         texts = {name: text for name, text in query.items() if text}

@@ -142,7 +142,7 @@ def _section(questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names)
 
 
 def _matrix(groups: Sequence[EstimatesTable], asked: Asked, names: Names) -> Matrix | None:
-    """Return the cross-table of two questions, or None without a single table that has every cell."""
+    """Return the cross-table of two questions, or None without one table that has every cell."""
     # Groups or periods give several tables, which one matrix cannot show.
     if asked.row is None or asked.column is None or len(groups) != 1:
         return None

@@ -65,7 +65,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
 
 def _people() -> int | None:
-    """Return the population in the query, or None; raises InvalidInput if it is no number above 1."""
+    """Return the population in the query, or None; raises InvalidInput below 2."""
     people = reading.whole(request.args.get("population") or None, "population")
     if people is not None and people < 2:
         raise InvalidInput(

@@ -44,7 +44,7 @@ def assets(routes: APIBlueprint) -> None:
 
 
 def render(template: str, *, status: int = 200, **values: Any) -> Response:
-    """Return a page; its template also gets the signed-in person, their rights and the CSRF token."""
+    """Return a page; templates also get the signed-in person, their rights and the CSRF token."""
     person = g.get("person")
     text = render_template(
         f"admin/{template}",
@@ -74,7 +74,7 @@ def failed(error: FranklyError) -> Response:
 
 
 def attempt(act: Callable[[], str], again: Callable[[InvalidInput], Response]) -> Response:
-    """Run a form's action and redirect to the path that it returns; call `again` if it is refused."""
+    """Run a form's action and redirect to the path that it returns; call `again` on a refusal."""
     try:
         path = act()
     except InvalidInput as refused:

@@ -131,7 +131,7 @@ def _wanted(survey: OpenedSurvey) -> Protection:
 
 
 def _levels() -> dict[str, Any]:
-    """Return the form's notion for a secret with its levels, as they are written in a survey file."""
+    """Return the form's notion for a secret with its levels, as a survey file writes them."""
     notion = field("notion") or "lip"
     if notion == "alip":
         return {"notion": notion, "epsilon_low": _side("low"), "epsilon_high": _side("high")}

@@ -61,7 +61,7 @@ class _Entrance:
         return response
 
     def _leave_old(self, path: str) -> Response:
-        # The cookie is about to be replaced, after which nobody could sign out of the old session.
+        # The cookie is about to be replaced, and without it the old session cannot be signed out.
         if g.person is not None:
             self.services.accounts.sign_out(g.token)
         return go(path)

@@ -92,7 +92,7 @@ def _figures(services: Services, survey: OpenedSurvey) -> dict[str, Any]:
 
 
 def _stop_rule(services: Services, survey: OpenedSurvey) -> tuple[int | None, str | None, str]:
-    """Return the stop rule's number of reports, its margin, and a description for the audit trail."""
+    """Return the form's stop rule: number of reports, margin, and a text for the audit trail."""
     rule = field("rule")
     if rule == "never":
         return None, None, "none"
