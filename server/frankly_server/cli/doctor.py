@@ -80,9 +80,8 @@ def _checked(what: str, check: Callable[[], tuple[str, str]]) -> CheckResult:
 
 
 def _broken(what: str, error: FranklyError) -> CheckResult:
-    return CheckResult(
-        what, "broken", f"{error.field}: {error.detail}" if error.field else error.detail
-    )
+    detail = exits.detail_of(error)
+    return CheckResult(what, "broken", f"{error.field}: {detail}" if error.field else detail)
 
 
 def _address(settings: Settings) -> CheckResult:
@@ -110,6 +109,7 @@ def _database(settings: Settings) -> tuple[str, str]:
         if not is_there(database):
             return "broken", "there is no database yet; run `frankly migrate`"
         database.check()
+        database.check_writable()
         return "ok", f"{database.engine.dialect.name}, durable, with the schema this program needs"
     finally:
         database.close()

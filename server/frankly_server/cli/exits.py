@@ -38,7 +38,7 @@ def exit_code(error: FranklyError) -> int:
 
 def problem_object(error: FranklyError) -> dict[str, Any]:
     """Return the problem object of an error; a code that is not in the shared table is kept."""
-    problem, detail = Problem.from_code(error.code), _detail(error)
+    problem, detail = Problem.from_code(error.code), detail_of(error)
     if problem is not None:
         return problem_body(problem, detail, error.field)
     body = problem_body(Problem.BAD_REQUEST, detail, error.field)
@@ -49,13 +49,13 @@ def problem_object(error: FranklyError) -> dict[str, Any]:
     }
 
 
-def _detail(error: FranklyError) -> str:
-    """Return the detail of an error, or the reason why the database cannot be opened.
+def detail_of(error: FranklyError) -> str:
+    """Return the detail of an error, with the reason if the database cannot be used.
 
     Only the terminal shows that reason: HTTP responses leave it out.
     """
     hint = getattr(error, "hint", "")
-    return f"the database cannot be opened: {hint}" if hint else error.detail
+    return f"the database cannot be used: {hint}" if hint else error.detail
 
 
 def write_error(error: FranklyError, *, as_json: bool) -> None:
@@ -66,5 +66,5 @@ def write_error(error: FranklyError, *, as_json: bool) -> None:
     problem = Problem.from_code(error.code)
     click.echo(f"frankly: {problem.title if problem else 'Refused.'} [{error.code}]", err=True)
     click.echo(
-        f"  {error.field}: {error.detail}" if error.field else f"  {_detail(error)}", err=True
+        f"  {error.field}: {error.detail}" if error.field else f"  {detail_of(error)}", err=True
     )

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Entry point of `frankly`: its commands, and the translation of exceptions into exit codes."""
 
+import errno
 import logging
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Final
 
 import click
 from frankly_protocol import __version__
@@ -85,6 +87,18 @@ VERBS = {
 }
 
 
+_WRITABLE: Final = "may this user write there, and is the disk writable?"
+_WAYS_OUT: Final = {
+    errno.ENOSPC: "make room, and try again",
+    errno.EDQUOT: "make room, and try again",
+    errno.EROFS: _WRITABLE,
+    errno.EACCES: _WRITABLE,
+    errno.EPERM: _WRITABLE,
+    errno.EIO: "the disk fails: look into the system's log",
+}
+"""Error number of the operating system -> way out for the operator."""
+
+
 class Verbs(click.Group):
     """A group that imports the module of a command when it is called."""
 
@@ -156,8 +170,9 @@ def run(arguments: list[str], command: click.Command = cli, name: str = "frankly
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.OK
     except Exception as error:  # noqa: BLE001 - no traceback ever reaches a terminal
-        exits.write_error(_fault(error), as_json=as_json)
-        return exits.FAULT
+        refused = _refused_by_disk(error)
+        exits.write_error(refused or _fault(error), as_json=as_json)
+        return exits.BAD_INPUT if refused else exits.FAULT
 
 
 def _usage(error: click.ClickException, as_json: bool) -> int:
@@ -167,6 +182,14 @@ def _usage(error: click.ClickException, as_json: bool) -> int:
     else:
         error.show()
     return exits.USAGE
+
+
+def _refused_by_disk(error: Exception) -> FranklyError | None:
+    """Return the error for a file that the disk or its rights refuse; None for another cause."""
+    if not isinstance(error, OSError) or error.errno not in _WAYS_OUT:
+        return None
+    detail = f"{error.strerror}: nothing is half written; {_WAYS_OUT[error.errno]}"
+    return FranklyError(detail, code="disk", field=str(error.filename or "a file"))
 
 
 def _fault(error: Exception) -> FranklyError:

@@ -36,6 +36,8 @@ def serve(host: str | None, port: int | None, production: bool, as_json: bool) -
 
         def announce(bound_port: int) -> None:
             _announce(f"[{listen_on}]" if ":" in listen_on else listen_on, bound_port, as_json)
+            if fault := services.database.write_fault:
+                remarks().print(f"No report can be stored: the database: {fault}", markup=False)
             logs.configure()
 
         if production:

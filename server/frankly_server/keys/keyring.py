@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from frankly_protocol.clock import Clock
 from frankly_protocol.envelope import KEYS_TYPE, Envelope, SigningKey
-from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.errors import ClockError, DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.trust import (
     KeysDocument,
@@ -253,6 +253,9 @@ class Keyring:
         data = self.document()
         try:
             return accept_keys(data, self._clock.now())
+        except ClockError as error:
+            way_out = "set the clock right; if it is, sign a new version with `frankly keys rotate`"
+            raise key_file_problem(self._folder / DOCUMENT, f"{error.detail}; {way_out}") from None
         except DocumentRejected as error:
             raise key_file_problem(
                 self._folder / DOCUMENT,
