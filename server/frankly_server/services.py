@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services of one server, wired once; views and commands parse, call one of them, and render."""
 
+from contextlib import suppress
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -12,7 +13,7 @@ from frankly_server.intake import Intake, Invites, Releasing
 from frankly_server.keys import Access, Keyring
 from frankly_server.log import LogService
 from frankly_server.settings import Settings
-from frankly_server.store import Database
+from frankly_server.store import Database, StoreUnavailable
 from frankly_server.surveys import Surveys
 from frankly_server.surveys.jobs import Jobs
 from frankly_server.surveys.outbound import Post
@@ -78,9 +79,13 @@ class Services:
     def check_start(self) -> None:
         """Refuse to serve on an unsafe or unknown database, or without a publisher key (bad input 54).
 
-        Raises UnsafeStore, StoreUnavailable or InvalidInput(key_file): one line each.
+        A full or read-only database does not stop the start: documents and estimates can be read,
+        and `/health/ready` fails until it can be written. Raises UnsafeStore, StoreUnavailable or
+        InvalidInput(key_file): one line each.
         """
         self.database.check()
+        with suppress(StoreUnavailable):
+            self.database.check_writable()
         self.database.close()  # processes forked from here open connections of their own
         self.keys.check()
 

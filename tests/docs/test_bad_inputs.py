@@ -54,7 +54,10 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
         f"{SURVEYS}::test_unchanged_answers_need_an_explicit_yes",
         f"{ENGINE}::test_the_identity_needs_a_yes_and_says_so")),
     "10": ("0, 1 or 65 choices", (f"{DEFINITION}::test_faults_name_their_field",)),
-    "11": ("choices that look alike", (f"{DEFINITION}::test_colliding_choices_are_both_named",)),
+    "11": ("choices that look alike", (
+        f"{DEFINITION}::test_colliding_choices_are_both_named",
+        "frankly_server/surveys/test_lookalikes.py::test_verdicts",
+        "frankly_server/surveys/test_lookalikes.py::test_doubtful_labels_are_a_warning")),
     "12": ("invisible characters", (
         "frankly_protocol/test_schema.py::test_invisible_and_control_characters_are_named",
         f"{DEFINITION}::test_every_script_and_emoji_are_accepted")),

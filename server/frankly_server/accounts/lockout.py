@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lockout after wrong passwords or codes."""
 
+from datetime import datetime, timedelta
 from typing import Final
+
+from frankly_protocol.clock import parse_time
 
 TRIES: Final = 5
 _LOCK_S: Final = 60
@@ -22,3 +25,14 @@ def after_failure(failures: int, longest_s: int = _LONGEST_LOCK_S) -> tuple[int,
         return failures, 0
     # A limit on the lock: otherwise strangers could lock an owner out for days.
     return failures, min(_LOCK_S << (failures // TRIES - 1), longest_s)
+
+
+def is_locked(until: str | None, now: datetime, longest_s: int = _LONGEST_LOCK_S) -> bool:
+    """Return True if a lock that ends at `until` (RFC 3339) holds now.
+
+    A lock that would hold for longer than the longest one was made by a clock that was ahead, and
+    holds no more.
+    """
+    if until is None:
+        return False
+    return timedelta(0) < parse_time(until) - now <= timedelta(seconds=longest_s)

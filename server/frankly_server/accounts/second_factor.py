@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from typing import Final
 
 import pyotp
-from frankly_protocol.clock import Clock, format_time, parse_time
+from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.accounts.lockout import after_failure
+from frankly_server.accounts.lockout import after_failure, is_locked
 from frankly_server.accounts.service import Accounts, require_owner
 from frankly_server.accounts.sessions import (
     Person,
@@ -206,7 +206,7 @@ class SecondFactors:
     def _accept(self, tx: Transaction, row: SecondFactorRow, code: str, now: datetime) -> bool:
         """Use a code; return False and count it if it is wrong or the row is locked."""
         # While it is locked nothing is compared: each comparison would be one more guess.
-        if row.locked_until is not None and now < parse_time(row.locked_until):
+        if is_locked(row.locked_until, now, _LONGEST_LOCK_S):
             return False
         step = _step_of(row, code, now) if row.totp_since else None
         if step is not None or tx.second_factors.use_code(row.account, token_hash(code)):

@@ -9,11 +9,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from frankly_protocol.clock import Clock, format_time, parse_time
+from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.accounts.lockout import TRIES, after_failure
+from frankly_server.accounts.lockout import TRIES, after_failure, is_locked
 from frankly_server.accounts.passwords import Passwords
 from frankly_server.accounts.roles import ROLES
 from frankly_server.accounts.sessions import (
@@ -321,7 +321,7 @@ class Accounts:
             tx.accounts.change(account_id, failures=failures, locked_until=locked)
 
     def _is_locked(self, row: AccountRow) -> bool:
-        return row.locked_until is not None and self._clock.now() < parse_time(row.locked_until)
+        return is_locked(row.locked_until, self._clock.now())
 
     def _record(
         self,

@@ -86,6 +86,12 @@ class BatchesTable:
         query = select(newest).where(batches.c.document == digest)
         return int(self._connection.execute(query).scalar_one())
 
+    def newest_time(self, digest: str) -> str | None:
+        """Return the time of a document's newest release, None if there is none."""
+        query = select(batches.c.released).where(batches.c.document == digest)
+        newest = query.order_by(batches.c.release.desc()).limit(1)
+        return self._connection.execute(newest).scalar()
+
     def of_document(self, digest: str) -> Sequence[ReleasedBatch]:
         """Return the batches of a document, by release and stratum."""
         columns = batches.c.release, batches.c.stratum, batches.c.released, batches.c.n

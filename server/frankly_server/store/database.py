@@ -2,6 +2,7 @@
 """Connection pool and named transactions: every statement of the server runs through `Database`."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property
@@ -20,7 +21,7 @@ from frankly_server.store.browsers import BrowsersTable
 from frankly_server.store.counts import CountsTables
 from frankly_server.store.days import DaysTable
 from frankly_server.store.documents import DocumentsTable
-from frankly_server.store.engines import check_durability, make_engine, reading
+from frankly_server.store.engines import check_durability, make_engine, reading, try_to_write
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 from frankly_server.store.exporting import Exporting
 from frankly_server.store.jobs import JobsTable
@@ -41,6 +42,8 @@ from frankly_server.store.webhooks import WebhookTables
 from frankly_server.store.whole import ReleasedReports
 
 _TURN_S: Final = 5.0
+_TRY_S: Final = 5.0
+"""Seconds between two tries to write, while a full or read-only disk refuses it."""
 _log: Final = structlog.get_logger("frankly.store")
 
 
@@ -200,6 +203,7 @@ class Database:
         is_sqlite = self.engine.dialect.name == "sqlite"
         self._writing = threading.Lock() if is_sqlite else None
         self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
+        self._write_fault, self._next_try = "", 0.0
 
     @contextmanager
     def transaction(self, name: str) -> Iterator[Transaction]:
@@ -234,7 +238,9 @@ class Database:
             self._turn(),
             self._driver_connection() as driver,
         ):
-            return insert_pending(driver, self.engine.dialect, rows)
+            report_ids = insert_pending(driver, self.engine.dialect, rows)
+        self._write_fault = ""
+        return report_ids
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Transaction]:
@@ -251,8 +257,9 @@ class Database:
         """Raise UnsafeStore if the database may lose reports or has another schema version.
 
         started : the program is running already. A newer schema is then accepted, because
-        migrations keep the previous release working until its processes have been replaced. Raises
-        UnsafeStore with one line on what to do, or StoreUnavailable.
+        migrations keep the previous release working until its processes have been replaced. If the
+        last write found the disk full or read-only, StoreUnavailable is raised until one succeeds.
+        Raises UnsafeStore with one line on what to do, or StoreUnavailable.
         """
         with self._translated("start"), self.engine.connect() as pooled:
             connection = reading(pooled)
@@ -265,6 +272,33 @@ class Database:
                 f"the database has schema version {version}, this program needs {SCHEMA_VERSION}; "
                 "run `frankly migrate` with the newest version of the two"
             )
+        if started and self._write_fault:
+            self._try_again()
+
+    @property
+    def write_fault(self) -> str:
+        """Why the last write failed, for the operator, if the disk is full or read-only; else ""."""
+        return self._write_fault
+
+    def check_writable(self) -> None:
+        """Raise StoreUnavailable unless the database can be written."""
+        with self._translated("write"), self._turn(), self.engine.begin() as connection:
+            try_to_write(connection)
+        self._write_fault = ""
+
+    def _try_again(self) -> None:
+        # Nothing else might write: a server that is not ready is sent no reports. At intervals,
+        # because anybody may ask for /health/ready.
+        if (now := time.monotonic()) < self._next_try:
+            raise StoreUnavailable("write")
+        self._next_try = now + _TRY_S
+        try:
+            self.check_writable()
+        except StoreUnavailable as error:
+            if error.is_not_writable:
+                raise
+            # Such as a user who may make no temporary tables: the next report tells.
+            self._write_fault = ""
 
     def forget_deleted(self) -> None:
         """Remove the bytes of deleted rows from the disk.
@@ -321,8 +355,13 @@ class Database:
         except (DBAPIError, PoolTimeout, self._driver_error) as error:
             # The driver's message may quote a row, so the log gets the type of the error alone.
             cause = error.orig if isinstance(error, DBAPIError) else error
-            _log.warning("transaction failed", transaction=name, error=type(cause).__name__)
-            raise StoreUnavailable(name, cause) from None
+            failure = StoreUnavailable(name, cause)
+            if failure.is_not_writable:
+                self._write_fault = failure.hint
+            reason = {"reason": failure.hint} if failure.hint else {}
+            kind = type(cause).__name__
+            _log.warning("transaction failed", transaction=name, error=kind, **reason)
+            raise failure from None
 
 
 def _is_newer(version: str) -> bool:

@@ -7,10 +7,18 @@ import time
 from contextlib import suppress
 from typing import Any, Final
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    ExceptionContext,
+    create_engine,
+    event,
+    make_url,
+)
 from sqlalchemy.exc import ArgumentError, InvalidatePoolError
 
-from frankly_server.store.errors import UnsafeStore
+from frankly_server.store.errors import READ_ONLY, UnsafeStore
 
 _MODE: Final = "frankly_mode"
 # IMMEDIATE takes SQLite's write lock at once: a transaction that reads
@@ -88,6 +96,19 @@ def check_durability(connection: Connection) -> None:
         )
 
 
+def try_to_write(connection: Connection) -> None:
+    """Write at least one page of the disk, and change nothing; the caller commits.
+
+    A full disk refuses new pages only, and a database that is read-only refuses all.
+    """
+    if connection.dialect.name == "sqlite":
+        version = int(_scalar(connection, "PRAGMA user_version"))
+        connection.exec_driver_sql(f"PRAGMA user_version = {version}")
+        return
+    # Its first page is new, and no other session sees it.
+    connection.exec_driver_sql("CREATE TEMPORARY TABLE writable ON COMMIT DROP AS SELECT 1")
+
+
 def _parse(database_url: str) -> URL:
     try:
         url = make_url(database_url)
@@ -154,6 +175,13 @@ def _postgresql(url: URL) -> Engine:
         # after one failure every older one is pinged first.
         nonlocal last_failure
         last_failure = time.monotonic()
+
+    # A connection that was opened while the database was set to read-only stays so. All are opened
+    # anew, so that the server goes on by itself once that is over.
+    @event.listens_for(engine, "handle_error")
+    def _leave_read_only(context: ExceptionContext) -> None:
+        if getattr(context.original_exception, "sqlstate", None) == READ_ONLY:
+            context.is_disconnect = True
 
     @event.listens_for(engine, "checkin")
     def _note_use(_connection: Any, record: Any) -> None:

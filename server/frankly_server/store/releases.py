@@ -49,16 +49,30 @@ class Releases:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def release(self, survey: str, digest: str, step: int, released: str, *, is_over: bool) -> int:
+    def release(
+        self,
+        survey: str,
+        digest: str,
+        step: int,
+        released: str,
+        *,
+        is_over: bool,
+        unless_in: tuple[str, str] | None = None,
+    ) -> int:
         """Release the pending reports of a document; return how many were released.
 
-        Returns 0 if another process is releasing this document. is_over : no report can arrive any
+        Returns 0 if another process is releasing this document. unless_in : also 0 if the newest
+        release is from this time to that. is_over : no report can arrive any
         more. The remaining reports are then released without their stratum, or deleted uncounted if
         there are fewer than `step` of them in all cells together. released : the time, UTC, RFC
         3339.
         """
         dialect, batches = self._connection.dialect.name, BatchesTable(self._connection)
         if dialect == "postgresql" and not self._locked(digest):
+            return 0
+        # After the lock: another process may have released it a moment ago.
+        newest = batches.newest_time(digest) if unless_in else None
+        if unless_in and newest is not None and unless_in[0] <= newest <= unless_in[1]:
             return 0
         document = bytes.fromhex(digest.removeprefix("sha256:"))
         release = batches.newest(digest) + 1

@@ -125,9 +125,14 @@ class WebhookTables:
         values = {name: getattr(row, name) for name in DeliveryRow.__slots__}
         return self._connection.execute(statement, [values]).first() is not None
 
-    def due(self, now: str) -> Sequence[DeliveryRow]:
-        """Return the waiting events that are due at `now`, the longest due first."""
-        is_due = (deliveries.c.state == "waiting") & (deliveries.c.due <= now)
+    def due(self, now: str, latest: str) -> Sequence[DeliveryRow]:
+        """Return the waiting events that are due at `now`, the longest due first.
+
+        latest : when an event that waits from now on is due at the latest; one that is due later
+        was put off by a clock that was ahead, and is due now.
+        """
+        is_due = (deliveries.c.due <= now) | (deliveries.c.due > latest)
+        is_due &= deliveries.c.state == "waiting"
         query = select(deliveries).where(is_due).order_by(deliveries.c.due)
         return [DeliveryRow(**row) for row in self._connection.execute(query).mappings()]
 

@@ -44,6 +44,7 @@ from frankly_server.surveys.fields import (
     folded,
 )
 from frankly_server.surveys.known import PriorDefinition, in_strata_order
+from frankly_server.surveys.lookalikes import code_points
 from frankly_server.surveys.notions import NotionDefinition, StatedLevels
 from frankly_server.surveys.truths import TruthsDefinition
 from frankly_server.surveys.yaml import read_yaml, write_yaml
@@ -91,7 +92,12 @@ def _no_collision(named: Iterable[tuple[str, str, str]]) -> None:
     name_by_normal: dict[str, str] = {}
     for label_kind, name, normal in named:
         if normal in name_by_normal:
-            message = f"the {label_kind}s “{name_by_normal[normal]}” and “{name}” look the same; change one"
+            first = name_by_normal[normal]
+            # Labels that look the same may differ in characters that a page does not show.
+            difference = f": {code_points(first, name)}" if first != name else ""
+            message = (
+                f"the {label_kind}s “{first}” and “{name}” look the same{difference}; change one"
+            )
             raise custom(Problem.CHOICES_COLLIDE, message)
         name_by_normal[normal] = name
 
@@ -389,12 +395,14 @@ class SurveyDefinition(ClosedModel):
     @property
     def questions(self) -> tuple[QuestionDefinition, ...]:
         """Every question: those of the blocks, of the form, then the public strata."""
+        return (*self.drawn_questions, *self.strata)
+
+    @property
+    def drawn_questions(self) -> tuple[QuestionDefinition, ...]:
+        """The questions that are randomised: those of the blocks, then those of the form."""
         form_questions = () if self.form is None else self.form.questions
-        return (
-            *(question for block in self.blocks for question in block.questions),
-            *form_questions,
-            *self.strata,
-        )
+        in_blocks = (question for block in self.blocks for question in block.questions)
+        return (*in_blocks, *form_questions)
 
     def _texts(self) -> Iterable[tuple[str, dict[str, str]]]:
         yield "title", self.title

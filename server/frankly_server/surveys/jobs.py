@@ -158,7 +158,8 @@ class Jobs:
             tx.jobs.change(job_id, state=state, detail=detail, updated=self._now())
 
     def _is_lost(self, row: JobRow) -> bool:
-        return self._clock.now() - parse_time(row.updated) > timedelta(seconds=_LOST_S)
+        # Either way: the clock that wrote the row may have been ahead.
+        return abs(self._clock.now() - parse_time(row.updated)) > timedelta(seconds=_LOST_S)
 
     def _now(self) -> str:
         return format_time(self._clock.now().replace(microsecond=0))

@@ -9,7 +9,7 @@ from typing import Final
 from frankly_protocol.audit import ReportLevel, is_endless, ln_up
 from frankly_protocol.blocks import Block
 from frankly_protocol.clock import format_time
-from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.documents import CLOCK_SKEW, SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
@@ -30,6 +30,10 @@ _PAUSED: Final = (
 _RETIRED: Final = (
     "Only retired publisher keys have signed this version: devices refuse it. Run `frankly "
     "keys resign` on the server."
+)
+_AHEAD: Final = (
+    "This version is dated {}, after this server's clock: devices refuse it until then. Set the clock "
+    "right; if it is right, publish again, which makes a new version."
 )
 _ENDED: Final = (
     "This version closed at {}: devices refuse it. Give the draft times in the future, and "
@@ -153,6 +157,11 @@ def is_signed(row: DocumentRow, role: Role) -> bool:
     return True
 
 
+def is_ahead(document: SurveyDocument, now: datetime) -> bool:
+    """Return True if a document is dated later than now: published while the clock was ahead."""
+    return document.issued > now + CLOCK_SKEW
+
+
 def require_taking(tx: Transaction, survey: str) -> SurveyStateRow:
     """Return the state of a survey that takes reports, now or after it is resumed.
 
@@ -184,5 +193,6 @@ def hindrances(
         _PAUSED: state_row.state == "paused",
         _RETIRED: not is_signed(row, publishers),
         _ENDED.format(format_time(ends)): now > ends,
+        _AHEAD.format(format_time(document.issued)): is_ahead(document, now),
     }
     return tuple(message for message, applies in messages.items() if applies)

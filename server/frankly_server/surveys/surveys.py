@@ -30,6 +30,7 @@ from frankly_server.surveys.published import (
     KEYS_UNUSABLE,
     Published,
     hindrances,
+    is_ahead,
     is_signed,
     promised,
     require_taking,
@@ -205,10 +206,11 @@ class Surveys:
         )
         # Idempotent, so that a script may publish again without a new version.
         if latest is not None and latest.source == source:
-            with self._database.administering("publish survey") as tx:
-                recorder(latest.version, "unchanged")(tx)
             stored_document = SurveyDocument.from_envelope(latest.envelope)
-            return self._published("unchanged", row, latest, stored_document, definition.budget)
+            if not is_ahead(stored_document, self._clock.now()):
+                with self._database.administering("publish survey") as tx:
+                    recorder(latest.version, "unchanged")(tx)
+                return self._published("unchanged", row, latest, stored_document, definition.budget)
         place = Place(
             survey=row.id,
             version=1 if latest is None else latest.version + 1,

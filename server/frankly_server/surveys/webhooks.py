@@ -96,7 +96,8 @@ class Webhooks:
                     tx.webhooks.add(row)
         with self._database.reading("due webhooks") as tx:
             # A webhook may have been removed since the list was read.
-            due = [row for row in tx.webhooks.due(self._now()) if row.survey in hooks]
+            latest = format_time(self._moment() + timedelta(seconds=max(WAITS_S)))
+            due = [row for row in tx.webhooks.due(self._now(), latest) if row.survey in hooks]
         return sum(self._try(hooks[row.survey], row) for row in due)
 
     def _happened(self, tx: Transaction, survey_id: str) -> Iterator[tuple[str, DeliveryRow]]:

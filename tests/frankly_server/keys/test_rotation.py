@@ -278,7 +278,7 @@ def test_large_versions_fill_a_chain_sooner(tmp_path: Path) -> None:
         <= len(write_chain(keyring.chain()))
         <= 4 * 2**20 - 128 * 2**10 + size
     )
-    with pytest.raises(InvalidInput, match="no longer chain"):
+    with pytest.raises(InvalidInput, match="no chain of keys longer"):
         Rotation(keyring, CLOCK).propose(RotationChange())
 
 

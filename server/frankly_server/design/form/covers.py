@@ -9,6 +9,8 @@ answers with cE' are the sets of a cover: its rows sum to 1, so every answer is 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from hashlib import sha256
+from itertools import count
 from math import comb, exp
 from typing import Final
 
@@ -127,12 +129,11 @@ def rotations(answers: int, size: int) -> Cover:
     that of all sets of the size, of which there may be too many to list.
     """
     turns = range(answers)
-    rng = np.random.default_rng(answers * 1000 + size)  # the same cover every time
     masks: set[int] = set()
-    covered = np.zeros(answers)
+    covered, numbers = np.zeros(answers), count()
     while len(masks) + answers <= MOST_SETS // 2:
         # Each set is the one of 50 that makes the differences within all sets most even.
-        choices = [tuple(rng.choice(answers, size, replace=False).tolist()) for _ in range(50)]
+        choices = [_scattered(answers, size, next(numbers)) for _ in range(50)]
         spreads = [covered + _differences(chosen, answers) for chosen in choices]
         best = min(range(len(choices)), key=lambda i: float((spreads[i][1:] ** 2).sum()))
         turned = {sum(1 << (x + turn) % answers for x in choices[best]) for turn in turns}
@@ -141,6 +142,13 @@ def rotations(answers: int, size: int) -> Cover:
             masks |= turned
             covered = spreads[best]
     return Cover(answers, None, tuple((mask, 1) for mask in sorted(masks)))
+
+
+def _scattered(answers: int, size: int, number: int) -> tuple[int, ...]:
+    """Return a scattered set of positions, the same for the same arguments."""
+    # Not random numbers: the design of a survey must be reproducible.
+    digests = [sha256(f"{answers} {size} {number} {x}".encode()).digest() for x in range(answers)]
+    return tuple(sorted(range(answers), key=digests.__getitem__)[:size])
 
 
 def _differences(chosen: tuple[int, ...], answers: int) -> FloatArray:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages before publishing: the margin that each protection costs, and trial answers."""
+"""Pages before publishing: the margins of each protection, and trial answers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -65,7 +65,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
 
 def _people() -> int | None:
-    """Return the population of the request's query, or None. Raises InvalidInput below 2."""
+    """Return the population in the query, or None; raises InvalidInput below 2."""
     people = reading.whole(request.args.get("population") or None, "population")
     if people is not None and people < 2:
         raise InvalidInput(
@@ -94,18 +94,18 @@ def _shown(
     answers: dict[str, str] | None = None,
     everybody_says: str | None = None,
 ) -> Response:
-    """Render the chances of every report, with a trial report or a trial estimate."""
+    """Render the probabilities of reports, with a trial report or a trial estimate if requested."""
     block = _definition(survey)
     values: dict[str, Any] = {"block": block, "answers": block.joint_answers, "given": answers or {}, "run": None,
                              "answer": everybody_says, "rehearsal": None, "table": None}  # fmt: skip
     document = unfit = None
     try:
-        # With answers the whole document is drafted, else only the block of the page: each block is
-        # searched once, and all searches share one time limit.
+        # With answers the whole document is designed, and otherwise only the block of the page. So
+        # each block is designed at most once, within one time limit for all.
         document = None if answers is None else drafted(survey.definition, services.surveys.now(),
                                                      services.settings.public_url)  # fmt: skip
     except InvalidInput as refused:
-        unfit = refused  # another block may be the cause, so this one's table is shown anyway
+        unfit = refused  # another block may be the cause, so the table of this one is still shown
     try:
         drawn = (
             previewed(block).block
@@ -124,7 +124,7 @@ def _shown(
 
 
 def _run(block: BlockDefinition, drawn: Block, x: int) -> str:
-    """Return a plot of the estimate from a thousand equal answers."""
+    """Return a plot of the estimate from a thousand people who give answer `x`."""
     estimate = simulate(drawn, x)
     rows = [
         PlotRow(name, share, *ends, 1.0 if i == x else 0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publish page: background jobs, published versions with their certificates, embedding code."""
+"""Publish page with its background jobs and published versions, and the page of embedding code."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -62,7 +62,7 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
     @routes.post("/surveys/<survey_id>/publish")
     @needs("admin")
     def publish(survey_id: str) -> Response:
-        # The person is read here: the job ends in a thread, where there is no request.
+        # The person is read here, because the job ends in a thread, where there is no request.
         survey, by = opened(services, survey_id), person()
 
         def recorder(version: int, status: str) -> Record:
@@ -111,7 +111,7 @@ def _home(
     form, unfit = None, None
     try:
         form = expected_form(survey.definition)
-    except InvalidInput as error:  # the draft may be older than the check that refuses it
+    except InvalidInput as error:  # the draft may have been saved before this check existed
         unfit = error
     # Newest first, as the page lists them.
     versions = [
@@ -128,7 +128,7 @@ def _home(
 
 
 def _calls(document: SurveyDocument) -> dict[str, Any]:
-    """Return the example arguments of `answer` in Python and JavaScript: all first choices."""
+    """Return example arguments of `answer` in Python and JavaScript: the first choice everywhere."""
     strata, token = _firsts(document.strata), document.token is not None
     python = [f"strata={strata}"] if document.strata else []
     web = [f"strata: {strata}"] if document.strata else []
