@@ -66,7 +66,7 @@ def test_tables_of_parts_have_the_law_of_the_reports_that_show_them(
 ) -> None:
     law = agreement_table(form)
     truths = list(product(*map(range, form.choices)))
-    groups = [(i,) for i in range(len(form.parts))]
+    groups: list[tuple[int, ...]] = [(i,) for i in range(len(form.parts))]
     groups += list(combinations(range(len(form.parts)), 2))
     for parts in groups:
         shown = [y for y in law if set(parts) <= set(y[1::2])]

@@ -111,7 +111,9 @@ function row(/** @type {import("./mechanisms.js").Dense | import("./mechanisms.j
 function leaves(/** @type {Survey} */ survey) {
   const strata = Object.fromEntries(survey.strata.map((q) => [q.id, "your public answer"]));
   const sample = textOfReport({ doc: survey.digest, id: "", y: [], strata, token: survey.token && "your token" });
-  const symbols = survey.blocks.map(({ mechanism: { kind, longest }, mechanism }) => kind === "agreement" ? `[<${mechanism.mostNumbers} whole numbers at most>]` :
-    typeof longest === "string" ? `<${longest.length} hex digits>` : typeof longest === "number" ? `0–${longest}` : `[${longest.map((part) => `0–${part}`).join()}]`);
+  const symbols = survey.blocks.map(({ mechanism: m }) => (m.kind === "agreement" ? `[<${m.mostNumbers} whole numbers at most>]` : placeholder(m.longest)));
   return sample.replace('"id":""', '"id":<32 random hex digits>').replace('"y":[]', () => `"y":[${symbols.join()}]`);
 }
+
+const placeholder = (/** @type {import("./mechanisms.js").SymbolJson} */ longest) =>
+  (typeof longest === "string" ? `<${longest.length} hex digits>` : typeof longest === "number" ? `0–${longest}` : `[${longest.map((part) => `0–${part}`).join()}]`);
