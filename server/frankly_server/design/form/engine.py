@@ -100,11 +100,12 @@ def _designed(request: FormRequest, level: tuple[int, int], found: Found) -> For
         parts,
         components,
     )
+    variances = tuple(_variances(request, found))
     return FormDesign(
         mechanism,
         found.value,
-        lower_bound(request, ratio),
-        tuple(_variances(request, found)),
+        lower_bound(request, ratio, variances),
+        variances,
         tuple(_pair_variances(request, found)),
     )
 
