@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from frankly_server.design.form.units import Unit
+from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
 
 _STEPS: Final = 3000
@@ -33,9 +34,9 @@ class Allocation:
 
 def allocate(
     units: Sequence[Unit], informations: Sequence[Mapping[int, FloatArray]],
-    start: FloatArray | None = None,
+    limits: Limits, start: FloatArray | None = None,
 ) -> Allocation:  # fmt: skip
-    """Return the best chances of components with these informations by unit.
+    """Return the best chances of components with these informations by unit, found within the limits.
 
     Every unit with a weight needs some component that informs about it. Multiplicative steps
     π_c ← π_c·√(price_c/F), renormalised, lower F for this A-optimality criterion.
@@ -54,7 +55,7 @@ def allocate(
             table @ price.reshape(-1) for table, price in zip(stacked, prices, strict=True)
         )
         gap = float(np.max(component_prices)) / value - 1
-        if gap < _TOLERANCE:
+        if gap < _TOLERANCE or limits.out_of_time():
             break
         chances = chances * np.sqrt(np.maximum(component_prices, 0) / value)
         chances = np.where(chances < 1e-12, 0, chances)

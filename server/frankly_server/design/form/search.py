@@ -57,7 +57,7 @@ class _Search:
         for pair in self._problem.pairs.units:
             sketches += self._with_both(pair)
         infos = [self._problem.information(sketch) for sketch in sketches]
-        allocation = allocate(self._problem.units, infos)
+        allocation = allocate(self._problem.units, infos, self._limits)
         chances = allocation.chances
         while not self._limits.out_of_time():
             sketches, infos, chances = _kept(sketches, infos, chances)
@@ -75,13 +75,13 @@ class _Search:
             start = np.concatenate(
                 [chances * (1 - share), np.full(len(better), share / len(better))]
             )
-            improved = allocate(self._problem.units, infos, start)
+            improved = allocate(self._problem.units, infos, self._limits, start)
             is_done = improved.value > allocation.value * (1 - _GAIN)
             allocation, chances = improved, improved.chances
             if is_done:
                 break
         sketches, infos, chances = _kept(sketches, infos, chances, _LEAST_CHANCE)
-        allocation = allocate(self._problem.units, infos, chances)
+        allocation = allocate(self._problem.units, infos, self._limits, chances)
         return Found(self._problem, tuple(sketches), allocation)
 
     def _with_both(self, pair: tuple[int, int]) -> Iterator[Sketch]:
