@@ -7,19 +7,19 @@ from frankly_protocol.errors import FranklyError
 from frankly_protocol.problems import Problem
 
 _HINTS: Final = {
-    "unable to open database file": "its file cannot be opened: is its folder there, and yours to write?",
-    "readonly database": "its file may not be written by you",
-    "Connection refused": "nothing answers at its address: is PostgreSQL running?",
-    "could not translate host name": "no host has its name",
-    "authentication failed": "it refuses the user or the password",
-    "does not exist": "it knows no such user or database",
-    "timeout expired": "nothing answers at its address in time",
+    "unable to open database file": "its file cannot be opened: does its folder exist, and may you write to it?",
+    "readonly database": "you have no permission to write to its file",
+    "Connection refused": "no server responds at its address: is PostgreSQL running?",
+    "could not translate host name": "its host name is unknown",
+    "authentication failed": "it rejected the user or the password",
+    "does not exist": "it has no such user or database",
+    "timeout expired": "no server responds at its address in time",
 }
-"""Part of a driver's message, when a database cannot be opened -> hint for the operator."""
+"""Hints for the operator when a database cannot be opened, by a part of the driver's message."""
 
 
 class StoreUnavailable(FranklyError):
-    """The database is down, locked, full or out of connections: 503, may be sent again.
+    """The database is down, locked, full or out of connections (HTTP 503); retrying may help.
 
     hint : for the operator, the reason why the database cannot be opened; empty if the reason is
     not known. The hint is never sent to clients.
