@@ -60,7 +60,8 @@ def create_app(
 
     Raises
     ------
-    FranklyError : unsafe_setting for an unsafe setting or database, key_file without a usable publisher key,
+    FranklyError : unsafe_setting for an unsafe setting or database, key_file without a usable
+    publisher key,
         unavailable if the database cannot be reached; the message has one line (bad input 54).
     """
     _refuse_debug()
@@ -125,7 +126,7 @@ def _refuse_debug() -> None:
 
 
 def _add_description(app: APIFlask) -> None:
-    """Add the route of the OpenAPI document, which is built once and describes this route as well."""
+    """Add the route of the OpenAPI document, which is built once and includes this route."""
     document = b""
 
     @app.get("/openapi.json")

@@ -28,7 +28,7 @@ class BucketLevel:
 
 
 class Buckets:
-    """One bucket per name, of at most `burst` tokens, which gains `per_s` tokens a second; thread-safe.
+    """One bucket per name, of at most `burst` tokens, gaining `per_s` a second; thread-safe.
 
     Clients may choose names, so only the MAX_NAMES names that took a token last are remembered. A
     forgotten name starts again with a full bucket.
@@ -51,7 +51,8 @@ class Buckets:
     def take(self, name: str, now: float, cost: float = 1.0) -> BucketLevel:
         """Take `cost` tokens if there is at least one; return the bucket's state before that.
 
-        A cost above the level leaves a debt: wait_s is positive until the bucket holds a token again.
+        A cost above the level leaves a debt: wait_s is positive until the bucket holds a token
+        again.
         """
         with self._guard:
             level = self._level(name, now)

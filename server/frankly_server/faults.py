@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation of pydantic's errors into `Fault`s: field path and message, without the rejected value."""
+"""Translation of pydantic's errors: field path and message, without the rejected value."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -19,7 +19,9 @@ def to_parquet(answer: Mapping[str, Any]) -> bytes:
     try:
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
-        message = "this server cannot write Parquet: install frankly-server[parquet], or request csv"
+        message = (
+            "this server cannot write Parquet: install frankly-server[parquet], or request csv"
+        )
         raise InvalidInput(Problem.UNSUPPORTED, message, "format") from None
     file = io.BytesIO()
     parquet.write_table(to_arrow(arrow, answer), file)

@@ -78,19 +78,20 @@ class Services:
     def check_start(self) -> None:
         """Check the database and the publisher key before the server starts (bad input 54).
 
-        Raises UnsafeStore, StoreUnavailable or InvalidInput(key_file), each with a message of one line.
+        Raises UnsafeStore, StoreUnavailable or InvalidInput(key_file), each with a message of one
+        line.
         """
         self.database.check()
         self.database.close()  # processes forked from here open connections of their own
         self.keys.check()
 
     def check_health(self) -> None:
-        """Raise StoreUnavailable or UnsafeStore if the database is down, unsafe or has an older schema."""
+        """Raise StoreUnavailable or UnsafeStore if the database is down, unsafe or not migrated."""
         # A newer schema is accepted, because a migration may run while older processes still serve.
         self.database.check(started=True)
 
     def close(self) -> None:
-        """Stop the threads, write counts held in memory, and close the connections; later use reopens them."""
+        """Stop the threads, write counts held in memory, and close the connections."""
         # The database is closed last, because the other services may still write to it.
         self.herald.stop()
         self.releasing.stop()

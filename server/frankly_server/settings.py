@@ -73,7 +73,12 @@ class Settings(BaseSettings):
         le=MAX_REPORT_BYTES,
         description="largest single report; the format's own limit is the default",
     )
-    batch_limit: int = Field(default=1000, ge=1, le=10_000, description="largest number of reports in one batch")
+    batch_limit: int = Field(
+        default=1000,
+        ge=1,
+        le=10_000,
+        description="largest number of reports in one batch",
+    )
     request_timeout_s: float = Field(
         default=30,
         ge=1,
@@ -148,7 +153,7 @@ class Settings(BaseSettings):
             raise invalid(faults) from None
 
     def store_url(self) -> str:
-        """Return the database URL, which may contain a password; use it only to open the database."""
+        """Return the database URL, which may contain a password; use it only for opening."""
         if self.database_url is not None:
             return self.database_url.get_secret_value()
         return f"sqlite:///{self.home.resolve() / 'frankly.db'}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases of pending reports: by a thread at published times, or by an operator's command."""
+"""Releases of pending reports, by a thread at the release times or by an operator's command."""
 
 import os
 import threading
@@ -16,9 +16,9 @@ from frankly_server.store import Database, DocumentRow, Transaction
 from frankly_server.times import PERIOD, next_release
 
 _LOOK_S: Final = 10.0
-"""Seconds between looks at the clock.
+"""Seconds between two looks at the clock.
 
-One long sleep until the next release would miss it if the machine sleeps or its clock is set.
+A single wait until the next release would miss it if the machine sleeps or its clock is set.
 """
 _log: Final = structlog.get_logger("frankly.releases")
 
@@ -27,8 +27,8 @@ _log: Final = structlog.get_logger("frankly.releases")
 class _Rule:
     """Release rule of a document.
 
-    every : its period. step : the least number of reports in a batch. over : one period after its
-    last possible report; a release from then on is the last one.
+    every : its period. step : the least number of reports in a batch. over : time one period after
+    the document closes; a release at or after it is the last one.
     """
 
     every: str
@@ -37,7 +37,7 @@ class _Rule:
 
 
 class Releasing:
-    """Releases of pending reports, in a thread at the published times or at once by `release`."""
+    """Service that releases pending reports: in a thread at the release times, or by `release`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
@@ -47,9 +47,8 @@ class Releasing:
     def release(self, every: str | None = None, survey: str | None = None) -> int:
         """Release the pending reports of all documents; return how many were released.
 
-        every, survey : only documents of this period, or of this survey. Raises StoreUnavailable or
-        DocumentRejected for a document that cannot be released, after all others have been
-        released.
+        every, survey : only documents with this period, or of this survey. If a document cannot be
+        released, the others are; then StoreUnavailable or DocumentRejected is raised.
         """
         with self._database.reading("list documents") as tx:
             rows = tx.documents.all() if survey is None else tx.documents.versions(survey)
@@ -57,7 +56,7 @@ class Releasing:
         for row in rows:
             try:
                 n += self._release(row) if every in (None, self._rule(row).every) else 0
-            except FranklyError as error:  # one broken document must not hold up the others
+            except FranklyError as error:  # a broken document must not stop the others
                 failed = error
         self._database.forget_deleted()
         if failed is not None:
@@ -68,7 +67,7 @@ class Releasing:
         """Start the thread if this process has none: threads do not survive a fork."""
         if self._pid != os.getpid():
             self._pid = os.getpid()
-            # daemon: the end of the process need not wait for the next look at the clock.
+            # daemon, so that the process can end without waiting for the next look at the clock.
             threading.Thread(target=self._run, name="frankly-releases", daemon=True).start()
 
     def stop(self) -> None:
@@ -76,7 +75,7 @@ class Releasing:
         self._stopped.set()
 
     def release_due(self, since: datetime, now: datetime) -> None:
-        """Release the documents with a published time in (since, now]; log failures.
+        """Release the documents that have a release time in (since, now]; log failures.
 
         Reports of a failed release stay pending until the next one.
         """

@@ -72,7 +72,8 @@ class AuditTrail:
         """
         condition = audit_events.c.organisation == organisation
         if before is not None:
-            # 64 bits: the column's own type would refuse a larger number, and `before` comes from a URL.
+            # 64 bits: the column's own type would refuse a larger number, and `before` comes from a
+            # URL.
             condition &= audit_events.c.position < literal(before, BigInteger())
         query = select(audit_events).where(condition).order_by(audit_events.c.position.desc())
         return [

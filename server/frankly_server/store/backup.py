@@ -206,7 +206,8 @@ def _read_manifest(archive: zipfile.ZipFile, check: Check | None) -> Contents:
     if not missing <= _LEFT_OUT or set(contents.tables) - set(metadata.tables):
         raise BackupBroken("the tables of the backup are not those of this schema", "tables")
     named = {_MANIFEST, _SIGNATURE, *map(_member, contents.tables)}
-    # A member that the manifest does not name is not checked here, but another program could read it.
+    # A member that the manifest does not name is not checked here, but another program could read
+    # it.
     members = archive.namelist()
     if not set(members) <= named or len(set(members)) < len(members):
         message = "the file holds a member twice, or one that its manifest does not name"

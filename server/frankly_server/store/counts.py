@@ -187,7 +187,7 @@ class DayKey(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A stored count (`counted`) that differs from the number counted in the reports (`reports`)."""
+    """A stored count (`counted`) that differs from the count of the reports (`reports`)."""
 
     key: CountKey | PairKey | DayKey
     counted: int

@@ -237,7 +237,7 @@ class Database:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Transaction]:
-        """Run a transaction for reading on one snapshot of the database; it does not wait for writers.
+        """Run a transaction for reading on one snapshot of the database; does not wait for writers.
 
         Raises StoreUnavailable.
         """

@@ -62,7 +62,7 @@ def make_engine(database_url: str) -> Engine:
 
 
 def reading(connection: Connection) -> Connection:
-    """Return the connection, set so that its next transactions read one snapshot without a write lock."""
+    """Return the connection, set so that its next transactions read one snapshot each."""
     return connection.execution_options(**{_MODE: "read"})
 
 
@@ -70,7 +70,8 @@ def check_durability(connection: Connection) -> None:
     """Raise UnsafeStore unless committed transactions of this database survive a power loss."""
     if connection.dialect.name == "sqlite":
         synchronous = int(_scalar(connection, "PRAGMA synchronous"))
-        # 2 is FULL. SQLite silently keeps another journal mode on file systems without shared memory.
+        # 2 is FULL. SQLite silently keeps another journal mode on file systems without shared
+        # memory.
         if synchronous < 2 or _scalar(connection, "PRAGMA journal_mode") != "wal":
             raise UnsafeStore(
                 "this SQLite file does not keep journal_mode=WAL with synchronous=FULL; use a local disk",
@@ -138,7 +139,8 @@ def _postgresql(url: URL) -> Engine:
     def _connect(connection: Any, _record: Any) -> None:
         if connection.info.parameter_status("server_encoding") != "UTF8":
             raise UnsafeStore(
-                "this PostgreSQL database is not in UTF-8; create it with ENCODING 'UTF8' TEMPLATE template0"
+                "this PostgreSQL database is not in UTF-8; "
+                "create it with ENCODING 'UTF8' TEMPLATE template0"
             )
         with connection.cursor() as cursor:
             for statement in _POSTGRESQL_SESSION:
@@ -148,8 +150,8 @@ def _postgresql(url: URL) -> Engine:
 
     @event.listens_for(engine, "invalidate")
     def _note_failure(_connection: Any, _record: Any, _error: Any) -> None:
-        # A restart of PostgreSQL ends all connections, so after a failure every connection last used
-        # before it is pinged.
+        # A restart of PostgreSQL ends all connections, so after a failure every connection last
+        # used before it is pinged.
         nonlocal last_failure
         last_failure = time.monotonic()
 

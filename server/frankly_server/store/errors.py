@@ -7,7 +7,7 @@ from frankly_protocol.errors import FranklyError
 from frankly_protocol.problems import Problem
 
 _HINTS: Final = {
-    "unable to open database file": "its file cannot be opened: does its folder exist, and may you write to it?",
+    "unable to open database file": "its file cannot be opened; is its folder missing or read-only?",
     "readonly database": "you have no permission to write to its file",
     "Connection refused": "no server responds at its address: is PostgreSQL running?",
     "could not translate host name": "its host name is unknown",

@@ -84,7 +84,7 @@ class JobsTable:
         return None if row is None else JobRow(**row)
 
     def running(self, survey: str) -> list[JobRow]:
-        """Return a survey's jobs that have not reported their end, such as those of a killed process."""
+        """Return a survey's jobs that have not reported their end, even if their process is gone."""
         unfinished = (jobs.c.survey == survey) & jobs.c.state.in_(("running", "cancelling"))
         query = select(jobs).where(unfinished)
         return [JobRow(**row) for row in self._connection.execute(query).mappings()]

@@ -121,7 +121,8 @@ class LogEntriesTable:
                 documents.c.version,
             )
             .join(documents, documents.c.digest == log_entries.c.document)
-            # 64 bits: the column's own type would refuse a larger number, which any client may send.
+            # 64 bits: the column's own type would refuse a larger number, which any client may
+            # send.
             .where(log_entries.c.position >= literal(start, BigInteger()))
             .order_by(log_entries.c.position)
             .limit(limit)

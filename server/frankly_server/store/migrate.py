@@ -67,7 +67,7 @@ def _run(database: Database, step: "Callable[[alembic_config.Config], None]") ->
             return schema_version(connection)
     except alembic_errors.CommandError:
         raise UnsafeStore(
-            "the database has a schema version unknown to this program; use the version that made it"
+            "the database has a schema unknown to this program; use the version that made it"
         ) from None
     except DBAPIError as error:
         raise StoreUnavailable("migrate", error.orig) from None

@@ -20,10 +20,11 @@ _PENDING: Final = "survey = :survey AND document = :document AND release IS NULL
 _FULL_CELL: Final = "SELECT strata FROM {} GROUP BY strata HAVING count(*) >= :step"
 _REMAINDER: Final = f"{_PENDING} AND (SELECT count(*) FROM reports WHERE {_PENDING})"  # noqa: S608 - constants only
 # PostgreSQL stores rows in the order in which they were written, each with its transaction number
-# (xmin). That would reveal the order of arrival. So all pending rows of the document, including those
-# that stay pending, and all tokens spent since the last release are deleted and inserted again in
-# the order of their random keys. One statement deletes and inserts reports, so that a cell's size is
-# that of exactly the rows that are moved. SQLite stores rows in the order of their keys.
+# (xmin). That would reveal the order of arrival. So all pending rows of the document, including
+# those that stay pending, and all tokens spent since the last release are deleted and inserted
+# again in the order of their random keys. One statement deletes and inserts reports, so that a
+# cell's size is that of exactly the rows that are moved. SQLite stores rows in the order of their
+# keys.
 _RELEASE: Final = {
     "postgresql": f"""
         WITH moved AS (DELETE FROM reports WHERE {_PENDING} RETURNING id, symbols, strata)

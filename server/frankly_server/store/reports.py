@@ -98,7 +98,7 @@ class ReportsTable:
         return {row.id: _row(*row) for row in self._connection.execute(query)}
 
     def accepted(self, survey_id: str) -> int:
-        """Return the number of a survey's reports, pending or not; pages may show it only in bands."""
+        """Return the number of a survey's reports, pending or not; show it only in bands."""
         query = select(func.count()).select_from(reports).where(reports.c.survey == survey_id)
         return int(self._connection.execute(query).scalar_one())
 
@@ -112,8 +112,8 @@ class ReportsTable:
 
 def insert_pending(driver: Any, dialect: Dialect, rows: Sequence[ReportRow]) -> set[str]:
     """Insert reports as `ReportsTable.add` does, on a connection of the database's driver."""
-    # Sorted, so that two requests with overlapping ids take their locks in the same order and cannot
-    # deadlock.
+    # Sorted, so that two requests with overlapping ids take their locks in the same order and
+    # cannot deadlock.
     values = [_values(row) for row in sorted(rows, key=attrgetter("id"))]
     return set(add_new(driver, dialect, reports, values, "id", where=_OPEN))
 

@@ -92,11 +92,12 @@ class SecondFactorsTables:
         return self._one(account_id) or SecondFactorRow(account_id)
 
     def lock(self, account_id: str) -> SecondFactorRow:
-        """Return the account's row, inserting it if there is none, and lock it until the transaction ends.
+        """Return the account's row, added if there is none; the account is locked until the commit.
 
         Concurrent codes are then checked one after the other, so that every wrong one is counted.
         """
-        # The lock is on the row in `accounts`, because the one in `second_factors` may not exist yet.
+        # The lock is on the row in `accounts`, because the one in `second_factors` may not exist
+        # yet.
         accounts = metadata.tables["accounts"]
         self._connection.execute(
             select(accounts.c.id).where(accounts.c.id == account_id).with_for_update()

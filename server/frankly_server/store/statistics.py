@@ -78,8 +78,8 @@ class Layout:
                 sets.append(i)
                 remaining_rows -= rows
         numbered = [i for i, sizes in enumerate(radices) if sizes and not is_set(mechanisms[i])]
-        # Sorted by the later block, so that blocks appended to a survey do not change which pairs of
-        # the earlier blocks are counted.
+        # Sorted by the later block, so that blocks appended to a survey do not change which pairs
+        # of the earlier blocks are counted.
         pairs = sorted(combinations(numbered, 2), key=lambda pair: (pair[1], pair[0]))
         small = [(i, j) for i, j in pairs if prod(radices[i]) * prod(radices[j]) <= MOST_CELLS]
         return cls(radices, tuple(sets), tuple(small[:MOST_PAIRS]))

@@ -61,15 +61,15 @@ class SurveyStateRow:
     stop_margin: str | None = None
 
 
-# Built once, because SQLAlchemy would otherwise construct the query in every transaction that reads a
-# state.
+# Built once, because SQLAlchemy would otherwise construct the query in every transaction that reads
+# a state.
 _OF_SURVEY: Final = select(*(survey_states.c[name] for name in SurveyStateRow.__slots__)).where(
     survey_states.c.survey == bindparam("survey_id")
 )
 
 
 class SurveyStatesTable:
-    """States of surveys within one transaction, in the table `survey_standings` (its name: ADR 0022).
+    """The table `survey_standings` of states within one transaction (ADR 0022 explains its name).
 
     A survey without a row is open and belongs to the main organisation.
     """

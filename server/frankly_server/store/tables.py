@@ -41,7 +41,7 @@ class Tables:
             yield {key: _to_json(value) for key, value in row.items()}
 
     def fill(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Insert rows in the form that `rows` yields; raises SQLAlchemy's error if one does not fit."""
+        """Insert rows as `rows` yields them; raises SQLAlchemy's error if one does not fit."""
         values = ({key: _from_json(value) for key, value in row.items()} for row in rows)
         while chunk := list(islice(values, _CHUNK)):
             self._connection.execute(insert(metadata.tables[name]), chunk)

@@ -49,7 +49,7 @@ class TokensTable:
         self._connection = connection
 
     def add(self, survey: str, hashes: Sequence[str]) -> None:
-        """Insert new invite tokens in the order of their hashes, which hides the order they were made in."""
+        """Insert new invite tokens sorted by hash, which hides the order in which they were made."""
         rows = [
             {"survey": survey, "hash": token_hash, "spent": False} for token_hash in sorted(hashes)
         ]

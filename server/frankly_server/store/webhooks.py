@@ -113,7 +113,7 @@ class WebhookTables:
         self._connection.execute(insert(webhooks).values(values))
 
     def remove(self, survey: str) -> None:
-        """Delete a survey's webhook and its waiting events; delivered and failed ones stay listed."""
+        """Delete a survey's webhook and waiting events; delivered and failed ones stay listed."""
         self._connection.execute(delete(webhooks).where(webhooks.c.survey == survey))
         # A waiting event would otherwise be sent to the next address that is set.
         waiting = (deliveries.c.survey == survey) & (deliveries.c.state == "waiting")

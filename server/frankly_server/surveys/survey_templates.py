@@ -9,7 +9,7 @@ from frankly_protocol.problems import Problem
 
 
 def templates() -> Mapping[str, str]:
-    """Return a map from template names to their purposes (their first comment lines)."""
+    """Return the purpose of each template by name, which is its first line, a comment."""
     titles = {}
     for entry in sorted(
         resources.files(__package__).joinpath("templates").iterdir(),
