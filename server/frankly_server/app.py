@@ -61,8 +61,8 @@ def create_app(
     Raises
     ------
     FranklyError : unsafe_setting for an unsafe setting or database, key_file without a usable
-    publisher key,
-        unavailable if the database cannot be reached; the message has one line (bad input 54).
+        publisher key, unavailable if the database cannot be reached; the message has one line
+        (bad input 54).
     """
     _refuse_debug()
     bound = services if services is not None else _open(settings, clock or SystemClock())

@@ -61,7 +61,7 @@ def _fault(detail: ErrorDetails, default: Problem) -> Fault:
     kind = detail["type"]
     problem = _PROBLEMS.get(kind) or Problem.from_code(kind)
     if problem is None:
-        # Pydantic's codes for values of a wrong type end so: int_type, int_parsing.
+        # Pydantic's codes for values of a wrong type end like this: int_type, int_parsing.
         problem = Problem.FIELD_TYPE if kind.endswith(("_type", "_parsing")) else default
     message = _MESSAGES.get(kind) or detail["msg"].removeprefix("Value error, ")
     return Fault(problem, field_path(detail["loc"]), message)

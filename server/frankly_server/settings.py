@@ -153,7 +153,7 @@ class Settings(BaseSettings):
             raise invalid(faults) from None
 
     def store_url(self) -> str:
-        """Return the database URL, which may contain a password; use it only for opening."""
+        """Return the database URL, which may contain a password: do not log or show it."""
         if self.database_url is not None:
             return self.database_url.get_secret_value()
         return f"sqlite:///{self.home.resolve() / 'frankly.db'}"

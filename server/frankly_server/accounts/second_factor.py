@@ -238,7 +238,7 @@ def new_codes(tx: Transaction, account_id: str) -> Sequence[str]:
 
 
 def forget_codes_if_alone(tx: Transaction, account_id: str) -> None:
-    """Delete the recovery codes of an account that has no second factor any more."""
+    """Delete the recovery codes of an account that no longer has a second factor."""
     if not has_second_factor(tx, account_id):
         tx.second_factors.put_codes(account_id, [])
 

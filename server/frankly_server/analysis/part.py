@@ -36,7 +36,7 @@ class Part:
 
     @property
     def mechanism(self) -> Source:
-        """Mechanism of the block, or the product of several, which are independent."""
+        """Mechanism of the block; for several blocks their product, as they are independent."""
         if len(self.blocks) == 1:
             return self.blocks[0].mechanism
         tables: list[DenseMechanism] = []

@@ -17,7 +17,7 @@ ALL_TIME: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Days from `since` to `until`, ``YYYY-MM-DD`` in UTC, both included; None is no limit."""
+    """Days from `since` to `until`, ``YYYY-MM-DD`` in UTC, both included; None means no limit."""
 
     since: str | None = None
     until: str | None = None

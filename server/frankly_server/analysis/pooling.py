@@ -77,7 +77,7 @@ def pool(parts: Sequence[Part], request: Request) -> Pooled:
             census=request.census,
             population=request.population,
             level=request.level,
-            # kl replaces these two for mechanisms that do not have them.
+            # kl is the fallback if these intervals cannot be computed.
             methods=(request.method, "kl")
             if request.method in ("exact", "sequence")
             else (request.method,),

@@ -128,7 +128,7 @@ def _field(name: str, value: Any) -> Any:
 
 def _method(fields: Mapping[str, Any]) -> str:
     method = fields.get("method")
-    # The flag `simultaneous` means the method of this name, so another method contradicts it.
+    # The flag `simultaneous` asks for a simultaneous method, so any other method contradicts it.
     if not fields.get("simultaneous"):
         return method or DEFAULT
     if method not in (None, "simultaneous", "simultaneous_plugin"):

@@ -89,7 +89,7 @@ def spend_all(
         (i, spend) for i, spend in spends if spend.hash not in fresh or owners[spend.hash] != i
     ]
     if not refused:
-        return {}  # usually so, without further queries
+        return {}  # the common case, without further queries
     hashes = {spend.hash for _, spend in refused}
     spent, foreign = tx.tokens.known(survey, hashes), tx.tokens.of_other_surveys(survey, hashes)
     return {report_id: _refusal(spend.hash, spent, foreign) for report_id, spend in refused}

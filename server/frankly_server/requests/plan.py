@@ -63,8 +63,7 @@ def plan_json(
     request.require_one_source()
     solve_for, given, fixed = request.solve_for, request.model_fields_set, request.has_mechanism
     source: _Source = _MechanismSource(request) if fixed else _DesignSource(request, timer, stopped)
-    # epsilon is not checked here, because some notions have other levels; the design refuses its
-    # absence.
+    # epsilon may be absent, because some notions have other levels; the design checks that.
     needed = [name for name in ("n", "margin") if name != solve_for]
     for name in needed:
         if getattr(request, name) is None:

@@ -56,7 +56,7 @@ key_scopes = Table(
 
 @dataclass(frozen=True, slots=True)
 class ApiKeyRow:
-    """A key: ``hash`` is SHA-256 in hex, times are RFC 3339, ``revoked`` is None until that time.
+    """A key: ``hash`` is SHA-256 in hex, times are RFC 3339, ``revoked`` is None in a valid key.
 
     organisation : the owner of the surveys that the key opens. surveys : ids of the surveys that it
     is limited to; empty if it opens all surveys of the organisation.

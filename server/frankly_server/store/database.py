@@ -73,7 +73,7 @@ class Transaction:
 
     @cached_property
     def counts(self) -> CountsTables:
-        """The sufficient statistic of every estimate."""
+        """Counts of symbols, from which most estimates are computed."""
         return CountsTables(self._connection)
 
     @cached_property
@@ -224,9 +224,8 @@ class Database:
     def add_reports(self, rows: Sequence[ReportRow]) -> set[str]:
         """Insert reports as `ReportsTable.add` does, in autocommit mode; return the new ids.
 
-        For reports without tokens one statement is enough, and so is one round trip to PostgreSQL.
-        BEGIN, INSERT and COMMIT through SQLAlchemy cost several times as much. Raises
-        StoreUnavailable.
+        Reports without tokens need no transaction, and so a single round trip to PostgreSQL. BEGIN,
+        INSERT and COMMIT through SQLAlchemy cost several times as much. Raises StoreUnavailable.
         """
         with (
             self._translated("accept reports"),
@@ -279,8 +278,7 @@ class Database:
                 driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 return
             driver.execute("SET statement_timeout = 0")
-            # SKIP_LOCKED: another process that holds the lock is vacuuming, or vacuums when its
-            # release is done.
+            # SKIP_LOCKED: another process that holds the lock usually vacuums after its own release.
             driver.execute("VACUUM (SKIP_LOCKED) reports, tokens")
             driver.execute("SET statement_timeout = '30s'")
 

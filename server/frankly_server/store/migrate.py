@@ -47,7 +47,7 @@ def upgrade(database: Database, revision: str = "head") -> str | None:
     """Upgrade the schema to `revision`; return the version reached.
 
     A schema that has this revision already is not changed. Raises UnsafeStore if these scripts do
-    not contain the database's version or `revision`, StoreUnavailable if a statement fails.
+    not contain the database's version or `revision`, StoreUnavailable if the database fails.
     """
     return _run(database, lambda config: alembic_command.upgrade(config, revision))
 
@@ -55,7 +55,7 @@ def upgrade(database: Database, revision: str = "head") -> str | None:
 def downgrade(database: Database, revision: str = "base") -> str | None:
     """Downgrade the schema to `revision`, dropping what later versions added.
 
-    Returns the version reached, None below the first. Raises as `upgrade` does.
+    Returns the version reached, None if no version is left. Raises as `upgrade` does.
     """
     return _run(database, lambda config: alembic_command.downgrade(config, revision))
 

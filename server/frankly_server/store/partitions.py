@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partitions of the reports table on PostgreSQL: dropping a survey's partition erases it at once.
+"""Partitions of the reports table on PostgreSQL; dropping one erases its survey's reports at once.
 
 `reports` is partitioned by survey, and its partitions are in a schema of their own. Reports of a
 survey without its own partition are in the default partition. On SQLite there is a single table.

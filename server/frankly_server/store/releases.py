@@ -3,7 +3,7 @@
 
 A batch is all pending reports of one cell (document × stratum) at the moment of a release, at least
 `step` of them. It never changes, and no later report joins it. Estimates and exports are computed
-from complete batches only; of pending reports the server shows a rounded number at most.
+from complete batches only; for pending reports the server shows only a band.
 """
 
 from typing import Any, Final

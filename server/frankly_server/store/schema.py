@@ -39,7 +39,7 @@ _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 
 
 def is_id(text: str) -> bool:
-    """Return True if `text` has the form of a survey's or report's id; no row has another one."""
+    """Return True if `text` has the form of a survey's or report's id: 32 hex digits."""
     return _ID.fullmatch(text) is not None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that a report adds to (sufficient statistics); they depend only on its document.
+"""Counts that a report adds to (sufficient statistics), as its document determines.
 
 Counts of two groups of reports merge by addition. A report is counted by:
 

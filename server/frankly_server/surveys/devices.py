@@ -98,7 +98,7 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
         "Such an app refuses the survey unless it lists it in final_surveys, and people who answer it can never "
         "answer another."
     )
-    # At most one of the next three warnings, the most serious first: it implies the others.
+    # At most one of the next three warnings, the most serious first.
     if level.odds is not None and level.odds > _CAP:
         message = (
             f"The whole report reveals up to {ln_up(level.odds)} nats, more than {limit}: "

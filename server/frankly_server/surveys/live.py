@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Live figures for admins: numbers of released reports, others in bands, and never an answer."""
+"""Live figures for admins: released reports as numbers, pending and refused ones in bands."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -105,7 +105,7 @@ def band(n: int) -> str:
 
 
 def expected_pending(choices: Iterable[int], step: int) -> int:
-    """Return the expected number of pending reports: half a step in each cell, rounded down in all.
+    """Return the expected number of pending reports: half a step in each cell (rounded down).
 
     choices : number of choices of each public question.
     """

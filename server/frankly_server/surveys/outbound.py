@@ -47,7 +47,7 @@ def allowed(url: str, hosts: Collection[str]) -> SplitResult:
         )
         raise InvalidInput(Problem.UNSUPPORTED, message, "url")
     try:
-        # urlsplit silently drops tabs and line breaks: the checked text would not be the used one.
+        # urlsplit silently drops tabs and line breaks, so it would not check the text that is used.
         url_parts = urlsplit(url if url.isascii() and url.isprintable() and " " not in url else "")
         host, port = url_parts.hostname, url_parts.port
     except ValueError:
@@ -131,7 +131,7 @@ class Post:
             deadline.cancel()
 
     def _public(self, host: str) -> str:
-        """Return the first address of a host; raises Undelivered unless all of them are public."""
+        """Return a host's first address; raises Undelivered unless all its addresses are public."""
         try:
             addresses = self._resolve(host, 443)
         except (OSError, UnicodeError):

@@ -95,7 +95,7 @@ def alternatives(
     timer: Timer = time.monotonic,
     people: int | None = None,
 ) -> list[Alternative]:
-    """Return the block's mechanism, then the others offered; all searches take 8 seconds."""
+    """Return the block's mechanism, then the others offered; their searches share 8 seconds."""
     names = [block.mechanism, *(name for name in OFFERED if name != block.mechanism)]
     slices = time_slices(timer, 2 * _SECONDS, len(names))
     return [

@@ -9,7 +9,7 @@ from frankly_protocol.problems import Problem
 
 
 def templates() -> Mapping[str, str]:
-    """Return the purpose of each template by name, which is its first line, a comment."""
+    """Return the purpose of each template (its first comment line) by name."""
     titles = {}
     for entry in sorted(
         resources.files(__package__).joinpath("templates").iterdir(),
