@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that a report adds to (sufficient statistics), decided by its document alone.
+"""Counts that a report adds to (sufficient statistics), as its document determines.
 
-They merge by addition.
+Counts of two groups of reports merge by addition. A report is counted by:
 
-- One number per block: the symbol of a table, that of a product (row-major), or the bit mask of a
-  small set (unary, subset).
-- Of a larger set: every pair of positions that it holds, a position paired with itself included.
-- Of two blocks that are tables or products: their pair of symbols, for cross-tabs.
+- one number per block: the symbol of a table, that of a product (row-major), or the bit mask of a
+  small set (unary, subset);
+- for a larger set, every pair of positions that it holds, including a position with itself;
+- for two blocks that are tables or products, their pair of symbols, for cross-tabs.
 
-A report adds to at most one count per block, MOST_SET_ROWS for its sets, and MOST_PAIRS for pairs
-of blocks. Blocks and pairs beyond these limits are not counted at all; estimates of them read the
-reports instead.
+A report adds to one count per block, to at most MOST_SET_ROWS counts for its sets, and to at most
+MOST_PAIRS for pairs of blocks. Beyond these limits, sets and products have one count for all their
+symbols, and pairs have none; estimates of them read the reports instead.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ NO_NUMBER: Final = -1
 
 # The stored counts follow from these limits: changing one needs a migration that counts again.
 MOST_MASKED: Final = 10
-"""Largest number of answers of a set that is counted by its bit mask (2^10 counts).
+"""Largest number of answers of a set that is counted by its bit mask (at most 2^10 counts).
 
 The maximum-likelihood shares need these counts; pairs of positions do not suffice.
 """
@@ -54,8 +54,8 @@ Pair = tuple[int, int]
 class Layout:
     """Counts that one document's reports add to.
 
-    radices : per block, the sizes of the digits of its numbers (one digit unless the block is a
-    product); empty if its symbols have no numbers. sets : blocks whose pairs of positions are
+    radices : for each block, the sizes of the digits of its numbers (one digit unless the block is
+    a product); empty if its symbols have no numbers. sets : blocks whose pairs of positions are
     counted. pairs : pairs of blocks (i < j) whose pairs of symbols are counted.
     """
 
@@ -78,8 +78,8 @@ class Layout:
                 sets.append(i)
                 remaining_rows -= rows
         numbered = [i for i, sizes in enumerate(radices) if sizes and not is_set(mechanisms[i])]
-        # Sorted by the later block: which pairs of the first blocks are counted does not depend on
-        # the number of blocks after them.
+        # Sorted by the later block, so that blocks appended to a survey do not change which pairs
+        # of the earlier blocks are counted.
         pairs = sorted(combinations(numbered, 2), key=lambda pair: (pair[1], pair[0]))
         small = [(i, j) for i, j in pairs if prod(radices[i]) * prod(radices[j]) <= MOST_CELLS]
         return cls(radices, tuple(sets), tuple(small[:MOST_PAIRS]))
@@ -96,14 +96,11 @@ class Layout:
         return tuple(blocks) in self.pairs
 
     def numbers(self, symbols: Symbols) -> list[int]:
-        """Return one number per block for symbols in JSON form.
-
-        NO_NUMBER for a block without numbers.
-        """
+        """Return one number per block for symbols in JSON form, NO_NUMBER if a block has none."""
         return [_number(sizes, symbol) for sizes, symbol in zip(self.radices, symbols, strict=True)]
 
     def parts(self, block: int, number: int) -> tuple[int, ...]:
-        """Return the digits of a block's number: one per factor of a product, else itself."""
+        """Return the digits of a block's number: one per factor of a product, else the number."""
         digits = []
         for size in reversed(self.radices[block]):
             number, digit = divmod(number, size)
@@ -115,9 +112,9 @@ class Layout:
         symbols: Symbols,
         numbers: Sequence[int],
     ) -> Iterator[tuple[Blocks, Iterable[Pair]]]:
-        """Yield the pairs that one report counts in, by (block, other block).
+        """Yield the pairs that one report adds to, by (block, other block).
 
-        `numbers` are its symbols' numbers.
+        numbers : the numbers of `symbols`, as `numbers` returns them.
         """
         for i in self.sets:
             yield (i, i), combinations_with_replacement(members(symbols[i]), 2)
