@@ -9,9 +9,7 @@ from frankly_protocol.problems import Problem
 READ_ONLY: Final = "25006"
 """SQLSTATE of PostgreSQL: the transaction is read-only, as on a standby."""
 _FULL: Final = "its disk is full: make room"
-_LOCKED_FILE: Final = (
-    "it is read-only: check the permissions of its file and folder, and whether the disk is writable"
-)
+_LOCKED_FILE: Final = "it is read-only: check the permissions of its file and folder, and whether the disk is writable"
 _STANDBY: Final = (
     "it is read-only: is FRANKLY_DATABASE_URL that of the primary, with "
     "default_transaction_read_only off?"
