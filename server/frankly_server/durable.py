@@ -16,7 +16,7 @@ from frankly_protocol.problems import Problem
 def written_whole(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
     """Yield a temporary file that becomes `path` at the end of the block, with mode 0600.
 
-    If the block raises, the file is deleted and `path` stays as it was. Raises
+    If the block raises, the temporary file is deleted and `path` stays as it was. Raises
     InvalidInput(file_exists) before anything is written if `path` exists and `replace` is false.
     """
     if path.exists() and not replace:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation of pydantic's errors into ours: field path, message, never the rejected value."""
+"""Translation of pydantic's errors: field path and message, without the rejected value."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ _PROBLEMS = {"extra_forbidden": Problem.FIELD_UNKNOWN, "missing": Problem.FIELD_
 _MESSAGES = {
     "extra_forbidden": "this field is not known here; check its spelling",
     "missing": "this field is missing",
-    # Pydantic would name our class here.
+    # Pydantic's own message would name a Python class.
     "model_type": "expected an object: a map of field names to values",
 }
 _MAX_LISTED = 5
@@ -61,7 +61,7 @@ def _fault(detail: ErrorDetails, default: Problem) -> Fault:
     kind = detail["type"]
     problem = _PROBLEMS.get(kind) or Problem.from_code(kind)
     if problem is None:
-        # Pydantic's names of wrong types, such as int_type and int_parsing.
+        # Pydantic's codes for values of a wrong type end like this: int_type, int_parsing.
         problem = Problem.FIELD_TYPE if kind.endswith(("_type", "_parsing")) else default
     message = _MESSAGES.get(kind) or detail["msg"].removeprefix("Value error, ")
     return Fault(problem, field_path(detail["loc"]), message)

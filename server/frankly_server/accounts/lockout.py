@@ -15,15 +15,16 @@ _MOST_FAILURES: Final = 10 * TRIES
 def after_failure(failures: int, longest_s: int = _LONGEST_LOCK_S) -> tuple[int, int]:
     """Return the stored number of failures after one more, and the seconds of the lock; 0 for none.
 
-    Every fifth wrong password in a row locks, for one minute at first, then for twice as long as
-    before, up to `longest_s`.
+    Every fifth wrong password or code in a row locks the account: for one minute at first, then for
+    twice as long as before, up to `longest_s`.
     """
     failures += 1
-    # The stored number stays small: the last five repeat, and so does the longest lock.
+    # The stored number stays within a bound: the last five values repeat, and so does the longest
+    # lock.
     failures = failures if failures <= _MOST_FAILURES else failures - TRIES
     if failures % TRIES:
         return failures, 0
-    # A limit on the lock: otherwise strangers could lock an owner out for days.
+    # The lock has a limit, because strangers could otherwise lock an owner out for days.
     return failures, min(_LOCK_S << (failures // TRIES - 1), longest_s)
 
 

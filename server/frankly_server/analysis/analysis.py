@@ -25,16 +25,17 @@ class Analysis:
 
         fields : of `EstimatesRequest`; None for a field's default.
 
-        Versions of the survey with the same ids of question and choices are pooled. They are
-        flagged `versions_differ` where a test finds that their truths differ. A version with other
-        ids has a table of its own. Below the documents' minimum of reports a question has status
-        ``insufficient``, n and the number needed, and no estimate.
+        Versions of the survey in which a question has the same ids of question and choices are
+        pooled, and flagged `versions_differ` if a test finds that their truths differ. Other
+        versions of the question have tables of their own. Below the documents' minimum of reports a
+        question has status ``insufficient``, n and the number needed, but no estimate.
 
         Raises InvalidInput: survey_unknown, confidence_range unless 0 < level < 1,
         targets_invalid, strata_invalid, field_type, field_unknown, counts_invalid or unsupported.
         """
         request = Request.from_json(fields)
-        # One read transaction: counts and releases come from one snapshot, even while a release runs.
+        # One read transaction, so that counts and releases are from one snapshot while releases
+        # run.
         with self._database.reading("estimates") as tx:
             rows = tx.documents.versions(survey_id)
             documents = [received(tx, row) for row in rows]
@@ -59,7 +60,7 @@ class Analysis:
     def replay(self, result: Any) -> bytes:
         """Compute a result again, byte for byte, from the reports of the batches that it names.
 
-        Raises InvalidInput(json_invalid) if it is no result of this database's surveys, or if
+        Raises InvalidInput(json_invalid) if it is not a result for a survey of this database, or if
         another version of the code computed it.
         """
         try:
@@ -84,7 +85,7 @@ class Analysis:
             return encode(answer(str(result["survey"]), documents, request))
         except InvalidInput:
             raise
-        # `result` is a file of the user's: any other error means that it was changed.
+        # `result` is a file from the user, so any other error means that it was changed.
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, FranklyError):
             detail = "this is not a result of `estimates`: give its JSON, whole and unchanged"
             raise InvalidInput(Problem.JSON_INVALID, detail, "inputs") from None

@@ -26,7 +26,7 @@ from frankly_server.store import is_masked
 class Part:
     """Blocks, joint counts and targets of one document.
 
-    tally : joint symbols -> number of the n reports; for one block of large sets, pairs of
+    tally : number of the n reports by joint symbols; for a single block of large sets, by pairs of
         positions x ≤ z.
     targets : weights over the joint answers of the blocks.
     received : reports on the document within the same cells, n of which show these blocks; None
@@ -114,7 +114,7 @@ class Part:
 
     @property
     def counts(self) -> Counts:
-        """Tally in the form that the estimator of this mechanism takes."""
+        """Tally in the form that the estimator of this mechanism expects."""
         mechanism = self.mechanism
         if isinstance(mechanism, PartTable) and len(self.blocks) > 1:
             return self._counts_together(mechanism)
@@ -122,12 +122,12 @@ class Part:
             return dict(self.tally)
         if isinstance(mechanism, DenseMechanism):
             return [self.tally.get((y,), 0) for y in range(mechanism.reports)]
-        # Small sets are stored by mask, one number a report; large ones as pairs of elements.
+        # Small sets are counted by their bit mask, large ones by pairs of positions.
         if is_masked(mechanism):
             return SetCounts.of_symbols(
                 mechanism.answers, {symbol: n for (symbol,), n in self.tally.items()}
             )
-        # A matrix of pair counts is symmetric; the store keeps x ≤ z only.
+        # The matrix of pair counts is symmetric, and the store holds only x ≤ z.
         pairs = [[0] * mechanism.answers for _ in range(mechanism.answers)]
         for (x, z), n in self.tally.items():
             pairs[x][z] = pairs[z][x] = n

@@ -37,7 +37,7 @@ def received(tx: Transaction, row: DocumentRow) -> Received:
     for count, n in tx.counts.of_document(row.digest).items():
         key = ((count.block,), count.stratum, ALL_TIME)
         totals[key] += n
-        # Sets without a number for their symbols are stored as pairs, read below.
+        # The symbols of large sets have no numbers; their pairs are read below.
         if layout.radices[count.block]:
             tallies[key][layout.parts(count.block, count.symbol)] += n
     for block in layout.sets:
@@ -124,7 +124,7 @@ def _from_reports(
     newest: int | None = None,
     periods: dict[int, str | None] | None = None,
 ) -> dict[Key, Cell]:
-    """Return the cells that stored counts would give, from every released report.
+    """Return the cells that stored counts would give, by reading every released report.
 
     The time grows with the number of reports. newest : last release to include, None for all.
     periods : period by release, None for all time.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Result of an estimates request, computed from counts of released batches.
 
-This module reads no database and no clock: `answer` is a function of the request, the documents
-and their counts. The result names these under `inputs`, with the version of the code, so that
-`Analysis.replay` can compute it again.
+This module reads no database and no clock: `answer` depends only on the request, the documents and
+their counts. Under `inputs` the result contains the request, the newest release of each document
+and the version of the code, so that `Analysis.replay` can compute it again.
 """
 
 import json
@@ -28,17 +28,17 @@ from frankly_server.store import Layout
 
 NOTES = ("Shares are those of the people who reported; nothing corrects for those who did not.",)
 READ = (
-    "More symbols can come together here than a release counts: every report was read, which takes longer the more "
-    "there are."
+    "A table here has more combinations of symbols than releases count, so every report was read; "
+    "this takes longer the more reports there are."
 )
 
 _MAX_TABLES = 1000
-"""Upper limit of tables in one request, because even this many take seconds."""
+"""Largest number of tables in one request, because even this many take seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Reports that one estimate of a table is about: of some documents, one stratum, one period.
+    """The reports that one estimate of a table is about: some documents, one stratum, one period.
 
     by, choice : a public question and the choice that the reports give there; None for all.
     """
@@ -61,15 +61,15 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
         for table in requested
         for group in _in_periods(table, _groups(table, request), request)
     ]
-    # Before anything is estimated: the count is known from the request and the documents.
+    # Checked before anything is estimated, which could take long.
     if len(groups) > _MAX_TABLES:
         detail = (
-            f"these are more than {_MAX_TABLES} tables: take longer periods, fewer days (since, "
+            f"these are more than {_MAX_TABLES} tables: use longer periods, fewer days (since, "
             "until) or questions"
         )
         raise InvalidInput(Problem.UNSUPPORTED, detail, "by")
     questions = [_question(table, group, request) for table, group in groups]
-    # Title and languages may have changed between versions.
+    # Title and languages may differ between versions.
     newest = documents[-1].document
     request_json = request.to_json()
     return {
@@ -94,7 +94,7 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
 
 
 def encode(body: Mapping[str, Any]) -> bytes:
-    """Return an answer as the exact bytes that are served and that `replay` compares."""
+    """Return an answer as the bytes that are served, and that a replay must reproduce."""
     return json.dumps(body, sort_keys=True, allow_nan=False, ensure_ascii=False).encode() + b"\n"
 
 
@@ -104,7 +104,7 @@ def needed(documents: Sequence[Received], request: Request) -> dict[str, set[Blo
     for table in tables(documents, request):
         for source in table.sources:
             blocks = blocks_of(source.document, table.questions)
-            # Counts of single blocks are always there.
+            # Counts of single blocks have been read already.
             if blocks is not None and len(blocks) > 1:
                 joint_blocks.setdefault(source.document.digest, set()).add(blocks)
     return joint_blocks
@@ -119,7 +119,7 @@ def _groups(table: Table, request: Request) -> list[Group]:
         return [
             Group({VERSION: str(source.document.version)}, (source,)) for source in table.sources
         ]
-    # Of all versions: a public question may have been added or dropped.
+    # Of all versions, because a public question may have been added or dropped.
     strata = {q.id: q for source in table.sources for q in source.document.strata}
     if by not in strata:
         groupings = ", ".join([*sorted(strata), VERSION, *PERIODS])
@@ -159,7 +159,9 @@ def _require_days(table: Table) -> None:
         if blocks is not None and (
             len(blocks) > 1 or not Layout.of(source.document).covers(blocks)
         ):
-            detail = f"what came in together on a day is not kept for {table.id}: ask for all days, or other targets"
+            detail = (
+                f"no joint counts by day are kept for {table.id}: ask for all days or other targets"
+            )
             raise InvalidInput(Problem.UNSUPPORTED, detail, "targets")
 
 
@@ -182,7 +184,7 @@ def _question(table: Table, group: Group, request: Request) -> dict[str, Any]:
         "needed": least,
         "documents": digests,
     }
-    # No rows: even their number would depend on reports below the minimum.
+    # No rows, because even their number would depend on reports below the minimum.
     if not used or n < least:
         return head | {"status": "insufficient", "rows": [], "covariance": None, **NO_PRODUCTS}
     by = "" if label is None else " ".join(f"{name}={value}" for name, value in label.items())

@@ -42,7 +42,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows about one or several questions.
+    """A table of rows about one or several questions.
 
     sources : documents with these ids of questions and choices, oldest first.
     shares : True if the rows are the shares of all cells, in order.
@@ -57,7 +57,7 @@ class Table:
 
     @property
     def id(self) -> str:
-        """Question ids; "B | A" for shares of B's choices among those with the same answer to A."""
+        """Question ids; "B | A" for shares of B's choices among people with one answer to A."""
         return _named([question.id for question in self.questions], self.percent)
 
     @property
@@ -148,7 +148,7 @@ def cell_weights(blocks: Sequence[Block], table: Table) -> Targets:
         for question in table.questions
     ]
     sizes = [len(question.choices) for question in block_questions]
-    # Every answer is a cell, in order: return `shares` itself, which the estimator recognises.
+    # If the cells are the joint answers in order, return `shares`, which the estimator recognises.
     if places == list(range(len(block_questions))):
         return shares(prod(sizes))
     zero, unit = Fraction(0), Fraction(1)
@@ -166,7 +166,7 @@ def _grouped_by_ids(documents: Sequence[Received]) -> list[tuple[Question, tuple
     The order is that of the newest document.
     """
     groups: dict[tuple[str, ...], tuple[Question, list[Received]]] = {}
-    # Newest first: its texts and labels are shown, and its order of questions holds.
+    # Newest first, because its texts, labels and order of questions are used.
     for received in reversed(documents):
         for block in received.document.blocks:
             for question in block.questions:
@@ -195,7 +195,8 @@ def _joint_table(
     sources = tuple(source for source in sources if source not in untold)
     if percent is None:
         return Table(questions, _shares(questions), sources, shares=True)
-    # Each percentage has a denominator of its own, so the work grows with the square of the cells.
+    # Each percentage has its own denominator, so the work grows with the square of the number of
+    # cells.
     if prod(len(question.choices) for question in questions) > _MAX_PERCENT_CELLS:
         detail = (
             f"percentages are of a table of at most {_MAX_PERCENT_CELLS} cells: ask for the cells"

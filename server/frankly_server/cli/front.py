@@ -94,7 +94,7 @@ _WAYS_OUT: Final = {
     errno.EROFS: _WRITABLE,
     errno.EACCES: _WRITABLE,
     errno.EPERM: _WRITABLE,
-    errno.EIO: "the disk fails: look into the system's log",
+    errno.EIO: "the disk fails: see the system log",
 }
 """Error number of the operating system -> way out for the operator."""
 

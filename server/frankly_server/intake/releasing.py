@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases of pending reports: by a thread at published times, or by an operator's command."""
+"""Releases of pending reports, by a thread at the release times or by an operator's command."""
 
 import os
 import threading
@@ -16,9 +16,9 @@ from frankly_server.store import Database, DocumentRow, Transaction
 from frankly_server.times import PERIOD, next_release
 
 _LOOK_S: Final = 10.0
-"""Seconds between looks at the clock.
+"""Seconds between two looks at the clock.
 
-One long sleep until the next release would miss it if the machine sleeps or its clock is set.
+A single wait until the next release would miss it if the machine sleeps or its clock is set.
 """
 _log: Final = structlog.get_logger("frankly.releases")
 
@@ -37,7 +37,7 @@ class _Rule:
 
 
 class Releasing:
-    """Releases of pending reports, in a thread at the published times or at once by `release`."""
+    """Service that releases pending reports: in a thread at the release times, or by `release`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
@@ -69,7 +69,7 @@ class Releasing:
         """Start the thread if this process has none: threads do not survive a fork."""
         if self._pid != os.getpid():
             self._pid = os.getpid()
-            # daemon: the end of the process need not wait for the next look at the clock.
+            # daemon, so that the process can end without waiting for the next look at the clock.
             threading.Thread(target=self._run, name="frankly-releases", daemon=True).start()
 
     def stop(self) -> None:
@@ -77,7 +77,7 @@ class Releasing:
         self._stopped.set()
 
     def release_due(self, since: datetime, now: datetime) -> None:
-        """Release the documents with a published time in (since, now]; log failures.
+        """Release the documents that have a release time in (since, now]; log failures.
 
         Reports of a failed release stay pending until the next one.
         """

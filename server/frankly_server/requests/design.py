@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of `frankly design --json`: an object in, an object out (spec 1.9).
+"""Requests of `frankly design --json`: a JSON object in, a JSON object out (spec 1.9).
 
 Objects come from `parse_json(..., decimals=True)`, so that decimals are read exactly. Unknown keys
 are refused; infinite figures are written as the string "inf".
@@ -31,7 +31,7 @@ from frankly_server.requests.measure import finite
 from frankly_server.requests.targets import read_targets
 
 _MAX_POINTS = 200
-# Largest number of reports for which the matrix of a kind other than dense is written out.
+# Largest number of reports for which the response has the matrix of a mechanism that is not dense.
 _MAX_COLUMNS = 1024
 
 
@@ -94,13 +94,13 @@ def design_json(
     Raises InvalidInput, naming the field.
     """
     fields = DesignInput.from_json(obj)
+    # Checked before the design, so that a refused frontier costs no search.
     if fields.frontier is not None and fields.truths is not None:
         raise InvalidInput(
             Problem.UNSUPPORTED,
             "a frontier is at the prior's shares: leave out truths",
             "truths",
         )
-    # Checked before the design: a frontier that is refused must cost no search.
     promised, request = design_request(fields, timer, progress, stopped, method=fields.method)
     body = _design_body(design(request), promised, request)
     return body | ({} if fields.frontier is None else _frontier(fields.frontier, request))
@@ -211,7 +211,7 @@ def _design_body(
 
 def regret_of(designed: Design, request: DesignRequest) -> dict[str, str] | None:
     """Return the regret of a design in JSON; None for targets other than the shares."""
-    # The peers of a regret are compared on the shares alone.
+    # Mechanisms are compared on the shares alone for the regret.
     if request.targets is not None:
         return None
     cost = regret(designed.mechanism, designed.claims, designed.decoder_prior)
@@ -227,7 +227,7 @@ def _warnings(designed: Design) -> list[str]:
     conditions = {
         "answers are sent unchanged: the claims allow it under the prior, not under a false one": designed.identity,
         "the counts are too few for this beta: every lower bound is 0, which protects under any distribution, at the "
-        "price of LDP; take counts of more people, or a larger beta": unbounded,
+        "price of LDP; use counts of more people, or a larger beta": unbounded,
     }
     return [message for message, holds in conditions.items() if holds]
 
@@ -268,7 +268,7 @@ def _or_null(value: Any) -> Any:
 
 
 def _claim_body(claim: Claim, promised: RequestedClaims) -> dict[str, Any]:
-    """Return a claim; with the priors of the request it is enough to verify the weights again."""
+    """Return a claim in JSON, which with the request's priors suffices to verify the weights."""
     body: dict[str, Any] = {"notion": claim.notion, "level": _pair(claim.level)}
     if claim.notion == "alip":
         body["low_level"] = _pair(claim.low_level)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survey planning (`frankly plan --json`): any two of ε, n and margin give the third (spec 1.9)."""
+"""Survey planning (`frankly plan --json`): one of ε, n and margin from the others (spec 1.9)."""
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -30,8 +30,8 @@ def _never_stopped() -> bool:
 def plan_within(obj: Any, timer: Timer, seconds: float) -> dict[str, Any]:
     """Plan as `plan_json` does, with at most `seconds` for all design searches together.
 
-    At the deadline each search returns its best design so far.
-    Raises InvalidInput, also if the request has `limits`.
+    After that, each search returns the best design so far. Raises InvalidInput, also if the request
+    has `limits`.
     """
     if isinstance(obj, Mapping) and "limits" in obj:
         raise InvalidInput(
@@ -63,7 +63,7 @@ def plan_json(
     request.require_one_source()
     solve_for, given, fixed = request.solve_for, request.model_fields_set, request.has_mechanism
     source: _Source = _MechanismSource(request) if fixed else _DesignSource(request, timer, stopped)
-    # The design checks whether epsilon is missing, because some notions have other levels.
+    # epsilon may be absent, because some notions have other levels; the design checks that.
     needed = [name for name in ("n", "margin") if name != solve_for]
     for name in needed:
         if getattr(request, name) is None:
@@ -87,7 +87,7 @@ def plan_json(
 
 
 class _Source:
-    """Source of plans. Levels are ε in nats as decimal texts, None for the source's own level."""
+    """Mechanisms for plans. Levels are ε in nats as texts; None is the level of the request."""
 
     def __init__(self, request: PlanRequest) -> None:
         self.request, self.setting = request, request.setting
@@ -141,9 +141,9 @@ class _DesignSource(_Source):
         self._regrets: dict[str | None, dict[str, str] | None] = {}
 
     def mechanism(self, level: str | None) -> tuple[Mechanism, tuple[int, ...] | None, float]:
-        # `at` and `regret` use the same design, and a search for it may take seconds.
+        # Cached, because `at` and `regret` need the same design, and its search may take long.
         if level not in self._cache:
-            # A notion with other levels than ε keeps those of the request.
+            # Without a level, the notion keeps the levels of the request.
             at_level = {} if level is None else {"epsilon": level}
             _, request = design_request(
                 self.request.model_copy(update=at_level), self._timer, stopped=self._stopped
@@ -160,7 +160,8 @@ class _DesignSource(_Source):
 
 def _solved(request: PlanRequest, source: _Source) -> dict[str, Any]:
     level = request.epsilon
-    # `plan_json` has checked that those not solved for are given; zero replaces the other.
+    # `plan_json` has checked that n and margin are given unless they are solved for; then 0 is
+    # unused.
     n, margin = request.n or 0, request.margin or 0.0
     if request.solve_for != "n":
         _require_reports(n, source.setting)

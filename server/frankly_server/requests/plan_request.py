@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plan requests (`frankly plan --json`, `POST /v1/plan`): one model reads and describes them."""
+"""Plan requests (`frankly plan --json`, `POST /v1/plan`): the model of their fields."""
 
 from typing import Annotated, Any, Literal
 
@@ -25,7 +25,7 @@ from frankly_server.requests.targets import Targets
 
 
 def _number(value: Any, info: ValidationInfo) -> float:
-    # Read before pydantic does, because it would read texts and booleans as numbers.
+    # A validator of its own, because pydantic would accept texts and booleans as numbers.
     return float(REQUEST.number(value, str(info.field_name)))
 
 

@@ -58,7 +58,7 @@ class AccountRow:
 
 
 class AccountsTable:
-    """People of `/admin/people`, in the table `accounts`, within one transaction."""
+    """The `accounts` table within one transaction; `/admin/people` lists its rows."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -71,7 +71,7 @@ class AccountsTable:
 
     def get(self, account_id: str) -> AccountRow | None:
         """Return the account with this id, or None."""
-        # A text from a form; anything but an id would end in a type error of the database.
+        # The text may come from a form, and one that is not an id cannot be bound to the column.
         if not is_id(account_id):
             return None
         query = select(accounts).where(accounts.c.id == account_id)

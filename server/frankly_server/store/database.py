@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connection pool and named transactions: every statement of the server runs through `Database`."""
+"""Connection pool and named transactions of the server; migrations use its engine directly."""
 
 import threading
 import time
@@ -54,7 +54,7 @@ class Transaction:
         self._connection = connection
 
     def lock_administration(self) -> None:
-        """Wait for other administering transactions on PostgreSQL; SQLite has one writer."""
+        """Wait for other administering transactions on PostgreSQL; SQLite has one writer anyway."""
         if self._connection.dialect.name == "postgresql":
             lock = "SELECT pg_advisory_xact_lock(hashtext('frankly administration'))"
             self._connection.exec_driver_sql(lock)
@@ -76,7 +76,7 @@ class Transaction:
 
     @cached_property
     def counts(self) -> CountsTables:
-        """The sufficient statistic of every estimate."""
+        """Counts of symbols, from which most estimates are computed."""
         return CountsTables(self._connection)
 
     @cached_property
@@ -181,25 +181,24 @@ class Transaction:
 
 
 Record = Callable[[Transaction], None]
-"""Writer of an action's event on the audit trail, in the transaction of the action."""
+"""Function that adds an action's event to the audit trail, in the transaction of the action."""
 
 
 def unrecorded(_tx: Transaction) -> None:
-    """Record nothing: for actions without a person."""
+    """Record nothing; for callers that name no actor."""
 
 
 class Database:
     """A pool of connections to one SQLite file or one PostgreSQL database.
 
-    Safe to share between threads. Every statement runs inside a named transaction, whose name shows
-    up in logs.
+    Safe to share between threads. If a transaction fails, the log shows its name.
     """
 
     def __init__(self, database_url: str) -> None:
         self.engine: Engine = make_engine(database_url)
-        # SQLite has one writer at a time. Threads queue for it on this
-        # lock and wake at once; SQLite's own busy handler sleeps and
-        # retries. Writers of other processes still meet the busy handler.
+        # SQLite has one writer at a time. Threads wait on this lock, which wakes the next one at
+        # once, whereas SQLite's busy handler sleeps and retries. Between processes only the busy
+        # handler works.
         is_sqlite = self.engine.dialect.name == "sqlite"
         self._writing = threading.Lock() if is_sqlite else None
         self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
@@ -216,22 +215,21 @@ class Database:
 
     @contextmanager
     def administering(self, name: str) -> Iterator[Transaction]:
-        """Run a writing transaction of an admin's action; they run one after the other.
+        """Run a writing transaction of an admin's action; these run one after the other.
 
-        What such a transaction reads stays true until it commits: SQLite has one writer anyway, and
-        PostgreSQL takes an advisory lock. Reports do not wait for it. Raises StoreUnavailable.
+        No other transaction of this kind changes what it has read before it commits: SQLite has one
+        writer anyway, and on PostgreSQL it holds an advisory lock, for which reports do not wait.
+        Raises StoreUnavailable.
         """
         with self.transaction(name) as tx:
             tx.lock_administration()
             yield tx
 
     def add_reports(self, rows: Sequence[ReportRow]) -> set[str]:
-        """Insert reports as `ReportsTable.add` does, in one autocommitted statement.
+        """Insert reports as `ReportsTable.add` does, in autocommit mode; return the new ids.
 
-        Returns the new ids.
-
-        One round trip to the database is enough for reports without tokens. BEGIN, INSERT and
-        COMMIT through SQLAlchemy cost several times as much. Raises StoreUnavailable.
+        Reports without tokens need no transaction, and so a single round trip to PostgreSQL. BEGIN,
+        INSERT and COMMIT through SQLAlchemy cost several times as much. Raises StoreUnavailable.
         """
         with (
             self._translated("accept reports"),
@@ -244,7 +242,7 @@ class Database:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Transaction]:
-        """Run a read-only transaction on one snapshot of the database; it never waits for writers.
+        """Run a transaction for reading on one snapshot of the database; does not wait for writers.
 
         Raises StoreUnavailable.
         """
@@ -270,7 +268,7 @@ class Database:
         if version != SCHEMA_VERSION and not (started and _is_newer(version)):
             raise UnsafeStore(
                 f"the database has schema version {version}, this program needs {SCHEMA_VERSION}; "
-                "run `frankly migrate` with the newest version of the two"
+                "run `frankly migrate` with the newer of the two versions"
             )
         if started and self._write_fault:
             self._try_again()
@@ -306,15 +304,14 @@ class Database:
         On SQLite they are in the write-ahead log, on PostgreSQL in the tables of reports and
         tokens. Raises StoreUnavailable.
         """
-        # Checkpoint and VACUUM cannot run inside a transaction,
-        # which SQLAlchemy's own connections always open.
+        # Checkpoint and VACUUM cannot run inside a transaction, which SQLAlchemy's connections
+        # always open.
         with self._translated("forget deleted"), self._driver_connection() as driver:
             if self.engine.dialect.name == "sqlite":
                 driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 return
             driver.execute("SET statement_timeout = 0")
-            # SKIP_LOCKED: a process that holds a lock is
-            # releasing as well, and vacuums when it is done.
+            # SKIP_LOCKED: another process that holds the lock usually vacuums after its own release.
             driver.execute("VACUUM (SKIP_LOCKED) reports, tokens")
             driver.execute("SET statement_timeout = '30s'")
 
@@ -329,8 +326,8 @@ class Database:
             try:
                 yield pooled.driver_connection
             except BaseException:
-                # It may be broken, or keep a setting of this use: SQLAlchemy
-                # looks after its own statements only.
+                # The connection may be broken or keep a setting made by this use, which SQLAlchemy
+                # would not reset.
                 pooled.invalidate()
                 raise
 
@@ -340,7 +337,7 @@ class Database:
         if self._writing is None:
             yield
             return
-        # Without a limit, writers that each wait for a stuck one would add up their waits.
+        # Without a limit, each writer in the queue would in turn wait the full busy timeout.
         if not self._writing.acquire(timeout=_TURN_S):
             raise PoolTimeout("other writers take too long")
         try:
@@ -353,7 +350,7 @@ class Database:
         try:
             yield
         except (DBAPIError, PoolTimeout, self._driver_error) as error:
-            # The driver's message may quote a row, so the log gets the type of the error alone.
+            # The driver's message may quote a row, so only the type of the error is logged.
             cause = error.orig if isinstance(error, DBAPIError) else error
             failure = StoreUnavailable(name, cause)
             if failure.is_not_writable:

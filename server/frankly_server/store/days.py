@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Daily counts of refused reports, by UTC day and reason. No id, no symbol, no finer time."""
+"""Daily counts of refused reports by survey, UTC day and reason; nothing else of them is stored."""
 
 from collections.abc import Mapping
 
@@ -30,7 +30,7 @@ day_counts = Table(
 
 
 class DaysTable:
-    """Refusals a day of `/admin/…/intake`, in the table `day_counts`, within one transaction."""
+    """The `day_counts` table within one transaction; `/admin/…/intake` shows its rows."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

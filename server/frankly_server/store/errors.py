@@ -9,32 +9,30 @@ from frankly_protocol.problems import Problem
 READ_ONLY: Final = "25006"
 """SQLSTATE of PostgreSQL: the transaction is read-only, as on a standby."""
 _FULL: Final = "its disk is full: make room"
-_LOCKED_FILE: Final = (
-    "it is read-only: may you write its file and folder, and is the disk writable?"
-)
+_LOCKED_FILE: Final = "it is read-only: check the permissions of its file and folder, and whether the disk is writable"
 _STANDBY: Final = (
     "it is read-only: is FRANKLY_DATABASE_URL that of the primary, with "
     "default_transaction_read_only off?"
 )
-_FAULTY_DISK: Final = "its disk cannot be written: is it full? look into the system's log"
+_FAULTY_DISK: Final = "its disk cannot be written: is it full? see the system log"
 _NOT_WRITABLE: Final = frozenset({_FULL, _LOCKED_FILE, _STANDBY, _FAULTY_DISK})
 _HINTS_BY_SQLSTATE: Final = {"53100": _FULL, READ_ONLY: _STANDBY}
 _HINTS: Final = {
-    "unable to open database file": "its file cannot be opened: is its folder there, and yours to write?",
+    "unable to open database file": "its file cannot be opened; is its folder missing or read-only?",
     "readonly database": _LOCKED_FILE,
     "disk is full": _FULL,
     "disk I/O error": _FAULTY_DISK,
-    "Connection refused": "nothing answers at its address: is PostgreSQL running?",
-    "could not translate host name": "no host has its name",
-    "authentication failed": "it refuses the user or the password",
-    "does not exist": "it knows no such user or database",
-    "timeout expired": "nothing answers at its address in time",
+    "Connection refused": "no server responds at its address: is PostgreSQL running?",
+    "could not translate host name": "its host name is unknown",
+    "authentication failed": "it rejected the user or the password",
+    "does not exist": "it has no such user or database",
+    "timeout expired": "no server responds at its address in time",
 }
 """Part of a driver's message -> hint for the operator."""
 
 
 class StoreUnavailable(FranklyError):
-    """The database is down, locked, full or out of connections: 503, may be sent again.
+    """The database is down, locked, full or out of connections (HTTP 503); retrying may help.
 
     hint : for the operator, the reason why the database cannot be used; empty if the reason is
     not known. The hint is never sent to clients.

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that a report adds to (sufficient statistics), decided by its document alone.
+"""Counts that a report adds to (sufficient statistics), as its document determines.
 
-They merge by addition.
+Counts of two groups of reports merge by addition. A report is counted by:
 
-- One number per block: the symbol of a table, that of a product (row-major), or the bit mask of a
-  small set (unary, subset).
-- Of a larger set: every pair of positions that it holds, a position paired with itself included.
-- Of two blocks that are tables or products: their pair of symbols, for cross-tabs.
-- An agreement block counts as a block without numbers, followed by each of its parts as a table of
-  its own, which counts the reports that show the part. "Block" means these in this module.
+- one number per block: the symbol of a table, that of a product (row-major), or the bit mask of a
+  small set (unary, subset);
+- for a larger set, every pair of positions that it holds, including a position with itself;
+- for two blocks that are tables or products, their pair of symbols, for cross-tabs;
+- an agreement block as a block without numbers, followed by each of its parts as a table of its own,
+  which counts the reports that show the part. "Block" means these in this module.
 
-A report adds to at most one count per block, MOST_SET_ROWS for its sets, and MOST_PAIRS for pairs
-of blocks. Blocks and pairs beyond these limits are not counted at all; estimates of them read the
-reports instead.
+A report adds to one count per block, to at most MOST_SET_ROWS counts for its sets, and to at most
+MOST_PAIRS for pairs of blocks. Beyond these limits, sets and products have one count for all their
+symbols, and pairs have none; estimates of them read the reports instead.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,7 +37,7 @@ NO_NUMBER: Final = -1
 
 # The stored counts follow from these limits: changing one needs a migration that counts again.
 MOST_MASKED: Final = 10
-"""Largest number of answers of a set that is counted by its bit mask (2^10 counts).
+"""Largest number of answers of a set that is counted by its bit mask (at most 2^10 counts).
 
 The maximum-likelihood shares need these counts; pairs of positions do not suffice.
 """
@@ -90,8 +90,8 @@ class Layout:
                 sets.append(i)
                 remaining_rows -= rows
         numbered = [i for i, sizes in enumerate(radices) if sizes and not is_set(mechanisms[i])]
-        # Sorted by the later block: which pairs of the first blocks are counted does not depend on
-        # the number of blocks after them.
+        # Sorted by the later block, so that blocks appended to a survey do not change which pairs
+        # of the earlier blocks are counted.
         pairs = sorted(combinations(numbered, 2), key=lambda pair: (pair[1], pair[0]))
         pairs = [(i, j) for i, j in pairs if _is_told(mechanisms[i], mechanisms[j])]
         small = [(i, j) for i, j in pairs if prod(radices[i]) * prod(radices[j]) <= MOST_CELLS]
@@ -120,7 +120,7 @@ class Layout:
         ]
 
     def parts(self, block: int, number: int) -> tuple[int, ...]:
-        """Return the digits of a block's number: one per factor of a product, else itself."""
+        """Return the digits of a block's number: one per factor of a product, else the number."""
         digits = []
         for size in reversed(self.radices[block]):
             number, digit = divmod(number, size)
@@ -132,9 +132,9 @@ class Layout:
         symbols: Symbols,
         numbers: Sequence[int | None],
     ) -> Iterator[tuple[Blocks, Iterable[Pair]]]:
-        """Yield the pairs that one report counts in, by (block, other block).
+        """Yield the pairs that one report adds to, by (block, other block).
 
-        `numbers` are its symbols' numbers.
+        numbers : the numbers of `symbols`, as `numbers` returns them.
         """
         counted = counted_symbols(self.mechanisms, symbols) if self.sets else ()
         for i in self.sets:

@@ -53,12 +53,12 @@ MAX_JOINT: Final = 256
 FORM_ID: Final = "form"
 """Id of the document's block for the questions of `form`."""
 RELEASE_STEP: Final = 10
-"""Default of `release_step`: the least number of reports that are released together."""
+"""Default of `release_step`, unless `min_reports` is less."""
 _MIN_STEPS_PER_CELL: Final = 5
 """Least expected number of reports per cell, in release steps.
 
-On average half a step is pending: below this number, more than a tenth of the reports would be
-waiting at any time.
+About half a step of each cell is pending at any time. With fewer reports per cell, that would be
+more than a tenth of them.
 """
 
 
@@ -120,8 +120,9 @@ class BlockDefinition(StatedLevels, DesignChoices):
     priors : further tables under which every prior-based notion must also hold. Without a prior,
     the design assumes that all answers are equally likely. truths : plausible true shares; the
     design minimises the largest variance over them instead of the variance at the prior's shares.
-    accept_identity : allow a mechanism that sends answers unchanged if the notion permits it. See
-    `DesignChoices` for the other fields.
+    accept_identity : allow a mechanism that sends answers unchanged if the notion permits it.
+    accept_unidentifiable : allow a mechanism from whose reports some shares cannot be estimated.
+    See `DesignChoices` for the notion, its levels and the choice of the mechanism.
     """
 
     id: Slug
@@ -152,7 +153,7 @@ class BlockDefinition(StatedLevels, DesignChoices):
         # Exactly one of the two: with both it would be unclear which levels are promised.
         if (self.notion is None) == (not self.notions):
             raise custom(Problem.FIELD_MISSING, "give either notion or notions")
-        # A single prior-based notion is enough to need the prior.
+        # One prior-based notion among several is enough to need the prior.
         prior_based = next((levels for levels in self.protections if levels.is_prior_based), None)
         if self.prior is None:
             if prior_based is not None:
@@ -335,7 +336,7 @@ class SurveyDefinition(ClosedModel):
         cls, strata: tuple[QuestionDefinition, ...], info: ValidationInfo
     ) -> tuple[QuestionDefinition, ...]:
         fields = info.data
-        # Missing fields were invalid; their own errors are reported already.
+        # Fields missing here were invalid, and their errors are reported already.
         if len(strata) < 2 or fields.get("accept_small_cells") or "expected_reports" not in fields:
             return strata
         min_reports = fields.get("min_reports") or RELEASE_STEP
@@ -414,12 +415,12 @@ class SurveyDefinition(ClosedModel):
                 yield f"the label of {question.id}.{choice.id}", choice.label
 
     def to_json(self) -> str:
-        """Return the definition as canonical JSON; fields left at their defaults are left out."""
-        # Without defaults, so that a new optional field does not change old digests.
+        """Return the definition as canonical JSON, without fields that have their defaults."""
+        # So that adding an optional field to the format does not change old digests.
         return canonical.dumps(self.model_dump(mode="json", exclude_defaults=True)).decode("utf-8")
 
     def to_yaml(self) -> bytes:
-        """Return a survey file; reading it gives exactly this definition."""
+        """Return the definition as a survey file, which `parse_definition` reads back."""
         # Through JSON, which leaves out the defaults.
         value = canonical.loads(self.to_json().encode("utf-8"))
         # In the order of the model, because canonical JSON sorts its keys.
@@ -432,7 +433,7 @@ class SurveyDefinition(ClosedModel):
 
     @classmethod
     def from_json(cls, text: str) -> "SurveyDefinition":
-        """Return the definition that `to_json` wrote."""
+        """Read a definition that `to_json` wrote."""
         return parse_value(canonical.loads(text.encode("utf-8")))
 
 
@@ -446,7 +447,7 @@ def file_schema() -> dict[str, Any]:
 
 
 def _unless_null(schema: Any) -> Any:
-    """Return the schema without null: in a file, optional fields are left out instead."""
+    """Return the schema without null, because optional fields of a file are omitted instead."""
     if isinstance(schema, list):
         return [_unless_null(item) for item in schema if item != {"type": "null"}]
     if not isinstance(schema, dict):

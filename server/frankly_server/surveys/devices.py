@@ -4,7 +4,7 @@
 Devices with the default cap would refuse the survey, or respondents could confuse two choices.
 These are not errors, because an app may allow a higher cap, a survey may be the only one that its
 respondents ever answer, and labels may be meant as they are. A promise that public answers void is
-an error, and so are labels that no reader could tell apart.
+an error, unless a ceiling within the cap remains, and so are labels that no reader could tell apart.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,13 +31,13 @@ from frankly_server.surveys.definition import FORM_ID, SurveyDefinition
 from frankly_server.surveys.lookalikes import LabelledQuestion, lookalikes
 from frankly_server.surveys.priors import block_request
 
-# Rounded down, so that a level exactly at the cap gets a warning.
+# Rounded down, so that no level above the cap passes without a warning.
 _CAP = exp_lower(Fraction(DEVICE_CAP))
 
 
 @dataclass(frozen=True, slots=True)
 class _ExpectedBlock:
-    """A block before its design. ceiling : odds bound of its ldp promises; None without ldp."""
+    """A block before its design; ceiling : odds bound of its ldp promises, None without."""
 
     id: str
     promises: Sequence[Promise]
@@ -95,7 +95,7 @@ def require_stated(form: LevelDocument) -> None:
     can reveal a secret even if the counts are true.
     """
     for i, block in enumerate(form.blocks):
-        # A ceiling within the cap is enough: then the void promise is only a warning.
+        # With a ceiling within the cap, the void promise only causes a warning.
         if is_unstated(block, form) and (block.ceiling is None or block.ceiling > _CAP):
             message = (
                 f"with public questions, counts of all people give no protection, and the ceiling of {block.id} is "
@@ -119,7 +119,7 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
         "Such an app refuses the survey unless it lists it in final_surveys, and people who answer it can never "
         "answer another."
     )
-    # Only the first of the three that applies, the worst first: it makes the others pointless.
+    # At most one of the next three warnings, the most serious first.
     if level.odds is not None and level.odds > _CAP:
         message = (
             f"The whole report reveals up to {ln_up(level.odds)} nats, more than {limit}: "

@@ -37,12 +37,12 @@ _SEARCH_S = 60.0
 _MAX_LISTED = 4
 
 Progress = Callable[[int, int, str], None]
-"""Callback before each block and at the end: finished blocks, all blocks, id of the next or ""."""
+"""Callback: finished blocks, all blocks, and the id of the next one ("" at the end)."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftedBlock:
-    """A block of the document, and the design it came from."""
+    """A block of the document, and the design that it was made from."""
 
     block: Block
     design: Design
@@ -61,10 +61,10 @@ Drafted = DraftedBlock | DraftedForm
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Identity of a new version: survey, number, predecessor, time and address.
+    """Identity of a new version: survey id, number, predecessor, time and address.
 
-    prev : digest of the previous version, None for the first. issued : time of publication.
-    collect_url : address that devices send reports to.
+    version : 1, 2, … within the survey. prev : digest of the previous version, None for the first.
+    issued : time of publication. collect_url : address that devices send reports to.
     """
 
     survey: str
@@ -156,7 +156,7 @@ def draft_document(
     blocks: Sequence[Drafted],
     place: Place,
 ) -> SurveyDocument:
-    """Return the document after verifying every promise (from the integers) and the budget.
+    """Return the document after verifying every promise, from its integers, and the budget.
 
     Raises InvalidInput: mechanism_not_certified, unsupported for a promise that public answers
     void, budget_exceeded, optimiser_limit for tables too large for a device, or definition_invalid
@@ -187,7 +187,7 @@ def draft_document(
         document = SurveyDocument.parse(document.payload())
         document.require_private()
     except DocumentRejected as error:
-        # The parser does not name a block; the largest table is the one to make smaller.
+        # The parser's error names no block, so the message names the one with the largest table.
         if error.reason == "size":
             raise InvalidInput(Problem.OPTIMISER_LIMIT, _too_large(blocks), "blocks") from None
         problems = {
@@ -281,9 +281,10 @@ def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBl
     requested = block_request(block, field)
     request = request_of(block, requested, limits)
     if block.mechanism in FAMILIES:
-        # Designed in any case: the error below names the choices, which `design` does not know.
+        # Accepted here and refused below, where the error can name the choices: `design` has only
+        # their positions.
         request = replace(request, accept_unidentifiable=True)
-    # Settling the promises may refuse the mechanism too, so both errors need the path.
+    # Both calls may refuse the mechanism, and either error needs the block's path.
     with named(field):
         designed = design(request)
         promises = requested.settled_promises(designed.claims)
@@ -302,7 +303,7 @@ def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBl
         mechanism_name=designed.mechanism_name,
         certificate=certificate,
     )
-    # Refused here, because the request above accepts it for families.
+    # The refusal for families; for other mechanisms `design` has refused already.
     if not (designed.identifiable or block.accept_unidentifiable):
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, _unidentifiable(drafted), f"{field}.mechanism")
     return DraftedBlock(drafted, designed)
@@ -311,8 +312,9 @@ def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBl
 def _unidentifiable(block: Block) -> str:
     estimability = in_words(block.numbered_mechanism, answers_of(block))
     return (
-        f"with {block.mechanism_name}, no number of reports separates: {_some(estimability.cannot)}. "
-        f"What can be estimated: {_some(estimability.can)}. Use another mechanism, or set accept_unidentifiable: true"
+        f"with {block.mechanism_name}, these cannot be distinguished, however many reports come in: "
+        f"{_some(estimability.cannot)}. What can be estimated: {_some(estimability.can)}. "
+        "Use another mechanism, or set accept_unidentifiable: true"
     )
 
 
@@ -327,5 +329,5 @@ def _question(question: QuestionDefinition) -> Question:
 
 
 def _decimal(value: float) -> str:
-    # rounding: certificates inform about the design; no privacy decision reads them.
+    # rounding: a certificate is information for people; no privacy decision uses it.
     return f"{value:.12g}"

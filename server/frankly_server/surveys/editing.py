@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wizard steps: each takes an unchecked draft and returns the next; `parse_value` checks it."""
+"""Edits of a survey draft by the wizard; a draft is unchecked until `parse_value` reads it."""
 
 import copy
 import re
@@ -76,8 +76,8 @@ def block_of(draft: Draft, block_id: str) -> Draft:
 
 
 def with_budget(draft: Draft) -> Draft:
-    """Set the budget to the level of the whole report, at most 60 nats; return the draft."""
-    # The parser needs a budget; the maximum is used until the level is known.
+    """Set the budget of `draft` to the level of its report, 0.01 to 60 nats; return `draft`."""
+    # The parser needs a budget, so the maximum stands until the level is known.
     draft["budget"] = _MAX_BUDGET
     try:
         odds = expected_form(parse_value(draft)).report_level.odds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published versions: promises of every block, level of the whole report, link, hindrances."""
+"""Published versions: promises of blocks, level of the report, obstacles to answering."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -98,7 +98,8 @@ class Published:
 def promised(document: SurveyDocument) -> list[PublishedBlock]:
     """Return the promises of every block of a document."""
     level = document.report_level
-    # A block that counts its promise for some secret is shown as such, whatever the others are counted as.
+    # In the sum for one secret a block may count with its promise, and with its ceiling for the
+    # others. One such promise is enough for the block to be shown as counted by its level.
     by_level = {secret.counted for secret in level.secrets.values()}
     counted_by = {
         line.block: "level" if line.block in by_level else line.counted_by for line in level.lines
@@ -163,14 +164,15 @@ def is_ahead(document: SurveyDocument, now: datetime) -> bool:
 
 
 def require_taking(tx: Transaction, survey: str) -> SurveyStateRow:
-    """Return the state of a survey that takes reports, now or after it is resumed.
+    """Return the state of a survey that accepts reports, now or after it is resumed.
 
     Raises InvalidInput(closed) for other surveys: a new version would refuse every report.
     """
     state_row = tx.survey_states.get(survey)
     if state_row.state in ("closed", "archived"):
         raise InvalidInput(Problem.CLOSED, _CLOSED, "survey")
-    # Released reports only: a rule that watched pending ones would show who has just answered.
+    # Released reports only: with pending ones, the moment of closing would show who has just
+    # answered.
     if state_row.stop_reports is not None and tx.batches.number(survey) >= state_row.stop_reports:
         raise InvalidInput(Problem.CLOSED, _TARGET_MET.format(state_row.stop_reports), "survey")
     return state_row
@@ -187,7 +189,7 @@ def hindrances(
 
     document : the one in the row's envelope.
     """
-    # Devices refuse a version after either time.
+    # Devices refuse a version after the earlier of these times.
     ends = min(document.closes, document.expires)
     messages = {
         _PAUSED: state_row.state == "paused",

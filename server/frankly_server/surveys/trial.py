@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trial of a draft: the report that a device would send, drawn by the same code as on a device.
+"""Trial of a draft: the report that a device would send, drawn by the mechanisms that devices use.
 
 Nothing is signed, stored or counted.
 """
@@ -28,12 +28,12 @@ from frankly_server.surveys.drafting import Place, draft_document, draft_part, t
 RandomBits = Callable[[int], int]
 PEOPLE: Final = 1000
 SEARCH_S: Final = 8.0
-"""Seconds for all searches of a draft; the admin and a server thread wait for them."""
+"""Seconds for all searches of a draft together; the admin and a server thread wait for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A report as a device would send it. length : bytes of the padded report."""
+    """A report as a device would send it. length : length in bytes after padding."""
 
     report: str
     length: int
@@ -44,7 +44,8 @@ class Rehearsal:
 class Sent:
     """One block's symbol as it is sent.
 
-    chance : its probability, given the answer. min_chance, max_chance : over all answers.
+    chance : its probability, given the answer. min_chance, max_chance : the smallest and largest
+    probability over all answers.
     """
 
     block: str
@@ -84,7 +85,7 @@ def rehearse(
             )
     sent = tuple(_sent(block, block.truth(answers), randbits) for block in document.blocks)
     strata = {question.id: answers[question.id] for question in document.strata}
-    token = "0" * 43 if document.token else None  # the form of a real token; no server accepts it
+    token = "0" * 43 if document.token else None  # a placeholder, which no server accepts
     report = Report(
         document.digest,
         f"{randbits(128):032x}",
@@ -105,7 +106,7 @@ def simulate(
     mechanism: Any = block.mechanism
     symbol_counts = Counter(mechanism.sample(truth, randbits) for _ in range(people))
     counts: Any = symbol_counts
-    # Each kind of mechanism is counted in the form that its estimator takes.
+    # Each kind of mechanism is counted in the form that its estimator expects.
     if isinstance(mechanism, DenseMechanism):
         counts = [symbol_counts.get(y, 0) for y in range(mechanism.reports)]
     elif not isinstance(mechanism, ProductMechanism):

@@ -76,7 +76,7 @@ def test_commands_on_a_read_only_home(tmp_path: Path, operator: Operator) -> Non
         ):
             code, detail = operator.refused(command)
             assert code == 5, command
-            assert "is its folder there, and yours to write?" in detail, command
+            assert "is its folder missing or read-only?" in detail, command
         for command in ("keys rotate --publisher --yes", "keys init --force --yes"):
             code, detail = operator.refused(command)
             assert code == 3, command
@@ -126,7 +126,7 @@ def test_the_disk_of_a_running_server_fails(tmp_path: Path, operator: Operator) 
                 wait_until(lambda: server.get("/health/ready")[0] == 503)
                 check_refusal(server, devices)
                 assert server.get("/health/live")[0] == 200
-                assert "look into the system's log" in server.log.read_text()
+                assert "see the system log" in server.log.read_text()
                 assert operator.findings()["database"][0] == "broken"
                 assert operator.refused("keys rotate --publisher --yes")[0] == 3
                 server.kill()
