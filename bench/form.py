@@ -127,13 +127,14 @@ def _questionnaires(number: int) -> Iterator[Row]:
         design, seconds = _designed(asked, epsilon)
         longest = max(longest, seconds)
         e = float(epsilon)
-        values = {
-            "split": rivals.split(questions, e),
+        separate = rivals.split(questions, e)
+        values: dict[str, float | None] = {
+            "split": separate,
             "one sampled": rivals.sampled(questions, e),
             "together": rivals.together(questions, e),
             "RS+FD": rivals.fake_data(questions, e),
         }
-        gains.append(values["split"] / design.value)
+        gains.append(separate / design.value)
         for name, value in values.items():
             if value is not None:
                 worst[name] = max(worst[name], design.value / value)
