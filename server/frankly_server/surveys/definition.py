@@ -461,6 +461,10 @@ def file_schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **_unless_null(SurveyDefinition.model_json_schema()),
         "title": "A survey file",
+        "anyOf": [
+            {"required": ["blocks"], "properties": {"blocks": {"minItems": 1}}},
+            {"required": ["form"]},
+        ],
     }
 
 
