@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translation of pydantic's errors: field path and message, without the rejected value."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +49,19 @@ def invalid(faults: list[Fault]) -> InvalidInput:
         unlisted = len(further) - _MAX_LISTED
         detail += f" (also {listed}{f'; and {unlisted} more' if unlisted > 0 else ''})"
     return InvalidInput(first.problem, detail, first.field or None)
+
+
+@contextmanager
+def named(field: str) -> Iterator[None]:
+    """Prefix the field of an InvalidInput with the path of the object that it is in."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput(
+            error.problem,
+            error.detail,
+            f"{field}.{error.field}" if error.field else field,
+        ) from None
 
 
 def field_path(parts: tuple[Any, ...]) -> str:

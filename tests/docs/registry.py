@@ -71,6 +71,9 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ),
     ("docs/design.md", '{"prior": {"joint": [[40, 110, 210, 140]'): _run(_DESIGN),
     ("docs/design.md", '{"kind": "dense"'): _made(_DESIGN),
+    ("docs/design.md", '{"form": {"questions": [{"choices": 2}'): _run(
+        "tests/docs/test_form_examples.py"
+    ),
     ("docs/design.md", '$ echo \'{"weights"'): _run(_HERE),
     ("docs/design.md", "from fractions import Fraction"): _run(_DESIGN),
     ("docs/estimates.md", "GET /v1/surveys/ID/estimates?"): _made(_HERE),

@@ -76,8 +76,11 @@ class Plan:
         self.setting = setting
         self._moments, self._W = evidence.truth_moments(), evidence.W
 
-    def margins(self, n: int) -> list[float]:
-        """Return every target's half-width at n reports; only those of the subgroup are used."""
+    def margins(self, n: float) -> list[float]:
+        """Return every target's half-width at n reports; only those of the subgroup are used.
+
+        n may be an expected number.
+        """
         # Only the subgroup's reports carry information about it.
         inside = n * self.setting.subgroup
         sampling = self._sampling(n)
@@ -87,7 +90,7 @@ class Plan:
         ]
         return [self.setting.factor * math.sqrt(max(0.0, v) / inside) for v in worst]
 
-    def margin(self, n: int) -> float:
+    def margin(self, n: float) -> float:
         """Return the widest half-width of all targets at n reports."""
         return max(self.margins(n))
 
@@ -114,7 +117,7 @@ class Plan:
         plan.setting = replace(self.setting, **changes)  # type: ignore[arg-type]
         return plan
 
-    def _sampling(self, n: int) -> float:
+    def _sampling(self, n: float) -> float:
         """Return the share of the sampling variance that remains (finite population correction).
 
         A subgroup's respondents are drawn from the subgroup's part of the population.

@@ -7,7 +7,6 @@ are refused; infinite figures are written as the string "inf".
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Annotated, Any
 
 from frankly_protocol.audit import Claim
@@ -23,10 +22,12 @@ from frankly_server.design.api.regret import regret
 from frankly_server.design.notions.ball_bounds import is_vacuous
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.optimum.solver import METHODS
-from frankly_server.design.tables.limits import Limits, Progress
+from frankly_server.design.tables.limits import Progress
 from frankly_server.requests.claims import RequestedClaims
-from frankly_server.requests.design_fields import DesignFields
-from frankly_server.requests.fields import OneOf
+from frankly_server.requests.design_fields import DesignFields, search_limits
+from frankly_server.requests.design_form import design_form_json
+from frankly_server.requests.fields import OneOf, require_only
+from frankly_server.requests.form_fields import FormFields
 from frankly_server.requests.measure import finite
 from frankly_server.requests.targets import read_targets
 
@@ -40,6 +41,7 @@ class DesignInput(DesignFields):
 
     method: Annotated[str, OneOf("methods", METHODS)] = "auto"
     frontier: Annotated[int, Strict(), Field(ge=2, le=_MAX_POINTS)] | None = None
+    form: FormFields | None = None
 
 
 def _no_time() -> float:
@@ -62,7 +64,7 @@ def design_json(
     progress : see `limits.Progress`.
     stopped : once it returns True, the best result so far is returned, as at the time limit.
 
-    Keys of the request:
+    Keys of the request, but for a form (see `design_form_json`):
 
     - prior: {"joint": counts or probabilities}. Required.
     - notion with its levels: epsilon; epsilon_low and epsilon_high (null for none); delta; attributes;
@@ -94,6 +96,9 @@ def design_json(
     Raises InvalidInput, naming the field.
     """
     fields = DesignInput.from_json(obj)
+    if fields.form is not None:
+        require_only(fields, {"form", "limits"}, "form")
+        return design_form_json(fields.form, search_limits(fields.limits, timer, progress, stopped))
     # Checked before the design, so that a refused frontier costs no search.
     if fields.frontier is not None and fields.truths is not None:
         raise InvalidInput(
@@ -122,13 +127,6 @@ def design_request(
         raise InvalidInput(Problem.FIELD_MISSING, "this field is needed", "prior")
     others = [Prior.from_rows(rows, f"priors[{i}].joint") for i, rows in enumerate(fields.priors)]
     promised = RequestedClaims(fields, Prior.from_rows(fields.prior), others)
-    # One callback polls the clock and `stopped`, so that both end a search in the same way.
-    deadline = timer() + fields.limits.seconds
-    limits = Limits(
-        gap=fields.limits.gap,
-        out_of_time=lambda: stopped() or timer() > deadline,
-        memory=fields.limits.memory,
-    )
     request = DesignRequest(
         prior=promised.prior,
         claims=promised.claims,
@@ -142,7 +140,7 @@ def design_request(
         method=method,
         accept_identity=fields.accept_identity,
         accept_unidentifiable=fields.accept_unidentifiable,
-        limits=limits if progress is None else replace(limits, progress=progress),
+        limits=search_limits(fields.limits, timer, progress, stopped),
     )
     return promised, request
 

@@ -6,7 +6,7 @@ rules. Levels and shares are kept as texts, exactly as they were written.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -72,6 +72,14 @@ class RequestModel(ClosedModel):
             return cls.model_validate(value)
         except ValidationError as error:
             raise invalid(faults_of(error, Problem.FIELD_TYPE)) from None
+
+
+def require_only(request: RequestModel, fields: Collection[str], kind: str) -> None:
+    """Raise InvalidInput(field_unknown) if the request has other fields than a request of this kind."""
+    foreign = sorted(request.model_fields_set - set(fields))
+    if foreign:
+        message = f"this field does not belong to a {kind}"
+        raise InvalidInput(Problem.FIELD_UNKNOWN, message, foreign[0])
 
 
 def custom(problem: Problem, message: str) -> PydanticCustomError:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from frankly_protocol import canonical
 from frankly_protocol.audit.bounds import MAX_EPSILON
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms.agreement import MAX_CHOICES, MAX_QUESTIONS
 from frankly_protocol.problems import Problem
 from frankly_protocol.tokens import TokenRule
 from frankly_protocol.trust.tokens import token_verifier
@@ -29,12 +30,11 @@ from frankly_server.requests.fields import (
     ClosedModel,
     Epsilon,
     Flag,
-    Number,
-    Positive,
     Slug,
     Whole,
     custom,
 )
+from frankly_server.requests.wanted import Wanted, require_one_each
 from frankly_server.surveys.fields import (
     Budget,
     Language,
@@ -190,73 +190,79 @@ class BlockDefinition(StatedLevels, DesignChoices):
             )
 
 
-class FormQuestionDefinition(QuestionDefinition):
+class FormQuestionDefinition(Wanted, QuestionDefinition):
     """A question of a form, and what is wanted of it.
 
-    wanted : the estimates that the design makes precise. shares : of every choice. mean : of the
-    `scores`. distribution : the share of every choice together with those before it, for choices in
-    order. contrast : the sum of the shares times the numbers in `contrast`.
-    scores, contrast : one number for each choice, in their order. importance : weight of the
-    question's variance in the design. expected : expected counts of the choices, in their order; the
-    design is best for these shares, and estimates are unbiased whatever the true ones are.
+    expected : expected counts of the choices, in their order; the design is best for these shares,
+    and estimates are unbiased whatever the true ones are. See `Wanted` for the other fields.
     """
 
-    wanted: Literal["shares", "mean", "distribution", "contrast"] = "shares"
-    scores: tuple[Number, ...] | None = None
-    contrast: tuple[Number, ...] | None = None
-    importance: Positive = "1"
     expected: tuple[Whole, ...] | None = None
 
-    @model_validator(mode="after")
-    def _with_numbers(self) -> Self:
-        numbers = {"scores": self.scores, "contrast": self.contrast}
-        for field, wanted in (("scores", "mean"), ("contrast", "contrast")):
-            if numbers[field] is None and self.wanted == wanted:
-                message = f"{wanted} needs {field}: one number for each choice, in their order"
-                raise custom(Problem.FIELD_MISSING, message)
-        for field, values in (*numbers.items(), ("expected", self.expected)):
-            if values is not None and len(values) != len(self.choices):
-                message = (
-                    f"{field} has {len(values)} numbers; {self.id} has {len(self.choices)} choices"
-                )
-                raise custom(Problem.DEFINITION_INVALID, message)
-        for field, texts in numbers.items():
-            if texts is not None and len({Decimal(text) for text in texts}) == 1:
-                message = f"the numbers of {field} are all equal: nothing would be left to estimate"
-                raise custom(Problem.DEFINITION_INVALID, message)
-        return self
+    @field_validator("expected")
+    @classmethod
+    def _one_count_for_each_choice(
+        cls, expected: tuple[int, ...] | None, info: ValidationInfo
+    ) -> tuple[int, ...] | None:
+        if expected is not None:
+            require_one_each(expected, info)
+        return expected
+
+
+def _form_questions(
+    questions: tuple[FormQuestionDefinition, ...],
+) -> tuple[FormQuestionDefinition, ...]:
+    if not 1 <= len(questions) <= MAX_QUESTIONS:
+        message = f"a form has 1 to {MAX_QUESTIONS} questions, this one has {len(questions)}"
+        raise custom(Problem.DEFINITION_INVALID, message)
+    total = sum(len(question.choices) for question in questions)
+    if total > MAX_CHOICES:
+        message = (
+            f"a form has at most {MAX_CHOICES} choices in all, this one has {total}: "
+            "ask fewer questions, or merge choices"
+        )
+        raise custom(Problem.CHOICES_COUNT, message)
+    return questions
 
 
 class FormDefinition(ClosedModel):
     """Questions with one level together, whatever their number; the design is chosen for what is wanted.
 
     epsilon : the level of all answers together, in nats; by default the survey's budget, in a
-    survey without blocks. cross_tables : pairs of questions whose joint table is wanted; no other
-    joint table can be estimated.
+    survey without blocks. cross_tables : pairs of questions whose joint table is wanted; another
+    can be estimated only if some reports happen to show both questions.
     """
 
     epsilon: Epsilon | None = None
-    questions: Annotated[tuple[FormQuestionDefinition, ...], Field(min_length=1, max_length=100)]
+    questions: Annotated[
+        tuple[FormQuestionDefinition, ...],
+        AfterValidator(_form_questions),
+        Field(json_schema_extra={"minItems": 1, "maxItems": MAX_QUESTIONS}),
+    ]
     cross_tables: Annotated[tuple[tuple[Slug, Slug], ...], Field(max_length=60)] = ()
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        sizes = {question.id: len(question.choices) for question in self.questions}
-        pairs = [frozenset(pair) for pair in self.cross_tables]
-        for pair in self.cross_tables:
+    @field_validator("cross_tables")
+    @classmethod
+    def _of_two_questions(
+        cls, pairs: tuple[tuple[str, str], ...], info: ValidationInfo
+    ) -> tuple[tuple[str, str], ...]:
+        if "questions" not in info.data:  # wrong questions have errors of their own
+            return pairs
+        sizes = {question.id: len(question.choices) for question in info.data["questions"]}
+        for pair in pairs:
             if len(set(pair)) < 2 or not set(pair) <= set(sizes):
-                message = (
-                    f"cross_tables names two different questions of the form: {', '.join(sizes)}"
-                )
+                message = f"a pair is two different questions of the form: {', '.join(sizes)}"
                 raise custom(Problem.DEFINITION_INVALID, message)
-            if prod(sizes[name] for name in pair) > MAX_JOINT:
+            cells = prod(sizes[name] for name in pair)
+            if cells > MAX_JOINT:
                 message = (
-                    f"a joint table has at most {MAX_JOINT} cells: {' and '.join(pair)} have more"
+                    f"a joint table has at most {MAX_JOINT} cells: {' and '.join(pair)} have {cells}; "
+                    "leave out the pair, or merge choices"
                 )
                 raise custom(Problem.CHOICES_COUNT, message)
-        if len(set(pairs)) < len(pairs):
-            raise custom(Problem.DEFINITION_INVALID, "a pair stands in cross_tables once")
-        return self
+        if len({frozenset(pair) for pair in pairs}) < len(pairs):
+            raise custom(Problem.DEFINITION_INVALID, "a pair is named once, in either order")
+        return pairs
 
 
 class TokensDefinition(ClosedModel):
@@ -317,7 +323,8 @@ class SurveyDefinition(ClosedModel):
     strata: Annotated[tuple[QuestionDefinition, ...], Field(max_length=8)] = ()
     tokens: TokensDefinition | None = None
     blocks: Annotated[tuple[BlockDefinition, ...], Field(max_length=99)] = ()
-    form: FormDefinition | None = None
+    # Its default is validated, so that a survey without questions is refused at this path.
+    form: FormDefinition | None = Field(None, validate_default=True)
 
     @field_validator("release_step")
     @classmethod
@@ -352,22 +359,34 @@ class SurveyDefinition(ClosedModel):
             raise custom(Problem.DEFINITION_INVALID, message)
         return strata
 
+    @field_validator("form")
+    @classmethod
+    def _beside_the_blocks(
+        cls, form: FormDefinition | None, info: ValidationInfo
+    ) -> FormDefinition | None:
+        blocks, budget = info.data.get("blocks"), info.data.get("budget")
+        if form is None:
+            if blocks == ():
+                raise custom(Problem.FIELD_MISSING, "give blocks, a form, or both")
+            return None
+        if blocks and any(block.id == FORM_ID for block in blocks):
+            message = f"the block of a form is called {FORM_ID}: give the other block another id"
+            raise custom(Problem.DEFINITION_INVALID, message)
+        if form.epsilon is None and blocks:
+            message = "beside blocks, a form needs an epsilon of its own"
+            raise custom(Problem.FIELD_MISSING, message)
+        if form.epsilon is None and budget is not None and Decimal(budget) > MAX_EPSILON:
+            message = f"give the form an epsilon of at most {MAX_EPSILON}, or lower the budget"
+            raise custom(Problem.FIELD_MISSING, message)
+        return form
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         times = [time for time in (self.opens, self.closes, self.expires) if time is not None]
         if times != sorted(times) or (self.opens is not None and self.opens == self.closes):
             raise custom(Problem.DEFINITION_INVALID, "times must satisfy opens < closes ≤ expires")
-        if not self.blocks and self.form is None:
-            raise custom(Problem.FIELD_MISSING, "give blocks, a form, or both")
-        if self.form is not None and self.form.epsilon is None:
-            if self.blocks:
-                raise custom(Problem.FIELD_MISSING, "beside blocks, a form needs its own epsilon")
-            if Decimal(self.budget) > MAX_EPSILON:
-                message = f"give the form an epsilon of at most {MAX_EPSILON}, or lower the budget"
-                raise custom(Problem.FIELD_MISSING, message)
         _distinct("language", self.languages)
-        form_ids = [] if self.form is None else [FORM_ID]
-        _distinct("block", [*(block.id for block in self.blocks), *form_ids])
+        _distinct("block", [block.id for block in self.blocks])
         # Distinct across blocks and strata, because answers are given by question id.
         _distinct("question", [question.id for question in self.questions])
         for text_name, texts in self._texts():
@@ -443,6 +462,10 @@ def file_schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **_unless_null(SurveyDefinition.model_json_schema()),
         "title": "A survey file",
+        "anyOf": [
+            {"required": ["blocks"], "properties": {"blocks": {"minItems": 1}}},
+            {"required": ["form"]},
+        ],
     }
 
 

@@ -20,6 +20,7 @@ from frankly_server.design.families import FAMILIES
 from frankly_server.design.form import FormDesign, FormQuestion, FormRequest, design_form
 from frankly_server.design.tables.limits import Limits
 from frankly_server.estimate.identifiable import answers_of, in_words
+from frankly_server.faults import named
 from frankly_server.surveys.definition import (
     FORM_ID,
     BlockDefinition,
@@ -29,7 +30,7 @@ from frankly_server.surveys.definition import (
     SurveyDefinition,
 )
 from frankly_server.surveys.devices import expected_form, require_stated
-from frankly_server.surveys.priors import BlockRequest, block_request, named
+from frankly_server.surveys.priors import BlockRequest, block_request
 
 # Defaults of a survey file without times: it closes 90 days after it opens and expires 30 days later.
 _OPEN, _GRACE = timedelta(days=90), timedelta(days=30)

@@ -19,6 +19,7 @@ from frankly_server.design.families import Explicit
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.notions.promises import pairs
 from frankly_server.design.notions.truths import Truths
+from frankly_server.faults import named
 from frankly_server.requests.claims import RequestedClaims
 from frankly_server.surveys import truths
 from frankly_server.surveys.definition import BlockDefinition
@@ -105,19 +106,6 @@ def block_request(block: BlockDefinition, field: str) -> BlockRequest:
             block.explicit,
             read_truths(plausible, requested.prior),
         )
-
-
-@contextmanager
-def named(field: str) -> Iterator[None]:
-    """Prefix the field of an error with a block's path."""
-    try:
-        yield
-    except InvalidInput as error:
-        raise InvalidInput(
-            error.problem,
-            error.detail,
-            f"{field}.{error.field}" if error.field else field,
-        ) from None
 
 
 @contextmanager

@@ -270,6 +270,13 @@ class PlannedLevel(Shape):
     information: float
 
 
+class PlannedTable(Shape):
+    """A joint table of two questions of a form, by position: the widest margin of its cells."""
+
+    questions: tuple[int, int]
+    margin: float
+
+
 class RegretFigures(Shape):
     """Cost of a design if the true shares differ from its prior."""
 
@@ -296,10 +303,16 @@ class PlanResult(Shape):
         description="Cost of the design if all answers are equally common; null if there is none."
     )
     frontier: list[PlannedLevel] | None = None
+    shown: list[float] | None = Field(
+        None, description="Of a form: the share of reports that show each question."
+    )
+    cross_tables: list[PlannedTable] | None = Field(
+        None, description="Of a form: the pairs that were asked for."
+    )
 
 
 ALL = (
     Health, MetricsText, SignedEnvelope, KeysChain, LogText, LogEntries, Cosigned, SurveyAudit,
     ReportBody, ReportReceipt, Batch, BatchReceipt, ReportAnswer, SurveyEstimates, OpenApi,
-    PlanRequest, PlannedMargin, PlannedLevel, RegretFigures, PlanResult,
+    PlanRequest, PlannedMargin, PlannedLevel, PlannedTable, RegretFigures, PlanResult,
 )  # fmt: skip

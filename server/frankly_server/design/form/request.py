@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms.agreement import MAX_QUESTIONS
+from frankly_protocol.mechanisms.agreement import MAX_CHOICES, MAX_QUESTIONS
 from frankly_protocol.mechanisms.base import MAX_ANSWERS
 from frankly_protocol.problems import Problem
 
@@ -69,6 +69,10 @@ def check(request: FormRequest) -> None:
         raise _invalid(f"a form has 1 to {MAX_QUESTIONS} questions", "questions")
     for i, question in enumerate(request.questions):
         _check_question(question, f"questions[{i}]")
+    total = sum(question.choices for question in request.questions)
+    if total > MAX_CHOICES:
+        detail = f"a form has at most {MAX_CHOICES} choices in all, this one has {total}"
+        raise _invalid(f"{detail}: ask fewer questions, or merge choices", "questions")
     for j, pair in enumerate(request.cross_tables):
         where, places = f"cross_tables[{j}]", range(len(request.questions))
         if len(set(pair)) != 2 or not all(i in places for i in pair):
