@@ -17,7 +17,7 @@ async ({file, vectors}) => {
     }),
     documents: (v) => all(v.documents, async ({payload}) => {
       const digest = await canonical.digestOf(bytes(payload));
-      await documents.requireAllPrivate(documents.readSurvey(bytes(payload), digest));
+      await documents.requireAllPrivate(await documents.readSurvey(bytes(payload), digest));
       return digest;
     }),
     keys: (v) => all(v.cases, async (one) => {
@@ -46,7 +46,7 @@ async ({file, vectors}) => {
           return [symbol, tape.length];
         })),
       reports: await Promise.all(v.reports.map(async (one) => {
-        const survey = documents.readSurvey(bytes(one.document), await canonical.digestOf(bytes(one.document)));
+        const survey = await documents.readSurvey(bytes(one.document), await canonical.digestOf(bytes(one.document)));
         const given = JSON.parse(one.report);
         return [documents.reportLength(survey), canonical.textOf(documents.reportBytes(
           {doc: survey.digest, id: given.id, y: given.y, strata: one.strata, token: one.token}, documents.reportLength(survey)))];
@@ -69,7 +69,7 @@ async ({file, vectors}) => {
       path.reduce((at, key) => at[key], payload)[last] = one.value;
       const text = bytes(canonical.dumps(payload)), digest = await canonical.digestOf(text);
       if (digest !== one.digest) throw new Error("not the document of the vector");
-      await documents.requireAllPrivate(documents.readSurvey(text, digest));
+      await documents.requireAllPrivate(await documents.readSurvey(text, digest));
     }),
   };
   return runs[file](vectors);
