@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 async ({file, vectors}) => {
-  const [canonical, dsse, documents, opening, keys, log, mechanisms, schema] = await Promise.all(
-    "canonical dsse documents opening keys log mechanisms schema".split(" ").map((name) => import(`/sdk/${name}.js`)));
+  const [canonical, dsse, documents, opening, keys, log, mechanisms, agreement] = await Promise.all(
+    "canonical dsse documents opening keys log mechanisms agreement".split(" ").map((name) => import(`/sdk/${name}.js`)));
   const bytes = canonical.bytesOf, verify = dsse.webcryptoVerify, unhex = canonical.unhex;
   const code = async (work) => { try { return [await work(), null, null]; } catch (e) { return [null, e.code ?? String(e), e.field ?? null]; } };
   const all = async (cases, work) => { const out = []; for (const one of cases) out.push(await code(() => work(one))); return out; };
@@ -33,7 +33,7 @@ async ({file, vectors}) => {
       return (await opening.accept(opening_, one.envelope === null ? new Uint8Array(dsse.MAX_ENVELOPE_BYTES + 1) : bytes(one.envelope), before ?? undefined, {publisher, log: null})).survey.digest;
     }),
     sampling: async (v) => ({
-      draws: v.mechanisms.map(({mechanism}) => mechanisms.KINDS[mechanism.kind].read(mechanism, "m")).map((m, i) =>
+      draws: v.mechanisms.map(({mechanism}) => (mechanisms.KINDS[mechanism.kind] ?? agreement).read(mechanism, "m")).map((m, i) =>
         v.mechanisms[i].draws.map(({truth, bits}) => {
           // A tape of random bits: one draw of many bits is that many small ones, from the lowest on.
           const tape = bits.map(([size, value]) => [size, BigInt("0x" + value)]);
