@@ -2,7 +2,7 @@
 """Parts of agreement blocks as blocks of their own, for counting and estimating (docs/maths/forms.md).
 
 The part of a report that shows some parts of a form has a law that depends on the answers to these
-alone (spec 1.2.1). So the reports that show a part are reports of an ordinary table.
+alone (spec 1.10). So the reports that show a part are reports of an ordinary table.
 """
 
 from collections.abc import Iterator, Sequence

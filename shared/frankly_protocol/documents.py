@@ -17,6 +17,7 @@ from frankly_protocol.blocks import Block
 from frankly_protocol.clock import format_time
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import ClockError, DocumentRejected, UnsupportedDocument
+from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.questions import Languages, Question, Words
 from frankly_protocol.report import MAX_TOKEN, Report
 from frankly_protocol.tokens import TokenRule
@@ -242,8 +243,10 @@ def _block_reader(languages: Languages) -> Callable[[Any, str], Block]:
         nonlocal counts
         block = Block.from_json(value, field, languages)
         counts += sum(promise.prior.size for promise in block.promises if promise.prior)
+        if isinstance(block.mechanism, AgreementMechanism):
+            counts += block.mechanism.cells
         if counts > MAX_COUNTS:
-            detail = f"the priors hold more than {MAX_COUNTS} counts, written out for every secret and stratum"
+            detail = f"priors and forms hold more than {MAX_COUNTS} counts, all tables written out"
             raise DocumentRejected("work_limit", detail, field)
         return block
 

@@ -4,6 +4,7 @@
 import json
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, product
 from math import ceil, floor, log2, prod
 from typing import Any
@@ -31,12 +32,28 @@ class Bits:
             if value < n:
                 return value
 
+    def large_below(self, n: int) -> int:
+        """Uniform below n, of any size: in pieces of 48 bits, the highest first."""
+        bits = len(f"{n - 1:b}") if n > 1 else 0
+        while True:
+            pieces = [self.take(min(48, bits - done)) for done in range(0, bits, 48)]
+            value = 0
+            for i, piece in enumerate(pieces):
+                value = value * 2 ** min(48, bits - 48 * i) + piece
+            if value < n:
+                return value
 
-def symbol(mechanism: dict[str, Any], truth: int, bits: Bits) -> Any:
+
+def symbol(mechanism: dict[str, Any], truth: Any, bits: Bits) -> Any:
     """Return the symbol that a device sends for a truth."""
-    return {"dense": _dense, "unary": _unary, "subset": _subset, "product": _product}[
-        mechanism["kind"]
-    ](mechanism, truth, bits)
+    draws = {
+        "dense": _dense,
+        "unary": _unary,
+        "subset": _subset,
+        "product": _product,
+        "agreement": _agreement,
+    }
+    return draws[mechanism["kind"]](mechanism, truth, bits)
 
 
 def _dense(mechanism: dict[str, Any], truth: int, bits: Bits) -> int:
@@ -85,6 +102,80 @@ def _product(mechanism: dict[str, Any], truth: int, bits: Bits) -> list[int]:
     return [_dense(factor, part, bits) for factor, part in zip(factors, cells, strict=True)]
 
 
+def _agreement(mechanism: dict[str, Any], truth: list[int], bits: Bits) -> list[int]:
+    """Component, parts, then one number that says whether the outcome agrees and which of all such it is."""
+    u, c = bits.take(mechanism["bits"]), 0
+    while u >= mechanism["components"][c]["chance"]:
+        u -= mechanism["components"][c]["chance"]
+        c += 1
+    component, slots = mechanism["components"][c], []
+    for pool in component["pools"]:
+        order = list(pool["parts"])
+        for i in range(pool["pick"] if pool["pick"] < len(order) else 0):
+            j = i + bits.below(len(order) - i)
+            order[i], order[j] = order[j], order[i]
+        slots += [(pool, part) for part in sorted(order[: pool["pick"]])]
+    answers, sets = [], []
+    for pool, part in slots:
+        sizes = [mechanism["choices"][q] for q in mechanism["parts"][part]]
+        joint = list(product(*map(range, sizes)))
+        answers.append(joint.index(tuple(truth[q] for q in mechanism["parts"][part])))
+        sets.append(cover_sets(pool["cover"], len(joint)))
+
+    def weight(j: int, is_inside: bool) -> int:
+        return sum(w for held, w in sets[j] if (answers[j] in held) == is_inside)
+
+    @cache
+    def completions(j: int, score: int, does_agree: bool) -> int:
+        """The weight of all ways to go on from slot j that end with enough of the score, or without."""
+        if j == len(slots):
+            return int((score >= component["threshold"]) == does_agree)
+        more = min(score + slots[j][0]["score"], component["threshold"])
+        return weight(j, True) * completions(j + 1, more, does_agree) + weight(
+            j, False
+        ) * completions(j + 1, score, does_agree)
+
+    agree, disagree = (
+        mechanism["agree"] * completions(0, 0, True),
+        mechanism["disagree"] * completions(0, 0, False),
+    )
+    u = bits.large_below(agree + disagree)
+    does_agree = u < agree
+    rank, score, symbol = (
+        (u % completions(0, 0, True))
+        if does_agree
+        else ((u - agree) % completions(0, 0, False)),
+        0,
+        [c],
+    )
+    for j, (pool, part) in enumerate(slots):
+        more = min(score + pool["score"], component["threshold"])
+        first = weight(j, True) * completions(j + 1, more, does_agree)
+        is_inside = rank < first
+        if is_inside:
+            score = more
+        else:
+            rank -= first
+        rank, place = divmod(rank, weight(j, is_inside))
+        for number, (held, w) in enumerate(sets[j]):
+            if (answers[j] in held) == is_inside:
+                if place < w:
+                    symbol += [part, number]
+                    break
+                place -= w
+    return symbol
+
+
+def cover_sets(cover: Any, answers: int) -> list[tuple[set[int], int]]:
+    """The sets of a cover in their order, each with its weight: all of one size, or as they are listed."""
+    if isinstance(cover, int):
+        return [(set(held), 1) for held in combinations(range(answers), cover)]
+    return [
+        ({x for x in range(answers) if int(digits, 16) // 2**x % 2}, weight)
+        for digits, weight in cover
+    ]
+
+
 def hexed(held: list[int], answers: int) -> str:
     """A set of answers as it travels: answer x is bit x; one hex digit for every four answers begun."""
     return format(sum(2**x for x in held), "x").rjust((answers + 3) // 4, "0")
@@ -116,7 +207,22 @@ def _longest(block: dict[str, Any]) -> Any:
         return len(block["weights"][0]) - 1
     if block["kind"] == "product":
         return [len(weights[0]) - 1 for weights in block["factors"]]
+    if block["kind"] == "agreement":
+        return max((_longest_of(block, c) for c in range(len(block["components"]))), key=_written)
     return hexed([], block["answers"])
+
+
+def _written(symbol: list[int]) -> int:
+    return len(json.dumps(symbol))
+
+
+def _longest_of(block: dict[str, Any], c: int) -> list[int]:
+    symbol = [c]
+    for pool in block["components"][c]["pools"]:
+        answers = prod(block["choices"][q] for q in block["parts"][pool["parts"][0]])
+        for part in pool["parts"][len(pool["parts"]) - pool["pick"] :]:
+            symbol += [part, len(cover_sets(pool["cover"], answers)) - 1]
+    return symbol
 
 
 def unbiased(case: dict[str, Any]) -> list[Fraction | None]:

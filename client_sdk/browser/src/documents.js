@@ -138,9 +138,9 @@ const block = (value, path, root) => {
   const { id, questions, kind: mechanism, claims: promises, design_prior: design, ceiling } = read;
   const answers = countedAnswers(mechanism, questions, path, id);
   if (design.length !== answers || !design.every(Boolean)) throw reject(under(path, "design_prior"), "design_prior", answers);
-  // What a prior of one row stands for is written out: 4 MiB of them would fill the memory.
+  // What a prior of one row stands for is written out, and covers as well: 4 MiB of them would fill the memory.
   root.counts = promises.reduce((/** @type {number} */ all, /** @type {Promised} */ { prior: known, claim }) =>
-    all + (known ? known.tables.length * known.secrets.length * /** @type {number[][]} */ (claim.joint)[0].length : 0), root.counts ?? 0);
+    all + (known ? known.tables.length * known.secrets.length * /** @type {number[][]} */ (claim.joint)[0].length : 0), (root.counts ?? 0) + (mechanism.cells ?? 0));
   if (root.counts > MAX_COUNTS) throw new DocumentRejected("work_limit", path, "many_counts");
   if (compare(ceiling, statedCeiling(mechanism))) throw new DocumentRejected("privacy", under(path, "ceiling"), "ceiling_of_another");
   return { id, questions, mechanism, promises, ceiling, restsOnPrior: promises.some((/** @type {Promised} */ one) => one.secret !== null) };
@@ -194,7 +194,7 @@ const survey = object({
 export async function readSurvey(/** @type {Uint8Array} */ payload, /** @type {string} */ name) {
   const data = loads(payload);
   if (data?.type !== "frankly.survey/2") throw new UnsupportedDocument("type", "no_survey");
-  if (data.blocks?.some?.((/** @type {any} */ entry) => entry?.kind === "agreement")) forms = await part(() => import("./agreement.js"));
+  if (Array.isArray(data.blocks) && data.blocks.some((/** @type {any} */ entry) => entry?.kind === "agreement")) forms = await part(() => import("./agreement.js"));
   const found = survey(data, "");
   const { issued, opens, closes, expires, blocks, strata } = found;
   if (!(issued <= opens && opens < closes && closes <= expires)) throw reject("expires", "order_of_times");

@@ -121,6 +121,7 @@ const TEXTS = {
   chances_sum: (bits) => `the chances of the components must sum to 2^${bits}`,
   no_set_weight: "expected [set as hex digits, weight]",
   no_set: (digits) => `a set of these answers is ${digits} lower-case hex digits, no higher bit set`,
+  many_cells: (most) => `the tables of a form have at most ${most} cells`,
   set_count: (most) => `a cover has 2 to ${most} sets`,
   same_sets: "the sets of a cover must differ",
   empty_set: "a set of a cover holds some answers and not all",
@@ -142,7 +143,7 @@ const TEXTS = {
   too_long: about("verifying this takes too long at its size"),
   all_too_long: "verifying all that is promised would take too long",
   long_search: "this prior takes too long to verify",
-  many_counts: "the priors hold too many counts, written out for every secret and stratum",
+  many_counts: "priors and forms hold too many counts, all tables written out",
   not_kept: (notion, n, d, p, q) => `${notion}: ${d ? `${n}/${d} is needed` : "no finite ratio can be promised"}, ${p}/${q} is promised`,
   // Acceptance and policy.
   link_form: "a survey link looks like https://host/s/ID#sha256=…: copy all of it",

@@ -29,7 +29,7 @@ MAX_WORK = 10**9
 report: about a second."""
 MAX_COUNTS = 1 << 21
 """Largest total number of counts in a document's priors, written out with a row for each secret in
-each stratum."""
+each stratum, and of cells in its forms."""
 _FIRST_STEPS, _STEPS = 64, 2
 """Steps of the search for the worst set: for the first ratio, and for each pair that may exceed
 it."""

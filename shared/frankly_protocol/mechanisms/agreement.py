@@ -47,7 +47,10 @@ MAX_COMPONENTS: Final = 256
 MAX_SCORE: Final = 8
 MAX_CHOICES: Final = 2000
 """Largest number of choices of all questions together."""
+MAX_CELLS: Final = 1 << 20
+"""Largest number of cells of a form: it bounds the time to explain one and to draw from it."""
 _MOST_CHOICES: Final = 64
+_CELLS_PER_SCORE: Final = 8  # tables of scores hold numbers of thousands of bits
 _MAX_CELLS: Final = 1 << 18  # sets × answers of a cover; its check reads all of them
 
 FormAnswers = tuple[int, ...]
@@ -93,6 +96,11 @@ class Cover:
             raise invalid("every answer must be covered equally often", "cover")
 
     @property
+    def sets(self) -> int:
+        """The number of sets."""
+        return len(self.listed) if self.size is None else comb(self.answers, self.size)
+
+    @property
     def _coverage(self) -> list[int]:
         return [
             sum(weight for mask, weight in self.listed if mask >> x & 1)
@@ -114,7 +122,7 @@ class Cover:
     @property
     def weights(self) -> tuple[int, ...]:
         """The weight of each set, in the order of `masks`."""
-        return tuple(w for _, w in self.listed) if self.size is None else (1,) * len(self.masks)
+        return tuple(w for _, w in self.listed) if self.size is None else (1,) * self.sets
 
     @cached_property
     def inside(self) -> int:
@@ -124,7 +132,7 @@ class Cover:
     @cached_property
     def outside(self) -> int:
         """Total weight of the sets that do not hold a given answer."""
-        return sum(self.weights) - self.inside
+        return (sum(self.weights) if self.size is None else self.sets) - self.inside
 
     @cached_property
     def rows(self) -> tuple[tuple[tuple[tuple[int, ...], tuple[int, ...]], ...], ...]:
@@ -132,7 +140,7 @@ class Cover:
 
         All rows are made together: a cache of single rows would reveal which answers were drawn.
         """
-        weights, numbers = self.weights, range(len(self.masks))
+        weights, numbers = self.weights, range(self.sets)
         return tuple(
             tuple(
                 (tuple(accumulate(weights[i] for i in chosen)), tuple(chosen))
@@ -209,6 +217,30 @@ class Component:
         """totals[j]: weight of all sets from slot j on."""
         weights = (pool.cover.inside + pool.cover.outside for pool in reversed(self.slots))
         return tuple(reversed(list(accumulate(weights, lambda a, b: a * b, initial=1))))
+
+    @cached_property
+    def others(self) -> tuple[tuple[int, int], ...]:
+        """For each pool: of the slots but one of its own, the weight of the sets that reach the threshold.
+
+        First with the pool's score for the slot left out, then without it.
+        """
+        weights, slot, law = [], 0, [1] + [0] * self.threshold
+        for pool in self.pools:
+            after = self.tails[slot + 1]
+            with_score = (after[min(s + pool.score, self.threshold)] for s in range(len(law)))
+            weights.append(
+                (
+                    sum(n * tail for n, tail in zip(law, with_score, strict=True)),
+                    sum(n * tail for n, tail in zip(law, after, strict=True)),
+                )
+            )
+            slot += pool.pick
+            for _ in range(pool.pick):
+                moved = [n * pool.cover.outside for n in law]
+                for s, n in enumerate(law):
+                    moved[min(s + pool.score, self.threshold)] += n * pool.cover.inside
+                law = moved
+        return tuple(weights)
 
     def reaching(self, slots: Sequence[int], score: int) -> Fraction:
         """Return the chance that the other slots bring `score`, of these slots, to the threshold.
@@ -287,6 +319,8 @@ class AgreementMechanism:
             raise invalid("every part must be in some pool", "parts")
         if sum(component.chance for component in self.components) != 1 << self.bits:
             raise invalid("the chances of the components must sum to 2^bits", "components")
+        if self.cells > MAX_CELLS:
+            raise invalid(f"the tables of a form have at most {MAX_CELLS} cells", "components")
         object.__setattr__(self, "_chances", tuple(accumulate(c.chance for c in self.components)))
 
     def _check_parts(self) -> None:
@@ -345,9 +379,26 @@ class AgreementMechanism:
         """The number of symbols that can be sent."""
         return sum(
             prod(comb(len(pool.parts), pool.pick) for pool in component.pools)
-            * prod(len(pool.cover.masks) for pool in component.slots)
+            * prod(pool.cover.sets for pool in component.slots)
             for component in self.components
         )
+
+    @property
+    def cells(self) -> int:
+        """The number of cells of the form's tables, which the time of its explanation follows.
+
+        For each pool its sets, times the answers and the choices of questions that act jointly; for
+        each component eight times its slots, times the scores up to the threshold.
+        """
+        cells = 0
+        for component in self.components:
+            slots = sum(pool.pick for pool in component.pools)
+            cells += _CELLS_PER_SCORE * slots * (component.threshold + 1)
+            for pool in component.pools:
+                joint = (self.parts[part] for part in pool.parts if len(self.parts[part]) > 1)
+                choices = sum(self.choices[question] for part in joint for question in part)
+                cells += pool.cover.sets * (pool.cover.answers + choices)
+        return cells
 
     @property
     def sends_unchanged(self) -> bool:
@@ -378,36 +429,25 @@ class AgreementMechanism:
         """
         chances = [Fraction(1, choices) for choices in self.choices]
         for component in self.components:
-            mean = Fraction(self.mean_weight(component), component.totals[0])
-            for j, pool in enumerate(component.slots):
+            mean = self.mean_weight(component)
+            for pool, (agreeing, other) in zip(component.pools, component.others, strict=True):
                 # Every slot of a pool is the same; its parts share the pool's chance.
-                drawn = Fraction(component.chance, len(pool.parts) << self.bits)
-                agreeing = self._weight(component.reaching((j,), pool.score)) / mean
-                other = self._weight(component.reaching((j,), 0)) / mean
+                drawn = Fraction(component.chance * pool.pick, len(pool.parts) << self.bits)
+                sets = pool.cover.inside + pool.cover.outside
+                more = Fraction((self.agree - self.disagree) * (agreeing - other) * sets, mean)
+                gains: dict[tuple[int, int], Fraction] = {}
                 for part in pool.parts:
                     for question in self.parts[part]:
-                        gain = self._gain(part, question, pool.cover)
-                        chances[question] += drawn * (agreeing - other) * gain
+                        place = self._place(part, question)
+                        if place not in gains:
+                            gains[place] = _gain(pool.cover, *place)
+                        chances[question] += drawn * more * gains[place]
         return tuple(chances)
 
-    def _weight(self, reached: Fraction) -> Fraction:
-        """Return the mean weight of outcomes that reach the threshold with this chance."""
-        return self.disagree + (self.agree - self.disagree) * reached
-
-    def _gain(self, part: int, question: int, cover: Cover) -> Fraction:
-        """Return how much more often than on average the best guess at a question is in the set."""
-        choices, total = self.choices[question], cover.inside + cover.outside
+    def _place(self, part: int, question: int) -> tuple[int, int]:
+        """Return a question's number of choices, and that of the joint answers after it in a part."""
         after = prod(self.choices[q] for q in self.parts[part] if q > question)
-        best = 0
-        for mask, weight in zip(cover.masks, cover.weights, strict=True):
-            held = [0] * choices
-            for x in range(cover.answers):
-                held[x // after % choices] += mask >> x & 1
-            best += weight * max(held)
-        # Of all joint answers with one choice, those in the set; on average inside/total.
-        return (
-            Fraction(best, total * (cover.answers // choices)) - Fraction(cover.inside, total)
-        ) / choices
+        return self.choices[question], after
 
     def answers_of(self, part: int) -> int:
         """Return the number of joint answers of a part."""
@@ -492,7 +532,7 @@ class AgreementMechanism:
         for number, component in enumerate(self.components):
             picks = product(*(combinations(pool.parts, pool.pick) for pool in component.pools))
             for parts in map(list, map(chain.from_iterable, picks)):
-                for sets in product(*(range(len(p.cover.masks)) for p in component.slots)):
+                for sets in product(*(range(p.cover.sets) for p in component.slots)):
                     yield (number, *chain.from_iterable(zip(parts, sets, strict=True)))
 
     def check_symbol(self, value: object, field: str = "y") -> tuple[int, ...]:
@@ -515,7 +555,7 @@ class AgreementMechanism:
             parts = numbers[start : start + 2 * pool.pick : 2]
             if not set(parts) <= set(pool.parts) or list(parts) != sorted(set(parts)):
                 raise unknown("a symbol names different parts of each pool, in order", field)
-            if any(n >= len(pool.cover.masks) for n in numbers[start + 1 :: 2][: pool.pick]):
+            if any(n >= pool.cover.sets for n in numbers[start + 1 :: 2][: pool.pick]):
                 raise unknown("a symbol names sets of its parts' covers", field)
             start += 2 * pool.pick
         return tuple(numbers)
@@ -531,7 +571,7 @@ class AgreementMechanism:
             symbol = [number]
             for pool in component.pools:
                 for part in pool.parts[-pool.pick :]:  # the largest numbers have the most digits
-                    symbol += [part, len(pool.cover.masks) - 1]
+                    symbol += [part, pool.cover.sets - 1]
             return symbol
 
         every = [longest(i, component) for i, component in enumerate(self.components)]
@@ -577,6 +617,25 @@ class AgreementMechanism:
             for i, entry in enumerate(_list(params["components"], MAX_COMPONENTS, "components"))
         )
         return cls(params["bits"], params["agree"], params["disagree"], choices, parts, components)
+
+
+def _gain(cover: Cover, choices: int, after: int) -> Fraction:
+    """Return how much more often than on average the best guess at a question is in the set.
+
+    after : the number of joint answers to the questions after it in the part.
+    """
+    total, best = cover.inside + cover.outside, 0
+    if choices == cover.answers:
+        best = total  # the part is one question: no set is empty
+    else:
+        first = sum(1 << x for x in range(cover.answers) if x // after % choices == 0)
+        chosen = [first << after * choice for choice in range(choices)]
+        for mask, weight in zip(cover.masks, cover.weights, strict=True):
+            best += weight * max((mask & own).bit_count() for own in chosen)
+    # Of all joint answers with one choice, those in the set; on average inside/total.
+    return (
+        Fraction(best, total * (cover.answers // choices)) - Fraction(cover.inside, total)
+    ) / choices
 
 
 def _pick(pool: Pool, randbits: RandomBits) -> list[int]:

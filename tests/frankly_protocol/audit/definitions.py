@@ -119,7 +119,7 @@ def _joint(mechanism: AgreementMechanism, part: int, truth: tuple[int, ...]) -> 
     return list(product(*map(range, sizes))).index(tuple(answers))
 
 
-def needed(mechanism: Mechanism, claim: Claim) -> Levels:
+def needed(mechanism: AnyMechanism, claim: Claim) -> Levels:
     """The largest ratio of each side, None for infinite."""
     if claim.notion == "dp":
         return {
@@ -141,14 +141,14 @@ def needed(mechanism: Mechanism, claim: Claim) -> Levels:
     return levels
 
 
-def excess(mechanism: Mechanism, claim: Claim, pair: tuple[int, int]) -> Fraction:
+def excess(mechanism: AnyMechanism, claim: Claim, pair: tuple[int, int]) -> Fraction:
     """The largest Q(T|x) − E·Q(T|z) over sets T of reports: those that are likelier under x even so."""
     x, z = pair
     E = Fraction(*(claim.level or ONE))
     return sum((max(Fraction(0), q[x] - E * q[z]) for q in table(mechanism).values()), Fraction(0))
 
 
-def places(mechanism: Mechanism, claim: Claim) -> Iterator[tuple[str, Place]]:
+def places(mechanism: AnyMechanism, claim: Claim) -> Iterator[tuple[str, Place]]:
     """Every pair of every column that the definition compares, and the level it is compared with."""
     low_field = "low_level" if claim.notion == "alip" else "level"
     secrets = range(len(claim.joint or claim.lower_bounds or ()))
@@ -184,7 +184,7 @@ def conditions(claim: Claim) -> list[Condition | None]:
     return every_condition
 
 
-def ratio_at(mechanism: Mechanism, claim: Claim, place: Place) -> Fraction | str | None:
+def ratio_at(mechanism: AnyMechanism, claim: Claim, place: Place) -> Fraction | str | None:
     """The ratio of one pair: "endless" for a positive number over zero, None where there is nothing to compare."""
     y, (a, b), condition = place
     if claim.notion == "ldp":
@@ -208,7 +208,7 @@ def ratio_at(mechanism: Mechanism, claim: Claim, place: Place) -> Fraction | str
 
 
 def probability(
-    mechanism: Mechanism, claim: Claim, y: Symbol, s: int, condition: Condition | None
+    mechanism: AnyMechanism, claim: Claim, y: Symbol, s: int, condition: Condition | None
 ) -> tuple[Fraction, Fraction]:
     """P(s, x_J) and P(s, x_J, y); AVERAGE for any s."""
     joint = claim.joint or ()
@@ -233,7 +233,7 @@ def vertices(claim: Claim, s: int) -> list[list[Fraction]]:
     return [[bound + slack * (u == v) for v, bound in enumerate(L)] for u in range(len(L))]
 
 
-def average(mechanism: Mechanism, y: Symbol, s: int, R: list[Fraction]) -> Fraction:
+def average(mechanism: AnyMechanism, y: Symbol, s: int, R: list[Fraction]) -> Fraction:
     """P(y|s) if U is distributed as R; answers are pairs (s, u)."""
     return sum((r * table(mechanism)[y][s * len(R) + u] for u, r in enumerate(R)), Fraction(0))
 

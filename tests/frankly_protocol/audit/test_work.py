@@ -2,6 +2,7 @@
 """The work budget: documents it refuses before verification, and figures that grow with the work done."""
 
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -15,12 +16,19 @@ from frankly_protocol.audit import Claim, report_level, sets, stated_ceiling, wo
 from frankly_protocol.audit.work import MAX_COUNTS, MAX_WORK, level_work, search_steps, work
 from frankly_protocol.blocks import Block, Prior, Promise
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.errors import DocumentRejected
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.mechanisms import (
+    AgreementMechanism,
+    DenseMechanism,
+    Mechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
+from frankly_protocol.mechanisms.agreement import MAX_CELLS, Component, Cover, Pool
 
 from tests.frankly_protocol.audit.definitions import ONE
 from tests.frankly_protocol.audit.test_kinds import random_case
-from tests.frankly_protocol.every_kind import DENSE, KINDS, block
+from tests.frankly_protocol.every_kind import DENSE, FORM, KINDS, block, form_block
 from tests.frankly_protocol.every_kind import documents as every_document
 from tests.frankly_protocol.samples import question, survey
 
@@ -229,6 +237,82 @@ def test_a_search_stops_at_the_steps_it_was_counted_with(monkeypatch: pytest.Mon
     with pytest.raises(DocumentRejected) as caught:
         worst(mechanism, claim)
     assert (caught.value.reason, caught.value.field, steps) == ("work_limit", "prior", needed - 1)
+
+
+def form(
+    components: int, pools: tuple[Pool, ...], threshold: int, choices: int = 4, together: int = 1
+) -> AgreementMechanism:
+    """A form of the pools' questions with so many components, all alike; parts hold `together` questions."""
+    parts = max(max(pool.parts) for pool in pools) + 1
+    chances = [(1 << 48) // components] * components
+    chances[0] += (1 << 48) - sum(chances)
+    return AgreementMechanism(
+        48,
+        3,
+        1,
+        (choices,) * (parts * together),
+        tuple(tuple(range(i * together, (i + 1) * together)) for i in range(parts)),
+        tuple(Component(chance, threshold, pools) for chance in chances),
+    )
+
+
+def singles(cover: Cover, score: int = 1) -> tuple[Pool, ...]:
+    """100 pools of one question each."""
+    return tuple(Pool((i,), 1, cover, score) for i in range(100))
+
+
+def pairs_of(count: int) -> Cover:
+    """Sets of 256 joint answers and what they leave out, with large weights."""
+    full = (1 << 256) - 1
+    return Cover(
+        256,
+        None,
+        tuple((mask, 1 << 40) for m in range(1, count + 1) for mask in (m, full ^ m)),
+    )
+
+
+HEAVY = Cover(4, None, tuple((1 << x, (1 << 51) - 1) for x in range(4)))
+LARGE_FORMS: dict[str, AgreementMechanism] = {
+    "long numbers, one pool": form(3, (Pool(tuple(range(100)), 100, HEAVY, 8),), 400),
+    "long numbers, 100 pools": form(24, singles(HEAVY, 8), 50),
+    "most components": form(256, singles(Cover(2, 1)), 1, choices=2),
+    "joint answers": form(
+        1, tuple(Pool((i,), 1, pairs_of(26)) for i in range(50)), 1, choices=16, together=2
+    ),
+    "sets of a size": form(2, (Pool((0, 1), 2, Cover(81, 2)),), 2, choices=9, together=2),
+}
+"""Forms that come near a limit: of cells, or of the document's bytes."""
+
+
+def test_the_cells_of_a_form_are_limited() -> None:
+    assert FORM.cells == 8 * 2 * 3 + 2 * 2 + 4 * 3 + 8 * 2 * 2 + 3 * 3 + 15 * (6 + 2 + 3)
+    assert max(large.cells for large in LARGE_FORMS.values()) > 0.9 * MAX_CELLS
+    with pytest.raises(InvalidInput) as caught:
+        form(25, singles(HEAVY, 8), 60)
+    assert (caught.value.code, caught.value.field) == ("weights_invalid", "components")
+
+
+def test_forms_of_several_blocks_are_added_up_while_they_are_read() -> None:
+    large = LARGE_FORMS["sets of a size"]
+    blocks = [form_block(large, f"f{i}") for i in range(3)]
+    payload = survey(*blocks).payload()
+    assert 2 * large.cells <= MAX_COUNTS < 3 * large.cells
+    SurveyDocument.parse(survey(*blocks[:2]).payload())
+    with pytest.raises(DocumentRejected) as caught:
+        SurveyDocument.parse(payload)
+    assert (caught.value.reason, caught.value.field) == ("work_limit", "blocks[2]")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGE_FORMS)
+def test_large_forms_are_read_and_verified_in_two_seconds(name: str) -> None:
+    payload = survey(form_block(LARGE_FORMS[name])).payload()
+    assert len(payload) <= canonical.MAX_BYTES
+    start = time.process_time()
+    document = SurveyDocument.parse(payload)
+    document.require_private()
+    report_level(document)
+    assert time.process_time() - start < 2
 
 
 def instructions(trial: Callable[[], object]) -> int:
