@@ -2,7 +2,7 @@
 """A second sampler and a second estimator, from the words of docs/protocol.md §7 and docs/maths; nothing is shared."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, product
@@ -46,7 +46,7 @@ class Bits:
 
 def symbol(mechanism: dict[str, Any], truth: Any, bits: Bits) -> Any:
     """Return the symbol that a device sends for a truth."""
-    draws = {
+    draws: dict[str, Callable[[dict[str, Any], Any, Bits], Any]] = {
         "dense": _dense,
         "unary": _unary,
         "subset": _subset,

@@ -80,7 +80,7 @@ export function read(/** @type {any} */ { bits, agree, disagree, choices: givenC
     longest: components.map(longest).reduce((best, symbol) => (String(symbol).length > String(best).length ? symbol : best)),
     sample: (/** @type {number[]} */ truth, /** @type {RandomBits} */ draw) => sample({ bits, p, q, choices, parts, components, limits }, truth, draw),
     guess: () => bestGuess(p, q, bits, choices, parts, components),
-    mostNumbers: Math.max(...components.map(({ slots }) => 1 + 2 * slots.length)),
+    mostNumbers: Math.max(...components.map(({ pools }) => 1 + 2 * total(pools.map(({ pick }) => pick)))),
     questionsDrawn: () => questionsDrawn(parts, components),
   };
 }

@@ -133,7 +133,7 @@ class _Slow:
         self.begun = threading.Event()
 
     def draft(self, survey: str) -> object:
-        return type("Draft", (), {"blocks": [1, 2]})
+        return type("Draft", (), {"parts": ["first", "second"]})
 
     def publish(self, survey: str, progress: object, timer: object, recorder: object) -> object:
         progress(0, 2, "first")  # type: ignore[operator]

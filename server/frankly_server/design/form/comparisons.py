@@ -76,7 +76,8 @@ def one_question(request: FormRequest) -> OneQuestion:
         for g, entry in enumerate(classes)
         for c in range(len(entry.covers))
     ]
-    found = allocate(problem.units, [problem.information(sketch) for sketch in sketches])
+    infos = [problem.information(sketch) for sketch in sketches]
+    found = allocate(problem.units, infos, request.limits)
     chances = np.zeros(len(request.questions))
     for sketch, chance in zip(sketches, found.chances, strict=True):
         ((g, _),) = sketch.structure
