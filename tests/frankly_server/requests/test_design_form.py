@@ -70,7 +70,7 @@ def test_ten_questions_cost_a_twelfth_of_separate_blocks() -> None:
     assert [entry["shown"] for entry in answer["questions"]] == pytest.approx([0.1] * 10)
     first, second = answer["notes"]
     assert "name those you want in cross_tables" in first
-    assert "at most 9.8 % above the best possible" in second
+    assert "at most 1.1 % above the best possible" in second
 
 
 def test_the_shares_that_show_a_question_are_those_of_its_part() -> None:
