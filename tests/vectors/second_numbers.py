@@ -142,9 +142,7 @@ def _agreement(mechanism: dict[str, Any], truth: list[int], bits: Bits) -> list[
     u = bits.large_below(agree + disagree)
     does_agree = u < agree
     rank, score, symbol = (
-        (u % completions(0, 0, True))
-        if does_agree
-        else ((u - agree) % completions(0, 0, False)),
+        (u % completions(0, 0, True)) if does_agree else ((u - agree) % completions(0, 0, False)),
         0,
         [c],
     )

@@ -28,6 +28,7 @@ from frankly_server.surveys.preview import (
 )
 from frankly_server.surveys.trial import drafted, rehearse, simulate
 from frankly_server.web import reading
+from frankly_server.web.admin.form_page import form_page
 from frankly_server.web.admin.pages import field
 from frankly_server.web.admin.survey_page import OpenedSurvey, asked_block, opened, show
 from frankly_server.web.security import needs
@@ -42,6 +43,8 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @needs("viewer")
     def margins(survey_id: str) -> Response:
         survey = opened(services, survey_id)
+        if not survey.definition.blocks:
+            return form_page(services, survey, "margins")
         try:
             return _margins(survey, _people())
         except InvalidInput as refused:
@@ -52,12 +55,18 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/try")
     @needs("viewer")
     def trial(survey_id: str) -> Response:
-        return _shown(services, opened(services, survey_id))
+        survey = opened(services, survey_id)
+        if not survey.definition.blocks:
+            return form_page(services, survey, "try")
+        return _shown(services, survey)
 
     @routes.post("/surveys/<survey_id>/try")
     @needs("admin")
     def try_answers(survey_id: str) -> Response:
         survey = opened(services, survey_id)
+        if not survey.definition.blocks:
+            answers = {q.id: field(f"q-{q.id}") for q in survey.definition.questions}
+            return form_page(services, survey, "try", answers)
         if field("what") == "everybody":
             return _shown(services, survey, everybody_says=field("answer"))
         question_ids = [question.id for question in survey.definition.questions]

@@ -21,6 +21,7 @@ from frankly_server.surveys.protection import (
     protect,
     unsupported_features,
 )
+from frankly_server.web.admin.form_page import form_page
 from frankly_server.web.admin.pages import attempt, field
 from frankly_server.web.admin.survey_page import OpenedSurvey, asked_block, opened, show, store
 from frankly_server.web.security import needs
@@ -33,6 +34,8 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @needs("viewer")
     def protection(survey_id: str) -> Response:
         survey = opened(services, survey_id)
+        if not survey.definition.blocks:
+            return form_page(services, survey, "protection")
         return _page(survey, asked_block(survey), {})
 
     @routes.post("/surveys/<survey_id>/protection")

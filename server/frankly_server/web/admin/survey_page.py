@@ -123,7 +123,7 @@ def asked_block(survey: OpenedSurvey) -> str:
     Raises InvalidInput(survey_unknown) for any other name.
     """
     ids = [block.id for block in survey.definition.blocks]
-    block_id = request.values.get("block", ids[0])
+    block_id = request.values.get("block", ids[0] if ids else "")
     if block_id not in ids:
         raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no such question", "block")
     return block_id
