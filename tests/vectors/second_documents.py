@@ -166,7 +166,9 @@ def _is_form(block: dict[str, Any]) -> bool:
     """What spec 1.2.1 asks of a form and the schema cannot say."""
     choices, parts, components = block["choices"], block["parts"], block["components"]
     sizes = [prod(choices[q] for q in part if q < len(choices)) for part in parts]
-    used = {part for component in components for pool in component["pools"] for part in pool["parts"]}
+    used = {
+        part for component in components for pool in component["pools"] for part in pool["parts"]
+    }
     return (
         choices == [len(q["choices"]) for q in block["questions"]]
         and sum(choices) == len(block["design_prior"]) <= 2000

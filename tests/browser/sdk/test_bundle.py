@@ -28,7 +28,8 @@ LIMITS = {
     "element": 34_900,
 }
 LATER = {
-    f"{name}.js" for name in "log rare tokens memory respondents budget beside verifier agreement".split()
+    f"{name}.js"
+    for name in "log rare tokens memory respondents budget beside verifier agreement".split()
 }
 
 ENTRIES = ("index.js", "core.js", "explain.js", "texts.js", "element.js")

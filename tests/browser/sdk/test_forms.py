@@ -50,8 +50,12 @@ HABITS = AgreementMechanism(
         ),
     ),
 )
-PAGE = b"""<!doctype html><html lang=en><meta name=viewport content="width=device-width, initial-scale=1"><title>A form</title>
-<style>:root { color-scheme: light dark } body { margin: 1rem; font: 1rem/1.5 sans-serif; background: light-dark(#fff, #111) } main { max-width: 42rem; margin: auto }</style><main></main>"""
+PAGE = b"""<!doctype html><html lang=en><meta name=viewport content="width=device-width, initial-scale=1">
+<title>A form</title><style>
+:root { color-scheme: light dark }
+body { margin: 1rem; font: 1rem/1.5 sans-serif; background: light-dark(#fff, #111) }
+main { max-width: 42rem; margin: auto }
+</style><main></main>"""
 SHOW = """async ([link, at]) => {
   const {FranklySurvey} = await import("/sdk/element.js"), survey = new FranklySurvey();
   survey.options = {now: () => at, spreadMs: 0};
@@ -100,7 +104,9 @@ def test_a_form_is_opened_answered_and_sent_as_one_report(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.screenshot(path=str(tmp_path / f"form-{width}.png"), full_page=True)
     headline = page.locator("[part=promise]").inner_text()
-    assert "Whoever guesses one of your answers from the random result alone is right at" in headline
+    assert (
+        "Whoever guesses one of your answers from the random result alone is right at" in headline
+    )
     page.locator("summary").click()
     words = page.locator("[part=explanation]").inner_text()
     assert "Your device picks 3 to 7 of these 12 questions at random" in words

@@ -15,7 +15,15 @@ from tests.frankly_protocol.every_kind import documents
 from tests.frankly_protocol.samples import NOW, ldp_block, survey
 
 AT = NOW.timestamp() * 1000
-LATER = {"log.js", "rare.js", "delta.js", "respondents.js", "tokens.js", "memory.js", "agreement.js"}
+LATER = {
+    "log.js",
+    "rare.js",
+    "delta.js",
+    "respondents.js",
+    "tokens.js",
+    "memory.js",
+    "agreement.js",
+}
 WORDS = {
     "explain.js",
     "guesses.js",
