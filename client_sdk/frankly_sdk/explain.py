@@ -318,7 +318,9 @@ def _leaves(document: SurveyDocument) -> str:
 def _shape(mechanism: AnyMechanism) -> str:
     """Return a placeholder for a symbol: its range or length."""
     if isinstance(mechanism, AgreementMechanism):
-        return f"[<{mechanism.most_numbers} whole numbers at most>]"
+        sizes = [1 + 2 * len(component.slots) for component in mechanism.components]
+        least = "" if min(sizes) == max(sizes) else f"{min(sizes)} to "
+        return f"[<{least}{max(sizes)} numbers: a component, then parts and their sets>]"
     widest = mechanism.longest_symbol_json()
     if isinstance(widest, str):
         return f"<{len(widest)} hex digits>"

@@ -64,7 +64,7 @@ FORMS: dict[str, AgreementMechanism] = {
 def sampling() -> Case:
     """Symbols from random bits: each draw is (how many bits, their value), in the order in which they are asked for.
 
-    A form needs whole numbers of more than 48 bits: they are drawn in pieces of 48, the highest first, and what is left.
+    A form draws numbers of more than 48 bits: in pieces of 48, the highest first, and the remaining bits last.
     """
     cases = []
     for name, mechanism in MECHANISMS.items():

@@ -4,7 +4,6 @@
 import json
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import cache
 from itertools import combinations, product
 from math import ceil, floor, log2, prod
 from typing import Any
@@ -102,66 +101,95 @@ def _product(mechanism: dict[str, Any], truth: int, bits: Bits) -> list[int]:
     return [_dense(factor, part, bits) for factor, part in zip(factors, cells, strict=True)]
 
 
+Slot = tuple[dict[str, Any], int]
+
+
 def _agreement(mechanism: dict[str, Any], truth: list[int], bits: Bits) -> list[int]:
     """Component, parts, then one number that says whether the outcome agrees and which of all such it is."""
+    c = _component(mechanism, bits)
+    slots = [slot for pool in mechanism["components"][c]["pools"] for slot in _picked(pool, bits)]
+    ways = Ways(mechanism, mechanism["components"][c]["threshold"], slots, truth)
+    agree, disagree = (
+        mechanism["agree"] * ways.count(0, 0, True),
+        mechanism["disagree"] * ways.count(0, 0, False),
+    )
+    u = bits.large_below(agree + disagree)
+    if u < agree:
+        return [c, *ways.outcome(u % ways.count(0, 0, True), True)]
+    return [c, *ways.outcome((u - agree) % ways.count(0, 0, False), False)]
+
+
+def _component(mechanism: dict[str, Any], bits: Bits) -> int:
     u, c = bits.take(mechanism["bits"]), 0
     while u >= mechanism["components"][c]["chance"]:
         u -= mechanism["components"][c]["chance"]
         c += 1
-    component, slots = mechanism["components"][c], []
-    for pool in component["pools"]:
-        order = list(pool["parts"])
-        for i in range(pool["pick"] if pool["pick"] < len(order) else 0):
-            j = i + bits.below(len(order) - i)
-            order[i], order[j] = order[j], order[i]
-        slots += [(pool, part) for part in sorted(order[: pool["pick"]])]
-    answers, sets = [], []
-    for pool, part in slots:
-        sizes = [mechanism["choices"][q] for q in mechanism["parts"][part]]
-        joint = list(product(*map(range, sizes)))
-        answers.append(joint.index(tuple(truth[q] for q in mechanism["parts"][part])))
-        sets.append(cover_sets(pool["cover"], len(joint)))
+    return c
 
-    def weight(j: int, is_inside: bool) -> int:
-        return sum(w for held, w in sets[j] if (answers[j] in held) == is_inside)
 
-    @cache
-    def completions(j: int, score: int, does_agree: bool) -> int:
+def _picked(pool: dict[str, Any], bits: Bits) -> list[Slot]:
+    order = list(pool["parts"])
+    for i in range(pool["pick"] if pool["pick"] < len(order) else 0):
+        j = i + bits.below(len(order) - i)
+        order[i], order[j] = order[j], order[i]
+    return [(pool, part) for part in sorted(order[: pool["pick"]])]
+
+
+class Ways:
+    """The ways to draw a set for each slot, counted with their weights."""
+
+    def __init__(
+        self, mechanism: dict[str, Any], threshold: int, slots: list[Slot], truth: list[int]
+    ) -> None:
+        self.threshold, self.slots = threshold, slots
+        self.answers: list[int] = []
+        self.sets: list[list[tuple[set[int], int]]] = []
+        self.counted: dict[tuple[int, int, bool], int] = {}
+        for pool, part in slots:
+            questions = mechanism["parts"][part]
+            joint = list(product(*(range(mechanism["choices"][q]) for q in questions)))
+            self.answers.append(joint.index(tuple(truth[q] for q in questions)))
+            self.sets.append(cover_sets(pool["cover"], len(joint)))
+
+    def weight(self, j: int, is_inside: bool) -> int:
+        """The weight of the sets of slot j that hold the true answer, or do not."""
+        return sum(w for held, w in self.sets[j] if (self.answers[j] in held) == is_inside)
+
+    def more(self, j: int, score: int) -> int:
+        """The score after a set of slot j that holds the true answer."""
+        return min(score + int(self.slots[j][0]["score"]), self.threshold)
+
+    def count(self, j: int, score: int, does_agree: bool) -> int:
         """The weight of all ways to go on from slot j that end with enough of the score, or without."""
-        if j == len(slots):
-            return int((score >= component["threshold"]) == does_agree)
-        more = min(score + slots[j][0]["score"], component["threshold"])
-        return weight(j, True) * completions(j + 1, more, does_agree) + weight(
-            j, False
-        ) * completions(j + 1, score, does_agree)
+        if j == len(self.slots):
+            return int((score >= self.threshold) == does_agree)
+        key = (j, score, does_agree)
+        if key not in self.counted:
+            self.counted[key] = self.weight(j, True) * self.count(
+                j + 1, self.more(j, score), does_agree
+            ) + self.weight(j, False) * self.count(j + 1, score, does_agree)
+        return self.counted[key]
 
-    agree, disagree = (
-        mechanism["agree"] * completions(0, 0, True),
-        mechanism["disagree"] * completions(0, 0, False),
-    )
-    u = bits.large_below(agree + disagree)
-    does_agree = u < agree
-    rank, score, symbol = (
-        (u % completions(0, 0, True)) if does_agree else ((u - agree) % completions(0, 0, False)),
-        0,
-        [c],
-    )
-    for j, (pool, part) in enumerate(slots):
-        more = min(score + pool["score"], component["threshold"])
-        first = weight(j, True) * completions(j + 1, more, does_agree)
-        is_inside = rank < first
-        if is_inside:
-            score = more
-        else:
-            rank -= first
-        rank, place = divmod(rank, weight(j, is_inside))
-        for number, (held, w) in enumerate(sets[j]):
-            if (answers[j] in held) == is_inside:
+    def outcome(self, rank: int, does_agree: bool) -> list[int]:
+        """Parts and sets of the outcome of this rank."""
+        symbol, score = [], 0
+        for j, (_, part) in enumerate(self.slots):
+            more = self.more(j, score)
+            first = self.weight(j, True) * self.count(j + 1, more, does_agree)
+            is_inside = rank < first
+            score, rank = (more, rank) if is_inside else (score, rank - first)
+            rank, place = divmod(rank, self.weight(j, is_inside))
+            symbol += [part, self.set_at(j, place, is_inside)]
+        return symbol
+
+    def set_at(self, j: int, place: int, is_inside: bool) -> int:
+        """The number of the set at a place among those that hold the true answer, or do not."""
+        for number, (held, w) in enumerate(self.sets[j]):
+            if (self.answers[j] in held) == is_inside:
                 if place < w:
-                    symbol += [part, number]
-                    break
+                    return number
                 place -= w
-    return symbol
+        raise AssertionError("there is no such place")
 
 
 def cover_sets(cover: Any, answers: int) -> list[tuple[set[int], int]]:

@@ -79,8 +79,12 @@ export function read(/** @type {any} */ { bits, agree, disagree, choices: givenC
     kind: /** @type {const} */ ("agreement"), bits, agree, disagree, choices, cells, answers: product(choices), reports: 0n, level, shape: "choices",
     longest: components.map(longest).reduce((best, symbol) => (String(symbol).length > String(best).length ? symbol : best)),
     sample: (/** @type {number[]} */ truth, /** @type {RandomBits} */ draw) => sample({ bits, p, q, choices, parts, components, limits }, truth, draw),
+    /** The fewest and the most numbers of a symbol. */
+    get numbers() {
+      const sizes = components.map(({ pools }) => 1 + 2 * total(pools.map(({ pick }) => pick)));
+      return [Math.min(...sizes), Math.max(...sizes)];
+    },
     guess: () => bestGuess(p, q, bits, choices, parts, components),
-    mostNumbers: Math.max(...components.map(({ pools }) => 1 + 2 * total(pools.map(({ pick }) => pick)))),
     questionsDrawn: () => questionsDrawn(parts, components),
   };
 }

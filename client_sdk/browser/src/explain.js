@@ -111,9 +111,8 @@ function row(/** @type {import("./mechanisms.js").Dense | import("./mechanisms.j
 function leaves(/** @type {Survey} */ survey) {
   const strata = Object.fromEntries(survey.strata.map((q) => [q.id, "your public answer"]));
   const sample = textOfReport({ doc: survey.digest, id: "", y: [], strata, token: survey.token && "your token" });
-  const symbols = survey.blocks.map(({ mechanism: m }) => (m.kind === "agreement" ? `[<${m.mostNumbers} whole numbers at most>]` : placeholder(m.longest)));
+  const symbols = survey.blocks.map(({ mechanism: m, mechanism: { longest } }) =>
+    m.kind === "agreement" ? `[<${m.numbers[0] < m.numbers[1] ? `${m.numbers[0]} to ` : ""}${m.numbers[1]} numbers: a component, then parts and their sets>]` :
+    typeof longest === "string" ? `<${longest.length} hex digits>` : typeof longest === "number" ? `0–${longest}` : `[${longest.map((part) => `0–${part}`).join()}]`);
   return sample.replace('"id":""', '"id":<32 random hex digits>').replace('"y":[]', () => `"y":[${symbols.join()}]`);
 }
-
-const placeholder = (/** @type {import("./mechanisms.js").SymbolJson} */ longest) =>
-  (typeof longest === "string" ? `<${longest.length} hex digits>` : typeof longest === "number" ? `0–${longest}` : `[${longest.map((part) => `0–${part}`).join()}]`);

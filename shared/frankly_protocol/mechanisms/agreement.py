@@ -406,11 +406,6 @@ class AgreementMechanism:
         return False
 
     @property
-    def most_numbers(self) -> int:
-        """The largest number of entries of a symbol."""
-        return max(1 + 2 * len(component.slots) for component in self.components)
-
-    @property
     def questions_drawn(self) -> tuple[int, int]:
         """The smallest and the largest number of questions that a report is about."""
         numbers = []

@@ -50,8 +50,12 @@ HABITS = AgreementMechanism(
         ),
     ),
 )
-PAGE = b"""<!doctype html><html lang=en><meta name=viewport content="width=device-width, initial-scale=1"><title>A form</title>
-<style>:root { color-scheme: light dark } body { margin: 1rem; font: 1rem/1.5 sans-serif } main { max-width: 42rem; margin: auto }</style><main></main>"""
+PAGE = b"""<!doctype html><html lang=en><meta name=viewport content="width=device-width, initial-scale=1">
+<title>A form</title><style>
+:root { color-scheme: light dark }
+body { margin: 1rem; font: 1rem/1.5 sans-serif; background: light-dark(#fff, #111) }
+main { max-width: 42rem; margin: auto }
+</style><main></main>"""
 SHOW = """async ([link, at]) => {
   const {FranklySurvey} = await import("/sdk/element.js"), survey = new FranklySurvey();
   survey.options = {now: () => at, spreadMs: 0};
@@ -99,10 +103,15 @@ def test_a_form_is_opened_answered_and_sent_as_one_report(
     assert page.get_by_role("radiogroup").count() == 12
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.screenshot(path=str(tmp_path / f"form-{width}.png"), full_page=True)
+    headline = page.locator("[part=promise]").inner_text()
+    assert (
+        "Whoever guesses one of your answers from the random result alone is right at" in headline
+    )
     page.locator("summary").click()
     words = page.locator("[part=explanation]").inner_text()
     assert "Your device picks 3 to 7 of these 12 questions at random" in words
     assert re.search(r"×2\.7\d* as likely as any other", words)
+    assert '"y":[[<7 to 15 numbers: a component, then parts and their sets>]]' in words
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.screenshot(path=str(tmp_path / f"explained-{width}.png"), full_page=True)
     assert serious(page) == []

@@ -230,9 +230,8 @@ def test_mutated_forms_get_the_same_verdict_from_both_sdks(page: Page, full: boo
     assert different == [], (len(different), different[0])
 
 
-BAD_PARAMETERS = [
-    case for case in test_agreement.BAD if case[0]
-]  # {} and None: refused by the schema
+# The schema refuses {} and None.
+BAD_PARAMETERS = [case for case in test_agreement.BAD if case[0]]
 
 
 @pytest.mark.parametrize(("value", "field"), BAD_PARAMETERS)
