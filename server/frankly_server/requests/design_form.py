@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of `frankly design --json` with a form: many questions under one level (spec 1.2)."""
+"""Requests of `frankly design --json` with a form: many questions under one level (spec 1.2.1)."""
 
 from typing import Any
 

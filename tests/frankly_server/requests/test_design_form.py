@@ -13,7 +13,7 @@ from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_server.design.form import FormQuestion, FormRequest, design_form
 from frankly_server.forms import chance_shown, part_table
 from frankly_server.requests.design import design_json
-from frankly_server.told import told_pairs
+from frankly_server.told import excess_in_words, told_pairs
 
 FIVE = {"choices": 5}
 MEAN = {"choices": 3, "wanted": "mean", "scores": [0, 1, 2]}
@@ -70,7 +70,7 @@ def test_ten_questions_cost_a_twelfth_of_separate_blocks() -> None:
     assert [entry["shown"] for entry in answer["questions"]] == pytest.approx([0.1] * 10)
     first, second = answer["notes"]
     assert "name those you want in cross_tables" in first
-    assert "at most 9.8 % above the best possible" in second
+    assert second == excess_in_words(answer["value"], answer["bound"])
 
 
 def test_the_shares_that_show_a_question_are_those_of_its_part() -> None:
