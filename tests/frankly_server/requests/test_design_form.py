@@ -102,11 +102,20 @@ def test_no_bound_is_no_excess() -> None:
         assert answer["excess"] >= -1e-9
 
 
-def test_limits_are_those_of_any_design() -> None:
-    short = asked({"questions": [FIVE] * 3, "epsilon": "1"}, limits={"seconds": 1e-9})
-    whole = asked({"questions": [FIVE] * 3, "epsilon": "1"})
+def test_a_search_that_ran_out_of_time_says_so() -> None:
+    form = {"questions": [FIVE] * 3, "epsilon": "1"}
+    read = parse_json(json.dumps({"form": form}).encode(), decimals=True)
+    short, whole = design_json(read, stopped=lambda: True), asked(form)
     assert short["level"] == whole["level"]
     assert short["value"] >= whole["value"] * (1 - 1e-9)
+    assert any("time ran out" in note for note in short["notes"])
+    assert not any("time ran out" in note for note in whole["notes"])
+
+
+def test_limits_are_read_as_those_of_any_design() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        asked(FORM, limits={"seconds": 0})
+    assert (caught.value.code, caught.value.field) == ("field_type", "limits.seconds")
 
 
 Q = "form.questions[0]"
