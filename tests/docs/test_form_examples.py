@@ -67,3 +67,16 @@ def test_faults_are_refused_as_the_guide_says(row: list[str]) -> None:
     with pytest.raises(InvalidInput) as caught:
         design({"form": {**REQUEST["form"], **json.loads(change.strip("`"))}})
     assert (caught.value.code, caught.value.field) == (code.strip("`"), field.strip("`"))
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/run_a_survey.md", "docs/adr/0026-one-level-for-a-whole-form.md"]
+)
+def test_pages_say_the_same_figures(page: str) -> None:
+    """As in the table above, rounded: ten questions of five choices, and fifteen yes/no questions."""
+    figures = {row[0]: [float(cell) for cell in row[2:4]] for row in table("file")}
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    for name, (form, blocks) in figures.items():
+        if "ten-questions" in name or ("yes-no" in name and "fifteen" in text):
+            assert f"{form:.0f}" in text
+            assert f"{blocks:,.0f}" in text

@@ -79,7 +79,9 @@ def parts_about(designed: FormDesign, questions: tuple[int, ...]) -> tuple[int, 
 def _notes(designed: FormDesign, request: FormRequest, told: list[tuple[int, int]]) -> list[str]:
     names = [str(i) for i in range(len(request.questions))]
     notes = [joint_tables_in_words(told, names)] if len(names) > 1 else []
-    return [
-        *notes,
-        *([excess_in_words(designed.value, designed.bound)] if designed.bound > 0 else []),
-    ]
+    if designed.bound > 0:
+        notes.append(excess_in_words(designed.value, designed.bound))
+    # The comparisons come last, so they are the first to suffer from a limit.
+    if request.limits.out_of_time():
+        notes.append("The time ran out: a longer search may lower each value, also without a form.")
+    return notes

@@ -12,7 +12,6 @@ from pydantic import (
     BeforeValidator,
     Field,
     Strict,
-    ValidationInfo,
     WithJsonSchema,
 )
 from pydantic.config import JsonDict
@@ -20,15 +19,16 @@ from pydantic.config import JsonDict
 from frankly_server.estimate.margins import require_level
 from frankly_server.estimate.planner import Setting
 from frankly_server.requests.design_fields import DesignFields
-from frankly_server.requests.fields import Epsilon, RequestModel, require_only
+from frankly_server.requests.fields import Epsilon, RequestModel, errors_at_the_path, require_only
 from frankly_server.requests.form_fields import FormFields, FormQuestionFields, within_a_form
 from frankly_server.requests.mechanism import MechanismFields
 from frankly_server.requests.targets import Targets
 
 
-def _number(value: Any, info: ValidationInfo) -> float:
-    # A validator of its own, because pydantic would accept texts and booleans as numbers.
-    return float(REQUEST.number(value, str(info.field_name)))
+def _number(value: Any) -> float:
+    # Read before pydantic does, because it would read texts and booleans as numbers.
+    with errors_at_the_path():
+        return float(REQUEST.number(value, ""))
 
 
 def _people(size: int) -> int:

@@ -3,7 +3,7 @@
 
 A *part* is one question, or a few that act as one. The device draws a component, then some of its
 parts, then a random set of answers for each of these. An outcome in which the sets that hold the
-true answers score at least the component's threshold is `agree`/`disagree` times as likely as one
+true answers score at least the component's threshold has `agree`/`disagree` times the weight of one
 in which they score less. A report shows the component and, for each part drawn, its set.
 
 Two weights only, and a normalisation that is the same for all truths, because every answer of a

@@ -13,7 +13,7 @@ from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_server.design.form import FormQuestion, FormRequest, design_form
 from frankly_server.forms import chance_shown, part_table
 from frankly_server.requests.design import design_json
-from frankly_server.told import told_pairs
+from frankly_server.told import excess_in_words, told_pairs
 
 FIVE = {"choices": 5}
 MEAN = {"choices": 3, "wanted": "mean", "scores": [0, 1, 2]}
@@ -70,7 +70,7 @@ def test_ten_questions_cost_a_twelfth_of_separate_blocks() -> None:
     assert [entry["shown"] for entry in answer["questions"]] == pytest.approx([0.1] * 10)
     first, second = answer["notes"]
     assert "name those you want in cross_tables" in first
-    assert "at most 1.1 % above the best possible" in second
+    assert second == excess_in_words(answer["value"], answer["bound"])
 
 
 def test_the_shares_that_show_a_question_are_those_of_its_part() -> None:
@@ -102,11 +102,20 @@ def test_no_bound_is_no_excess() -> None:
         assert answer["excess"] >= -1e-9
 
 
-def test_limits_are_those_of_any_design() -> None:
-    short = asked({"questions": [FIVE] * 3, "epsilon": "1"}, limits={"seconds": 1e-9})
-    whole = asked({"questions": [FIVE] * 3, "epsilon": "1"})
+def test_a_search_that_ran_out_of_time_says_so() -> None:
+    form = {"questions": [FIVE] * 3, "epsilon": "1"}
+    read = parse_json(json.dumps({"form": form}).encode(), decimals=True)
+    short, whole = design_json(read, stopped=lambda: True), asked(form)
     assert short["level"] == whole["level"]
     assert short["value"] >= whole["value"] * (1 - 1e-9)
+    assert any("time ran out" in note for note in short["notes"])
+    assert not any("time ran out" in note for note in whole["notes"])
+
+
+def test_limits_are_read_as_those_of_any_design() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        asked(FORM, limits={"seconds": 0})
+    assert (caught.value.code, caught.value.field) == ("field_type", "limits.seconds")
 
 
 Q = "form.questions[0]"
