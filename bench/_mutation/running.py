@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verdicts on mutants: at most two processes at once, each in a tree of its own.
+
+1. Every test file of the sample runs once as it is, traced: which tests pass, their seconds, and
+   which functions each calls.
+2. A mutant first meets the tests that call its function, the fastest first, at most 40; if it
+   survives, all tests of its part. It counts as killed if a test fails, or if a run takes more than
+   4 times its usual seconds + 10.
+"""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from _mutation import trees
+from _mutation.areas import Task
+from _mutation.child import OWN_FAILURE, Chosen, fork
+from _mutation.mutant import Mutant
+
+MOST_FIRST = 40
+_START_S = 10.0
+_TRACED_LIMIT_S = 900.0
+_NO_TESTS = 5
+Record = dict[str, Any]
+
+
+@dataclass
+class Results:
+    """Verdicts and traced runs in a file of JSON lines, so that an interrupted run goes on where it was.
+
+    A kill counts as long as the mutated file is the same; a survivor, as long as its tests are too.
+    """
+
+    path: Path
+    verdicts: dict[str, Record] = field(default_factory=dict)
+    traced: dict[str, Record] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path) -> "Results":
+        """Read what is there; a last line that was cut off is ignored."""
+        results = cls(path)
+        lines = path.read_text().splitlines() if path.exists() else []
+        for line in lines:
+            with suppress(ValueError):
+                results._keep(json.loads(line))
+        return results
+
+    def add(self, record: Record) -> None:
+        """Keep a record and append it to the file."""
+        self._keep(record)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+
+    def _keep(self, record: Record) -> None:
+        if "tests_of" in record:
+            self.traced[record["tests_of"]] = record
+        else:
+            self.verdicts[record["id"]] = record
+
+
+def digest(root: Path, paths: Iterable[str]) -> str:
+    """Return a short hash of files."""
+    return sha256(b"".join((root / path).read_bytes() for path in paths)).hexdigest()[:16]
+
+
+class Bench:
+    """Runs of a sample, and their results."""
+
+    def __init__(self, root: Path, results: Results, say: Callable[[str], None]) -> None:
+        self._root, self._results, self._say = root, results, say
+
+    def verdict(self, task: Task) -> Record | None:
+        """Return the stored verdict, None if there is none that still counts."""
+        stored = self._results.verdicts.get(task.mutant.id)
+        if stored is None or stored["source"] != digest(self._root, [task.mutant.path]):
+            return None
+        is_current = stored["tests"] == digest(self._root, task.part.test_files())
+        return stored if stored["verdict"] != "survived" or is_current else None
+
+    def run(self, tasks: Sequence[Task], jobs: int) -> None:
+        """Give every task a verdict."""
+        open_tasks = [task for task in tasks if self.verdict(task) is None]
+        if not open_tasks:
+            return
+        files = dict.fromkeys(name for task in open_tasks for name in task.part.test_files())
+        untraced = [name for name in files if not self._is_traced(name)]
+        with trees.copies(self._root, jobs) as copies:
+            pool = _Pool(copies)
+            pool.work(_Traced(self, name, i, len(untraced)) for i, name in enumerate(untraced))
+            pool.work(_Judged(self, task, i, len(open_tasks)) for i, task in enumerate(open_tasks))
+
+    def _is_traced(self, name: str) -> bool:
+        stored = self._results.traced.get(name)
+        return stored is not None and stored["digest"] == digest(self._root, [name])
+
+    def say(self, text: str) -> None:
+        """Print a line of progress."""
+        self._say(text)
+
+    @property
+    def root(self) -> Path:
+        """Top of the repository that is measured."""
+        return self._root
+
+    @property
+    def results(self) -> Results:
+        """Verdicts and traced runs."""
+        return self._results
+
+    def tests(self, task: Task) -> Mapping[str, Record]:
+        """Return the tests of a task's part that pass without a mutant, by node id."""
+        found: dict[str, Record] = {}
+        for name in task.part.test_files():
+            found |= self._results.traced[name]["tests"]
+        return {name: test for name, test in found.items() if test["ok"]}
+
+    def failing(self, task: Task) -> frozenset[str]:
+        """Return the tests of a task's part that fail without a mutant."""
+        return frozenset(
+            name
+            for file in task.part.test_files()
+            for name, test in self._results.traced[file]["tests"].items()
+            if not test["ok"]
+        )
+
+    def reaching(self, task: Task) -> list[str]:
+        """Return the tests that call the mutant's function, or any of its file, the fastest first."""
+        mutant = task.mutant
+        tests = {
+            name: test
+            for name, test in self.tests(task).items()
+            if not test["database"] and self._reaches(mutant, name, test)
+        }
+        return sorted(tests, key=lambda name: float(tests[name]["s"]))[:MOST_FIRST]
+
+    def files(self, task: Task) -> tuple[str, ...]:
+        """Return the test files that have a test that reaches the mutant; all of the part if none has.
+
+        Other tests of such a file may use what one of them has computed.
+        """
+        reaching = {
+            name.partition("::")[0]
+            for name, test in self.tests(task).items()
+            if self._reaches(task.mutant, name, test)
+        }
+        return tuple(name for name in task.part.test_files() if not reaching or name in reaching)
+
+    def _reaches(self, mutant: Mutant, name: str, test: Record) -> bool:
+        if mutant.path.endswith(".js"):
+            return True  # pages are not traced
+        calls = set(test.get("calls", ()))
+        if not mutant.function:
+            return any(one.startswith(f"{mutant.path}::") for one in calls)
+        shared = self._results.traced[name.partition("::")[0]]["shared"]
+        function = f"{mutant.path}::{mutant.function}"
+        return function in calls or function in shared
+
+
+class _Traced:
+    """A traced run of one test file without a mutant."""
+
+    def __init__(self, bench: Bench, name: str, i: int, count: int) -> None:
+        self._bench, self._name, self._place = bench, name, f"{i + 1}/{count}"
+
+    def start(self, _tree: Path) -> tuple[Chosen, float, bool]:
+        """Return the tests, the limit in seconds, and that calls are recorded."""
+        return Chosen((self._name,)), _TRACED_LIMIT_S, True
+
+    def end(self, _tree: Path, outcome: Record, seconds: float) -> bool:
+        """Store the outcome; raises RuntimeError if the file cannot be run at all."""
+        if "tests" not in outcome or not outcome["tests"]:
+            raise RuntimeError(f"{self._name} does not run: {outcome}")
+        record = {"tests_of": self._name, "digest": digest(self._bench.root, [self._name])}
+        self._bench.results.add(record | outcome | {"seconds": round(seconds, 2)})
+        failed = [name for name, test in outcome["tests"].items() if not test["ok"]]
+        note = f", left out, as they fail without a mutant: {', '.join(failed)}" if failed else ""
+        self._bench.say(f"traced {self._place} {self._name} {seconds:.1f} s{note}")
+        return True
+
+
+class _Judged:
+    """One mutant: the tests that reach it, then the rest."""
+
+    def __init__(self, bench: Bench, task: Task, i: int, count: int) -> None:
+        self._bench, self._task, self._place = bench, task, f"{i + 1}/{count}"
+        self._is_first, self._seconds = True, 0.0
+        self._passed: frozenset[str] = frozenset()
+
+    def start(self, tree: Path) -> tuple[Chosen, float, bool]:
+        """Put the mutant into the tree; return the tests and the limit in seconds."""
+        tests = self._bench.tests(self._task)
+        first = self._bench.reaching(self._task) if self._is_first else []
+        if first:
+            files = dict.fromkeys(name.partition("::")[0] for name in first)
+            chosen = Chosen(tuple(files), tuple(first))
+            self._passed = frozenset(first)
+        else:
+            self._is_first = False
+            without = self._bench.failing(self._task) | self._passed
+            databases = self._task.part.on_postgresql
+            chosen = Chosen(self._bench.files(self._task), (), without, databases)
+        if self._seconds == 0.0:
+            trees.write(tree, self._task.mutant)
+        usual = sum(float(tests[name]["s"]) for name in first or tests)
+        return chosen, 4 * usual + _START_S, False
+
+    def end(self, tree: Path, outcome: Record, seconds: float) -> bool:
+        """Return False if another run is due; store the verdict otherwise."""
+        if outcome["exit"] == OWN_FAILURE or (outcome["exit"] == _NO_TESTS and not self._passed):
+            raise RuntimeError(f"{self._task.mutant.key}: {outcome}")
+        outcome["exit"] *= outcome["exit"] != _NO_TESTS  # every test of the part has passed before
+        self._seconds += seconds
+        if outcome["exit"] == 0 and self._is_first:
+            self._is_first = False
+            return False
+        trees.restore(self._bench.root, tree, self._task.mutant)
+        verdict = {0: "survived", -1: "timeout"}.get(outcome["exit"], "killed")
+        mutant, root = self._task.mutant, self._bench.root
+        self._bench.results.add(
+            {
+                "id": mutant.id, "area": self._task.area.name, "path": mutant.path,
+                "function": mutant.function, "operator": mutant.operator, "line": mutant.line,
+                "change": mutant.change, "verdict": verdict, "by": outcome.get("failed", ""),
+                "why": outcome.get("message", ""), "seconds": round(self._seconds, 2),
+                "source": digest(root, [mutant.path]),
+                "tests": digest(root, self._task.part.test_files()),
+            }
+        )  # fmt: skip
+        text = f"{verdict} {self._place} {mutant.path} {mutant.function}: {mutant.change[:80]}"
+        self._bench.say(f"{text} {self._seconds:.1f} s")
+        return True
+
+
+class _Pool:
+    """One run at a time in each tree."""
+
+    def __init__(self, copies: Sequence[Path]) -> None:
+        self._free = list(copies)
+        self._running: dict[int, tuple[Any, Path, float, float]] = {}
+
+    def work(self, jobs: Iterable[Any]) -> None:
+        """Run jobs to their ends; every process is ended, whatever happens."""
+        waiting = iter(jobs)
+        is_done = False
+        try:
+            while not is_done or self._running:
+                while self._free and not is_done:
+                    job = next(waiting, None)
+                    is_done = job is None
+                    if job is not None:
+                        self._start(job, self._free.pop())
+                self._look()
+        finally:
+            for pid in self._running:
+                _end(pid)
+
+    def _start(self, job: Any, tree: Path) -> None:
+        chosen, limit_s, trace = job.start(tree)
+        pid = fork(tree, chosen, tree.with_suffix(".json"), trace=trace)
+        self._running[pid] = job, tree, time.monotonic(), limit_s
+
+    def _look(self) -> None:
+        time.sleep(0.02)
+        for pid, (job, tree, start, limit_s) in list(self._running.items()):
+            seconds = time.monotonic() - start
+            has_ended = os.waitpid(pid, os.WNOHANG)[0] == pid
+            if not has_ended and seconds <= limit_s:
+                continue
+            del self._running[pid]
+            _end(pid, is_reaped=has_ended)
+            report = tree.with_suffix(".json")
+            outcome = json.loads(report.read_text()) if report.exists() else {}
+            report.unlink(missing_ok=True)
+            if not has_ended:
+                outcome = {"exit": -1}
+            # A process that a mutant ended for good (os._exit, a crash) leaves no report.
+            if job.end(tree, outcome or {"exit": 1, "failed": "the process ended"}, seconds):
+                self._free.append(tree)
+            else:
+                self._start(job, tree)
+
+
+def _end(pid: int, *, is_reaped: bool = False) -> None:
+    """Kill a run with everything it started."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+    if not is_reaped:
+        with suppress(ChildProcessError):
+            os.waitpid(pid, 0)
