@@ -33,6 +33,7 @@ _PLAIN = {
     "estimate": "Estimates, beside other libraries",
     "intake": "Intake",
     "scale": "A survey that grows",
+    "mutation": "Mutants: single errors in the code, against its tests",
 }
 _AT_THE_LIMIT = {
     "accepted": "The largest documents that the work budget, or 4 MiB, allows, CPU seconds (n is the size that grew; a "
@@ -199,6 +200,8 @@ def _figures() -> list[str]:
         for rows, heading in _COVERED.items():
             if filed.get(rows):
                 lines += ["", heading, "", *markdown(filed[rows])]
+        if filed.get("areas"):
+            lines += ["", *markdown(filed["areas"])]
         for rows, heading in _AT_THE_LIMIT.items():
             if rows in filed:
                 lines += ["", heading, "", *markdown(filed[rows])]

@@ -85,9 +85,9 @@ _KEYS = (
 _REPORTS = "server/intake/* server/surveys/test_tokens server/web/test_receiving"
 _STORE = (
     "server/store/* server/intake/test_intake server/surveys/test_survey_state server/surveys/test_surveys "
-    "server/log/test_service"
+    "server/log/test_service server/web/admin/test_interleaving"
 )
-_ERASE = "server/surveys/test_erase faults/server/test_erased_bytes"
+_ERASE = "server/surveys/test_erase server/cli/test_keeping faults/server/test_erased_bytes"
 _PAGES = " ".join(
     f"browser/sdk/test_{name}"
     for name in (
@@ -146,8 +146,8 @@ AREAS: tuple[Area, ...] = (
             on_postgresql=True,
         ),
         Part(f"{_SERVER}/surveys", "surveys", _ERASE, r"erase", on_postgresql=True),
-        Part(f"{_SERVER}/cli", "survey", "server/surveys/test_erase server/cli/test_survey", r"erase"),
-        Part(_SDK, "delivery", _SDK_TESTS),
+        Part(f"{_SERVER}/cli", "survey", f"{_ERASE} server/cli/test_survey", r"erase"),
+        Part(_SDK, "delivery", _SDK_TESTS, r"^_judge|^_body|\._once|\._deliver"),
     ), is_strict=True),
     Area("roles", 60, (
         Part(f"{_SERVER}/accounts", "roles", _ROLES),
@@ -196,7 +196,7 @@ AREAS: tuple[Area, ...] = (
     Area("sdk", 70, (
         Part(_SDK, "store _database _table _tables", _SDK_TESTS),
         Part(_SDK, "transport _http relay", f"{_SDK_TESTS} faults/test_hostile_servers"),
-        Part(_SDK, "client batch answer explain _promised _figures", _SDK_TESTS),
+        Part(_SDK, "client batch answer delivery explain _promised _figures", _SDK_TESTS),
         Part(
             f"{_PROTOCOL}/mechanisms", "base dense expansion lanes product subset unary",
             "frankly_protocol/mechanisms/* frankly_protocol/* frankly_protocol/audit/test_kinds",

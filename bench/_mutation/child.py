@@ -48,14 +48,11 @@ def warm() -> None:
 class Chosen:
     """Tests of a run.
 
-    files : what pytest collects. first : these node ids alone, in this order, if any. without : node
-    ids that are left out. databases : False to leave out tests that need PostgreSQL.
+    files : what pytest collects. names : the node ids alone that run, in this order; all if empty.
     """
 
     files: tuple[str, ...]
-    first: tuple[str, ...] = ()
-    without: frozenset[str] = frozenset()
-    databases: bool = True
+    names: tuple[str, ...] = ()
 
 
 def fork(tree: Path, chosen: Chosen, report: Path, *, trace: bool = False) -> int:
@@ -100,16 +97,9 @@ class _Recorder:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        place = {node: i for i, node in enumerate(self._chosen.first)}
-        items[:] = [
-            item
-            for item in items
-            if (not place or item.nodeid in place)
-            and item.nodeid not in self._chosen.without
-            and (self._chosen.databases or item.get_closest_marker("database") is None)
-        ]
-        if place:
-            items.sort(key=lambda item: place[item.nodeid])
+        place = {node: i for i, node in enumerate(self._chosen.names)}
+        items[:] = [item for item in items if item.nodeid in place]
+        items.sort(key=lambda item: place[item.nodeid])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed and not self._failed:

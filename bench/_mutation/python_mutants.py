@@ -2,7 +2,8 @@
 """Mutants of a Python file: changes of single nodes of its syntax tree, spliced into the text.
 
 Not mutated: annotations, docstrings, messages (f-strings and strings with spaces), arguments of
-`@dataclass`, `__repr__`, `__slots__` and `__all__`, and what is only there for the type checker.
+`@dataclass`, `__repr__`, `__slots__` and `__all__`, `zip(strict=…)`, which asserts what holds anyway,
+and what is only there for the type checker.
 """
 
 import ast
@@ -210,7 +211,10 @@ class _Finder(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         if isinstance(node.func, ast.Name) and node.func.id in _CALLS:
             self._add("min/max, any/all", *self._span(node.func), _CALLS[node.func.id])
-        if _name(node.func) not in ("cast", "TypeVar", "NewType"):
+        if _name(node.func) == "zip":
+            for argument in node.args:
+                self.visit(argument)
+        elif _name(node.func) not in ("cast", "TypeVar", "NewType"):
             self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> None:

@@ -4,8 +4,9 @@
 1. Every test file of the sample runs once as it is, traced: which tests pass, their seconds, and
    which functions each calls.
 2. A mutant first meets the tests that call its function, the fastest first, at most 40; if it
-   survives, all tests of its part. It counts as killed if a test fails, or if a run takes more than
-   4 times its usual seconds + 10.
+   survives, the others that do, those on PostgreSQL among them, up to 40 s of tests. A mutant of a
+   file's constants meets the tests that call any function of the file. It counts as killed if a
+   test fails, or if a run takes more than 4 times its usual seconds + 10.
 """
 
 import json
@@ -25,6 +26,7 @@ from _mutation.child import OWN_FAILURE, Chosen, fork
 from _mutation.mutant import Mutant
 
 MOST_FIRST = 40
+MOST_S = 40.0
 _START_S = 10.0
 _TRACED_LIMIT_S = 900.0
 _NO_TESTS = 5
@@ -122,36 +124,24 @@ class Bench:
             found |= self._results.traced[name]["tests"]
         return {name: test for name, test in found.items() if test["ok"]}
 
-    def failing(self, task: Task) -> frozenset[str]:
-        """Return the tests of a task's part that fail without a mutant."""
-        return frozenset(
-            name
-            for file in task.part.test_files()
-            for name, test in self._results.traced[file]["tests"].items()
-            if not test["ok"]
-        )
-
-    def reaching(self, task: Task) -> list[str]:
-        """Return the tests that call the mutant's function, or any of its file, the fastest first."""
-        mutant = task.mutant
-        tests = {
+    def reaching(self, task: Task) -> tuple[list[str], list[str]]:
+        """Return the tests that call the mutant's function, the fastest first: the first ones, and the others."""
+        known = {
             name: test
             for name, test in self.tests(task).items()
-            if not test["database"] and self._reaches(mutant, name, test)
+            if task.part.on_postgresql or not test["database"]
         }
-        return sorted(tests, key=lambda name: float(tests[name]["s"]))[:MOST_FIRST]
-
-    def files(self, task: Task) -> tuple[str, ...]:
-        """Return the test files that have a test that reaches the mutant; all of the part if none has.
-
-        Other tests of such a file may use what one of them has computed.
-        """
-        reaching = {
-            name.partition("::")[0]
-            for name, test in self.tests(task).items()
-            if self._reaches(task.mutant, name, test)
-        }
-        return tuple(name for name in task.part.test_files() if not reaching or name in reaching)
+        reaching = [name for name, test in known.items() if self._reaches(task.mutant, name, test)]
+        # What only processes of their own call is in no trace.
+        tests = {name: float(known[name]["s"]) for name in reaching or known}
+        names = sorted(tests, key=lambda name: tests[name])
+        first = [name for name in names if not known[name]["database"]][:MOST_FIRST]
+        others, seconds = [], 0.0
+        for name in names:
+            if name not in set(first) and seconds + tests[name] <= MOST_S:
+                seconds += tests[name]
+                others.append(name)
+        return first, others
 
     def _reaches(self, mutant: Mutant, name: str, test: Record) -> bool:
         if mutant.path.endswith(".js"):
@@ -174,11 +164,11 @@ class _Traced:
         """Return the tests, the limit in seconds, and that calls are recorded."""
         return Chosen((self._name,)), _TRACED_LIMIT_S, True
 
-    def end(self, _tree: Path, outcome: Record, seconds: float) -> bool:
+    def end(self, tree: Path, outcome: Record, seconds: float) -> bool:
         """Store the outcome; raises RuntimeError if the file cannot be run at all."""
         if "tests" not in outcome or not outcome["tests"]:
             raise RuntimeError(f"{self._name} does not run: {outcome}")
-        record = {"tests_of": self._name, "digest": digest(self._bench.root, [self._name])}
+        record = {"tests_of": self._name, "digest": digest(tree, [self._name])}
         self._bench.results.add(record | outcome | {"seconds": round(seconds, 2)})
         failed = [name for name, test in outcome["tests"].items() if not test["ok"]]
         note = f", left out, as they fail without a mutant: {', '.join(failed)}" if failed else ""
@@ -187,51 +177,43 @@ class _Traced:
 
 
 class _Judged:
-    """One mutant: the tests that reach it, then the rest."""
+    """One mutant: the first tests that reach it, then the others."""
 
     def __init__(self, bench: Bench, task: Task, i: int, count: int) -> None:
         self._bench, self._task, self._place = bench, task, f"{i + 1}/{count}"
-        self._is_first, self._seconds = True, 0.0
-        self._passed: frozenset[str] = frozenset()
+        self._due = [names for names in bench.reaching(task) if names]
+        self._is_begun, self._seconds = False, 0.0
 
     def start(self, tree: Path) -> tuple[Chosen, float, bool]:
-        """Put the mutant into the tree; return the tests and the limit in seconds."""
-        tests = self._bench.tests(self._task)
-        first = self._bench.reaching(self._task) if self._is_first else []
-        if first:
-            files = dict.fromkeys(name.partition("::")[0] for name in first)
-            chosen = Chosen(tuple(files), tuple(first))
-            self._passed = frozenset(first)
-        else:
-            self._is_first = False
-            without = self._bench.failing(self._task) | self._passed
-            databases = self._task.part.on_postgresql
-            chosen = Chosen(self._bench.files(self._task), (), without, databases)
-        if self._seconds == 0.0:
+        """Put the mutant into the tree; return the next tests and their limit in seconds."""
+        if not self._is_begun:
             trees.write(tree, self._task.mutant)
-        usual = sum(float(tests[name]["s"]) for name in first or tests)
-        return chosen, 4 * usual + _START_S, False
+        self._is_begun = True
+        names = self._due.pop(0)
+        tests = self._bench.tests(self._task)
+        files = dict.fromkeys(name.partition("::")[0] for name in names)
+        usual = sum(float(tests[name]["s"]) for name in names)
+        return Chosen(tuple(files), tuple(names)), 4 * usual + _START_S, False
 
     def end(self, tree: Path, outcome: Record, seconds: float) -> bool:
         """Return False if another run is due; store the verdict otherwise."""
-        if outcome["exit"] == OWN_FAILURE or (outcome["exit"] == _NO_TESTS and not self._passed):
+        if outcome["exit"] in (OWN_FAILURE, _NO_TESTS):
             raise RuntimeError(f"{self._task.mutant.key}: {outcome}")
-        outcome["exit"] *= outcome["exit"] != _NO_TESTS  # every test of the part has passed before
         self._seconds += seconds
-        if outcome["exit"] == 0 and self._is_first:
-            self._is_first = False
+        if outcome["exit"] == 0 and self._due:
             return False
         trees.restore(self._bench.root, tree, self._task.mutant)
+        # Of the copy: whoever writes tests meanwhile finds the survivors to be run again.
         verdict = {0: "survived", -1: "timeout"}.get(outcome["exit"], "killed")
-        mutant, root = self._task.mutant, self._bench.root
+        mutant = self._task.mutant
         self._bench.results.add(
             {
                 "id": mutant.id, "area": self._task.area.name, "path": mutant.path,
                 "function": mutant.function, "operator": mutant.operator, "line": mutant.line,
                 "change": mutant.change, "verdict": verdict, "by": outcome.get("failed", ""),
                 "why": outcome.get("message", ""), "seconds": round(self._seconds, 2),
-                "source": digest(root, [mutant.path]),
-                "tests": digest(root, self._task.part.test_files()),
+                "source": digest(tree, [mutant.path]),
+                "tests": digest(tree, self._task.part.test_files()),
             }
         )  # fmt: skip
         text = f"{verdict} {self._place} {mutant.path} {mutant.function}: {mutant.change[:80]}"

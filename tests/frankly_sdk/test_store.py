@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from frankly_protocol.audit import Charge
 from frankly_protocol.trust import KnownKeys
-from frankly_sdk import AlreadyAnswered, StoreError
+from frankly_sdk import AlreadyAnswered, StoreError, _database
 from frankly_sdk._trusted import Remembered
 from frankly_sdk.store import Store
 
@@ -216,6 +216,27 @@ def test_a_journal_is_all_zeros_after_a_receipt(tmp_path: Path) -> None:
         assert not any((tmp_path / "s.db-journal").read_bytes())
     with sqlite3.connect(tmp_path / "s.db") as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_journal_is_overwritten_once_whatever_its_size_and_a_clean_one_not_even_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chunks that are zero already are skipped, those after them are not; a sync is the slow part."""
+    journal = tmp_path / "s.db-journal"
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    writes: list[int] = []
+    pwrite = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda *call: writes.append(call[2]) or pwrite(*call))
+    chunk = _database._CHUNK
+    journal.write_bytes(b"a" + bytes(2 * chunk - 1) + b"b" * chunk + b"c")
+    for expected in ([0, 2 * chunk, 3 * chunk], []):
+        synced.clear()
+        writes.clear()
+        with journal.open("r+b") as file:
+            _database._overwrite(file.fileno())
+        assert journal.read_bytes() == bytes(3 * chunk + 1)
+        assert (writes, len(synced)) == (expected, min(len(expected), 1))
 
 
 PRAGMAS = [

@@ -166,3 +166,13 @@ def test_exact_linear_algebra() -> None:
         rational.solve([[1, 1], [1, 1]], [[1], [0]])
     with pytest.raises(ValueError, match="mass"):
         rational.normal_equations([[1, 0], [1, 0]], [1, 1])
+
+
+def test_without_a_design_prior_there_is_nothing_to_fall_back_from() -> None:
+    mechanism = random_mechanism(random.Random(64), 3, 4)
+    assert not decoder(mechanism, shares(3), None).fallback
+    assert decoder(mechanism, shares(3), None).rows == decoder(mechanism, shares(3), (2,) * 3).rows
+    # Symbol 2 comes from answer 2 alone, to which this prior gives no chance: equal weights decode instead.
+    lonely = DenseMechanism(4, ((8, 8, 0), (8, 8, 0), (4, 4, 8)))
+    assert decoder(lonely, shares(3), (1, 1, 0)).fallback
+    assert not decoder(lonely, shares(3), (1, 1, 1)).fallback
