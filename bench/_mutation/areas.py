@@ -82,7 +82,10 @@ _KEYS = (
     "server/keys/* server/test_durable server/store/test_backup server/cli/test_keys server/cli/test_keys_rotate "
     "server/cli/test_keeping"
 )
-_REPORTS = "server/intake/* server/surveys/test_tokens server/web/test_receiving"
+_REPORTS = (
+    "server/intake/* server/surveys/test_tokens server/surveys/test_survey_state server/web/test_receiving "
+    "server/web/test_reports"
+)
 _STORE = (
     "server/store/* server/intake/test_intake server/surveys/test_survey_state server/surveys/test_surveys "
     "server/log/test_service server/web/admin/test_interleaving"
@@ -167,7 +170,8 @@ AREAS: tuple[Area, ...] = (
         Part(
             f"{_SERVER}/web", "receiving limits slots reading",
             "server/web/test_receiving server/web/test_limits server/web/test_slots server/web/test_reports "
-            "server/web/test_batches server/web/test_garbage server/web/test_integer_edges server/web/test_routes",
+            "server/web/test_batches server/web/test_garbage server/web/test_integer_edges server/web/test_routes "
+            "server/web/test_reading",
         ),
         Part(_PROTOCOL, "report tokens", f"frankly_protocol/test_report vectors/test_vectors {_REPORTS}"),
     )),

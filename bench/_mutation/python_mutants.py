@@ -3,7 +3,8 @@
 
 Not mutated: annotations, docstrings, messages (f-strings and strings with spaces), arguments of
 `@dataclass`, `__repr__`, `__slots__` and `__all__`, `zip(strict=…)`, which asserts what holds anyway,
-and what is only there for the type checker.
+SQLAlchemy's `Table(…)`, as migrations make the tables and a test compares them, and what is only
+there for the type checker.
 """
 
 import ast
@@ -214,7 +215,7 @@ class _Finder(ast.NodeVisitor):
         if _name(node.func) == "zip":
             for argument in node.args:
                 self.visit(argument)
-        elif _name(node.func) not in ("cast", "TypeVar", "NewType"):
+        elif _name(node.func) not in ("cast", "TypeVar", "NewType", "Table"):
             self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> None:
@@ -235,6 +236,10 @@ class _Finder(ast.NodeVisitor):
         for before, after in _SQL:
             if before in value:
                 self._add("statement text", *span, repr(value.replace(before, after)))
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        if _name(node.value) != "Literal":
+            self.generic_visit(node)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         """Leave f-strings alone: they are messages, and their parts have no positions."""

@@ -217,6 +217,10 @@ def test_nothing_is_left_of_a_cap_that_is_overdrawn() -> None:
     assert nats_left("1", Charge(None)) == "0.0000"
 
 
+def test_a_cap_of_forty_digits_is_not_rounded_before_what_is_left_is() -> None:
+    assert nats_left("1." + "0" * 3 + "9" * 36, Charge(Fraction(1))) == "1.0009"
+
+
 def test_a_form_that_does_not_fit_any_more_says_so(tmp_path: Path) -> None:
     with (
         fakes.FakeServer(document=survey(ldp_block(epsilon="1"))).open(

@@ -140,6 +140,14 @@ def test_erased_reports_are_gone_from_the_file_too(
     database.close()
 
 
+def test_erasing_says_what_it_deleted(ready: Frankly, survey_file: Path) -> None:
+    published(ready, survey_file)
+    result = ready("survey", "erase", "habits", stdin="y\n")
+    assert result.code == 0
+    assert "Survey habits: 0 reports and their counts are deleted." in " ".join(result.err.split())
+    assert "[y/N]" not in ready("survey", "erase", "habits", "--yes").err
+
+
 def test_erasing_asks_first_and_knows_the_survey(ready: Frankly, survey_file: Path) -> None:
     published(ready, survey_file)
     assert ready("survey", "erase", "habits", stdin="n\n").code == 130
