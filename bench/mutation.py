@@ -16,6 +16,7 @@ the price is that they are ours to maintain.
 """
 
 import argparse
+import signal
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -48,6 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=JOBS, help=f"processes at once ({JOBS})")
     parser.add_argument("--fresh", action="store_true", help="forget the verdicts of earlier runs")
     options = parser.parse_args(arguments)
+    # As Ctrl-C does: runs that have begun are ended, and their copies of the repository removed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     before = load()
     if options.fresh:
         KEPT.unlink(missing_ok=True)

@@ -120,11 +120,11 @@ _ESTIMATE = {
 """Files of `estimate/`, and the tests in `estimate/` of each."""
 
 AREAS: tuple[Area, ...] = (
-    Area("acceptance", 80, (
+    Area("acceptance", 66, (
         Part(_SDK, "_trusted _opening _logged link _checks", f"{_SDK_TESTS} vectors/test_vectors"),
         Part(_PROTOCOL, "documents blocks promises questions", _PROTOCOL_TESTS),
     ), is_strict=True),
-    Area("trust", 90, (
+    Area("trust", 70, (
         Part(
             f"{_PROTOCOL}/trust", "chain keys merkle notes proof tokens",
             "frankly_protocol/trust/* sdk/test_trust_attacks sdk/test_other_servers vectors/test_vectors "
@@ -133,12 +133,12 @@ AREAS: tuple[Area, ...] = (
         Part(_PROTOCOL, "envelope canonical schema", _PROTOCOL_TESTS),
         Part(f"{_PROTOCOL}/audit", "notions ratios sets products claims work bounds", _PROTOCOL_TESTS),
     )),
-    Area("ledger", 60, (
+    Area("ledger", 52, (
         Part(f"{_PROTOCOL}/audit", "report", f"{_PROTOCOL_TESTS} sdk/test_budget sdk/test_delta"),
         Part(_SDK, "budget policy _sealing", _SDK_TESTS),
         Part(_SDK, "store client", _SDK_TESTS, r"\.(reserve|spent|budget|_merge)|^_charge|^_texts?$"),
     ), is_strict=True),
-    Area("erasure", 50, (
+    Area("erasure", 44, (
         Part(
             _SDK, "_database store", f"{_SDK_TESTS} faults/test_byte_scan faults/test_erasure",
             r"overwrit|_chunks|_has_bytes|close_answer|Database\.(run|transaction|close)",
@@ -152,7 +152,7 @@ AREAS: tuple[Area, ...] = (
         Part(f"{_SERVER}/cli", "survey", f"{_ERASE} server/cli/test_survey", r"erase"),
         Part(_SDK, "delivery", _SDK_TESTS, r"^_judge|^_body|\._once|\._deliver"),
     ), is_strict=True),
-    Area("roles", 60, (
+    Area("roles", 52, (
         Part(f"{_SERVER}/accounts", "roles", _ROLES),
         Part(f"{_SERVER}/web", "auth security", f"{_ROLES} server/web/test_closed_doors"),
         Part(f"{_SERVER}/keys", "access", _ROLES),
@@ -160,12 +160,12 @@ AREAS: tuple[Area, ...] = (
         Part(f"{_SERVER}/accounts", "service", _ROLES, r"role|owner|disable|create|_require"),
         Part(f"{_SERVER}/web/admin", "people", f"{_ROLES} server/web/admin/test_interleaving"),
     ), is_strict=True),
-    Area("accounts", 70, (
+    Area("accounts", 56, (
         Part(f"{_SERVER}/accounts", "service lockout passwords sessions second_factor passkeys", _ACCOUNTS),
         Part(f"{_SERVER}/store", "accounts sessions browsers passkeys second_factors", _ACCOUNTS),
         Part(f"{_SERVER}/web/admin", "sign_in account", f"{_ACCOUNTS} server/web/admin/test_matrix"),
     )),
-    Area("intake", 70, (
+    Area("intake", 56, (
         Part(f"{_SERVER}/intake", "admission intake invites refusals releasing tokens", _REPORTS),
         Part(
             f"{_SERVER}/web", "receiving limits slots reading",
@@ -175,7 +175,7 @@ AREAS: tuple[Area, ...] = (
         ),
         Part(_PROTOCOL, "report tokens", f"frankly_protocol/test_report vectors/test_vectors {_REPORTS}"),
     )),
-    Area("store", 80, (
+    Area("store", 60, (
         Part(
             f"{_SERVER}/store",
             "batches counts database days documents engines log partitions releases reports schema statistics "
@@ -188,16 +188,16 @@ AREAS: tuple[Area, ...] = (
             "server/surveys/test_webhooks server/surveys/test_outbound server/accounts/test_accounts",
         ),
     )),
-    Area("keys", 70, (
+    Area("keys", 56, (
         Part(f"{_SERVER}/keys", "backup_signature files keyring rotation status", _KEYS),
         Part(_SERVER, "durable", _KEYS),
         Part(f"{_SERVER}/cli", "keys keys_rotate", _KEYS),
     )),
-    Area("estimate", 120, tuple(
+    Area("estimate", 100, tuple(
         Part(f"{_SERVER}/estimate", files, " ".join(f"server/estimate/test_{name}" for name in tests.split()))
         for files, tests in _ESTIMATE.items()
     ), is_strict=True),
-    Area("sdk", 70, (
+    Area("sdk", 56, (
         Part(_SDK, "store _database _table _tables", _SDK_TESTS),
         Part(_SDK, "transport _http relay", f"{_SDK_TESTS} faults/test_hostile_servers"),
         Part(_SDK, "client batch answer delivery explain _promised _figures", _SDK_TESTS),
@@ -206,7 +206,7 @@ AREAS: tuple[Area, ...] = (
             "frankly_protocol/mechanisms/* frankly_protocol/* frankly_protocol/audit/test_kinds",
         ),
     )),
-    Area("browser", 90, (
+    Area("browser", 72, (
         Part(_BROWSER, "canonical dsse documents schema keys log opening link", _PAGES),
         Part(_BROWSER, "mechanisms sets ratios rational audit rare delta", _PAGES),
         Part(_BROWSER, "ledger budget guesses promised", _PAGES),
