@@ -131,7 +131,8 @@ AREAS: tuple[Area, ...] = (
             "server/intake/test_tokens server/log/*",
         ),
         Part(_PROTOCOL, "envelope canonical schema", _PROTOCOL_TESTS),
-        Part(f"{_PROTOCOL}/audit", "notions ratios sets products claims work bounds", _PROTOCOL_TESTS),
+        Part(f"{_PROTOCOL}/audit", "notions ratios sets products claims work bounds",
+             f"{_PROTOCOL_TESTS} browser/sdk/test_work"),
     )),
     Area("ledger", 52, (
         Part(f"{_PROTOCOL}/audit", "report", f"{_PROTOCOL_TESTS} sdk/test_budget sdk/test_delta"),

@@ -29,6 +29,8 @@ _LIBRARIES = (
     "waitress webauthn yaml"
 ).split()
 _PLUGINS = ("_hypothesis_pytestplugin", "pytest_timeout", "hypothesis.strategies")
+MARK = "MUTATION_TREE"
+"""Variable in the environment of everything that a run starts."""
 OWN_FAILURE = 97
 """Exit code of a run that could not be started."""
 
@@ -49,10 +51,12 @@ class Chosen:
     """Tests of a run.
 
     files : what pytest collects. names : the node ids alone that run, in this order; all if empty.
+    calls : True if a traced run records calls.
     """
 
     files: tuple[str, ...]
     names: tuple[str, ...] = ()
+    calls: bool = True
 
 
 def fork(tree: Path, chosen: Chosen, report: Path, *, trace: bool = False) -> int:
@@ -77,11 +81,12 @@ def _run(tree: Path, chosen: Chosen, report: Path, *, trace: bool) -> None:
     os.chdir(tree)
     folders = [str(tree / name) for name in PACKAGES]
     sys.path[:] = [*folders, str(tree), *(entry for entry in sys.path if "mutation" not in entry)]
+    os.environ[MARK] = str(tree)
     os.environ["PYTHONPATH"] = os.pathsep.join([*folders, str(tree)])
     shutil.rmtree(tree / ".hypothesis", ignore_errors=True)
     temporary = tree.with_suffix(".tmp")
     shutil.rmtree(temporary, ignore_errors=True)
-    recorder = _Tracing(tree) if trace else _Recorder(chosen)
+    recorder = _Tracing(tree, calls=chosen.calls) if trace else _Recorder(chosen)
     options = ["-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", f"--basetemp={temporary}"]
     plugins = [sys.modules[name] for name in _PLUGINS[:2]]
     options += [] if trace else ["-x"]
@@ -121,14 +126,17 @@ class _Tracing:
     the file: these run once, for the test that happens to come first.
     """
 
-    def __init__(self, tree: Path) -> None:
+    def __init__(self, tree: Path, *, calls: bool) -> None:
+        self._calls = calls
         self._prefixes = tuple(f"{tree / name}{os.sep}" for name in PACKAGES)
         self._cut = len(str(tree)) + 1
         self._shared: set[Any] = set()
         self._now = self._shared
         self._tests: dict[str, dict[str, Any]] = {}
         self._functions: dict[str, set[Any]] = {}
-        threading.settrace(self._called)
+        if calls:
+            threading.settrace(self._called)
+            sys.settrace(self._called)
         sys.settrace(self._called)
 
     def _called(self, frame: FrameType, _event: str, _argument: Any) -> None:
@@ -142,6 +150,8 @@ class _Tracing:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
         self._now = self._functions[item.nodeid] = set()
+        if self._calls:  # again, as a test may have switched it off
+            sys.settrace(self._called)
         sys.settrace(self._called)
         try:
             return (yield)

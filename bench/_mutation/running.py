@@ -22,7 +22,7 @@ from typing import Any
 
 from _mutation import trees
 from _mutation.areas import Task
-from _mutation.child import OWN_FAILURE, Chosen, fork
+from _mutation.child import MARK, OWN_FAILURE, Chosen, fork
 from _mutation.mutant import Mutant
 
 MOST_FIRST = 40
@@ -94,9 +94,19 @@ class Bench:
             return
         files = dict.fromkeys(name for task in open_tasks for name in task.part.test_files())
         untraced = [name for name in files if not self._is_traced(name)]
+        # Pages run in a browser: their calls are in no trace, and tracing takes time.
+        traced = {
+            name
+            for task in open_tasks
+            if not task.mutant.path.endswith(".js")
+            for name in task.part.test_files()
+        }
         with trees.copies(self._root, jobs) as copies:
             pool = _Pool(copies)
-            pool.work(_Traced(self, name, i, len(untraced)) for i, name in enumerate(untraced))
+            pool.work(
+                _Traced(self, name, f"{i + 1}/{len(untraced)}", calls=name in traced)
+                for i, name in enumerate(untraced)
+            )
             pool.work(_Judged(self, task, i, len(open_tasks)) for i, task in enumerate(open_tasks))
 
     def _is_traced(self, name: str) -> bool:
@@ -157,12 +167,12 @@ class Bench:
 class _Traced:
     """A traced run of one test file without a mutant."""
 
-    def __init__(self, bench: Bench, name: str, i: int, count: int) -> None:
-        self._bench, self._name, self._place = bench, name, f"{i + 1}/{count}"
+    def __init__(self, bench: Bench, name: str, place: str, *, calls: bool) -> None:
+        self._bench, self._name, self._place, self._calls = bench, name, place, calls
 
     def start(self, _tree: Path) -> tuple[Chosen, float, bool]:
         """Return the tests, the limit in seconds, and that calls are recorded."""
-        return Chosen((self._name,)), _TRACED_LIMIT_S, True
+        return Chosen((self._name,), calls=self._calls), _TRACED_LIMIT_S, True
 
     def end(self, tree: Path, outcome: Record, seconds: float) -> bool:
         """Store the outcome; raises RuntimeError if the file cannot be run at all."""
@@ -241,8 +251,8 @@ class _Pool:
                         self._start(job, self._free.pop())
                 self._look()
         finally:
-            for pid in self._running:
-                _end(pid)
+            for pid, (_, tree, *_rest) in self._running.items():
+                _end(pid, tree)
 
     def _start(self, job: Any, tree: Path) -> None:
         chosen, limit_s, trace = job.start(tree)
@@ -257,7 +267,7 @@ class _Pool:
             if not has_ended and seconds <= limit_s:
                 continue
             del self._running[pid]
-            _end(pid, is_reaped=has_ended)
+            _end(pid, tree, is_reaped=has_ended)
             report = tree.with_suffix(".json")
             outcome = json.loads(report.read_text()) if report.exists() else {}
             report.unlink(missing_ok=True)
@@ -270,10 +280,15 @@ class _Pool:
                 self._start(job, tree)
 
 
-def _end(pid: int, *, is_reaped: bool = False) -> None:
-    """Kill a run with everything it started."""
+def _end(pid: int, tree: Path, *, is_reaped: bool = False) -> None:
+    """Kill a run with everything it started, servers that have left its process group among them."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
     if not is_reaped:
         with suppress(ChildProcessError):
             os.waitpid(pid, 0)
+    mark = f"{MARK}={tree}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is somebody else's
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                os.kill(int(process.name), signal.SIGKILL)

@@ -11,6 +11,7 @@ from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.report import Report
 from frankly_protocol.tokens import TokenRule
+from frankly_sdk._figures import percent
 from frankly_sdk.explain import LIMITS, Explanation
 from frankly_sdk.explain import explain as explain_level
 
@@ -195,3 +196,35 @@ def test_public_answers_are_listed_as_leaving_in_clear() -> None:
     explanation = explain(document)
     assert "are sent as you give them, not randomised: region?" in str(explanation)
     assert '"region":"your public answer"' in explanation.leaves
+
+
+def test_a_language_that_the_document_lacks_is_answered_in_its_first() -> None:
+    document = replace(
+        survey(ldp_block()), languages=("de", "en"), title={"de": "Eine Umfrage", "en": "A survey"}
+    )
+    block = document.blocks[0]
+    both = {
+        name: {"de": f"{name} auf Deutsch", "en": f"{name} in English"}
+        for name in ("affair", "no", "yes")
+    }
+    asked = replace(
+        block.questions[0],
+        text=both["affair"],
+        choices=tuple(replace(c, label=both[c.id]) for c in block.questions[0].choices),
+    )
+    document = replace(document, blocks=(replace(block, questions=(asked,)),))
+    for language, title in (
+        ("en", "A survey"),
+        ("de", "Eine Umfrage"),
+        ("fr", "Eine Umfrage"),
+        (None, "Eine Umfrage"),
+    ):
+        lines = str(explain_level(document, document.report_level, (), language))
+        assert title in lines
+        assert ("in English" in lines) == (language == "en")
+
+
+def test_only_certainty_is_called_certain() -> None:
+    shares = {Fraction(0): "0.0%", Fraction(1): "100.0%", Fraction(1, 10**9): "0.1%",
+              1 - Fraction(1, 10**9): "99.9%", Fraction(1, 3): "33.3%", Fraction(2, 3): "66.7%"}  # fmt: skip
+    assert {share: percent(share) for share in shares} == shares

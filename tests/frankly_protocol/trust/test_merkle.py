@@ -222,3 +222,16 @@ def test_what_lies_beyond_the_tree_is_a_typed_refusal(call: Callable[[], object]
 def test_the_empty_tree() -> None:
     assert Tree().root() == EMPTY_ROOT == sha(b"")
     require_consistency(0, EMPTY_ROOT, 3, sha(b"anything"), [])
+
+
+def test_a_tree_has_at_most_as_many_leaves_as_json_counts_exactly() -> None:
+    """2^53 - 1, and one more: the first fails by its proof only."""
+    root, largest = b"\0" * 32, 2**53 - 1
+    for size, field in ((largest, "proof"), (largest + 1, "index")):
+        with pytest.raises(LogError) as caught:
+            require_inclusion(root, 0, size, [], root)
+        assert caught.value.field == field
+    for size, field in ((largest, "proof"), (largest + 1, "size")):
+        with pytest.raises(LogError) as caught:
+            require_consistency(1, root, size, root, [])
+        assert caught.value.field == field

@@ -241,4 +241,5 @@ def test_invites_are_made_for_a_survey_that_is_there(
     put(database, with_rule(INVITE))
     with pytest.raises(InvalidInput) as refused:
         Invites(database).make(survey_name, count)
-    assert refused.value.code == code
+    field = "survey" if code == "survey_unknown" else "count"
+    assert (refused.value.code, refused.value.field) == (code, field)
