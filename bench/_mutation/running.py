@@ -4,7 +4,7 @@
 1. Every test file of the sample runs once as it is, traced: which tests pass, their seconds, and
    which functions each calls.
 2. A mutant first meets the tests that call its function, the fastest first, at most 40; if it
-   survives, the others that do, those on PostgreSQL among them, up to 40 s of tests. A mutant of a
+   survives, the others that do, those on PostgreSQL among them, up to 20 s of tests. A mutant of a
    file's constants meets the tests that call any function of the file. It counts as killed if a
    test fails, or if a run takes more than 4 times its usual seconds + 10.
 """
@@ -26,7 +26,7 @@ from _mutation.child import MARK, OWN_FAILURE, Chosen, fork
 from _mutation.mutant import Mutant
 
 MOST_FIRST = 40
-MOST_S = 40.0
+MOST_S = 20.0
 _START_S = 10.0
 _TRACED_LIMIT_S = 900.0
 _NO_TESTS = 5

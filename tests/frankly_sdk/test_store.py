@@ -17,7 +17,7 @@ from frankly_protocol.audit import Charge
 from frankly_protocol.trust import KnownKeys
 from frankly_sdk import AlreadyAnswered, StoreError, _database
 from frankly_sdk._trusted import Remembered
-from frankly_sdk.store import Store
+from frankly_sdk.store import LogHead, Store
 
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer
 
@@ -329,4 +329,42 @@ def test_a_child_forked_while_another_thread_reads_can_write(tmp_path: Path) -> 
     finished.set()
     reader.join()
     assert (statuses, failures, len(store.evidence())) == ([0] * 8, [], 9)
+    store.close()
+
+
+def test_what_is_reserved_is_what_is_sealed_to_the_byte(tmp_path: Path) -> None:
+    """Otherwise the row could grow onto another page when it is sealed, after the draw, on a full disk."""
+    store, sizes = Store(tmp_path / "s.db"), []
+    query = "SELECT length(report_id), length(body) FROM answers"
+    with store.transaction():
+        store.reserve(CHAIN, "ab", "sha256:1", "https://host", 300, COST)
+        sizes.append(store._database.rows(query))
+        store.seal(CHAIN, "ab", "0f" * 16, b"x" * 300)
+        sizes.append(store._database.rows(query))
+    assert sizes == [[(32, 300)]] * 2
+    store.close()
+
+
+def test_tables_that_were_rolled_back_are_made_again(tmp_path: Path) -> None:
+    """The first transaction of a new file makes them; it failed after it had read from them."""
+    store = Store(tmp_path / "s.db")
+    with pytest.raises(KeyError), store.transaction():
+        assert store.answer(CHAIN, "ab") is None
+        raise KeyError
+    with store.transaction():
+        store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST)
+        store.seal(CHAIN, "ab", "0f" * 16, b"x" * 10)
+    assert store.answer(CHAIN, "ab") is not None
+    store.close()
+
+
+def test_a_log_renamed_again_is_compared_with_its_last_name(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.db")
+    names = ["a.example/log", "b.example/log", "c.example/log"]
+    renamed_from = [
+        store.remember_log(CHAIN, LogHead(name, i + 1, name.encode()), "sha256:1", b"proof")
+        for i, name in enumerate(names)
+    ]
+    assert renamed_from == [None, *names[:2]]
+    assert {piece.decode() for piece in store.evidence().values()} == set(names[:2])
     store.close()

@@ -75,3 +75,6 @@ def test_keys_are_listed_by_role_with_what_is_here(tmp_path: Path) -> None:
     Rotation(keyring, CLOCK, sticks).propose(RotationChange(drop=frozenset({publisher})))
     retired = [line for line in status(keyring, CLOCK).keys if line.state == "retired"]
     assert [(line.role, line.key_id, line.here) for line in retired] == [("publisher", publisher, True)]  # fmt: skip
+    Rotation(keyring, CLOCK, sticks).propose(RotationChange(log=True))
+    roles = [line.role for line in status(keyring, CLOCK).keys if line.state == "retired"]
+    assert roles == ["publisher", "log"]

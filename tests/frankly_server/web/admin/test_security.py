@@ -2,6 +2,7 @@
 """Cookies, forms and headers of the pages."""
 
 import hmac
+import re
 from pathlib import Path
 
 import pytest
@@ -164,3 +165,23 @@ def test_over_tls_the_cookies_are_secure() -> None:
         assert "Secure;" in cookie
         assert "Path=/;" in cookie + ";"
         assert "Domain" not in cookie
+
+
+@pytest.mark.parametrize("role", ["viewer", "analyst", "admin", "owner"])
+def test_a_colleague_gets_the_role_that_was_chosen_and_the_password_that_is_shown(
+    office: Office, role: str
+) -> None:
+    email = f"new-{role}@example.org"
+    owner, new = office.client("owner"), office.app.test_client()
+    answer = send(owner, "/admin/people", email=email, role=role)
+    assert answer.status_code == 201
+    trail = office.services.accounts.trail("main", None, 1)
+    assert (trail[0].actor, trail[0].subject) == ("owner@example.org", f"{email} ({role})")
+    (account,) = [one for one in office.services.accounts.list("main") if one.email == email]
+    assert (account.role, account.organisation) == (role, "main")
+    passwords = re.findall(r">([A-Za-z0-9_-]{16})<", answer.text)
+    assert len(passwords) == 1
+    sign_in = {"email": email, "password": passwords[0]}
+    assert send(new, "/admin/sign-in", **sign_in).status_code == 303
+    refused = send(owner, "/admin/people", email="other@example.org", role="king")
+    assert refused.status_code == 422
