@@ -90,8 +90,14 @@ def _run(tree: Path, chosen: Chosen, report: Path, *, trace: bool) -> None:
     options = ["-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", f"--basetemp={temporary}"]
     plugins = [sys.modules[name] for name in _PLUGINS[:2]]
     options += [] if trace else ["-x"]
-    code = pytest.main([*options, *chosen.files], plugins=[recorder, *plugins])
-    report.write_text(json.dumps({"exit": int(code), **recorder.outcome()}))
+    try:
+        code = int(pytest.main([*options, *chosen.files], plugins=[recorder, *plugins]))
+    except Exception:
+        # What a failed test left open may be warned of, as an error, when pytest itself is done.
+        if not recorder.outcome().get("failed"):
+            raise
+        code = 1
+    report.write_text(json.dumps({"exit": code, **recorder.outcome()}))
 
 
 class _Recorder:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from frankly_protocol.audit import ceiling
+from frankly_protocol.audit.report import SecretLevel
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.report import Report
 from frankly_protocol.tokens import TokenRule
+from frankly_sdk import _promised
 from frankly_sdk._figures import percent
 from frankly_sdk.explain import LIMITS, Explanation
 from frankly_sdk.explain import explain as explain_level
@@ -228,3 +230,15 @@ def test_only_certainty_is_called_certain() -> None:
     shares = {Fraction(0): "0.0%", Fraction(1): "100.0%", Fraction(1, 10**9): "0.1%",
               1 - Fraction(1, 10**9): "99.9%", Fraction(1, 3): "33.3%", Fraction(2, 3): "66.7%"}  # fmt: skip
     assert {share: percent(share) for share in shares} == shares
+
+
+@pytest.mark.parametrize(
+    ("level", "odds"), [(None, Fraction(2)), (Fraction(2), None), (None, None)]
+)
+def test_a_secret_without_a_bound_in_any_unit_has_no_limit(
+    level: Fraction | None, odds: Fraction | None
+) -> None:
+    document = payable_survey()
+    secret = SecretLevel(level, odds, "lift")
+    sentence = "no limit is promised on what can be learnt about your “income”."
+    assert _promised._secret("income", secret, document.report_level) == sentence
