@@ -180,7 +180,7 @@ AREAS: tuple[Area, ...] = (
             "server/web/test_batches server/web/test_garbage server/web/test_integer_edges server/web/test_routes "
             "server/web/test_reading",
         ),
-        Part(_PROTOCOL, "report tokens", f"frankly_protocol/test_report vectors/test_vectors {_REPORTS}"),
+        Part(_PROTOCOL, "report tokens", f"frankly_protocol/* vectors/test_vectors {_REPORTS}"),
     )),
     Area("store", 60, (
         Part(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 LIST = Path(__file__).with_name("survivors.toml")
 KINDS = ("equivalent", "harmless")
-"""equivalent : the mutant does the same as the original, in every case that can occur. harmless : it
-does not, and nobody loses by it: other words, more work, a generous limit that is one larger."""
+"""equivalent : the same results in every case that can occur; it may only take longer. harmless : it
+differs, and nobody loses by it: other words, more work, a generous limit that is one larger."""
 _FIELDS = {"file", "function", "line", "change", "kind", "why"}
 Key = tuple[str, str, str, str]
 

@@ -146,6 +146,8 @@ def test_colleagues_are_changed_by_owners_of_their_organisation_only(accounts: A
         lambda: accounts.disable(eve, bob.id),
     ):
         assert (refused(act).code, refused(act).field) == ("not_found", "account")
+    wrong = refused(accounts.set_role, ada, bob.id, "king")
+    assert (wrong.code, wrong.field) == ("field_type", "role")
     assert refused(accounts.disable, ada, ada.id).code == "forbidden"
     accounts.disable(ada, bob.id)
     assert refused(accounts.sign_in, "bob@example.org", PASSWORD).code == "unauthenticated"
