@@ -5,7 +5,7 @@
    which functions each calls.
 2. A mutant first meets the tests that call its function, the fastest first, at most 40; if it
    survives, the others that do, those on PostgreSQL among them, up to 20 s of tests. A mutant of a
-   file's constants meets the tests that call any function of the file. It counts as killed if a
+   file's constants meets the tests that call any function of the file, up to 60 s of them. It counts as killed if a
    test fails, or if a run takes more than 4 times its usual seconds + 10.
 """
 
@@ -146,9 +146,11 @@ class Bench:
         tests = {name: float(known[name]["s"]) for name in reaching or known}
         names = sorted(tests, key=lambda name: tests[name])
         first = [name for name in names if not known[name]["database"]][:MOST_FIRST]
+        # A constant may matter anywhere in its file.
+        most_s = MOST_S if task.mutant.function else 3 * MOST_S
         others, seconds = [], 0.0
         for name in names:
-            if name not in set(first) and seconds + tests[name] <= MOST_S:
+            if name not in set(first) and seconds + tests[name] <= most_s:
                 seconds += tests[name]
                 others.append(name)
         return first, others

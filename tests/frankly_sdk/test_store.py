@@ -239,6 +239,23 @@ def test_a_journal_is_overwritten_once_whatever_its_size_and_a_clean_one_not_eve
         assert (writes, len(synced)) == (expected, min(len(expected), 1))
 
 
+def test_what_a_killed_process_left_anywhere_in_a_journal_is_overwritten_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    """Behind a clean first chunk as well: a journal keeps its length, and is zero where nothing was written since."""
+    store = Store(tmp_path / "s.db")
+    store.keep_evidence(CHAIN, {"sha256:0": b"x"})
+    store.close()
+    journal = tmp_path / "s.db-journal"
+    for left in (
+        bytes(_database._CHUNK) + b"symbols",
+        b"symbols".rjust(600, b"\0") + bytes(_database._CHUNK),
+    ):
+        journal.write_bytes(left)
+        Store(tmp_path / "s.db").close()
+        assert not any(journal.read_bytes())
+
+
 PRAGMAS = [
     ("journal_mode", "persist"),
     ("locking_mode", "normal"),

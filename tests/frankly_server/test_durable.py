@@ -91,3 +91,12 @@ def test_a_disk_that_fails_after_the_rename_is_named_itself(
     monkeypatch.setattr(durable, "sync_folder", fail)
     with pytest.raises(OSError, match="Input/output"), written_whole(tmp_path / "b.zip") as file:
         file.write(b"whole")
+
+
+def test_no_file_stays_open(tmp_path: Path) -> None:
+    """A server that runs for months writes thousands of files."""
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(3):
+        with written_whole(tmp_path / "b.zip", replace=True) as file:
+            file.write(b"whole")
+    assert len(list(Path("/proc/self/fd").iterdir())) == before

@@ -10,7 +10,7 @@ from frankly_server.store import Database
 from frankly_server.store.audit import AuditEvent
 from frankly_server.store.jobs import JobRow
 from frankly_server.store.partitions import _table
-from frankly_server.store.webhooks import WebhookRow
+from frankly_server.store.webhooks import DeliveryRow, WebhookRow
 
 from tests.frankly_server.samples import SURVEY, published
 
@@ -97,3 +97,20 @@ def test_a_partition_is_named_by_an_id_only() -> None:
         with pytest.raises(InvalidInput) as caught:
             _table(text)
         assert (caught.value.code, caught.value.field) == ("survey_unknown", "survey")
+
+
+def test_a_try_of_one_delivery_is_claimed_once_and_no_other_with_it(sqlite: Database) -> None:
+    published(sqlite)
+    first = DeliveryRow(
+        SURVEY, "closed 1", "01" * 16, "{}", "waiting", 0, "2026-06-01T12:00:00Z", ""
+    )
+    second = replace(first, event="closed 2", id="02" * 16)
+    later = "2026-06-01T13:00:00Z"
+    with sqlite.transaction("claim") as tx:
+        assert tx.webhooks.add(first)
+        assert tx.webhooks.add(second)
+        assert not tx.webhooks.add(first)
+        assert tx.webhooks.claim(first, later)
+        assert not tx.webhooks.claim(first, later)
+        due = {row.event: (row.tries, row.due) for row in tx.webhooks.due(later)}
+    assert due == {"closed 1": (1, later), "closed 2": (0, first.due)}
