@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from frankly_protocol.clock import SystemClock
+from frankly_protocol.errors import InvalidInput
 from frankly_server import durable
 from frankly_server.durable import written_whole
 from frankly_server.keys import Keyring
@@ -100,3 +101,11 @@ def test_no_file_stays_open(tmp_path: Path) -> None:
         with written_whole(tmp_path / "b.zip", replace=True) as file:
             file.write(b"whole")
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_a_file_is_replaced_only_on_request(tmp_path: Path) -> None:
+    (tmp_path / "b.zip").write_bytes(b"before")
+    with pytest.raises(InvalidInput) as caught, written_whole(tmp_path / "b.zip"):
+        raise AssertionError("nothing may be written")
+    assert (caught.value.code, caught.value.field) == ("file_exists", str(tmp_path / "b.zip"))
+    assert (tmp_path / "b.zip").read_bytes() == b"before"

@@ -235,3 +235,12 @@ def test_a_tree_has_at_most_as_many_leaves_as_json_counts_exactly() -> None:
         with pytest.raises(LogError) as caught:
             require_consistency(1, root, size, root, [])
         assert caught.value.field == field
+
+
+def test_only_leaves_of_the_size_that_is_asked_for_have_a_path() -> None:
+    tree = Tree([bytes([i]) * 32 for i in range(5)])
+    assert [len(tree.inclusion(i, 3)) for i in range(3)] == [2, 2, 1]
+    for index, size in ((3, 3), (-1, 3), (0, 0)):
+        with pytest.raises(LogError) as caught:
+            tree.inclusion(index, size)
+        assert caught.value.field == "index"

@@ -274,3 +274,19 @@ def test_roles_are_a_ladder() -> None:
     for i, role in enumerate(ladder):
         assert [may(role, needed) for needed in ladder] == [j <= i for j in range(4)]
     assert not may("root", "viewer")
+
+
+def test_a_new_account_has_all_five_tries(accounts: Accounts) -> None:
+    accounts.create("main", "bob@example.org", "viewer", PASSWORD)
+    for _ in range(4):
+        assert refused(accounts.sign_in, "bob@example.org", "wrong").code == "unauthenticated"
+    assert accounts.sign_in("bob@example.org", PASSWORD).person.role == "viewer"
+
+
+def test_a_reset_password_brings_all_five_tries_back(accounts: Accounts) -> None:
+    for _ in range(4):
+        refused(accounts.sign_in, "ada@example.org", "wrong")
+    accounts.reset_password("ada@example.org", "a good new password")
+    for _ in range(4):
+        assert refused(accounts.sign_in, "ada@example.org", "wrong").code == "unauthenticated"
+    assert accounts.sign_in("ada@example.org", "a good new password").person.role == "owner"

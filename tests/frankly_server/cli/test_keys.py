@@ -26,6 +26,9 @@ def test_init_names_every_key_and_the_first_of_each_role(frankly: Frankly) -> No
     assert (len(set(made["roots"])), len(set(made["publishers"]))) == (2, 3)
     assert (made["root"], made["publisher"]) == (made["roots"][0], made["publishers"][0])
     assert made["encrypted"] is False
+    for option in ("--roots", "--publishers", "--root-threshold", "--publisher-threshold"):
+        for number in ("0", "33"):
+            assert frankly("keys", "init", "--yes", "--force", option, number).code == 2
     text = frankly("keys", "init", "--yes", "--force").err
     assert "Move root*.pem to a safe place offline" in " ".join(text.split())
     assert "The older keys are in" in text

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from frankly_protocol.clock import SystemClock
 from frankly_server.app import create_app
+from frankly_server.cli import keys_rotate
 from frankly_server.cli.waitress_server import Server
 from frankly_server.services import Services
 from frankly_server.settings import Settings
@@ -166,3 +168,15 @@ def test_a_replaced_root_or_publisher_is_one_for_one_and_an_added_one_comes_besi
     before = in_force("root")
     assert frankly("keys", "rotate", "--add-root", "1", "--yes").code == 0
     assert (len(in_force("root")), in_force("root") >= before) == (3, True)
+
+
+def test_an_interrupted_question_stays_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C is the person's; a missing terminal is a mistake of the command line."""
+
+    def interrupted(*_: object, **__: object) -> bool:
+        raise click.Abort
+
+    monkeypatch.setattr(click, "confirm", interrupted)
+    with pytest.raises(click.Abort):
+        keys_rotate.ask(False, "Go on?")
+    keys_rotate.ask(True, "Go on?")

@@ -332,3 +332,17 @@ def test_nothing_yet_is_no_report_of_any_kind() -> None:
         nothing = nothing_yet(mechanism, shares(mechanism.answers), None)
         assert nothing.n == 0
         assert not any(nothing.exact)
+
+
+def test_sums_of_shares_are_held_to_what_shares_can_be_and_other_sums_are_not() -> None:
+    """Every report is 0, which answer 0 sends most: its share is estimated above 1, and so is its part of any sum."""
+    for targets, is_flagged in (
+        ("shares", True),
+        ([[1, 0]], True),
+        ([[1, 1]], False),  # 1 exactly
+        ([[2, 0]], False),
+        ([[1, 0], [1, -1]], False),
+    ):
+        result = estimate(WARNER, [50, 0], targets=targets)  # type: ignore[arg-type]
+        assert ("outside_simplex" in result.flags) is is_flagged, targets
+        assert any("outside_unit_interval" in flags for flags in result.row_flags) is is_flagged
