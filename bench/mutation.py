@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     child.warm()
     bench = Bench(ROOT, Results.read(KEPT), _say)
     bench.run(tasks, options.jobs)
-    verdicts = [(task, bench.verdict(task) or {}) for task in tasks]
+    verdicts = [(task, bench.results.verdicts[task.mutant.id]) for task in tasks]
     is_whole = not (options.quick or options.most or options.area)
     found = result(verdicts, stored(), is_whole=is_whole, seed=options.seed)
     if not options.json:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from _mutation import trees
-from _mutation.areas import Task
+from _mutation.areas import BLIND, Task
 from _mutation.child import MARK, OWN_FAILURE, Chosen, fork
 from _mutation.mutant import Mutant
 
@@ -132,7 +132,7 @@ class Bench:
         found: dict[str, Record] = {}
         for name in task.part.test_files():
             found |= self._results.traced[name]["tests"]
-        return {name: test for name, test in found.items() if test["ok"]}
+        return {name: test for name, test in found.items() if test["ok"] and name not in BLIND}
 
     def reaching(self, task: Task) -> tuple[list[str], list[str]]:
         """Return the tests that call the mutant's function, the fastest first: the first ones, and the others."""

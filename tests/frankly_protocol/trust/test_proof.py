@@ -218,3 +218,10 @@ def test_a_text_that_is_too_long_is_refused_before_it_is_read() -> None:
         assert f"at most {MAX_PROOF_BYTES} bytes" in caught.value.detail or field != "proof"
         assert ("bytes" in caught.value.detail) is (len(data) > MAX_PROOF_BYTES)
         assert caught.value.field == "proof"
+
+
+@pytest.mark.parametrize("root", ["", "AAAA", "=" * 44, "A" * 43 + "é", "A" * 44])
+def test_a_root_that_is_none_is_named(root: str) -> None:
+    with pytest.raises(LogError) as caught:
+        Checkpoint.from_text(f"{ORIGIN}\n3\n{root}\n".encode())
+    assert caught.value.field == "root"

@@ -502,3 +502,11 @@ def test_ends_of_a_sum_are_where_the_linear_programme_puts_them() -> None:
         assert not is_excluded(ends[1] - hair)
         assert ends[0] < hair or is_excluded(ends[0] - hair)
         assert ends[1] > 1 - hair or is_excluded(ends[1] + hair)
+
+
+def test_a_score_that_is_the_same_for_every_report_has_a_law_of_one_value() -> None:
+    """As of a target that every respondent meets alike: no share is divided by a range of zero."""
+    score = Score(mean=1.0, reach=(1.0, 1.0), two=None, law=None)
+    law = chernoff._law_of(score, np.array([1.0, 1.0]))
+    assert law.chances.tolist() == [[1.0, 0.0], [1.0, 0.0]]
+    assert law.low.tolist() == law.high.tolist() == [1.0, 1.0]

@@ -9,6 +9,7 @@ from frankly_protocol.mechanisms import DenseMechanism
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import evidence_of
 from frankly_server.estimate.pooling import (
+    _inverse,
     combined_ends,
     homogeneity,
     kl_ends,
@@ -61,3 +62,11 @@ def test_a_sum_has_chernoff_ends_where_every_part_can_tell_its_target() -> None:
     assert first[0] < total < first[1]
     assert second is third is None
     assert all(ends is not None for ends in kl_ends(parts[:1], 0.95))
+
+
+def test_the_inverse_does_not_depend_on_the_size_of_its_matrix() -> None:
+    for size in (1e-30, 1e-6, 1.0, 1e20):
+        inverse, rank = _inverse(size * np.diag([1.0, 2.0, 0.0]))
+        assert rank == 2
+        assert inverse * size == pytest.approx(np.diag([1.0, 0.5, 0.0]))
+    assert _inverse(np.zeros((2, 2)))[1] == 0
