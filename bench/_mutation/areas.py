@@ -173,7 +173,10 @@ AREAS: tuple[Area, ...] = (
     ), is_strict=True),
     Area("accounts", 56, (
         Part(f"{_SERVER}/accounts", "service lockout passwords sessions second_factor passkeys", _ACCOUNTS),
-        Part(f"{_SERVER}/store", "accounts sessions browsers passkeys second_factors", _ACCOUNTS),
+        Part(
+            f"{_SERVER}/store", "accounts sessions browsers passkeys second_factors",
+            f"{_ACCOUNTS} server/store/test_one_row",
+        ),
         Part(f"{_SERVER}/web/admin", "sign_in account", f"{_ACCOUNTS} server/web/admin/test_matrix"),
     )),
     Area("intake", 56, (

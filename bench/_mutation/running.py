@@ -5,8 +5,8 @@
    which functions each calls.
 2. A mutant first meets the tests that call its function, the fastest first, at most 40; if it
    survives, the others that do, those on PostgreSQL among them, up to 20 s of tests. A mutant of a
-   file's constants meets the tests that call any function of the file, up to 60 s of them. It counts as killed if a
-   test fails, or if a run takes more than 4 times the seconds of its files
+   file's constants meets the tests that call any function of the file, up to 60 s of them. It
+   counts as killed if a test fails, or if a run takes more than 4 times the seconds of its files
    + 10.
 """
 

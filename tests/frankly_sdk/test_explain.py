@@ -14,7 +14,7 @@ from frankly_protocol.report import Report
 from frankly_protocol.tokens import TokenRule
 from frankly_sdk import _promised
 from frankly_sdk._figures import percent
-from frankly_sdk.explain import LIMITS, Explanation
+from frankly_sdk.explain import LIMITS, Explanation, _table
 from frankly_sdk.explain import explain as explain_level
 
 from tests.frankly_protocol.samples import PUBLISHER, at, ldp_block, lip_block, question, survey
@@ -242,3 +242,17 @@ def test_a_secret_without_a_bound_in_any_unit_has_no_limit(
     secret = SecretLevel(level, odds, "lift")
     sentence = "no limit is promised on what can be learnt about your “income”."
     assert _promised._secret("income", secret, document.report_level) == sentence
+
+
+def test_a_symbol_that_is_never_sent_is_no_rounding_and_one_that_nearly_is_not_sent_is_said() -> (
+    None
+):
+    remainder = "any other with a chance below 0.001%"
+    D = 1 << 48
+    for row, is_said in (((D, 0), False), ((D - 1, 1), True), ((D - (1 << 24), 1 << 24), True),
+                         ((D - (1 << 24) - 1, (1 << 24) + 1), False)):  # fmt: skip
+        mechanism = DenseMechanism(48, (row, (D // 2, D // 2)))
+        block = replace(ldp_block(), mechanism=mechanism, ceiling=ceiling(mechanism))
+        lines = list(_table(block, "en"))
+        assert (remainder in lines[0]) is is_said, row
+        assert remainder not in lines[1]

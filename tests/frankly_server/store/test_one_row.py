@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_server.store import Database
+from frankly_server.store.accounts import AccountRow
 from frankly_server.store.audit import AuditEvent
 from frankly_server.store.jobs import JobRow
 from frankly_server.store.partitions import _table
@@ -114,3 +115,17 @@ def test_a_try_of_one_delivery_is_claimed_once_and_no_other_with_it(sqlite: Data
         assert not tx.webhooks.claim(first, later)
         due = {row.event: (row.tries, row.due) for row in tx.webhooks.due(later)}
     assert due == {"closed 1": (1, later), "closed 2": (0, first.due)}
+
+
+def test_sign_ins_that_wait_no_longer_are_deleted_with_the_next_one(sqlite: Database) -> None:
+    account = AccountRow(
+        "0a" * 16, "main", "ada@example.org", "hash", "owner", "2026-06-01T12:00:00Z"
+    )
+    query = "SELECT hash FROM pending_sign_ins ORDER BY hash"
+    with sqlite.transaction("sign in") as tx:
+        tx.accounts.add(account)
+        for i, minute in enumerate((0, 1, 5)):
+            now, expires = f"2026-06-01T12:0{minute}:00Z", f"2026-06-01T12:0{minute + 4}:00Z"
+            tx.second_factors.add_pending(f"{i:064x}", account.id, expires, now)
+        assert tx.second_factors.pending(f"{1:064x}", "2026-06-01T12:05:00Z") is None
+        assert len(tx._connection.exec_driver_sql(query).all()) == 1
