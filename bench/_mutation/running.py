@@ -4,7 +4,7 @@
 1. Every test file of the sample runs once as it is, traced: which tests pass, their seconds, and
    which functions each calls.
 2. A mutant first meets the tests that call its function, the fastest first, at most 40; if it
-   survives, the others that do, those on PostgreSQL among them, up to 20 s of tests. A mutant of a
+   survives, the others that do, up to 20 s of tests, or 60 s with those on PostgreSQL. A mutant of a
    file's constants meets the tests that call any function of the file, up to 60 s of them. It
    counts as killed if a test fails, or if a run takes more than 4 times the seconds of its files
    + 10.
@@ -147,8 +147,9 @@ class Bench:
         tests = {name: float(known[name]["s"]) for name in reaching or known}
         names = sorted(tests, key=lambda name: tests[name])
         first = [name for name in names if not known[name]["database"]][:MOST_FIRST]
-        # A constant may matter anywhere in its file.
-        most_s = MOST_S if task.mutant.function else 3 * MOST_S
+        # A constant may matter anywhere in its file, and each database takes seconds to make.
+        is_plain = task.mutant.function and not task.part.on_postgresql
+        most_s = MOST_S if is_plain else 3 * MOST_S
         others, seconds = [], 0.0
         for name in names:
             if name not in set(first) and seconds + tests[name] <= most_s:

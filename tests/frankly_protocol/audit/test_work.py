@@ -326,3 +326,14 @@ def test_the_stated_ceiling_is_recomputed_once_for_each_block() -> None:
     document = survey(single)
     assert total(document) == 2 * work(DENSE, Claim("ldp", ONE)) + level_work(document.blocks)
     assert canonical.loads(document.payload())["blocks"][0]["ceiling"]
+
+
+def test_robust_sets_cost_by_answers_secrets_and_words_of_their_scale() -> None:
+    """As the browser computes it too: per answer 300 for each word and three more, per secret 2,000, per pair 40."""
+    for secrets, width in ((2, 4), (4, 2), (4, 4)):
+        a = secrets * width
+        bounds = (((1, 2 * width),) * width,) * secrets
+        claim = Claim("rldp", (4, 1), lower_bounds=bounds)
+        words = work_module._words(work_module._scale_bits(bounds))
+        expected = 300 * a * (3 + words) + 2000 * secrets + 40 * a * a
+        assert work_module._of_sets(UnaryMechanism(48, a, 1 << 47, 1 << 45), claim) == expected
