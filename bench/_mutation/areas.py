@@ -105,7 +105,7 @@ _PAGES = " ".join(
     f"browser/sdk/test_{name}"
     for name in (
         "vectors same_as_python trust budget delivery report_level delta memory device_rules parts invitations texts "
-        "pages hosted"
+        "pages hosted work"
     ).split()
 )
 _ESTIMATE = {

@@ -5,9 +5,9 @@
    which functions each calls.
 2. A mutant first meets the tests that call its function, the fastest first, at most 40; if it
    survives, the others that do, up to 20 s of tests, or 60 s with those on PostgreSQL. A mutant of a
-   file's constants meets the tests that call any function of the file, up to 60 s of them. It
-   counts as killed if a test fails, or if a run takes more than 4 times the seconds of its files
-   + 10.
+   file's constants meets the tests whose file imports it, up to 60 s of them; one of the browser
+   SDK, up to 200 s. It counts as killed if a test fails, or if a run takes more than 4 times the
+   seconds of its files + 10.
 """
 
 import json
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from _mutation import trees
-from _mutation.areas import BLIND, Task
+from _mutation.areas import AREAS, BLIND, Task
 from _mutation.child import MARK, OWN_FAILURE, Chosen, fork
 from _mutation.mutant import Mutant
 
@@ -96,11 +96,9 @@ class Bench:
         files = dict.fromkeys(name for task in open_tasks for name in task.part.test_files())
         untraced = [name for name in files if not self._is_traced(name)]
         # Pages run in a browser: their calls are in no trace, and tracing takes time.
+        parts = [part for area in AREAS for part in area.parts]
         traced = {
-            name
-            for task in open_tasks
-            if not task.mutant.path.endswith(".js")
-            for name in task.part.test_files()
+            name for part in parts if part.paths()[0].endswith(".py") for name in part.test_files()
         }
         with trees.copies(self._root, jobs) as copies:
             pool = _Pool(copies)
@@ -149,7 +147,9 @@ class Bench:
         first = [name for name in names if not known[name]["database"]][:MOST_FIRST]
         # A constant may matter anywhere in its file, and each database takes seconds to make.
         is_plain = task.mutant.function and not task.part.on_postgresql
-        most_s = MOST_S if is_plain else 3 * MOST_S
+        # What a page calls is not known.
+        is_page = task.mutant.path.endswith(".js")
+        most_s = 10 * MOST_S if is_page else MOST_S if is_plain else 3 * MOST_S
         others, seconds = [], 0.0
         for name in names:
             if name not in set(first) and seconds + tests[name] <= most_s:
@@ -161,9 +161,11 @@ class Bench:
         if mutant.path.endswith(".js"):
             return True  # pages are not traced
         calls = set(test.get("calls", ()))
-        if not mutant.function:
-            return any(one.startswith(f"{mutant.path}::") for one in calls)
         shared = self._results.traced[name.partition("::")[0]]["shared"]
+        if not mutant.function:
+            return f"{mutant.path}::<module>" in shared or any(
+                one.startswith(f"{mutant.path}::") for one in calls
+            )
         function = f"{mutant.path}::{mutant.function}"
         return function in calls or function in shared
 

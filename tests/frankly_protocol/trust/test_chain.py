@@ -346,3 +346,9 @@ def test_no_bytes_crash_the_proof(data: bytes) -> None:
         proven([*drill.chain, data], drill.chain[0])
     with pytest.raises(DocumentRejected):
         proven(read_chain(data), drill.chain[0])
+
+
+def test_no_keys_are_no_chain() -> None:
+    with pytest.raises(KeyChainError) as caught:
+        prove_chain([], None, NOW)
+    assert caught.value.field == "chain"
