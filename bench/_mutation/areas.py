@@ -221,7 +221,7 @@ AREAS: tuple[Area, ...] = (
             "frankly_protocol/mechanisms/* frankly_protocol/* frankly_protocol/audit/test_kinds",
         ),
     )),
-    Area("browser", 72, (
+    Area("browser", 50, (
         Part(_BROWSER, "canonical dsse documents schema keys log opening link", _PAGES),
         Part(_BROWSER, "mechanisms sets ratios rational audit rare delta", _PAGES),
         Part(_BROWSER, "ledger budget guesses promised", _PAGES),

@@ -21,7 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from _mutation import trees
+from _mutation import survivors, trees
 from _mutation.areas import AREAS, BLIND, Task
 from _mutation.child import MARK, OWN_FAILURE, Chosen, fork
 from _mutation.mutant import Mutant
@@ -38,7 +38,8 @@ Record = dict[str, Any]
 class Results:
     """Verdicts and traced runs in a file of JSON lines, so that an interrupted run goes on where it was.
 
-    A kill counts as long as the mutated file is the same; a survivor, as long as its tests are too.
+    A kill counts as long as the mutated file is the same; a survivor, as long as its tests are too,
+    or if the list of survivors explains it.
     """
 
     path: Path
@@ -79,6 +80,7 @@ class Bench:
 
     def __init__(self, root: Path, results: Results, say: Callable[[str], None]) -> None:
         self._root, self._results, self._say = root, results, say
+        self._explained = survivors.stored()
 
     def verdict(self, task: Task) -> Record | None:
         """Return the stored verdict, None if there is none that still counts."""
@@ -86,7 +88,8 @@ class Bench:
         if stored is None or stored["source"] != digest(self._root, [task.mutant.path]):
             return None
         is_current = stored["tests"] == digest(self._root, task.part.test_files())
-        return stored if stored["verdict"] != "survived" or is_current else None
+        is_due = stored["verdict"] == "survived" and not is_current
+        return None if is_due and task.mutant.key not in self._explained else stored
 
     def run(self, tasks: Sequence[Task], jobs: int) -> None:
         """Give every task a verdict."""

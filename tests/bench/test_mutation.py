@@ -225,8 +225,8 @@ def test_a_survivor_without_a_reason_breaks_the_bound(bench: Any) -> None:
     }  # fmt: skip
 
 
-def test_the_quick_sample_has_mutants_of_every_area(bench: Any, root: Path) -> None:
+def test_the_quick_sample_has_mutants_of_every_area_but_the_slowest(bench: Any, root: Path) -> None:
     mutation, areas = bench("mutation"), bench("_mutation.areas")
     tasks = mutation._quick(areas.sample(root, mutation.SEED))
     assert len(tasks) == mutation.QUICK
-    assert {task.area.name for task in tasks} == {area.name for area in areas.AREAS}
+    assert {task.area.name for task in tasks} == {area.name for area in areas.AREAS} - {"browser"}
