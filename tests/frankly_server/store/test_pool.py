@@ -122,3 +122,19 @@ def test_a_vacuum_may_take_longer_than_any_other_statement(
     assert ("VACUUM", "0") in limits
     assert connection_of(door).execute("SHOW statement_timeout").fetchone() == ("30s",)
     door.close()
+
+
+def test_a_connection_that_has_migrated_has_the_limits_of_every_other_again(
+    postgres_url: str,
+) -> None:
+    """A process may serve with it afterwards: no statement may run without end."""
+    door = Database(postgres_url)
+    settings = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout")
+
+    def limits() -> list[str]:
+        return [connection_of(door).execute(f"SHOW {name}").fetchone()[0] for name in settings]
+
+    before = limits()
+    upgrade(door)
+    assert limits() == before == ["5s", "30s", "1min"]
+    door.close()
