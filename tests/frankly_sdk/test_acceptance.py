@@ -31,6 +31,8 @@ from frankly_sdk import (
     RollbackDetected,
     UnsupportedDocument,
 )
+from frankly_sdk._trusted import accept_survey
+from frankly_sdk.link import SurveyLink
 from frankly_sdk.store import Store
 from frankly_sdk.transport import Reply
 
@@ -391,3 +393,14 @@ def test_expired_keys_are_replaced_and_an_expired_survey_needs_no_new_ones(tmp_p
         server.open(tmp_path / "s.db", clock=FixedClock(NOW + timedelta(days=301)))
     assert caught.value.field == "expires"
     assert [url.rpartition("/")[2] for url in server.fetched] == ["chain"]
+
+
+def test_who_consults_no_log_is_not_told_that_the_document_is_in_one() -> None:
+    accepted = accept_survey(
+        sealed(GOOD.payload()),
+        SurveyLink("https://collect.example", GOOD.survey, None),
+        Role((PUBLISHER.public,), 1),
+        None,
+        NOW,
+    )
+    assert not accepted.logged

@@ -288,10 +288,10 @@ class CountsTables:
         conditions += [] if until is None else [counts_by_day.c.day <= until]
         return self._stored(counts_by_day, DayKey, *conditions)
 
-    def erase(self, digest: str) -> int:
-        """Delete the counts of a document; return the number of rows deleted."""
-        deletions = [delete(table).where(table.c.document == digest) for table in _TABLES]
-        return sum(int(self._connection.execute(deletion).rowcount) for deletion in deletions)
+    def erase(self, digest: str) -> None:
+        """Delete the counts of a document."""
+        for table in _TABLES:
+            self._connection.execute(delete(table).where(table.c.document == digest))
 
     def recount(self, survey_id: str) -> list[Difference]:
         """Return the counts of a survey that differ from its released reports, sorted by key."""

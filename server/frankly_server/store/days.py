@@ -45,10 +45,9 @@ class DaysTable:
             ]
             add_to(*driver_of(self._connection), day_counts, rows)
 
-    def erase(self, survey_id: str) -> int:
-        """Delete the counters of a survey; return the number of rows deleted."""
-        deletion = delete(day_counts).where(day_counts.c.survey == survey_id)
-        return int(self._connection.execute(deletion).rowcount)
+    def erase(self, survey_id: str) -> None:
+        """Delete the counters of a survey."""
+        self._connection.execute(delete(day_counts).where(day_counts.c.survey == survey_id))
 
     def of_survey(self, survey_id: str) -> dict[tuple[str, str], int]:
         """Return (day, event) -> n for one survey."""

@@ -43,6 +43,7 @@ from playwright.sync_api import Page
 
 from tests.browser.sdk import reports
 from tests.browser.sdk.wire import program
+from tests.frankly_protocol import test_documents, test_every_kind, test_limits
 from tests.frankly_protocol.audit.test_work import LARGE_FORMS
 from tests.frankly_protocol.audit.worlds import agreement as random_form
 from tests.frankly_protocol.every_kind import below, documents, form_block
@@ -243,6 +244,31 @@ def test_parameters_of_no_form_are_refused_alike(page: Page, value: Any, field: 
     assert expected is not None
     assert expected in (["document_weights", f"blocks[0].{field}"], ["document_canonical", None])
     assert judged_by_browser(page, [envelope]) == [expected]
+
+
+def test_every_fault_and_every_limit_that_python_s_tests_know_gets_the_same_verdict(
+    page: Page,
+) -> None:
+    """One fault at a time, each by name: random ones rarely hit the only value at which two readers differ."""
+    envelopes = [
+        sealed(test_documents.edited(edit))
+        for edit, reason, _ in test_documents.CASES
+        if reason != "canonical"  # numbers that canonical JSON cannot write
+    ]
+    for name, path, value, _, _ in test_every_kind.BAD:
+        body = json.loads(json.dumps(test_every_kind.ONE[name]))
+        test_documents.put(path, value)(body)
+        envelopes.append(sealed(canonical.dumps(body)))
+    for edit, limit, _ in test_limits.LIMITS.values():
+        for n in (limit, limit + 1):
+            body = json.loads(test_limits.PAYLOAD)
+            edit(body, n)
+            envelopes.append(sealed(canonical.dumps(body)))
+    expected = [verdict(envelope) for envelope in envelopes]
+    by_browser = judged_by_browser(page, envelopes)
+    pairs = enumerate(zip(expected, by_browser, strict=True))
+    assert [(i, ours, theirs) for i, (ours, theirs) in pairs if ours != theirs] == []
+    assert expected.count(None) >= len(test_limits.LIMITS) - 1
 
 
 def with_tables(

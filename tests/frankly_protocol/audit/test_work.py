@@ -410,3 +410,56 @@ def test_the_stated_ceiling_is_recomputed_once_for_each_block() -> None:
     document = survey(single)
     assert total(document) == 2 * work(DENSE, Claim("ldp", ONE)) + level_work(document.blocks)
     assert canonical.loads(document.payload())["blocks"][0]["ceiling"]
+
+
+def test_robust_sets_cost_by_answers_secrets_and_words_of_their_scale() -> None:
+    """As the browser computes it too: per answer 300 for each word and three more, per secret 2,000, per pair 40."""
+    for secrets, width in ((2, 4), (4, 2), (4, 4)):
+        a = secrets * width
+        bounds = (((1, 2 * width),) * width,) * secrets
+        claim = Claim("rldp", (4, 1), lower_bounds=bounds)
+        words = work_module._words(work_module._scale_bits(bounds))
+        expected = 300 * a * (3 + words) + 2000 * secrets + 40 * a * a
+        assert work_module._of_sets(UnaryMechanism(48, a, 1 << 47, 1 << 45), claim) == expected
+
+
+UNITS = {
+    "dense ldp": 216_220,
+    "dense dp": 296_520,
+    "dense secret-ldp": 234_468,
+    "dense lip": 234_468,
+    "dense alip": 234_468,
+    "dense srlip": 378_948,
+    "dense rldp": 229_530,
+    "dense dpv": 231_132,
+    "unary ldp": 205_300,
+    "unary dp": 205_300,
+    "unary secret-ldp": 500_120,
+    "unary lip": 704_920,
+    "unary alip": 704_920,
+    "unary srlip": 1_204_120,
+    "unary rldp": 217_160,
+    "unary dpv": 420_120,
+    "subset ldp": 205_300,
+    "subset dp": 205_300,
+    "subset secret-ldp": 500_120,
+    "subset lip": 710_680,
+    "subset alip": 710_680,
+    "subset srlip": 1_255_960,
+    "subset rldp": 217_160,
+    "subset dpv": 420_120,
+    "product ldp": 218_580,
+    "product dp": 335_940,
+    "product secret-ldp": 251_344,
+    "product lip": 251_344,
+    "product alip": 251_344,
+    "product srlip": 492_144,
+    "product rldp": 239_048,
+    "product dpv": 245_816,
+    "everything": 9_675_414,
+}
+
+
+def test_the_budget_of_every_kind_and_notion_is_that_of_the_format() -> None:
+    """Every SDK has to refuse the same documents: another figure is another version of the format."""
+    assert {name: total(document) for name, document in every_document().items()} == UNITS

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Key ceremonies on disk: every version follows the one before, on one machine or several, interrupted anywhere."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -290,3 +291,29 @@ def test_a_ceremony_needs_no_older_versions_in_its_folder(tmp_path: Path) -> Non
     assert Rotation(keyring, CLOCK).propose(RotationChange()).in_force
     with pytest.raises(InvalidInput, match="no version 1"):
         keyring.chain()
+
+
+def test_keys_without_a_log_get_one_when_it_is_wanted_or_a_witness_comes() -> None:
+    for change, has_log in (
+        (RotationChange(), False),
+        (RotationChange(log=True), True),
+        (RotationChange(witnesses=(("w.example", WITNESS),)), True),
+    ):
+        log = rotation._log(None, change, lambda: SigningKey.from_raw(bytes([7]) * 32).public)
+        assert (log is not None) is has_log
+
+
+def test_a_proposal_that_was_overtaken_is_not_signed(tmp_path: Path) -> None:
+    """Its version is in force already, by other means: signing it again would bring nothing but confusion."""
+    keyring = made(tmp_path, roots=2, root_threshold=2)
+    sticks = [path.rename(tmp_path / path.name) for path in keyring.key_files("root.pem")]
+    assert not Rotation(keyring, CLOCK, sticks[:1]).propose(RotationChange()).in_force
+    pending = keyring.folder / rotation.PENDING
+    before = pending.read_bytes()
+    assert Rotation(keyring, CLOCK, sticks[1:]).sign().in_force
+    descriptor = os.open(pending, os.O_WRONLY | os.O_CREAT, 0o600)
+    os.write(descriptor, before)
+    os.close(descriptor)
+    with pytest.raises(InvalidInput, match="does not follow the version in force"):
+        Rotation(keyring, CLOCK, sticks).sign()
+    assert keyring.trusted().version == 2
