@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Explicit mechanisms by name (spec 1.7), each checked by the exact verifier.
 
-Unless its docstring says otherwise, a family accepts every notion. If its members can be ordered by
+A family accepts every notion unless its docstring says otherwise. If its members can be ordered by
 privacy, the family is calibrated: bisection with the verifier finds the least private member that
 keeps every promise (`family.calibrate`). Otherwise the mechanism is built from the family's
 parameters, and refused if a promise does not hold. `FamilyRequest` is the input, `Built` the result.

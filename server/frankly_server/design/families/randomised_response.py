@@ -187,7 +187,10 @@ def required_level(request: FamilyRequest) -> Level:
 
 
 def _refuse_dp(request: FamilyRequest) -> None:
-    """Raise InvalidInput for ldp, which never holds, and dp, which needs a large δ (erratum 9.2)."""
+    """Raise InvalidInput for ldp, which never holds, and dp, which holds for large δ only.
+
+    Erratum 9.2 explains why Mangat's models are not offered as differentially private.
+    """
     if any(claim.notion in ("ldp", "dp") for claim in request.claims):
         message = (
             f"{request.name} is not differentially private at any level: ask for dpv, or for warner"
