@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chernoff bounds on a target from the mean of its scores: at one n (`kl`) or at all n (`sequence`).
+"""Chernoff bounds on a target from the mean of its scores, for one n (`kl`) or all (`sequence`).
 
 A report of a person with answer x has a score d with mean w_x, the target's weight. If the target
 has the true value θ, the worst mixed moment is
@@ -42,7 +42,7 @@ _WEIGHTS = np.tile(1 / (1 + (np.log2(_TILTS / _HEAVIEST) / 3) ** 2), 2)
 _SIGNED = np.concatenate([-_TILTS, _TILTS])
 _LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
 _SECTIONS, _ROUNDS = 33, 6
-"""Points per round, and rounds, of the search for an end: it narrows the bracket 32^6 ≈ 10^9-fold."""
+"""Points per round, and rounds, of the search for an end; each narrows the bracket 32-fold."""
 
 
 def kl(score: Score, w: FloatArray, n: int, level: float) -> Ends:
@@ -53,8 +53,8 @@ def kl(score: Score, w: FloatArray, n: int, level: float) -> Ends:
     For scores of two values this is the Chernoff bound of a binomial share. For other scores it is
     Hoeffding's theorem in the Kullback-Leibler form, which uses only the range of the scores,
     intersected with the mechanism-aware bound if the law of the scores is listed. The interval is
-    cut to the target's range. If no possible value is left in the intersection, Hoeffding's interval
-    is returned.
+    cut to the target's range. If no possible value is left in the intersection, Hoeffding's
+    interval is returned.
     """
     limit = math.log(2 / (1 - level)) / n
     if score.two is not None:
@@ -99,7 +99,7 @@ def kl_of_sum(parts: Sequence[tuple[Score, FloatArray, int]], level: float) -> E
     half = math.sqrt(squares * limit * total / 2)
     targets = [(score, w) for score, w, _ in parts]
     if half > 0:
-        # Hoeffding's interval is attained at λ = 4·half/squares/total; the best λ may be far larger.
+        # Hoeffding's interval is attained at λ = 4·half/squares/total; the best λ may be larger.
         tilts = 4 * half / squares / total * np.geomspace(1 / 4, 4096, _TILTS_OF_SUM)
         upward = [
             (law, w, mean, n) for law, (_, w, n), mean in zip(laws, parts, above, strict=True)
@@ -180,9 +180,9 @@ def sequence(score: Score, w: FloatArray, n: int, level: float) -> Ends:
 
     Let α = 1 − level. If θ is the true value, each exp(λ Σd)/G(λ, θ)^n is a non-negative
     supermartingale in n that starts at 1, and so is a mixture over λ with fixed weights. The
-    probability that it ever reaches 1/α is at most α [Ville 1939], and the result contains the θ for
-    which it is below 1/α now. log G is concave in θ, so these θ form an interval, which contains the
-    mean if the mean is a possible value.
+    probability that it ever reaches 1/α is at most α [Ville 1939], and the result contains the θ
+    for which it is below 1/α now. log G is concave in θ, so these θ form an interval, which
+    contains the mean if the mean is a possible value.
     """
     low, high = score.reach
     if not high > low:
@@ -223,7 +223,7 @@ def _last_below(
     n: int,
     excess: float,
 ) -> float:
-    """Return the first point from `inside` towards `outside` at which the mixture exceeds its limit.
+    """Return the first point from `inside` to `outside` at which the mixture exceeds its limit.
 
     Returns `outside` if the mixture is within its limit there.
     """
@@ -268,7 +268,7 @@ def widened(ends: Ends, value: float) -> Ends:
 
 
 def scaled(low: Ends, high: Ends, chance: Ends) -> Ends:
-    """Return ends for the mean score from those for the probability of the upper group of values."""
+    """Return ends for the mean score from those for the probability of the upper group."""
     return low[0] + (high[0] - low[0]) * chance[0], low[1] + (high[1] - low[1]) * chance[1]
 
 
@@ -357,8 +357,8 @@ class MixedMoments:
     """Worst mixed moments G(λ, θ) of a law, for several λ.
 
     knots : the distinct weights of a target, increasing.
-    envelope : G(λ, θ) exp(−λm − shift) at each knot θ, shape (λs, knots); linear between knots. m is
-        the observed mean.
+    envelope : G(λ, θ) exp(−λm − shift) at each knot θ, shape (λs, knots); linear between knots. m
+        is the observed mean.
     shift : the largest exponent for each λ, shape (λs,), which is factored out to avoid overflow.
     """
 
@@ -374,7 +374,7 @@ class MixedMoments:
         exponents = np.maximum(np.outer(tilts, law.low - mean), np.outer(tilts, law.high - mean))
         shift = exponents.max(axis=1)
         moments = np.exp(exponents - shift[:, None]) @ law.chances.T
-        # Among answers with the same weight, the worst mixture uses the one with the largest moment.
+        # Among answers of equal weight, the worst mixture uses the one with the largest moment.
         knots, knot_of_answer = np.unique(w, return_inverse=True)
         largest = np.full((len(knots), len(tilts)), -np.inf)
         np.maximum.at(largest, knot_of_answer, moments.T)

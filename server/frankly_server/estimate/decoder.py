@@ -25,7 +25,7 @@ Row = tuple[Fraction, ...]
 Table = DenseMechanism | ProductMechanism
 
 MAX_CELLS = 1 << 20
-"""Limit of joint answers times joint reports of a product: 3 questions of 10 choices are within it."""
+"""Limit of joint answers × joint reports of a product: 3 questions of 10 choices are within it."""
 
 
 @dataclass(frozen=True)

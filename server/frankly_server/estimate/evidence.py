@@ -2,8 +2,8 @@
 """Evidence about the targets from the counts of one mechanism: the interface of all figures.
 
 A report decodes to one value d per target, whose mean given answer x is the target's weight w_x.
-Estimates are means of d over the reports. For each kind of mechanism an evidence class computes this
-mean (exactly) and the second moments of d from the counts.
+Estimates are means of d over the reports. For each kind of mechanism an evidence class computes
+this mean (exactly) and the second moments of d from the counts.
 """
 
 from collections.abc import Sequence
@@ -95,7 +95,7 @@ class Evidence(Protocol):
         """Return the least and the largest d of each known target."""
 
     def scores(self) -> list[Score]:
-        """Return the scores (decoded values of single reports) of each known target; needs n ≥ 1."""
+        """Return the scores (decoded values of single reports) of each known target; n ≥ 1."""
 
     def likelihood(self) -> tuple[Law, FloatArray] | None:
         """Return (columns of Q up to a factor each, shape (answers, symbols); counts).

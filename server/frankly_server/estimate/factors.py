@@ -122,7 +122,8 @@ class SetFactor:
     """Factor of a mechanism that reports sets of answers.
 
     The statistic is the constant 1 and the indicators of the answers in the set. The decoder is the
-    same as for the block alone (`sets`), so the margins of the joint table are the block's estimates.
+    same as for the block alone (`sets`), so the margins of the joint table are the block's
+    estimates.
     """
 
     def __init__(self, mechanism: SetMechanism) -> None:

@@ -38,7 +38,7 @@ DOES_NOT_FIT = 1e-3  # p-value of the test of fit below which an estimate is fla
 
 
 class Figures:
-    """Figures of one estimate; sequences have one entry per target, None where there is no figure."""
+    """Figures of one estimate, one entry per target; None where there is no figure."""
 
     def __init__(
         self,
@@ -168,11 +168,11 @@ class Figures:
     def _covariances(self) -> tuple[FloatArray | None, FloatArray | None, FloatArray | None]:
         """Return (total, privacy part, sampling part) of the covariance, each unbiased.
 
-        With the observed frequencies λ̂ of the reports, T = V(diag λ̂ − λ̂λ̂ᵀ)Vᵀ/(n−1) estimates the
-        covariance of independent draws. Its privacy part is (V diag(λ̂)Vᵀ − W diag(p̂)Wᵀ)/n, which is
-        computed only if all shares are identifiable. The remainder is the sampling part, which a
-        finite population reduces by the factor 1 − n/N, and a census to 0. The total is the sum of
-        both parts.
+        With the observed frequencies λ̂ of the reports, T = V(diag λ̂ − λ̂λ̂ᵀ)Vᵀ/(n−1) estimates
+        the covariance of independent draws. Its privacy part is (V diag(λ̂)Vᵀ − W diag(p̂)Wᵀ)/n,
+        which is computed only if all shares are identifiable. The remainder is the sampling part,
+        which a finite population reduces by the factor 1 − n/N, and a census to 0. The total is the
+        sum of both parts.
         """
         evidence = self.evidence
         if evidence.n < 2 or not evidence.known:
@@ -200,7 +200,7 @@ class Figures:
 
     @cached_property
     def _floors(self) -> FloatArray:
-        """Return a lower limit of each known target's privacy variance: that at the projected shares.
+        """Return the privacy variance of each known target at the projected shares, as a floor.
 
         It is a mean of variances over respondents, so it is positive if the mechanism adds noise to
         their answers. Independent draws need no floor; theirs is 0.
@@ -278,7 +278,7 @@ class Figures:
         return intervals.widest(total / np.outer(scale, scale), level)
 
     def _design_effect(self) -> Values:
-        """Return (privacy + sampling)/sampling variance of independent draws at projected shares."""
+        """Return (privacy + sampling)/sampling of independent draws at the projected shares."""
         if self._nearest is None:
             return (None,) * self.targets
         W, p = self.evidence.W, self._nearest
@@ -375,7 +375,7 @@ class Figures:
 
 
 def sampling_factors(n: int, population: int | None, *, census: bool) -> tuple[float, float]:
-    """Return the shares of the sampling variance that remain: (of its estimate, of its true value)."""
+    """Return the remaining shares of the sampling variance: (of its estimate, of the true one)."""
     if census:
         return 0.0, 0.0
     if population is None:

@@ -27,9 +27,9 @@ _CACHED = 4096  # intervals in the cache: the answers of one question often have
 def exact(two: TwoValues, n: int, level: float) -> Ends:
     """Return the Clopper-Pearson interval of a score of two groups, in the target's units.
 
-    The mean score is low + (high − low)·q, where q is the probability of the upper group and low and
-    high are values of the two groups. It grows with q, so the ends for q, with the outer values of
-    the groups, give the ends for the target.
+    The mean score is low + (high − low)·q, where q is the probability of the upper group and low
+    and high are values of the two groups. It grows with q, so the ends for q, with the outer values
+    of the groups, give the ends for the target.
     """
     return scaled(two.low, two.high, _clopper_pearson(two.count, n, level))
 
@@ -38,9 +38,9 @@ def sequence_of_two(two: TwoValues, n: int, level: float) -> Ends:
     """Return the ends of a confidence sequence, which hold at all n at once, for two values.
 
     If q is the true probability of the upper value, the likelihood averaged over a uniform prior,
-    divided by the likelihood of q, is a martingale of mean one. By Ville's inequality it stays below
-    1/α at all n with a probability of at least 1 − α = level [Robbins 1970]. The interval contains
-    the q for which it is below 1/α now.
+    divided by the likelihood of q, is a martingale of mean one. By Ville's inequality it stays
+    below 1/α at all n with a probability of at least 1 − α = level [Robbins 1970]. The interval
+    contains the q for which it is below 1/α now.
     """
     return scaled(two.low, two.high, _mixture(two.count, n, level))
 

@@ -105,8 +105,8 @@ class JointEvidence:
         # applying them to every report would be slow.
         decoded: NDArray[np.object_] = self._statistic().astype(object)
         for factor in self._factors:
-            # Each step decodes the first axis and moves it to the end, so all steps together restore
-            # the order.
+            # Each step decodes the first axis and moves it to the end, so all steps together
+            # restore the order.
             decoded = np.tensordot(decoded, np.array(factor.decoder, dtype=object), axes=([0], [1]))
         return tuple(Fraction(v) / self.n for v in decoded.reshape(-1))
 

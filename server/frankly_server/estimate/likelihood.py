@@ -57,8 +57,8 @@ def likeliest(Q: Law, counts: FloatArray, unbiased: FloatArray | None) -> Likeli
     they are the unbiased shares, if these lie on the simplex [Thesis (6.5), (6.34) with its
     condition N₁ ≤ N_j]; for two answers the unbiased shares clamped; for randomised response with
     equal probabilities off the diagonal, shares of zero for the answers reported least often.
-    Otherwise the method is EM in squared steps from the projected shares [Varadhan and Roland 2008],
-    and then Newton steps [Kim et al. 2020].
+    Otherwise the method is EM in squared steps from the projected shares [Varadhan and Roland
+    2008], and then Newton steps [Kim et al. 2020].
     """
     n = float(counts.sum())
     rates, tolerance = counts / n, max(min(GAP / n, _TARGET_GAP), _ROUNDING)
@@ -81,11 +81,11 @@ def likeliest(Q: Law, counts: FloatArray, unbiased: FloatArray | None) -> Likeli
 def fit_p(Q: Law, counts: FloatArray, best: FloatArray, rank: int) -> float | None:
     """Return the p-value of Pearson's test of the counts at the likeliest shares.
 
-    The frequencies of b reports of a mechanism of rank r have b − r dimensions that no shares reach.
-    Every share of zero adds a dimension, because negative shares could have fitted better along it.
-    Given which shares are zero, the statistic is about χ² with that many degrees of freedom (the χ̄²
-    distribution of order-restricted inference, on one face). Reports that are expected less than
-    once are pooled, so that a single rare report does not decide the test.
+    The frequencies of b reports of a mechanism of rank r have b − r dimensions that no shares
+    reach. Every share of zero adds a dimension, because negative shares could have fitted better
+    along it. Given which shares are zero, the statistic is about χ² with that many degrees of
+    freedom (the χ̄² distribution of order-restricted inference, on one face). Reports that are
+    expected less than once are pooled, so that a single rare report does not decide the test.
 
     Returns None if there are no degrees of freedom.
     """

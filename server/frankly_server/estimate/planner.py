@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planning of sample sizes: reports for a margin, and the margin at n reports (spec 8.8).
 
-A planned margin holds whatever the true shares are: it is the factor of the level times the
-worst-case standard error (docs/maths/worst_case.md), for the worst of the targets.
+A planned margin holds for all true shares: it is the factor of the level times the worst-case
+standard error (docs/maths/worst_case.md), for the worst of the targets.
 """
 
 import math

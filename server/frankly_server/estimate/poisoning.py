@@ -36,10 +36,10 @@ def poisoning(
 
     ends : the least and the largest decoded value of a report, per target.
 
-    With the honest estimate h, the observed one is (1−β)h + β·v, where v is the mean decoded value of
-    the fakes, which lies between the ends. So observed − h = β/(1−β)·(v − observed), which is at most
-    β/(1−β)·(max − observed) and at least β/(1−β)·(min − observed). Fakes that all send an extreme
-    report reach these bounds.
+    With the honest estimate h, the observed one is (1−β)h + β·v, where v is the mean decoded value
+    of the fakes, which lies between the ends. So observed − h = β/(1−β)·(v − observed), which is at
+    most β/(1−β)·(max − observed) and at least β/(1−β)·(min − observed). Fakes that all send an
+    extreme report reach these bounds.
     """
     odds = beta / (1 - beta)
     up: list[float | None] = []

@@ -43,10 +43,10 @@ def homogeneity(
 ) -> Homogeneity | None:
     """Return T = Σ_v (x_v − x̄)ᵀC_v⁺(x_v − x̄) with its p-value; None without degrees of freedom.
 
-    x_v is the estimate of version v, and C_v its covariance. The mean
-    x̄ = (Σ_v C_v⁺)⁺ Σ_v C_v⁺x_v is weighted by inverse covariances. The degrees of freedom are the sum
-    of the ranks of the C_v less the rank of Σ_v C_v⁺: (V − 1)(k − 1) for V versions of k shares
-    [generalised least squares, Aitken 1935; Cochran 1954].
+    x_v is the estimate of version v, and C_v its covariance. The mean x̄ = (Σ_v C_v⁺)⁺ Σ_v C_v⁺x_v
+    is weighted by inverse covariances. The degrees of freedom are the sum of the ranks of the C_v
+    less the rank of Σ_v C_v⁺: (V − 1)(k − 1) for V versions of k shares [generalised least squares,
+    Aitken 1935; Cochran 1954].
 
     values : one vector per version.
     covariances : one matrix per version, computed under equal truths.
@@ -109,7 +109,7 @@ def combined_ends(
 
 
 def kl_ends(parts: Sequence[Evidence], level: float) -> Pairs:
-    """Return Chernoff bounds of the sums of the parts' targets, whatever the truth of each part.
+    """Return Chernoff bounds of the sums of the parts' targets, valid for any truth of each part.
 
     None for a target that is not identifiable in some part.
     """

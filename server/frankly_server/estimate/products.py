@@ -98,7 +98,7 @@ class ProductEvidence(Likely):
         return self._scores(Kronecker(self._decoders).dense, self.exact)
 
     def _second(self, rates: FloatArray) -> FloatArray:
-        """Return V diag(rates) Vᵀ, in which products of two cells' values are products over factors."""
+        """Return V diag(rates) Vᵀ, computed factor by factor."""
         pairs = Kronecker(
             [(V[:, None, :] * V[None, :, :]).reshape(len(V) ** 2, -1) for V in self._decoders],
         )

@@ -88,8 +88,8 @@ def pairs_of(
 ) -> list[Pair | None]:
     """Return pairs from evidence whose targets are a, b and a + b of each pair in turn.
 
-    A pair is None if one of its targets is not identifiable, or if `sampling` is below 1 and not all
-    shares are identifiable.
+    A pair is None if one of its targets is not identifiable, or if `sampling` is below 1 and not
+    all shares are identifiable.
 
     covariances : covariance of a and b, per pair.
     scales : factors on a and b, shape (2,) per pair.

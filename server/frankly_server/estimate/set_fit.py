@@ -2,13 +2,13 @@
 """Test of fit for reports that are sets (unary, subset), from counts of pairs of answers.
 
 The probability that a set contains the answers x and z is P(x, z) = A + (B − A)(p_x + p_z), where A
-is this probability if neither answer is the truth, and B if one of them is. With the unbiased shares
-in place of p, the residual of a pair is a mean over reports of a function whose expectation is 0
-under every truth. So the quadratic form of all residuals in the inverse of their covariance is about
-χ². The covariance is computed at shares on the simplex and needs the probability that a set contains
-four given answers, which has a closed form. The degrees of freedom are its rank: a(a − 1)/2 for
-unary, a(a − 3)/2 for subset, whose sets have a fixed size. A second test uses the number of answers
-in a unary set, whose distribution does not depend on the truth.
+is this probability if neither answer is the truth, and B if one of them is. With the unbiased
+shares in place of p, the residual of a pair is a mean over reports of a function whose expectation
+is 0 under every truth. So the quadratic form of all residuals in the inverse of their covariance is
+about χ². The covariance is computed at shares on the simplex and needs the probability that a set
+contains four given answers, which has a closed form. The degrees of freedom are its rank:
+a(a − 1)/2 for unary, a(a − 3)/2 for subset, whose sets have a fixed size. A second test uses the
+number of answers in a unary set, whose distribution does not depend on the truth.
 """
 
 from math import erfc, sqrt
@@ -85,8 +85,8 @@ def _covariance(mechanism: SetMechanism, groups: FloatArray, p: FloatArray) -> F
     groups : 0 or 1, shape (groups, answers).
     p : shares of the answers, shape (answers,).
 
-    Two groups are in the set iff their union is. The truth is in the union with a probability of the
-    sum of its shares.
+    Two groups are in the set iff their union is. The truth is in the union with a probability of
+    the sum of its shares.
     """
     without, with_truth = np.array(
         [(1.0, 1.0), *(held_together(mechanism, m) for m in range(1, 5))],

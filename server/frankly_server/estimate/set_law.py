@@ -28,7 +28,7 @@ def chances(mechanism: SetMechanism) -> tuple[Fraction, Fraction]:
 
 
 def held_together(mechanism: SetMechanism, m: int) -> tuple[float, float]:
-    """Return (P(m given answers are in the set) if the truth is not among them, the same if it is)."""
+    """Return P(m given answers are in the set): (if the truth is not among them, if it is)."""
     if isinstance(mechanism, UnaryMechanism):
         q1, q0 = map(float, chances(mechanism))
         return q0**m, q1 * q0 ** (m - 1)
@@ -48,9 +48,10 @@ def held_together(mechanism: SetMechanism, m: int) -> tuple[float, float]:
 def contrast_moments(mechanism: SetMechanism) -> tuple[float, float]:
     """Return (s, t) with E[D_u D_v | x] = s Σ_z u_z v_z + t u_x v_x.
 
-    D_u = Σ_z u_z 1[z in set]/(q1 − q0) is the decoded value for weights u; u and v sum to 0. Let A be
-    the probability that two given false answers are in the set, and B that of a given false answer
-    and the truth. Since Σ_{z ≠ z'} u_z v_z' = −Σ u_z v_z, only q0 − A and q1 − q0 − 2(B − A) remain.
+    D_u = Σ_z u_z 1[z in set]/(q1 − q0) is the decoded value for weights u; u and v sum to 0. Let A
+    be the probability that two given false answers are in the set, and B that of a given false
+    answer and the truth. Since Σ_{z ≠ z'} u_z v_z' = −Σ u_z v_z, only q0 − A and q1 − q0 − 2(B − A)
+    remain.
     """
     q1, q0 = map(float, chances(mechanism))
     without, with_truth = held_together(mechanism, 2)

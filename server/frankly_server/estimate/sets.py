@@ -88,7 +88,7 @@ class SetCounts:
 
     @classmethod
     def of_vectors(cls, vectors: NDArray[np.uint8]) -> "SetCounts":
-        """Return the counts, without `symbols`, of reports as rows of 0 and 1, shape (n, answers)."""
+        """Return the counts of reports as rows of 0 and 1, shape (n, answers); no `symbols`."""
         pairs = np.zeros((vectors.shape[1],) * 2, dtype=np.int64)
         for start in range(0, len(vectors), _ROWS):
             # Matrix products are fastest in float32, which is exact for this many ones.
@@ -240,7 +240,7 @@ class SetEvidence:
         )
 
     def _score(self, t: int, reach: tuple[Fraction, Fraction]) -> Score:
-        """Return the score of a target: of two values for a single answer, else from listed sets."""
+        """Return the score of a target: of two values for one answer, else from listed sets."""
         mean, low, high = float(self.exact[t] or 0), *map(float, reach)
         used = [x for x, w in enumerate(self._targets[t]) if w]
         if len(used) == 1:

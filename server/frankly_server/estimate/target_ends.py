@@ -26,8 +26,8 @@ FEW = 5
 FAR = 5
 """Number of worst-case standard errors outside the possible values above which a row is flagged.
 
-It is the same at every level and for every method. For a normal estimate, fewer than one in a million
-honest surveys is that far off.
+It is the same at every level and for every method. For a normal estimate, fewer than one in a
+million honest surveys is that far off.
 """
 _EXACT_FROM = 0.5  # least level of `exact`, whose proof for a census needs it (see `intervals`)
 VANISHED = 1e-9
@@ -179,9 +179,9 @@ def slope(w: FloatArray, c: FloatArray, local: Local | None) -> float:
     """Return the slope of Σ_x p_x c_x in the true value of a target of weights w (control variate).
 
     It is the regression slope of the estimates of both: their covariance divided by the variance of
-    the target's estimate, for one report. If c is a straight line in w, it is the slope of the line.
-    Without local shares it is the slope of the least squares line over the answers, or 0 if all
-    weights are equal.
+    the target's estimate, for one report. If c is a straight line in w, it is the slope of the
+    line. Without local shares it is the slope of the least squares line over the answers, or 0 if
+    all weights are equal.
     """
     if local is not None:
         along = local.moments @ (w - w @ local.p)

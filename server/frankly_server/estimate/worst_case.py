@@ -10,8 +10,8 @@ FloatArray = NDArray[np.float64]
 def worst_case_variance(linear: FloatArray, target: FloatArray, factor: float = 1.0) -> float:
     """Return max over p in the simplex of linear·p − factor·(target·p)².
 
-    Among the p with a given target·p, linear·p is largest at one with at most two nonzero shares. So
-    it suffices to search the edges between pairs of answers (i, j), on which the function is a
+    Among the p with a given target·p, linear·p is largest at one with at most two nonzero shares.
+    So it suffices to search the edges between pairs of answers (i, j), on which the function is a
     concave parabola in one variable (docs/maths/worst_case.md).
 
     Parameters

@@ -2,8 +2,8 @@
 """Variance of the published estimates at any truth.
 
 The design prior fixes the decoder, but the truth may differ from it. The scores d of a report are
-unbiased: given answer x, their mean is column x of the targets W. So the total variance at n = 1 and
-truth q is c·q − |Wq|² with c_x = E[|d|²|x] (docs/maths/variance.md, claim 13).
+unbiased: given answer x, their mean is column x of the targets W. So the total variance at n = 1
+and truth q is c·q − |Wq|² with c_x = E[|d|²|x] (docs/maths/variance.md, claim 13).
 """
 
 import math
@@ -125,8 +125,8 @@ def at_truths(
 def _decoder(Q: FloatArray, prior: FloatArray) -> FloatArray:
     """Return (Q D₀⁻¹ Qᵀ)⁺ Q D₀⁻¹, shape (answers, reports), row = truth in Q.
 
-    It is unbiased for every estimable target. D₀ is the diagonal of the reports' probabilities under
-    the prior, or under equal shares if the prior leaves some report without mass.
+    It is unbiased for every estimable target. D₀ is the diagonal of the reports' probabilities
+    under the prior, or under equal shares if the prior leaves some report without mass.
     """
     # `estimate.decoder` makes the same choice, so these are the variances of published estimates.
     masses = prior @ Q

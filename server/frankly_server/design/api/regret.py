@@ -93,7 +93,7 @@ def regret(
 
 @lru_cache(maxsize=256)
 def _peers(claims: tuple[Claim, ...], answers: int) -> tuple[tuple[str, Mechanism], ...]:
-    """Return (name, mechanism) of the families and the optimum for equal shares under the claims."""
+    """Return (name, mechanism) of all peers for equal shares that keep the claims."""
     even = Prior.from_rows([[1] * answers])
     peers: list[tuple[str, Mechanism]] = []
     for name in PEERS:

@@ -17,8 +17,8 @@ from frankly_server.design.tables import objectives
 from frankly_server.design.tables.limits import Limits
 
 OPTIMA = ("optimal", "polyopt", "non-robust")
-"""Mechanisms by optimisation: polyopt under rldp, non-robust over pairs (s, u) as if the counts were
-the true distribution, optimal for all other requests."""
+"""Mechanisms by optimisation: polyopt under rldp; non-robust over pairs (s, u), which treats the
+counts as the true distribution; optimal for all other requests."""
 MECHANISMS = (*OPTIMA, *FAMILIES)
 
 
@@ -134,7 +134,8 @@ def _check_notions(request: DesignRequest) -> None:
         message = "an optimum needs a level for every notion; only families with explicit parameters can omit it"
         raise InvalidInput(Problem.FIELD_MISSING, message, "epsilon")
     notions = {claim.notion for claim in request.claims}
-    # rldp over boxes arrives as several secret-ldp claims, one for each prior of `boxes.box_claims`.
+    # rldp over boxes arrives as several secret-ldp claims, one for each prior of
+    # `boxes.box_claims`.
     boxes = sum(claim.notion == "secret-ldp" for claim in request.claims) > 1
     if request.mechanism == "polyopt" and "rldp" not in notions and not boxes:
         raise InvalidInput(

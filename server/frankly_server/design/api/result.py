@@ -23,9 +23,9 @@ class Design:
     variance : total of the unbiased shares at n = 1 under the prior, inf if not identifiable.
     target_variances : variance of each target, or of each share if there are no targets.
     hamming : probability that the best guess of the answer from its report is wrong.
-    value, bound, gap : the value of the objective, its proven bound over all mechanisms that satisfy
-        the claims, and their distance. For families bound and gap are None, unless answers are sent
-        unchanged.
+    value, bound, gap : the value of the objective, its proven bound over all mechanisms that
+        satisfy the claims, and their distance. For families bound and gap are None, unless answers
+        are sent unchanged.
     certified : True if the gap is within the limit.
     exact : True if the bound comes from a list of all rays or a closed form, False if it comes from
         branch and bound or a relaxation, or if there is none.

@@ -4,7 +4,8 @@
 A family accepts every notion unless its docstring says otherwise. If its members can be ordered by
 privacy, the family is calibrated: bisection with the verifier finds the least private member that
 keeps every promise (`family.calibrate`). Otherwise the mechanism is built from the family's
-parameters, and refused if a promise does not hold. `FamilyRequest` is the input, `Built` the result.
+parameters, and refused if a promise does not hold. `FamilyRequest` is the input, `Built` the
+result.
 """
 
 from frankly_server.design.families.binary import best_point, binary, variance_at

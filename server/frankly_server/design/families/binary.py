@@ -27,11 +27,11 @@ Point = tuple[Fraction, Fraction]
 def binary(request: FamilyRequest) -> Built:
     """Build a mechanism over two answers, [[p00, 1−p00], [1−p11, p11]]  [Thesis (6.2)].
 
-    With `p00` and `p11` these are the entries, rounded to multiples of 2^-48. Without them the claim
-    must be ldp or dp alone, and the mechanism has least variance under it at the prior's share
-    (`best_point`): in the closure of p00, p11 ≥ ½ if `region` is honest, in all of R if it is whole.
-    The optimal point is rounded towards the inside of the region: the free coordinate is lowered
-    until the exact verifier accepts it.
+    With `p00` and `p11` these are the entries, rounded to multiples of 2^-48. Without them the
+    claim must be ldp or dp alone, and the mechanism has least variance under it at the prior's
+    share (`best_point`): in the closure of p00, p11 ≥ ½ if `region` is honest, in all of R if it is
+    whole. The optimal point is rounded towards the inside of the region: the free coordinate is
+    lowered until the exact verifier accepts it.
     """
     if request.answers != 2:
         raise unsupported(

@@ -58,7 +58,7 @@ def conditional_reporting(request: FamilyRequest) -> Built:
 def _information_of_value(mechanism: DenseMechanism, joint: tuple[tuple[int, ...], ...]) -> float:
     """Return I(X;Y) in nats of x alone, P(y|x) = Σ_s P(s|x) P(y|s,x), as in Funnel's figures."""
     values, shares = len(joint[0]), [sum(column) for column in zip(*joint, strict=True)]
-    # The rows P(y|x) need equal integer sums, so each is multiplied by (common multiple)/(count of x).
+    # Rows P(y|x) need equal integer sums, so each is multiplied by the common multiple / count.
     common = lcm(*shares)
     rows = [
         [

@@ -33,7 +33,10 @@ _STEPS = (0, *(2.0**-k for k in range(46, 9, -2)))
 
 
 def pair_counts(request: FamilyRequest) -> tuple[tuple[int, ...], ...]:
-    """Return the counts N[s][u] of a prior over pairs (s, u). Raises InvalidInput for other priors."""
+    """Return the counts N[s][u] of a prior over pairs (s, u).
+
+    Raises InvalidInput(unsupported) for a prior that is not over such pairs.
+    """
     joint = request.prior.joint
     values = request.answers // len(joint)
     counts = tuple(row[s * values : (s + 1) * values] for s, row in enumerate(joint))
@@ -46,8 +49,9 @@ def secret_randomised_response(request: FamilyRequest) -> Built:
     """Build secret randomised response, private for S under every distribution.
 
     Weights are E for the truth, 1/E for another u with the same s, and 1 for another s. E is e^α
-    with `alpha`, else the smallest level promised. The mechanism keeps the level E of RLDP for every
-    ball, hence of secret-LDP and LIP; as LDP of the pair its level is E²  [Robust Def 4, Thm 4].
+    with `alpha`, else the smallest level promised. The mechanism keeps the level E of RLDP for
+    every ball, hence of secret-LDP and LIP; as LDP of the pair its level is E²
+    [Robust Def 4, Thm 4].
     """
     joint, level = pair_counts(request), required_level(request)
     mechanism = secret_rr(len(joint), len(joint[0]), level)

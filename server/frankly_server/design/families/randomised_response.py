@@ -49,8 +49,8 @@ def generalised(request: FamilyRequest) -> Built:
 
     With `alpha`: e^α = P(truth)/P(any other answer). Otherwise the largest α at which every promise
     holds: under LIP, LIP(GRR_α) = ε, or α = ∞ (answers sent unchanged) if ε ≥ LIP(identity), which
-    is infinite if some cell of the prior is empty (erratum 9.19). A mechanism with a larger `off` is
-    a mixture with the uniform report, so it is at least as private under every notion.
+    is infinite if some cell of the prior is empty (erratum 9.19). A mechanism with a larger `off`
+    is a mixture with the uniform report, so it is at least as private under every notion.
     """
     mechanism = _calibrated_grr(request)
     return certify(request, mechanism, {"alpha": alpha_of(mechanism)})
@@ -95,10 +95,10 @@ def alpha_of(mechanism: DenseMechanism) -> float:
 def warner(request: FamilyRequest) -> Built:
     """Build Warner's randomised response over two answers: the truth has probability p_w.
 
-    With `p00` this is p_w, rounded to a multiple of 2^-48. Otherwise p_w is the largest value ≥ ½ at
-    which every promise holds: E/(E+1) for ε-LDP [Thm 6.2], and α(1−π)/(α(1−π) + π(1−α)) for a degree
-    of privacy violation α of an answer with share π (6.28). Its mirror image below ½ (6.30) is the
-    same mechanism with the two reports exchanged  [Thesis §6.2.2].
+    With `p00` this is p_w, rounded to a multiple of 2^-48. Otherwise p_w is the largest value ≥ ½
+    at which every promise holds: E/(E+1) for ε-LDP [Thm 6.2], and α(1−π)/(α(1−π) + π(1−α)) for a
+    degree of privacy violation α of an answer with share π (6.28). Its mirror image below ½ (6.30)
+    is the same mechanism with the two reports exchanged  [Thesis §6.2.2].
     """
     _require_two(request)
     if request.explicit.p00 is None:
@@ -139,8 +139,8 @@ def mangat(request: FamilyRequest) -> Built:
         )
 
     if request.explicit.p00 is None:
-        # Privacy must grow with t, so t is the weight of the wrong answer; at t = 2^48 both rows are
-        # equal and nothing can be estimated.
+        # Privacy must grow with t, so t is the weight of the wrong answer; at t = 2^48 both rows
+        # are equal and nothing can be estimated.
         least = calibrate(request, lambda t: make((1 << BITS) - t), 0, (1 << BITS) - 1)
         truth_weight = (1 << BITS) - least
     else:
@@ -156,8 +156,8 @@ def super_binary_mangat(request: FamilyRequest) -> Built:
     """Build super-binary Mangat: sensitive answers are reported truthfully, answer 0 uniformly.
 
     The family has no parameter: it satisfies the claims or is refused. Each report other than 0
-    comes from two answers only, so no level of LDP is finite, and the notions ldp and dp are refused
-    (erratum 9.2); dpv of an answer can hold  [Thesis (6.32)].
+    comes from two answers only, so no level of LDP is finite, and the notions ldp and dp are
+    refused (erratum 9.2); dpv of an answer can hold  [Thesis (6.32)].
     """
     _refuse_dp(request)
     m, D = request.answers, 1 << BITS
@@ -173,7 +173,7 @@ def weight_of(chance: Fraction) -> int:
 
 
 def required_level(request: FamilyRequest) -> Level:
-    """Return the level of a family without calibration: that of `alpha`, else the smallest promised.
+    """Return the level of an uncalibrated family: that of `alpha`, else the smallest promised.
 
     Raises InvalidInput(field_missing) if there is neither.
     """

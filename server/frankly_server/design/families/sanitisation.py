@@ -34,8 +34,8 @@ def product_sanitisation(request: FamilyRequest) -> Built:
     """Build the product sanitisation of least error: p = (1−δ)/(e^ε+m−1) per wrong value.
 
     p is the probability of each wrong value of a part with m values. The max-mean Hamming error
-    p(m−1) is the least of all (ε, δ)-DP mechanisms for any m: for the answer as a whole and, part by
-    part, for neighbours that differ in one part [Thm 3.5]. With `alpha`,
+    p(m−1) is the least of all (ε, δ)-DP mechanisms for any m: for the answer as a whole and, part
+    by part, for neighbours that differ in one part [Thm 3.5]. With `alpha`,
     e^α = P(truth)/P(another value) per part. Under other notions p is the least at which they hold
     [Thesis Thm 4.8].
     """

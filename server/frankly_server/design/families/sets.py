@@ -117,10 +117,10 @@ def target_variances(mechanism: Sets, truth: FloatArray, targets: Targets | None
 
     The estimate counts how often each answer is in the reported sets. For a target w with mean w̄
     and u = w − w̄, a set is decoded to w̄ + Σ_x u_x 1[x in set]/(p−q), whose variance is
-    Σ_x u_x² (λ_x − A − 2(B−A) p_x)/(p−q)² − (Σ_x u_x p_x)². Here p_x is the share of x (`truth`) and
-    λ_x the probability that the set contains x, which is p if x is the truth and q if it is not. A
-    and B are the probabilities that the set contains two given answers if none, or one, of them is
-    the truth (docs/maths/estimator.md, claim 12).
+    Σ_x u_x² (λ_x − A − 2(B−A) p_x)/(p−q)² − (Σ_x u_x p_x)². Here p_x is the share of x (`truth`),
+    and λ_x the probability that the set contains x; given the truth, that probability is p if x is
+    the truth and q if it is not. A and B are the probabilities that the set contains two given
+    answers if none, or one, of them is the truth (docs/maths/estimator.md, claim 12).
     """
     p, q, pair_none, pair_one = _inclusion_probabilities(mechanism)
     if p == q:

@@ -29,11 +29,11 @@ def _family(make: Maker) -> Family:
         """Build a table that sends low-risk answers unchanged, and merges or randomises the others.
 
         An answer is of low risk if its report meets the criterion. The first claim, which is alip,
-        lip or secret-ldp, sets the criterion (lift, lift or ldp) and its levels. With `lift_measure`
-        l1, chi2 or alpha, the levels of alip or lip bound that average and its inverse instead
-        (Lift Defs 5, 6). No document can promise such a bound, so the published claim is the alip
-        level that the table needs. A group that breaks the criterion is extended by further answers
-        until it meets it (erratum 9.21-9.22).
+        lip or secret-ldp, sets the criterion (lift, lift or ldp) and its levels. With
+        `lift_measure` l1, chi2 or alpha, the levels of alip or lip bound that average and its
+        inverse instead (Lift Defs 5, 6). No document can promise such a bound, so the published
+        claim is the alip level that the table needs. A group that breaks the criterion is extended
+        by further answers until it meets it (erratum 9.21-9.22).
         """
         claim, bounds_average = request.claims[0], request.explicit.lift_measure != "lift"
         low, high, measure = _levels_and_measure(request, claim)

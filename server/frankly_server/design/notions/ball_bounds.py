@@ -31,9 +31,9 @@ def lower_bounds(joint: Sequence[Sequence[int]], order: object, n: object, beta:
     """Return L[s][u] = (k, 2^48) with k/2^48 ≤ min P(u|s) over the confidence ball, for a Claim.
 
     For the orders 2 and 1/2 the proof is in whole numbers. For other orders it is in decimals of
-    100 digits, whose relative error stays below 1e-45, with a margin of 1e-40 (docs/maths/robust.md).
-    The bound is 0 if nothing is known: for a secret or value that was never counted, or if the ball
-    contains every distribution.
+    100 digits, whose relative error stays below 1e-45, with a margin of 1e-40
+    (docs/maths/robust.md). The bound is 0 if nothing is known: for a secret or value that was never
+    counted, or if the ball contains every distribution.
 
     Parameters and errors as in `confidence_ball`.
     """
@@ -49,7 +49,7 @@ def ball_bounds(ball: Ball) -> Bounds:
 
 
 def complement_bounds(ball: Ball) -> Bounds:
-    """Return (k, 2^48) with k/2^48 ≤ min (1 − P(u|s)) over the ball: the mass of all values but u."""
+    """Return (k, 2^48) with k/2^48 ≤ min (1 − P(u|s)) over the ball: the mass of other values."""
     total, rows = sum(map(sum, ball.counts)), []
     for s, row in enumerate(ball.counts):
         mass = Fraction(sum(row), total)

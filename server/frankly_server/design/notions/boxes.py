@@ -82,7 +82,7 @@ def box_claims(ball: Ball, epsilon: Fraction) -> tuple[Claim, ...]:
 
 
 def _covering(sizes: list[int]) -> list[tuple[int, ...]]:
-    """Return choices of one corner per secret, so that corners of two secrets meet in every pair."""
+    """Return choices of a corner per secret that contain every pair of two secrets' corners."""
     choices: dict[tuple[int, ...], None] = {}
     for s, t in product(range(len(sizes)), repeat=2):
         for i, j in product(range(sizes[s]), range(sizes[t])) if s < t else ():

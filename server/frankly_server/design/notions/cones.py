@@ -103,7 +103,7 @@ def _sparse_candidates(claim: Claim, a: int) -> int:
     # side of a secret.
     if claim.notion == "lip":
         return sum(comb(a, k) * comb(c, k - 1) * 2 ** (k - 1) for k in range(1, min(a, c + 1) + 1))
-    # Under secret-ldp, k secrets have the largest or the smallest P(y|s), at least one of them each.
+    # Under secret-ldp, k secrets have the largest or the smallest P(y|s), and there are both kinds.
     return sum(comb(a, k) * comb(c, k) * (2**k - 2) for k in range(2, min(a, c) + 1))
 
 
@@ -158,7 +158,7 @@ def _two_sided_rows(claim: Claim) -> Iterator[Row]:
 
 
 def _side_channel_rows(claim: Claim) -> Iterator[Row]:
-    """Yield the rows of ε-LIP given x_J, for all attribute sets J and all x_J  [Funnel Def 3, eq. 19]."""
+    """Yield rows of ε-LIP given x_J, for all attribute sets J and all x_J  [Funnel Def 3, (19)]."""
     joint, attributes = claim.joint or (), claim.attributes or ()
     values = list(product(*map(range, attributes)))
     subsets = [

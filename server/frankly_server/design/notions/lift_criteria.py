@@ -97,7 +97,7 @@ class Criterion(ABC):
 
     @abstractmethod
     def _sides(self, lift: FloatArray, inverse: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return both measures, shape (n, secrets) → (n,); `inverse` is 1/lift, 1 where lift = 0."""
+        """Return both measures, shape (n, secrets) → (n,); `inverse` is 1/lift, or 1 for lift 0."""
 
     @abstractmethod
     def _bound(self, level: Fraction) -> Fraction:

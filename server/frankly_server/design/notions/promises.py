@@ -43,7 +43,7 @@ def promise(notion: str, prior: Prior, epsilon: Fraction) -> Claim:
 
 
 def answer_ldp(epsilon: Fraction) -> Claim:
-    """Return ε-LDP of the answer; beside a prior-based notion it is the backstop, a finite ceiling."""
+    """Return ε-LDP of the answer; beside a prior-based notion it makes the ceiling finite."""
     return Claim("ldp", level_for(epsilon))
 
 
@@ -106,9 +106,9 @@ def no_violation(prior: Prior, bound: Fraction, sensitive: int) -> Claim:
 
     bound : α, rounded down to a multiple of 2^-48.
 
-    Raises InvalidInput if α exceeds 1, if there is no such secret, or if α does not exceed the share
-    of the sensitive secret: that share is the average of P(sensitive | y), so reports could reveal
-    nothing.
+    Raises InvalidInput if α exceeds 1, if there is no such secret, or if α does not exceed the
+    share of the sensitive secret: that share is the average of P(sensitive | y), so reports could
+    reveal nothing.
     """
     joint = protected(prior)
     if not 0 <= sensitive < prior.secrets:

@@ -11,7 +11,7 @@ from cdd import RepType
 Ray = tuple[int, ...]
 
 MAX_CANDIDATES = 300_000
-"""Largest number of candidate rays of a cone that is enumerated, which then takes about two seconds."""
+"""Largest number of candidate rays of an enumeration, which then takes about two seconds."""
 
 
 def extreme_rays(rows: Sequence[Sequence[int]], dimension: int) -> list[Ray]:

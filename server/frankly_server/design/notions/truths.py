@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Largest variance over plausible truths, chosen after mechanism and decoder are fixed.
 
-The truths q_i have weights π_i, the columns v_j of the mechanism weights θ_j. With a decoder for the
-mixture q̄ = Σ π_i q_i the payoff is F(θ, π) = tr(W A⁻¹ Wᵀ) − the sampling term, where W holds the
-targets and A = Σ_j θ_j v_j v_jᵀ / (q̄·v_j). F is convex in θ and concave in π, and its saddle point
-is minimax over mechanisms and decoders together. At fixed π it is the ordinary problem with prior q̄
-(docs/maths/variance.md, claims 13 and 14).
+The truths q_i have weights π_i, the columns v_j of the mechanism weights θ_j. With a decoder for
+the mixture q̄ = Σ π_i q_i the payoff is F(θ, π) = tr(W A⁻¹ Wᵀ) − the sampling term, where W holds
+the targets and A = Σ_j θ_j v_j v_jᵀ / (q̄·v_j). F is convex in θ and concave in π, and its saddle
+point is minimax over mechanisms and decoders together. At fixed π it is the ordinary problem with
+prior q̄ (docs/maths/variance.md, claims 13 and 14).
 """
 
 from dataclasses import dataclass

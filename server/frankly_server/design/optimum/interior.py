@@ -33,7 +33,7 @@ _CENTRAL = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class TraceOptimum:
-    """Last iterate: `x` ≥ 0, shape (n,); `dual`, shape (m,); `converged` if within the tolerances."""
+    """Last iterate: `x` ≥ 0, shape (n,); `dual`, shape (m,); `converged` within the tolerances."""
 
     x: FloatArray
     dual: FloatArray
@@ -151,8 +151,8 @@ class _ByColumns(_Newton):
     def __init__(self, programme: _Programme, at: _Iterate) -> None:
         super().__init__(programme, at)
         whitened = programme.U @ at.L_inverse.T
-        # Scaled on both sides, the matrix is the identity plus a semidefinite one, so that Cholesky's
-        # factorisation is stable.
+        # Scaled on both sides, the matrix is the identity plus a semidefinite one, so that
+        # Cholesky's factorisation is stable.
         self._root = np.sqrt(self._scale)
         M = 2 * (whitened @ whitened.T) * (at.UZ @ at.UZ.T) * self._root[:, None] * self._root
         M[np.arange(len(M)), np.arange(len(M))] += 1.0
@@ -261,7 +261,7 @@ def _advance(programme: _Programme, at: _Iterate, tolerance: float) -> _Iterate 
         x_ahead = at.x + min(1.0, _longest(at.x, dx)) * dx
         z_ahead = at.z + min(1.0, _longest(at.z, dz)) * dz
         predicted = float(x_ahead @ z_ahead) / n
-        # Mehrotra's rule: the more the pure Newton step reduces the gap, the less centring is needed.
+        # Mehrotra's rule: the more the pure Newton step reduces the gap, the less is centred.
         centring = min(1.0, max((predicted / mu) ** 3, _MIN_CENTRING))
         # A target below half the requested gap would only make the system ill-conditioned.
         target = max(centring * mu, 0.5 * tolerance * at.value / n)

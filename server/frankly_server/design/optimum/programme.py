@@ -105,7 +105,7 @@ def most_gain(rays: Sequence[Ray], prior: Prior, objective: str) -> Optimum:
     unit = float(np.max(np.abs(gains)))  # the solver's tolerances are absolute
     solution = lp(-gains / unit, V.T.copy(), np.ones(V.shape[1]))
     dual_multipliers = -solution.dual * unit
-    # The solver's duals may violate λ·v ≥ g(v) by its tolerance; raised, they satisfy it everywhere.
+    # The solver's duals may violate λ·v ≥ g(v) by its tolerance; raising them corrects that.
     multipliers = _raised(dual_multipliers, gains - V @ dual_multipliers, prior)
     return _finished(rays, V, solution.x, float(np.sum(multipliers)), multipliers)
 

@@ -23,7 +23,7 @@ _ROW_TOLERANCE = 1e-8
 
 @dataclass(frozen=True, slots=True)
 class LinearOptimum:
-    """Basic optimal solution `x`, shape (n,), and duals of shape (m,) with cᵀ − dualᵀ·A ≥ −tolerance."""
+    """Basic optimal solution `x`, shape (n,), with duals, shape (m,): cᵀ − dualᵀ·A ≥ −tolerance."""
 
     x: FloatArray
     dual: FloatArray

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objectives of a design: mutual information, Hamming error, variance of the unbiased shares.
 
-A table W[x][y] of whole numbers with equal row sums T is the channel Q(y|x) = W[x][y] / T. Ranks are
-exact. Variances at full rank with up to 64 answers, and Hamming errors, are exact except for the
-last step. The other figures are computed in floats.
+A table W[x][y] of whole numbers with equal row sums T is the channel Q(y|x) = W[x][y] / T. Ranks
+are exact. Variances at full rank with up to 64 answers, and Hamming errors, are exact except for
+the last step. The other figures are computed in floats.
 """
 
 import math
@@ -46,7 +46,7 @@ def information(weights: Weights, counts: Sequence[int]) -> float:
 
 
 def hamming(weights: Weights, counts: Sequence[int]) -> float:
-    """Return the expected Hamming error, P(the best guess of the answer from its report is wrong)."""
+    """Return the Hamming error, P(the best guess of the answer from its report is wrong)."""
     columns = zip(*weights, strict=True)
     correct = sum(max(n * w for n, w in zip(counts, column, strict=True)) for column in columns)
     return float(1 - correct / (sum(counts) * max(map(sum, weights))))

@@ -29,7 +29,8 @@ _VIOLATION = 1e-9
 def best_mixture(columns: Sequence[Sequence[int]], joint: FloatArray) -> FloatArray:
     """Return the most informative mixture of `columns`, shape (answers, reports), row = truth.
 
-    It maximises Σ_j θ_j g(v_j) over θ ≥ 0 with Σ_j θ_j v_j = 1, a linear programme; g as in `gains`.
+    It maximises Σ_j θ_j g(v_j) over θ ≥ 0 with Σ_j θ_j v_j = 1, a linear programme; g as in
+    `gains`.
 
     Parameters
     ----------
@@ -100,9 +101,9 @@ def rounded_inside(
 ) -> Table | None:
     """Return integers near `rows` whose columns all pass the test; None if no η below suffices.
 
-    Every row sums to 2^bits. The result is the first of (1−η)·Q + η·1uᵀ, for η in
-    0, 2^-50, 2^-49, …, 2^-20, that passes (spec 2.4). u is the distribution of the reports; mixing in
-    1uᵀ moves a table inside its notion, because constant columns do not depend on the truth.
+    Every row sums to 2^bits. The result is the first of (1−η)·Q + η·1uᵀ, for η in 0, 2^-50, 2^-49,
+    …, 2^-20, that passes (spec 2.4). u is the distribution of the reports; mixing in 1uᵀ moves a
+    table inside its notion, because constant columns do not depend on the truth.
 
     Parameters
     ----------

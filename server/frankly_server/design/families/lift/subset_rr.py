@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Subset random response: the optimal random response within each small group of high-risk answers.
 
-It is Algorithm 2 of the Lift paper as described in its §5.1, on the groups of Algorithm 1. The paper
-merges two groups if a group's polytope (25) is empty. The right condition is that (26) has no
+It is Algorithm 2 of the Lift paper as described in its §5.1, on the groups of Algorithm 1. The
+paper merges two groups if a group's polytope (25) is empty. The right condition is that (26) has no
 solution over it. It has one iff the merged group meets the levels, because the reports of every
 mechanism of the group average to the merged report (erratum 9.22). `merging.subsets` returns only
 such groups, so no groups have to be merged here.
@@ -36,7 +36,7 @@ from frankly_server.design.notions.lift_criteria import (
 from frankly_server.design.tables.quantise import BITS
 
 MAX_LISTED = 6
-"""Size of the largest group whose extreme columns are all listed, which takes 0.1 s for 15 secrets."""
+"""Largest size of a group whose extreme columns are all listed (0.1 s for 15 secrets)."""
 # For averages the search starts from the rays of ALIP cones with level − 1 multiplied by these.
 _WIDENING_FACTORS = (1, 2, 4, 8)
 # 40 halvings find the boundary to 2^-40; rounding with the exact test corrects the remainder.

@@ -38,8 +38,8 @@ class ValueLeak:
     e^ε₂ = max (1 + (g−1)·high)/(1 + (g−1)·low) with g = e^δ₂.
 
     high, low : upper bounds of P(u|s) and lower bounds of P(u|t), one pair for every s ≠ t and u. A
-        randomised response has only two probabilities, so P(report u | s) ∝ 1 + (g−1)·P(u|s) depends
-        on one value u alone, and sets of values need not be considered.
+        randomised response has only two probabilities, so P(report u | s) ∝ 1 + (g−1)·P(u|s)
+        depends on one value u alone, and sets of values need not be considered.
     """
 
     high: tuple[float, ...]
@@ -142,8 +142,8 @@ def best_split(joint: Sequence[Sequence[int]], epsilon: float, leak: ValueLeak) 
 
     It maximises I(X; GRR_ε₁(S), GRR_δ₂(U)) over ε₂ in [0, ε], with ε₁ = ε − ε₂ and
     δ₂ = leak.delta2(ε₂). There are several local maxima, and the best is usually at an end (erratum
-    9.10). So both ends, a grid, and the point at which U may be sent unchanged are compared, and the
-    best few are refined.
+    9.10). So both ends, a grid, and the point at which U may be sent unchanged are compared, and
+    the best few are refined.
 
     joint : counts N[s][u] of the estimate.
     epsilon : nats, ≥ 0.

@@ -4,8 +4,8 @@
 κ are the prices. φ_x(t) = w_x t ln(t/σ_x) is convex, so on a box it lies below its secant, and the
 linear programme with secants in place of φ bounds the box from above. Boxes are split in the
 coordinate with the largest gap between secant and function. The reduced costs of a box's programme
-shrink it: a point at distance δ from the side that they favour is worth at most bound − |reduced|·δ.
-Proofs: docs/maths/generation.md, claims 4 to 6.
+shrink it: a point at distance δ from the side that they favour is worth at most
+bound − |reduced|·δ. Proofs: docs/maths/generation.md, claims 4 to 6.
 """
 
 import heapq
@@ -116,7 +116,7 @@ def _halves(
     gain: Information,
     box: _Box,
 ) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
-    """Split a box at its `t`, in the coordinate with the largest gap between secant and function."""
+    """Split a box at its `t`, where the gap between a secant and its function is largest."""
     gaps = box.slope * box.t + box.constant - gain.terms(box.t)
     x = int(np.argmax(gaps))
     at = float(box.t[x])

@@ -4,9 +4,9 @@
 A column v of a mechanism is scaled to p·v = 1: v_x is the ratio of P(report | x) to P(report).
 The solver works in t = σ∘v. With σ = p, t_x is the posterior P(x | y), which lies in [0, 1].
 
-Auxiliary variables make one row per pair of answers unnecessary (docs/maths/generation.md, claim 8).
-ε-LDP of the answer is m ≤ v_x ≤ E·m with E = e^ε and one more variable m. RLDP is U_s ≤ E·W_s' with
-U_s = Σ_u L_su v_su + (1 − Σ_u L_su)·M_s, W_s the same with m_s in place of M_s, and
+Auxiliary variables make one row per pair of answers unnecessary (docs/maths/generation.md, claim
+8). ε-LDP of the answer is m ≤ v_x ≤ E·m with E = e^ε and one more variable m. RLDP is U_s ≤ E·W_s'
+with U_s = Σ_u L_su v_su + (1 − Σ_u L_su)·M_s, W_s the same with m_s in place of M_s, and
 m_s ≤ v_su ≤ M_s.
 """
 

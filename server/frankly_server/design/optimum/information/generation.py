@@ -103,7 +103,7 @@ class _ColumnPool:
         return _MasterSolution(solution.x, -solution.dual, value, solution.missing)
 
     def raise_penalties(self, missing: FloatArray | None = None) -> None:
-        """Raise the penalties of answers that miss mass; without an argument, forbid missing mass."""
+        """Raise the penalties of answers that miss mass; with None, forbid missing mass."""
         short = None if missing is None else np.abs(missing) > _MISSING_TOLERANCE
         factor = np.inf if short is None else np.where(short, _PENALTY_FACTOR, 1.0)
         self._master.penalise(self._master.penalty * factor)
@@ -148,7 +148,7 @@ def generate(
         rounds += 1
         # While mass is missing, the mixture is not a mechanism and has no value to report.
         value = solved.value if solved.complete else float("nan")
-        # `certified` compares the bound with the rounded mechanism, so the proof aims at half the gap.
+        # Half of the gap is left for rounding: `certified` looks at the rounded mechanism.
         tolerance = 0.5 * limits.gap * min(max(solved.value, _LEAST_VALUE), 1.0)
         limits.progress("search", value, proof.bound)
         added = (
@@ -174,7 +174,7 @@ def generate(
             )
             better = proof.improve(prices, max(0.0, priced.bound), base.prior)
             added += columns.add(priced.columns)
-            # Pricing at smoothed prices may return known columns only: try the master's prices next.
+            # If smoothed prices lead to known columns only, the master's prices are tried next.
             stuck = not added and not (
                 smooth and len(priced.columns) and (better or proof.smoothing)
             )

@@ -108,8 +108,8 @@ class ColumnPricer:
     ) -> PricedColumns:
         """Return columns worth more than `tolerance`, and a bound of the worth of any column.
 
-        The search may stop early, with a larger bound, once it has found such columns, after `boxes`
-        boxes of branch and bound, or at the limits.
+        The search may stop early, with a larger bound, once it has found such columns, after
+        `boxes` boxes of branch and bound, or at the limits.
         """
         if self._robust is not None:
             columns, bound = self._robust.best_columns(prices * self.base.scale, tolerance, limits)

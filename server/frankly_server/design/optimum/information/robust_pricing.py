@@ -2,10 +2,10 @@
 """Pricing of columns for information under RLDP alone: one part of a column per secret (spec 1.6).
 
 U_s and W_s are the largest and the smallest average of secret s's part, see
-`robust_pricing_blocks`. Scale a column to q whose least W_s is 1, at the secret `last`, and let v be
-the least W_s of the others. It is in the cone iff W_s ≥ v and U_s ≤ E for s ≠ last, W_last ≥ 1 and
-U_last ≤ E·v. So for fixed (last, v) the parts are independent, and the best columns have v at one of
-finitely many values (turns) and every part at a corner. Their worth, A/z − ln z with
+`robust_pricing_blocks`. Scale a column to q whose least W_s is 1, at the secret `last`, and let v
+be the least W_s of the others. It is in the cone iff W_s ≥ v and U_s ≤ E for s ≠ last, W_last ≥ 1
+and U_last ≤ E·v. So for fixed (last, v) the parts are independent, and the best columns have v at
+one of finitely many values (turns) and every part at a corner. Their worth A/z − ln z, where
 A = Σ (p·q ln q − λ·q) and z = Σ p·q, couples the parts through z only, and for every slope β
 
     worth ≤ −1 − β − ln(−Σ_s max_q (A_s + β z_s)).
@@ -104,7 +104,7 @@ class RobustPricing:
         return _CornerSearch(self, multipliers, tolerance - _SAFETY).run(limits)
 
     def promising(self, multipliers: FloatArray, least: float) -> FloatArray:
-        """Return columns v worth more than `least` from a short search, best first, shape (n, a)."""
+        """Return columns v worth more than `least`, by a short search; shape (n, a)."""
         return _CornerSearch(self, multipliers, least).quick_columns()
 
 
@@ -122,8 +122,8 @@ def of(cone: Cone, prior: FloatArray) -> RobustPricing | None:
 class _Completions:
     """Sums over the best corners of the undecided secrets, by turn, last and slope.
 
-    worth, mass : Σ A and Σ z, shape (turns, secrets + 1, slopes); index −1 of the second axis is for
-        an undecided last.
+    worth, mass : Σ A and Σ z, shape (turns, secrets + 1, slopes); index −1 of the second axis is
+        for an undecided last.
     likeliest : the secret that is best as an undecided last, shape (turns, slopes).
     """
 
@@ -158,7 +158,7 @@ class _CornerSearch:
         )
 
     def run(self, limits: Limits) -> tuple[FloatArray, float]:
-        """Return (columns, bound): expand the roots, then depth first by chunks of largest bound."""
+        """Return (columns, bound): the roots first, then depth first by chunks of largest bound."""
         columns, top = np.empty((0, len(self.pricing.prior))), self.tolerance
         pending = [nodes for nodes in (self._roots(),) if len(nodes)]
         while pending and not len(columns) and not limits.out_of_time():

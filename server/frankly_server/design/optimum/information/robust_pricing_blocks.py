@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Corners of one secret's part of an RLDP column (docs/maths/generation.md, claim 14).
 
-With L the lower bounds of one secret and f = 1 − ΣL > 0, the largest and the smallest average of its
-part q of a column are U(q) = L·q + f·max q and W(q) = L·q + f·min q. The part lies in
+With L the lower bounds of one secret and f = 1 − ΣL > 0, the largest and the smallest average of
+its part q of a column are U(q) = L·q + f·max q and W(q) = L·q + f·min q. The part lies in
 {q ≥ 0 : W(q) ≥ lower side, U(q) ≤ upper side}. At a vertex every entry except at most one is m or
 M ≥ m.
 """
@@ -44,7 +44,7 @@ class SecretBlock:
     def at(
         self, inside: NDArray[np.bool_], lower_side: FloatArray, upper_side: FloatArray
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Return (two points per set T of values, M on T and m elsewhere; mask of those that exist).
+        """Return (two points per set T of values, M on T and m elsewhere; mask of existing ones).
 
         inside : the sets T, shape (v, n, k).
         lower_side, upper_side : shape (v,), 0 < lower ≤ upper.

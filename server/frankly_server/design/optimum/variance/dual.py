@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dual of the master programme, for targets of deficient rank.
 
-With such targets A may be singular at the optimum, so that Z = A⁻¹Wᵀ does not exist. The dual avoids
-the inverse: maximise 2 tr(WZ) − Σν subject to |Zᵀv_j|² ≤ ν·v_j + cost_j, with Z and ν free. Its
-logarithmic barrier is self-concordant (second-order cones), so Newton's method follows the central
-path from Z = 0 as the weight κ of the barrier falls; the primal weights are x_j = κ/slack_j.
+With such targets A may be singular at the optimum, so that Z = A⁻¹Wᵀ does not exist. The dual
+avoids the inverse: maximise 2 tr(WZ) − Σν subject to |Zᵀv_j|² ≤ ν·v_j + cost_j, with Z and ν free.
+Its logarithmic barrier is self-concordant (second-order cones), so Newton's method follows the
+central path from Z = 0 as the weight κ of the barrier falls; the primal weights are
+x_j = κ/slack_j.
 """
 
 from dataclasses import dataclass

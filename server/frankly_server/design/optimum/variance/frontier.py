@@ -2,8 +2,8 @@
 """Frontier of information against variance, with bounds on both.
 
 For a price μ of the variance, I − μ·variance is maximised, and a certificate proves that
-I − μ·variance ≤ B(μ) for every mechanism. Hence, over the prices μ tried, a mechanism whose variance
-is at most a cap has I ≤ min B(μ) + μ·cap, and one of information I has variance ≥ max (I − B(μ))/μ.
+I − μ·variance ≤ B(μ) for every mechanism. Hence a mechanism whose variance is at most a cap has
+I ≤ B(μ) + μ·cap, and one of information I has variance ≥ (I − B(μ))/μ, for every price μ tried.
 Mixtures of two optima are mechanisms too: their information is linear in the share, their variance
 convex. The next μ is the slope between the two optima next to the target, until their mixture meets
 the bound.
@@ -43,8 +43,8 @@ class FrontierMechanism:
 
     information : nats.
     variance : total variance of the targets at n = 1 and truth p.
-    information_bound : no mechanism with at most this variance (or at most the cap, if there is one)
-        has more information.
+    information_bound : no mechanism with at most this variance (or at most the cap, if there is
+        one) has more information.
     variance_bound : no mechanism with at least this information has less variance.
     exact : as in `VarianceCertificate`.
     """

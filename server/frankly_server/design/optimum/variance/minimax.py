@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mechanism with the least maximum of the variance over plausible truths, with its proof.
 
-The method is that of `generation`, except that the price of a column depends on the least favourable
-mixture q̄ of the truths q_i, which changes between rounds. (1) The saddle point over the present
-columns gives their weights θ, the weights π of the truths, and the prices ν. (2) Pricing over the
-base at q̄ = Σ π_i q_i finds columns and proves a bound at these π. (3) Repeat until value and bound
-meet, no new column is found, or time is up.
+The method is that of `generation`, except that the price of a column depends on the least
+favourable mixture q̄ of the truths q_i, which changes between rounds. (1) The saddle point over the
+present columns gives their weights θ, the weights π of the truths, and the prices ν. (2) Pricing
+over the base at q̄ = Σ π_i q_i finds columns and proves a bound at these π. (3) Repeat until value
+and bound meet, no new column is found, or time is up.
 """
 
 from collections.abc import Callable

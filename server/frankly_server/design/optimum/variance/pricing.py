@@ -157,7 +157,7 @@ class _LocalSearch:
         return columns[np.argsort(-prices.worth(columns), kind="stable")], largest_worth
 
     def _starts(self, prices: Prices, used: FloatArray) -> list[FloatArray]:
-        """Return eigenvectors of ZZᵀ, slopes at used columns, spread directions and unit vectors."""
+        """Return directions: eigenvectors of ZZᵀ, slopes at used columns, evenly spread ones."""
         a = self._base.answers
         # The worth grows fastest along the leading eigenvectors of its quadratic part.
         _, vectors = np.linalg.eigh(prices.Z @ prices.Z.T)

@@ -73,7 +73,7 @@ class _Curves:
 
 
 class _MomentProgramme:
-    """Convex programme over symmetric matrices A, each given by the vector x of its upper triangle."""
+    """Convex programme over symmetric A; the vector x holds its upper triangle."""
 
     def __init__(
         self, rows: FloatArray, p: FloatArray, W: FloatArray, curves: _Curves | None

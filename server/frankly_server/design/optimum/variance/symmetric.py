@@ -105,8 +105,8 @@ def _mixture(curvature: FloatArray, gains: FloatArray, weight: float) -> FloatAr
 def balanced_subsets(a: int, k: int) -> tuple[FloatArray, FloatArray]:
     """Return k-subsets of a answers, with weights of sum 1, that cover all pairs equally often.
 
-    These are all subsets if they are few, and otherwise the cyclic shifts of evenly spread ones. How
-    often the shifts of one subset cover a pair depends only on the distance of the pair.
+    These are all subsets if they are few, and otherwise the cyclic shifts of evenly spread ones.
+    How often the shifts of one subset cover a pair depends only on the distance of the pair.
     Non-negative least squares weights the subsets so that all distances are covered equally often.
 
     Returns
