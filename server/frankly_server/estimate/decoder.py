@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixed decoder V = W (QᵀD₀⁻¹Q)⁻¹ QᵀD₀⁻¹ of reports, in exact fractions (spec 8.1).
 
-Here Q has one row per report. D₀ is the diagonal of the reports' probabilities under a prior p₀.
+Here Q has one row per report. D₀ is the diagonal of the reports' probabilities under a prior p₀. Its
+inverse is rounded to 64 bits, which leaves V exactly unbiased.
 """
 
 from collections.abc import Sequence

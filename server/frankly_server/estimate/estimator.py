@@ -120,7 +120,7 @@ def estimate(
     beta: Fraction = Fraction(1, 100),
     methods: Collection[str] = METHODS,
 ) -> Estimate:
-    """Estimate W·p from noisy counts; the work depends on distinct reports at most.
+    """Estimate W·p from noisy counts; the work grows at most with the number of distinct reports.
 
     mechanism : the published mechanism of the reports.
     counts : reports per symbol, in order; for a product in row-major order, or by symbol; for sets

@@ -99,8 +99,8 @@ class Plan:
     def reports(self, margin: float) -> int:
         """Return the least n with a margin of at most `margin`.
 
-        Raises InvalidInput(unsupported) if it is not reached by the full population, or by `MOST`
-        reports without one.
+        Raises InvalidInput(unsupported) if reports of the full population, or `MOST` reports if
+        there is none, do not reach it.
         """
         largest = self.setting.population or MOST
         if self.margin(largest) > margin:

@@ -29,9 +29,9 @@ def binary(request: FamilyRequest) -> Built:
 
     With `p00` and `p11` these are the entries, rounded to multiples of 2^-48. Without them the
     claim must be ldp or dp alone, and the mechanism has least variance under it at the prior's
-    share (`best_point`): in the closure of p00, p11 ≥ ½ if `region` is honest, in all of R if it is
-    whole. The optimal point is rounded towards the inside of the region: the free coordinate is
-    lowered until the exact verifier accepts it.
+    share (`best_point`): with p00, p11 ≥ ½ if `region` is honest, among all (ε, δ)-DP mechanisms if
+    it is whole. The optimal point is rounded towards the inside of the region: the free coordinate
+    is lowered until the exact verifier accepts it.
     """
     if request.answers != 2:
         raise unsupported(
@@ -71,8 +71,8 @@ def best_point(claim: Claim, prior: Prior, region: str) -> Point:
     leaves out δ > ½; there the corner of the region is (1, δ).
 
     Whole region [erratum 9.3]: (1, δ) is best if min(π, 1−π) < h = δ(E+δ)/(E−1+2δ)², again mirrored
-    for π > ½. With probability δ this point reveals for certain that a respondent has the rarer
-    answer. The choice of the region is therefore a choice about privacy, not about accuracy.
+    for π > ½. At this point a respondent with the rarer answer is exposed with probability δ. The
+    choice of the region is therefore a choice about privacy, not about accuracy.
     """
     if region not in REGIONS:
         raise unsupported(f"the regions are {' and '.join(REGIONS)}", "region")

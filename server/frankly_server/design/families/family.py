@@ -36,7 +36,7 @@ class Explicit:
         mangat use p00 alone.
     alpha : the family's own level in nats; see the docstring of the family.
     region : where `binary` looks for the optimum: honest (the truth is at least as likely as the
-        other answer, R' of the Thesis) or whole (all of R).
+        other answer, R' of the Thesis) or whole (all (ε, δ)-DP mechanisms, R of the Thesis).
     lift_measure, lift_order : the measure that the watchdog's mechanisms bound; see
         `lift_criteria`.
     """

@@ -36,9 +36,9 @@ class Prior:
     def from_rows(cls, rows: Sequence[Sequence[Any]], field: str = "prior.joint") -> "Prior":
         """Read counts, or probabilities that sum to 1 within 1e-9.
 
-        Probabilities become whole numbers in the same proportions, rounded only if these would not
-        fit a document. A single row means that the answer itself is the secret: the joint counts
-        are then its diagonal matrix.
+        Probabilities become whole numbers in the same proportions. Numbers are rounded only if they
+        would not fit a document. A single row means that the answer itself is the secret: the joint
+        counts are then its diagonal matrix.
 
         Raises InvalidInput: prior_shape, prior_value (naming row and column) or prior_sum (with the
         sum).

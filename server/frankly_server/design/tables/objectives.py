@@ -2,8 +2,8 @@
 """Objectives of a design: mutual information, Hamming error, variance of the unbiased shares.
 
 A table W[x][y] of whole numbers with equal row sums T is the channel Q(y|x) = W[x][y] / T. Ranks
-are exact. Variances at full rank with up to 64 answers, and Hamming errors, are exact except for
-the last step. The other figures are computed in floats.
+and, up to the last step, Hamming errors are exact. Variances at full rank with up to 64 answers are
+computed in fractions, to one part in 2^64. The other figures are computed in floats.
 """
 
 import math
