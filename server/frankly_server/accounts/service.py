@@ -320,7 +320,8 @@ class Accounts:
 
     def _count_failure(self, account_id: str) -> None:
         with self._database.transaction("count failure") as tx:
-            row = tx.accounts.get(account_id)  # read again, because other requests may have counted
+            # Read again and locked, because other requests may be counting at the same time.
+            row = tx.accounts.get(account_id, for_change=True)
             failures, lock_s = after_failure(row.failures if row else 0)
             locked = format_time(self._clock.now() + timedelta(seconds=lock_s)) if lock_s else None
             tx.accounts.change(account_id, failures=failures, locked_until=locked)

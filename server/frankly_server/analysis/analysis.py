@@ -11,7 +11,7 @@ from frankly_server.analysis.counted_document import Received
 from frankly_server.analysis.reading import received, replayed, with_periods, with_tables
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.result import answer, encode, needed
-from frankly_server.store import Database
+from frankly_server.store import Database, DocumentRow, Transaction
 
 
 class Analysis:
@@ -60,8 +60,8 @@ class Analysis:
     def replay(self, result: Any) -> bytes:
         """Compute a result again, byte for byte, from the reports of the batches that it names.
 
-        Raises InvalidInput(json_invalid) if it is not a result for a survey of this database, or if
-        another version of the code computed it.
+        Raises InvalidInput(json_invalid) if it is not a result for a survey of this database, if the
+        database lacks a document that it names, or if another version of the code computed it.
         """
         try:
             inputs = result["inputs"]
@@ -75,7 +75,7 @@ class Analysis:
                 for document in inputs["documents"]
             }
             with self._database.reading("replay") as tx:
-                rows = [row for digest in releases if (row := tx.documents.get(digest)) is not None]
+                rows = [_stored(tx, digest) for digest in releases]
                 documents = [Received.of(row.envelope, {}, releases[row.digest]) for row in rows]
                 joint_blocks = needed(documents, request)
                 documents = [
@@ -89,3 +89,12 @@ class Analysis:
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, FranklyError):
             detail = "this is not a result of `estimates`: give its JSON, whole and unchanged"
             raise InvalidInput(Problem.JSON_INVALID, detail, "inputs") from None
+
+
+def _stored(tx: Transaction, digest: str) -> DocumentRow:
+    # Without one of its documents, a result could be computed again, but about fewer reports.
+    row = tx.documents.get(digest)
+    if row is None:
+        detail = "this database does not hold a version that the result names: replay it where it was computed"
+        raise InvalidInput(Problem.JSON_INVALID, detail, "inputs.documents")
+    return row

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, Final
 
@@ -267,10 +267,15 @@ def _exact(value: Any, field: str) -> Fraction:
 
 def _written(combination: Combination) -> dict[str, Any]:
     def decimals(coefficients: Coefficients) -> dict[str, str]:
-        # Coefficients were read from decimals; the division keeps the first 28 digits of one.
-        return {
-            c: str(Decimal(v.numerator) / Decimal(v.denominator)) for c, v in coefficients.items()
-        }
+        # Exact: coefficients were read from decimals, so the division ends; a replay needs all digits.
+        return {c: _decimal(v) for c, v in coefficients.items()}
 
     of = decimals(combination.of)
     return of if combination.over is None else {"of": of, "over": decimals(combination.over)}
+
+
+def _decimal(value: Fraction) -> str:
+    # A denominator of n bits divides 10^n, so that many further digits suffice.
+    digits = len(str(value.numerator)) + value.denominator.bit_length()
+    with localcontext(prec=digits):
+        return str(Decimal(value.numerator) / Decimal(value.denominator))

@@ -96,6 +96,29 @@ def test_wrong_old_passwords_count_and_lock(accounts: Accounts, hands: Hands) ->
     accounts.change_password(signed.person, PASSWORD, "another good password")
 
 
+def test_wrong_passwords_at_the_same_time_all_count(
+    accounts: Accounts, fresh_database: Database
+) -> None:
+    """Every count reads the row and then writes it: without a lock, two would be one on PostgreSQL."""
+    account = accounts.create("main", "many@example.org", "viewer", PASSWORD)
+    ready = threading.Barrier(4)
+
+    def guess() -> None:
+        ready.wait()
+        for _ in range(5):
+            accounts._count_failure(account.id)
+
+    threads = [threading.Thread(target=guess) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with fresh_database.reading("failures") as tx:
+        row = tx.accounts.get(account.id)
+    assert row is not None
+    assert row.failures == 20
+
+
 def test_every_refusal_is_the_same(accounts: Accounts) -> None:
     messages = {
         str(refused(accounts.sign_in, email, password))

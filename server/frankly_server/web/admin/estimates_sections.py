@@ -23,13 +23,15 @@ _COMPARED: Final = 12
 class EstimatesTable:
     """One table of numbers: a question, or a question within one group.
 
-    name : the group's name, or "". product : the chosen product's shares, by choice; None if the
+    name : the group's name, or "". n : the reports that tell the question, of those received.
+    product : the chosen product's shares, by choice; None if the
     page shows unbiased estimates. intervals : the intervals of these shares, [low, high] by choice.
     """
 
     name: str
     status: str
     n: int
+    received: int
     needed: int
     rows: Sequence[Mapping[str, Any]]
     product: Mapping[str, float] | None
@@ -184,6 +186,7 @@ def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names
         name=names.group(question["by"]),
         status=question["status"],
         n=question["n"],
+        received=question["received"],
         needed=question["needed"],
         rows=question["rows"],
         product=None if asked.product == "unbiased" else question[asked.product] or {},
