@@ -10,11 +10,9 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
 
 from frankly_server import rational
-from frankly_server.forms import are_told_together, part_table
+from frankly_server.forms import part_table
 
 _MOST_NAMED: Final = 8
-_MOST_CELLS: Final = 64
-"""Largest number of cells of a joint table whose rank is computed: larger ones only need to be drawn together."""
 
 
 def told_pairs(form: AgreementMechanism) -> list[tuple[int, int]]:
@@ -26,7 +24,7 @@ def told_pairs(form: AgreementMechanism) -> list[tuple[int, int]]:
         parts = _parts_of(form, pair)
         alike = (*(form.choices[i] for i in pair), len(parts), *_pools(form, parts))
         if alike not in known:
-            known[alike] = _is_told(form, pair, parts)
+            known[alike] = any(tells_every_cell(form, group) for group in parts)
         if known[alike]:
             told.append(pair)
     return told
@@ -75,18 +73,10 @@ def _pools(
     )
 
 
-def _is_told(
-    form: AgreementMechanism, pair: tuple[int, int], groups: tuple[tuple[int, ...], ...]
-) -> bool:
-    """Return True if all cells of a pair's joint table can be estimated."""
-    cells = form.choices[pair[0]] * form.choices[pair[1]]
-    for parts in groups:
-        if not are_told_together(form, parts):
-            continue
-        try:
-            table = part_table(form, parts)
-        except InvalidInput:
-            continue
-        if cells > _MOST_CELLS or rational.rank(table.weights) == table.answers:
-            return True
-    return False
+def tells_every_cell(form: AgreementMechanism, parts: tuple[int, ...]) -> bool:
+    """Return True if every cell of the joint table of these parts can be estimated."""
+    try:
+        table = part_table(form, parts)
+    except InvalidInput:
+        return False
+    return rational.least_rank(table.weights) == table.answers

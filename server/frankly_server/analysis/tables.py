@@ -17,7 +17,8 @@ from frankly_protocol.problems import Problem
 from frankly_server.analysis.counted_document import Blocks, Received
 from frankly_server.analysis.request import Combination, Request
 from frankly_server.estimate.decoder import Targets, shares
-from frankly_server.forms import PartTable, are_told_together, counted_blocks
+from frankly_server.forms import PartTable, counted_blocks
+from frankly_server.told import tells_every_cell
 
 Texts = Mapping[str, str]
 Weights = tuple[Fraction, ...]
@@ -122,15 +123,17 @@ def _estimable(document: SurveyDocument) -> list[tuple[int, Block]]:
     ]
 
 
-def _never_together(document: SurveyDocument, questions: Sequence[Question]) -> bool:
-    """Return True if these questions are parts of one form that no report shows together."""
+def _is_untold(document: SurveyDocument, questions: Sequence[Question]) -> bool:
+    """Return True if these questions are parts of one form that does not tell their joint table."""
+    if len(questions) == 1:
+        return False
     blocks = counted_blocks(document)
     tables = [blocks[i].mechanism for i in blocks_of(document, questions) or ()]
     parts = [table for table in tables if isinstance(table, PartTable)]
     forms = {id(part.form): part.form for part in parts}
     return any(
         form is not None
-        and not are_told_together(
+        and not tells_every_cell(
             form, tuple(i for part in parts if part.form is form for i in part.parts)
         )
         for form in forms.values()
@@ -188,9 +191,12 @@ def _joint_table(
     sources = tuple(
         source for source in documents if blocks_of(source.document, questions) is not None
     )
-    untold = [source for source in sources if _never_together(source.document, questions)]
+    untold = [source for source in sources if _is_untold(source.document, questions)]
     if sources and len(untold) == len(sources):
-        detail = "no report of this form tells these questions together: cross_tables of the survey file must name them"
+        detail = (
+            "this form does not tell the joint table of these questions: "
+            "cross_tables of the survey file must name them"
+        )
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, detail, field)
     sources = tuple(source for source in sources if source not in untold)
     if percent is None:
