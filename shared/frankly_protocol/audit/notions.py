@@ -226,7 +226,7 @@ def _of_sets(shape: sets.Sets, claim: Claim) -> Iterator[Candidate]:
     if claim.notion == "srlip":
         return sets.side_channel_ratios(shape, joint, claim.attributes or ())
     if claim.notion == "rldp":
-        return sets.robust_ratios(shape, claim.lower_bounds or (), diagonal=claim.diagonal)
+        return sets.robust_ratios(shape, claim.lower_bounds or ())
     if claim.notion == "dpv" and claim.sensitive is not None:
         return sets.posteriors(shape, joint, claim.sensitive)
     raise AssertionError(claim.notion)  # as above

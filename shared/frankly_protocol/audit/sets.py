@@ -196,15 +196,19 @@ def _around_average(
             yield Candidate(*improved, (AVERAGE, s), True, condition)
 
 
-def robust_ratios(sets: Sets, bounds: LowerBounds, *, diagonal: bool) -> Iterator[Candidate]:
-    """Yield sup over D_s / inf over D_t of P(B|·) for all s ≠ t, or for all s and t if `diagonal`.
+def robust_ratios(sets: Sets, bounds: LowerBounds) -> Iterator[Candidate]:
+    """Yield sup over D_s / inf over D_t of P(B|·) for all s ≠ t.
 
     Let H contain j answers of s and l answers of t. The supremum comes from the j largest L[s][u],
     with the free mass (what L leaves open) on one of them; the infimum from the l smallest L[t][u],
     with the free mass outside H unless H contains all of t. So the largest j and the smallest l
     that |H| allows are best for every pair; if every H may occur, H is all of s and nothing of t,
-    and the ratio is high / low. For s = t the two sides differ by the free mass only, so the ratio
-    is largest for the smallest L[s](H), that is for the fewest answers with the smallest bounds.
+    and the ratio is high / low.
+
+    A secret compared with itself (claims with `diagonal`) needs no more. If H can leave out a whole
+    secret, the infimum of some t ≠ s is low, and no supremum of s exceeds that of j answers.
+    Otherwise H can contain all of some t ≠ s, whose supremum is then high, beside the fewest
+    answers of s, and no infimum of s is less than theirs.
     """
     scale, fixed = scaled_bounds(bounds)
     width, low, g = len(fixed[0]), sets.low * scale, sets.high - sets.low
@@ -227,18 +231,6 @@ def robust_ratios(sets: Sets, bounds: LowerBounds, *, diagonal: bool) -> Iterato
             sets.some([*inside_places, *held_places], outside_places),
             (s, t),
         )
-    held_count = max(1, 0 if sets.size is None else l)
-    if diagonal and held_count < width:
-        for s, row in enumerate(fixed):
-            fixed_mass = sum(sorted(row)[:held_count])
-            inside_places = _places(row, s, held_count, largest=False)
-            outside_places = [
-                x for x in range(s * width, (s + 1) * width) if x not in inside_places
-            ]
-            report = sets.some(inside_places, outside_places)
-            yield Candidate(
-                low + g * (fixed_mass + scale - sum(row)), low + g * fixed_mass, report, (s, s)
-            )
 
 
 def posteriors(sets: Sets, joint: Joint, sensitive: int) -> Iterator[Candidate]:
