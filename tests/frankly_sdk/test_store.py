@@ -36,6 +36,23 @@ def test_the_file_is_private_even_if_it_was_not(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "s.db").stat().st_mode) == 0o600
 
 
+def test_a_new_file_is_private_from_its_first_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever opens it before a chmod keeps it open afterwards, so it is made with its mode."""
+
+    def too_late(*_: object) -> None:
+        raise AssertionError("changed later")
+
+    monkeypatch.setattr(Path, "chmod", too_late)
+    umask = os.umask(0)
+    try:
+        Store(tmp_path / "s.db").close()
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE((tmp_path / "s.db").stat().st_mode) == 0o600
+
+
 def test_opening_a_second_store_drops_no_lock_of_the_first(tmp_path: Path) -> None:
     """POSIX forgets all locks of a process when it closes any descriptor of the file."""
     path = tmp_path / "s.db"
@@ -108,13 +125,19 @@ def no_space() -> Iterator[None]:
 def test_a_full_disk_is_noticed_before_anything_is_drawn(
     tmp_path: Path, request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    server = FakeServer()
-    with server.open(tmp_path / "s.db", randbits=never) as client:
+    """Counted, because the client swallows what a random source raises."""
+    server, drawn = FakeServer(), []
+
+    def counted(bits: int) -> int:
+        drawn.append(bits)
+        return 0
+
+    with server.open(tmp_path / "s.db", randbits=counted) as client:
         with capfd.disabled():
             request.getfixturevalue("no_space")
         with pytest.raises(StoreError):
             client.answer(ANSWERS)
-    assert server.posted == []
+    assert (drawn, server.posted) == ([], [])
 
 
 def test_a_store_that_may_not_be_written_stops_everything() -> None:
