@@ -23,7 +23,7 @@ from frankly_protocol.trust.tokens import (
     encode_token,
     token_message,
 )
-from frankly_server.intake import Intake
+from frankly_server.intake import Intake, invites
 from frankly_server.intake.invites import Invites
 from frankly_server.store import Database
 
@@ -242,3 +242,13 @@ def test_invites_are_made_for_a_survey_that_is_there(
     with pytest.raises(InvalidInput) as refused:
         Invites(database).make(survey_name, count)
     assert refused.value.code == code
+
+
+def test_the_most_invites_that_a_message_offers_are_made(
+    sqlite: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(sqlite, with_rule(INVITE))
+    monkeypatch.setattr(invites, "MAX_INVITES", 3)
+    assert len(set(Invites(sqlite).make(SURVEY, 3))) == 3
+    with pytest.raises(InvalidInput, match="1 to 3 tokens"):
+        Invites(sqlite).make(SURVEY, 4)
