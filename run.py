@@ -86,6 +86,7 @@ PURE = (
     "tests/frankly_sdk",
     "tests/frankly_server/design",
     "tests/frankly_server/estimate",
+    "tests/frankly_server/requests",
 )
 """Tests that need no server, database or browser."""
 LINT: dict[str, list[str]] = {

@@ -211,7 +211,7 @@ LOGS: dict[str, Callable[[Site], None]] = {
     "one witness": lambda s: void(
         setattr(s, "log", FewerWitnesses(s.log.digests, witnesses=["w0.example"]))
     ),
-    "a month ago": lambda s: void(setattr(s.log, "seen", NOW - timedelta(days=31))),
+    "a month ago": lambda s: void(setattr(s.log, "signed_at", NOW - timedelta(days=31))),
     "another key": lambda s: void(setattr(s.log, "key", PUBLISHER)),
     "another log": lambda s: void(setattr(s.log, "origin", "other.example")),
 }

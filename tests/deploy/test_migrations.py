@@ -4,6 +4,7 @@
 Nothing here names a migration: a new one is tested by being there.
 """
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -76,6 +77,12 @@ def _listed(table: dict[str, Any]) -> str:
     return ", ".join(f'"{column}"' for column in table["columns"])
 
 
+def holds(new: str, old: str) -> bool:
+    """Whether a column of the new type takes every value of the old: the same one, or a longer text."""
+    lengths = [re.fullmatch(r"VARCHAR\((\d+)\)", kind) for kind in (old, new)]
+    return new == old or (all(lengths) and int(lengths[0][1]) <= int(lengths[1][1]))  # type: ignore[index]
+
+
 def harm(before: Shape, after: Shape) -> list[str]:
     """List the changes that break a program that knows only `before`."""
     losses = [f"{name} is gone" for name in before if name not in after]
@@ -86,7 +93,11 @@ def harm(before: Shape, after: Shape) -> list[str]:
                 losses.append(f"{name}.{column} is gone")
                 continue
             new_kind, new_nullable, new_default = new["columns"][column]
-            if new_kind != kind or (nullable and not new_nullable) or (default and not new_default):
+            if (
+                not holds(new_kind, kind)
+                or (nullable and not new_nullable)
+                or (default and not new_default)
+            ):
                 losses.append(f"{name}.{column} is another")
         for column in new["columns"].keys() - old["columns"].keys():
             _, nullable, default = new["columns"][column]

@@ -229,7 +229,7 @@ def test_quick_needs_no_system_package_and_runs_the_pure_tests(
     commands = _started(monkeypatch, "quick")
     assert set(commands) == {"lock", "ruff check", "ruff format", "import contracts", "pure tests"}
     folders = [Path(name) for name in commands["pure tests"] if name.startswith("tests/")]
-    assert len(folders) == 4
+    assert len(folders) == 5
     assert all((root / folder).is_dir() for folder in folders)
 
 

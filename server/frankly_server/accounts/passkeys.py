@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passkeys (WebAuthn): a sign-in without password, which asks for no slot of the password checks."""
+"""Passkeys (WebAuthn): sign-in without a password, and so without a slot of the password checks."""
 
 import hmac
 import ipaddress
@@ -85,7 +85,7 @@ class Passkeys:
                 resident_key=structs.ResidentKeyRequirement.REQUIRED,
                 user_verification=structs.UserVerificationRequirement.REQUIRED,
             ),
-            # An authenticator that has a passkey of this account makes no second one.
+            # An authenticator that already has a passkey of this account does not create another.
             exclude_credentials=[
                 structs.PublicKeyCredentialDescriptor(
                     id=helpers.base64url_to_bytes(passkey.credential)
@@ -109,7 +109,7 @@ class Passkeys:
 
         token, challenge : as for `begin`. credential : the browser's answer, as JSON. name : 1 to
         64 characters. Raises as `Accounts.require_password` does, and InvalidInput: field_type for
-        the name, unauthenticated if the answer does not hold, forbidden from ten passkeys on,
+        the name, unauthenticated if the answer is not valid, forbidden beyond ten passkeys,
         file_exists.
         """
         if not 1 <= len(name) <= 64 or not name.isprintable():
@@ -139,10 +139,14 @@ class Passkeys:
             # Counted under the lock: two forms at once must not exceed the limit.
             if len(tx.passkeys.of_account(person.id)) >= _MOST:
                 raise InvalidInput(
-                    Problem.FORBIDDEN, f"{_MOST} passkeys are the most: remove one", "passkey"
+                    Problem.FORBIDDEN,
+                    f"an account has at most {_MOST} passkeys: remove one",
+                    "passkey",
                 )
             if tx.passkeys.get(row.credential) is not None:
-                raise InvalidInput(Problem.FILE_EXISTS, "this passkey is here already", "passkey")
+                raise InvalidInput(
+                    Problem.FILE_EXISTS, "this passkey has been added already", "passkey"
+                )
             tx.passkeys.add(row)
             self._record(tx, person, "second factor added", f"passkey {name}")
             return [] if tx.second_factors.codes(person.id) else new_codes(tx, person.id)
@@ -232,7 +236,7 @@ class Passkeys:
 
 
 def _checked(check: Callable[[], _T]) -> _T:
-    """Return what the library returns; raise InvalidInput(unauthenticated) for whatever it raises."""
+    """Return what the library returns; raise InvalidInput(unauthenticated) if it raises anything."""
     try:
         return check()
     # The library lets errors of its parsers through. Whatever it cannot verify is refused.

@@ -18,7 +18,7 @@ _WAIT_S: Final = 5.0
 
 
 class Busy(FranklyError):
-    """Too many concurrent password checks: 503, try again."""
+    """Too many concurrent password checks: 429, to be tried again."""
 
     def __init__(self) -> None:
         super().__init__(

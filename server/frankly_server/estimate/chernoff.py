@@ -7,8 +7,8 @@ For a true value θ the worst mixed moment is
 
 P(mean ≤ m) ≤ (exp(−λm) G(λ, θ))^n for λ < 0: for independent draws, for a census and for draws
 without replacement (proofs in docs/maths/margins.md).
-Every λ gives a valid bound, so the search for the best λ need not be exact: it costs width, never
-validity.
+Every λ gives a valid bound, so the search for the best λ need not be exact: an inexact one makes
+the interval wider, never invalid.
 """
 
 import math
@@ -33,14 +33,14 @@ _STEEPEST = 50.0
 _ROUNDING = 1e-12
 """Bound on the relative error of a moment in floats.
 
-The moments are raised by it, which is the safe side.
+Moments are raised by it, which can only widen the intervals.
 """
-# The mixture of a sequence must be fixed before the first
-# report, or Ville's inequality does not apply.
+# The mixture of a sequence must be fixed before the first report, or Ville's inequality does not
+# apply.
 _TILTS = np.geomspace(2.0**-13, 2.0**6, 39)
 """λ times the range in the mixture of a sequence: the best values for 5 to 10^9 reports."""
 _HEAVIEST = 0.5
-"""λ times the range that has the most weight in the mixture: near the best for 1,000 reports."""
+"""λ times the range with the largest weight in the mixture: near the best for 1,000 reports."""
 _WEIGHTS = np.tile(1 / (1 + (np.log2(_TILTS / _HEAVIEST) / 3) ** 2), 2)
 _SIGNED = np.concatenate([-_TILTS, _TILTS])
 _LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
@@ -70,8 +70,8 @@ def kl(score: Score, w: FloatArray, n: int, level: float) -> Ends:
         return hoeffding
     tilts = _tilt(mean, chances[0]), _tilt(mean, chances[1])
     aware = _aware_ends(score, score.law, w, limit, tilts)
-    # rounding: at 10^12 reports and more the margin for
-    # rounding makes the aware bound the wider one.
+    # rounding: at 10^12 reports and more, the margin for rounding makes the aware bound the wider
+    # one.
     both = max(aware[0], hoeffding[0]), min(aware[1], hoeffding[1])
     return both if both[0] <= both[1] else hoeffding
 
@@ -82,9 +82,9 @@ def kl_of_sum(parts: Sequence[tuple[Score, FloatArray, int]], level: float) -> E
     parts : (score, weights over the answers, number of reports) of each.
 
     The bound of a sum is the product of the parts' bounds at λ·(all reports)/(the part's reports).
-    The true values of the parts may differ: those that make the bound largest are taken. By the
+    The true values of the parts may differ: those that make the bound largest are used. By the
     inequality of the arithmetic and geometric means the bound is at most the n-th power of a mean,
-    whose maximum is a concave polyline again. If no possible value is left, Hoeffding's interval is
+    whose maximum is again a concave polyline. If no possible value is left, Hoeffding's interval is
     returned.
     """
     total = sum(n for *_, n in parts)
@@ -99,8 +99,8 @@ def kl_of_sum(parts: Sequence[tuple[Score, FloatArray, int]], level: float) -> E
     half = math.sqrt(squares * limit * total / 2)
     targets = [(score, w) for score, w, _ in parts]
     if half > 0:
-        # The first factor is the λ at which Hoeffding's
-        # interval is reached; the best one may be far steeper.
+        # The first factor is the λ at which Hoeffding's interval is attained; the best λ may be far
+        # larger.
         tilts = 4 * half / squares / total * np.geomspace(1 / 4, 4096, _TILTS_OF_SUM)
         upward = [
             (law, w, mean, n) for law, (_, w, n), mean in zip(laws, parts, above, strict=True)
@@ -118,8 +118,8 @@ def kl_of_sum(parts: Sequence[tuple[Score, FloatArray, int]], level: float) -> E
 def _law_of(score: Score, w: FloatArray) -> ScoreLaw:
     """Return the law of a score; if it is not listed, the law on its two ends with the same means.
 
-    Of all laws on a range with given means, that one has the largest moments, so the bound stays
-    valid.
+    Of all laws on a range with given means, the one on its two ends has the largest moments, so the
+    bound stays valid.
     """
     if score.law is not None:
         return score.law
@@ -179,9 +179,10 @@ def sequence(score: Score, w: FloatArray, n: int, level: float) -> Ends:
     Use this for scores of more than two values, `intervals.sequence_of_two` for two.
 
     Under a truth of value θ each exp(λ Σd)/G(λ, θ)^n is a non-negative supermartingale in n that
-    starts at 1, and so is a mixture over λ with fixed weights. It reaches 1/α at any time with
-    probability α at most [Ville 1939]; the interval holds the θ for which it has not. log G is
-    concave in θ, so this is an interval, and it holds the mean if the mean is a possible value.
+    starts at 1, and so is a mixture over λ with fixed weights. The probability that it ever reaches
+    1/α is at most α [Ville 1939]; the interval contains the θ for which it is below 1/α now. log G
+    is concave in θ, so they form an interval, which contains the mean if the mean is a possible
+    value.
     """
     low, high = score.reach
     if not high > low:
@@ -193,8 +194,8 @@ def sequence(score: Score, w: FloatArray, n: int, level: float) -> Ends:
         ends = _mixed_ends(MixedMoments.of(score.law, w, score.mean, tilts), score.mean, n, excess)
         if ends is not None:
             return ends
-    # Only the range of the scores is used: their law is not
-    # listed, or no possible value explains the mean.
+    # Only the range of the scores is used: their law is not listed, or no possible value explains
+    # the mean.
     moments = MixedMoments.of(two_ends, np.array([low, high]), score.mean, tilts)
     wide = _mixed_ends(moments, score.mean, n, excess)
     return within(wide or score.reach, w)
@@ -228,7 +229,7 @@ def _last_below(
     """
     if moments.mixture(np.array([outside]), n)[0] <= excess:
         return outside
-    # Section search with many points a round: one vectorised call costs about as much as one point.
+    # Section search with many points per round: a vectorised call costs about as much as one point.
     # The outer bracket is returned, so rounding can only widen the interval.
     for _ in range(_ROUNDS):
         points = np.linspace(inside, outside, _SECTIONS)
@@ -248,8 +249,8 @@ def displayed(ends: Ends, parts: Sequence[tuple[Score, FloatArray]]) -> Ends:
 
     parts : (score, weights) of each target.
 
-    It is uncut if no value in it is possible. An interval from single bits of unary reports is
-    about another estimate than the displayed one, so it is widened to hold that one as well. A
+    It is uncut if no value in it is possible. An interval from single bits of unary reports belongs
+    to a different estimate from the displayed one, so it is widened to contain that one too. A
     wider interval covers the truth at least as often.
     """
     hull = np.array([sum(float(end(w)) for _, w in parts) for end in (np.min, np.max)])
@@ -262,7 +263,7 @@ def displayed(ends: Ends, parts: Sequence[tuple[Score, FloatArray]]) -> Ends:
 
 
 def widened(ends: Ends, value: float) -> Ends:
-    """Return the least interval that holds another one and a value."""
+    """Return the smallest interval that contains another one and a value."""
     return min(ends[0], value), max(ends[1], value)
 
 
@@ -319,7 +320,7 @@ def _upper(law: ScoreLaw, w: FloatArray, mean: float, limit: float, tilt: float)
     coarse = tilt * np.geomspace(1 / 4, 256, _COARSE)
     ends = _upper_ends(law, w, mean, limit, -coarse / reach)
     best, step = float(coarse[int(np.argmin(ends))]), float(coarse[1] / coarse[0])
-    # `tilt` itself is tried too: then the end is never beyond that of the divergence form.
+    # `tilt` itself is tried too, so that the end is never beyond that of the divergence form.
     fine = np.append(best * np.geomspace(1 / step, step, _FINE), tilt)
     return min(float(ends.min()), float(_upper_ends(law, w, mean, limit, -fine / reach).min()))
 
@@ -370,13 +371,13 @@ class MixedMoments:
     @classmethod
     def of(cls, law: ScoreLaw, w: FloatArray, mean: float, tilts: FloatArray) -> "MixedMoments":
         """Return the worst mixed moments of a law at the λs given by `tilts`."""
-        # Values of a group differ by rounding only; the end
-        # that makes exp(λd) larger is the safe one.
+        # Values of a group differ by rounding only; the end with the larger exp(λd) is the safe
+        # one.
         exponents = np.maximum(np.outer(tilts, law.low - mean), np.outer(tilts, law.high - mean))
         shift = exponents.max(axis=1)
         moments = np.exp(exponents - shift[:, None]) @ law.chances.T
-        # Of the answers with the same weight only the one
-        # with the largest moment can be in the worst mixture.
+        # Of the answers with the same weight, only the one with the largest moment can be in the
+        # worst mixture.
         knots, knot_of_answer = np.unique(w, return_inverse=True)
         largest = np.full((len(knots), len(tilts)), -np.inf)
         np.maximum.at(largest, knot_of_answer, moments.T)

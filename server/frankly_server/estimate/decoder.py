@@ -46,7 +46,7 @@ class Decoder:
     def apply(self, counts: Sequence[int]) -> tuple[Fraction | None, ...]:
         """Return the exact unbiased estimates from counts per report.
 
-        Returns None if not identifiable or without reports.
+        An entry is None if its target is not identifiable or there are no reports.
         """
         n = sum(counts)
         return tuple(
@@ -120,7 +120,9 @@ def factor_decoders(
     Raises InvalidInput(unsupported) for a product of more than 2^20 cells.
     """
     if mechanism.answers * mechanism.reports > MAX_CELLS:
-        message = "so many joint answers cannot be distinguished at once: ask for fewer questions together"
+        message = (
+            "there are too many joint answers to estimate at once: ask for fewer questions together"
+        )
         raise InvalidInput(Problem.UNSUPPORTED, message, "targets")
     margins = _margins(mechanism, design_prior)
     parts = tuple(

@@ -43,8 +43,8 @@ class Estimate:
     the maximum-likelihood shares on the simplex, whose log-likelihood over all reports is at most
     `mle_gap` nats below the maximum. Both are biased, and `se` is the spread of neither.
     projected_interval, mle_interval : [low, high] at `level`: `margins.score` moved with its
-    estimate to the nearest possible value, cut to the possible values and widened to hold the value
-    if necessary. They hold the true value whenever that margin does.
+    estimate to the nearest possible value, cut to the possible values and widened to contain the
+    value if necessary. They contain the true value whenever that margin does.
 
     design_effect : variance divided by the variance of as many open answers, at the projected
     shares; inf if those would not vary. privacy_cost : share of the respondents whose loss would
@@ -52,7 +52,7 @@ class Estimate:
     Cramér-Rao bound, at the projected shares. fit_p : p-value of the test that such reports can
     come from the mechanism; None if nothing can be tested.
 
-    informative : number of reports whose score for a target is not the commonest one; None if the
+    informative : number of reports whose score for a target is not the most common one; None if the
     scores of single reports are not known. rank : of the mechanism. identifiable : True if every
     target is. row_flags, per target : not_identifiable, outside_unit_interval (shares only); and
     for the `score` margin, imprecise (above two thirds of the estimate), margin_too_wide (beyond
@@ -114,18 +114,19 @@ def estimate(
 ) -> Estimate:
     """Estimate W·p from noisy counts; the work does not depend on the number of reports.
 
-    Parameters ---------- mechanism : the published mechanism of the reports. counts : reports per
-    symbol, in order; for a product in row-major order, or by symbol; for sets (unary, subset) a
-    `SetCounts`; for a `Joint` by the tuple of its blocks' symbols, sets as masks. design_prior :
-    counts of the answers published with the mechanism, for the decoder's weights (None: uniform).
-    targets : rows of W over answers, or "shares". population : N, if the respondents are drawn
-    without replacement from N people. census : the respondents are the population, so only privacy
-    adds noise [Thesis 6.5]. level : of the margins, in (0, 1). beta : share of all received reports
-    that are fake, in [0, 1), for the poisoning bound. methods : the margins to compute; kl, exact
-    and sequence take time and are None if they are not among these.
+    mechanism : the published mechanism of the reports. counts : reports per symbol, in order; for a
+    product in row-major order, or by symbol; for sets (unary, subset) a `SetCounts`; for a `Joint`
+    by the tuple of its blocks' symbols, sets as masks. design_prior : counts of the answers
+    published with the mechanism, for the decoder's weights (None: uniform). targets : rows of W
+    over answers, or "shares". population : N, if the respondents are drawn without replacement from
+    N people. census : True if the respondents are the population, so that only privacy adds noise
+    [Thesis 6.5]. level : of the margins, in (0, 1). beta : share of all received reports that are
+    fake, in [0, 1), for the poisoning bound. methods : the margins to compute; kl, exact and
+    sequence are slow, and None if they are not among `methods`.
 
-    Raises ------ InvalidInput : field_type (beta), counts_invalid, targets_invalid, prior_shape,
-    prior_value, confidence_range.
+    Raises InvalidInput: field_type (beta), counts_invalid, targets_invalid, prior_shape,
+    prior_value, confidence_range, and unsupported or not_identifiable for a product or `Joint` that
+    cannot be decoded.
     """
     confidence = require_level(level)
     rows = shares(mechanism.answers) if targets == "shares" else checked_targets(mechanism, targets)

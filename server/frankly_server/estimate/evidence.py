@@ -34,7 +34,7 @@ Exact = tuple[Fraction | None, ...]
 def of_shares(shares: Exact | None, targets: Sequence[Sequence[Fraction]]) -> Exact:
     """Return W·p̂ exactly for every row of the targets, from the shares p̂ of the answers.
 
-    Returns None without shares.
+    Without shares every entry is None.
     """
     if shares is None:
         return (None,) * len(targets)
@@ -140,7 +140,7 @@ class Likely:
 
     def _scores(self, V: FloatArray, means: Exact) -> list[Score]:
         """Return the scores that V decodes to, one row and one observed mean per known target."""
-        # Without a law the intervals use the range of the scores alone, which is wider but quick.
+        # Without a law the intervals use only the range of the scores: they are wider, but quick.
         law = self.law() if len(V) * self.answers * len(self._counts) <= MOST_LAWS else None
         return [
             listed_score(mean, row, self._counts, law) for mean, row in zip(means, V, strict=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Factors of a joint table: the decoding of one block's symbols by themselves; see `joint`."""
+"""Factors of a joint table: decoders of the symbols of a single block; see `joint`."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -122,7 +122,7 @@ class TableFactor:
 class SetFactor:
     """A mechanism that reports sets of answers.
 
-    The statistic is a 1 for the report itself, and the indicators of the answers in the set.
+    The statistic is the constant 1, then the indicators of the answers in the set.
 
     The decoder is the same as for the block alone (`sets`), so the block's estimates are the
     margins of the joint table.
@@ -180,8 +180,8 @@ class SetFactor:
 
     def moments(self) -> FloatArray:
         """See Factor."""
-        # s and t of `contrast_moments`. A share is 1/size
-        # plus a contrast u (see `sets`); u is symmetric.
+        # s and t as in `contrast_moments`. A share is 1/size plus a contrast u (see `sets`), which
+        # is symmetric.
         size, (s, t) = self.mechanism.answers, contrast_moments(self.mechanism)
         u = np.eye(size) - 1 / size
         squares = s * (u @ u) + t * u[:, :, None] * u[:, None, :]

@@ -54,8 +54,8 @@ class Figures:
     ) -> None:
         self.evidence, self.targets, self.are_shares = evidence, targets, are_shares
         self.independent, self.like_draws = population is None, population is None and not census
-        # The share of the sampling variance that remains:
-        # 1 − n/N of its estimate, (N−n)/(N−1) of its true value.
+        # The share of the sampling variance that remains: 1 − n/N of its estimate, (N−n)/(N−1) of
+        # its true value.
         self.estimated_sampling, self.true_sampling = sampling_factors(
             evidence.n,
             population,
@@ -161,7 +161,7 @@ class Figures:
 
     @property
     def informative(self) -> tuple[int | None, ...]:
-        """Return per target the number of reports whose score is not the commonest one."""
+        """Return per target the number of reports whose score is not the most common one."""
         numbers: list[int | None] = [None] * self.targets
         if self._target_ends is not None:
             for t, score in zip(self.evidence.known, self._target_ends.scores, strict=True):
@@ -205,7 +205,7 @@ class Figures:
     def _floors(self) -> FloatArray:
         """Return per known target the privacy variance at the projected shares.
 
-        Returns 0 for independent draws.
+        It is 0 for independent draws, which need no floor.
 
         It is a mean of variances over respondents, so it is positive wherever the mechanism adds
         noise.
@@ -248,8 +248,8 @@ class Figures:
         joint = self._joint_factor(level, total)
         ends = self._target_ends
 
-        # `methods` limits the slow ones: these three need
-        # the law of the scores or a search per target.
+        # `methods` limits the slow ones: these three need the law of the scores or a search per
+        # target.
         def pairs(method: str, compute: Callable[[TargetEnds], Sequence[Ends | None]]) -> Pairs:
             if ends is None or method not in methods:
                 return (None,) * self.targets
@@ -272,7 +272,7 @@ class Figures:
         )
 
     def _joint_factor(self, level: float, total: FloatArray | None) -> float:
-        """Return the factor on the standard errors at which all targets hold simultaneously."""
+        """Return the factor on the standard errors at which all intervals hold simultaneously."""
         bonferroni = normal_quantile(level, max(1, self.targets))
         if total is None or self.targets == 1:
             return bonferroni
@@ -314,10 +314,7 @@ class Figures:
         return fit
 
     def _row_flags(self, spreads: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
-        """Yield the flags of each target.
-
-        Those about a margin are about the default margin, `score`.
-        """
+        """Yield the flags of each target; flags about a margin refer to `score`, the default."""
         index = {t: i for i, t in enumerate(self.evidence.known)}
         of_targets = zip(
             spreads["unbiased"],
@@ -360,7 +357,7 @@ class Figures:
     def _spread(self, values: Sequence[float] | None) -> Values:
         """Return one entry per target from values of the known ones.
 
-        Returns None elsewhere, or without values.
+        The other entries are None; without values all are.
         """
         entries: list[float | None] = [None] * self.targets
         for t, value in zip(self.evidence.known, values or (), strict=False):

@@ -19,7 +19,7 @@ from frankly_server.estimate.set_law import chances
 class Identifiable:
     """Combinations of shares in words. can : those that can be estimated.
 
-    cannot : changes that no reports show.
+    cannot : changes of the shares that do not change the law of the reports.
     """
 
     rank: int
@@ -43,15 +43,15 @@ def in_words(mechanism: Mechanism, labels: Sequence[str]) -> Identifiable:
     if isinstance(mechanism, DenseMechanism):
         basis = [list(row) for row in estimable(mechanism)]
     elif isinstance(mechanism, ProductMechanism):
-        # Products of reduced echelon rows are reduced echelon
-        # rows. The full table may be too large to build.
+        # Products of reduced echelon rows are reduced echelon rows. The full table may be too large
+        # to build.
         basis = reduce(
             _products,
             ([list(row) for row in estimable(factor)] for factor in mechanism.factors),
         )
     else:
-        # With q1 = q0 a set says nothing about the truth:
-        # only the total of all shares, which is 1, is left.
+        # With q1 = q0 a set says nothing about the truth: only the total of all shares, which is 1,
+        # can be estimated.
         q1, q0 = chances(mechanism)
         size = mechanism.answers
         basis = (

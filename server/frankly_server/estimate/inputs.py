@@ -26,7 +26,7 @@ def checked_counts(mechanism: Source, counts: Tally) -> Checked:
         if not isinstance(counts, Mapping) or any(
             type(n) is not int or n < 0 for n in counts.values()
         ):
-            message = "give, by symbols of the blocks together, how many reports held them"
+            message = "give a number of reports for each tuple of the blocks' symbols"
             raise InvalidInput(Problem.COUNTS_INVALID, message, "counts")
         return dict(counts)
     if not isinstance(mechanism, DenseMechanism | ProductMechanism):
@@ -91,7 +91,7 @@ def checked_targets(
         if any(isinstance(v, bool) or not isinstance(v, int | Fraction) for v in row):
             raise InvalidInput(
                 Problem.TARGETS_INVALID,
-                "targets hold finite numbers",
+                "targets are whole numbers or fractions",
                 f"targets[{t}]",
             )
     rows = tuple(
@@ -115,7 +115,9 @@ def checked_prior(mechanism: Source, prior: Sequence[int]) -> tuple[int, ...]:
 
 def _in_order(mechanism: ProductMechanism, counts: Mapping[tuple[int, ...], int]) -> list[int]:
     if mechanism.reports > MAX_CELLS:
-        message = "so many joint reports cannot be distinguished at once: ask for fewer questions together"
+        message = (
+            "there are too many joint reports to estimate at once: ask for fewer questions together"
+        )
         raise InvalidInput(Problem.UNSUPPORTED, message, "counts")
     ordered = [0] * mechanism.reports
     for symbol, n in counts.items():

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intervals: Clopper-Pearson, confidence sequence and score interval.
-
-The normal factor of several targets.
+"""Clopper-Pearson, sequence and score intervals, and the normal factor of several targets.
 
 `exact` and `sequence_of_two` hold at every n and every truth. `exact` holds for a census too, where
-reports are independent but not identically distributed: binomial tails bound those of unlike trials
-beyond the mean [Hoeffding 1956, Thm 5], which suffices at levels of ½ and above. For draws without
-replacement we have no proof for these two, so they are left out there.
+reports are independent but not identically distributed: beyond the mean, binomial tails bound those
+of trials with different probabilities [Hoeffding 1956, Thm 5], which suffices at levels of ½ and
+above. For draws without replacement we have no proof for these two, so they are left out there.
 """
 
 import math
@@ -40,7 +38,7 @@ def sequence_of_two(two: TwoValues, n: int, level: float) -> Ends:
 
     Under the true probability q, the likelihood mixed over a uniform prior divided by that of q is
     a martingale of mean one. By Ville's inequality it stays below 1/α at all n with probability
-    1 − α [Robbins 1970]. The interval holds the q for which it is below 1/α now.
+    1 − α [Robbins 1970]. The interval contains the q for which it is below 1/α now.
     """
     return scaled(two.low, two.high, _mixture(two.count, n, level))
 
@@ -58,7 +56,7 @@ def score(estimate: float, n: int, variance: Variance, z: float) -> Ends:
     """Return the ends of {θ : (estimate − θ)² ≤ z²/n · variance(θ)} [Wilson 1927 for a binomial].
 
     The constant is itself estimated, so the variance at the estimate can come out below 0. It is
-    taken as 0 there: then the set holds the estimate and is not empty.
+    taken as 0 there: then the set contains the estimate and is not empty.
     """
     k, curve = z * z / n, variance.curve
     at_estimate = max(0.0, variance.constant + variance.slope * estimate - curve * estimate**2)
@@ -94,8 +92,8 @@ def _mixture(k: int, n: int, level: float) -> Ends:
 
 def _crossing(excess: Callable[[float], float], outside: float, inside: float) -> float:
     """Return the zero of `excess` between an end (where it is +inf) and the middle (negative)."""
-    # The float next to the end: brentq needs finite values.
-    # If even that is inside, the end is the answer.
+    # The float next to the end, because brentq needs finite values. If even that one is inside, the
+    # zero is at the end.
     tiny = 1e-300 if outside == 0.0 else 1 - 1e-16
     if excess(tiny) <= 0:
         return outside
@@ -113,8 +111,8 @@ def widest(correlation: NDArray[np.float64], level: float) -> float:
     if targets > _MOST_JOINT:
         return bonferroni
     values, vectors = np.linalg.eigh(correlation)
-    # rounding: shares sum to 1, so their covariance has an
-    # eigenvalue that is 0 up to floats; it is dropped.
+    # rounding: shares sum to 1, so their covariance has an eigenvalue that is 0 up to rounding; it
+    # is dropped.
     used = values > 1e-9 * max(values.max(), 1e-300)
     if not used.any():
         return bonferroni

@@ -50,7 +50,7 @@ class Joint:
 
     def __post_init__(self) -> None:
         if self.answers > MOST_CELLS or max(block.answers for block in self.blocks) > MOST_ANSWERS:
-            message = f"a joint table with sets has at most {MOST_CELLS} answers, {MOST_ANSWERS} a block: name fewer"
+            message = f"a joint table with sets has at most {MOST_CELLS} answers, {MOST_ANSWERS} per block: name fewer"
             raise InvalidInput(Problem.UNSUPPORTED, message, "targets")
 
     @property
@@ -83,7 +83,7 @@ class JointEvidence:
             for block, margin in zip(joint.blocks, _margins(joint, prior), strict=True)
         ]
         if not all(factor.identifiable for factor in self._factors):
-            message = "one of these blocks' answers cannot all be distinguished: ask about the others, or each alone"
+            message = "the answers of one block cannot all be distinguished: ask about the others, or each block alone"
             raise InvalidInput(Problem.NOT_IDENTIFIABLE, message, "targets")
         self._symbols = sorted(symbol for symbol, n in tally.items() if n)
         _check(self._factors, self._symbols)
@@ -101,12 +101,11 @@ class JointEvidence:
         """See Evidence."""
         if not self.n:
             return None
-        # dtype=object: exact fractions, applied to the
-        # sufficient statistic instead of to every report.
+        # dtype=object: exact fractions, applied to the sufficient statistic, not to every report.
         decoded: NDArray[np.object_] = self._statistic().astype(object)
         for factor in self._factors:
-            # Each step decodes the first axis and puts it
-            # last, so all steps together restore the order.
+            # Each step decodes the first axis and puts it last, so all steps together restore the
+            # order.
             decoded = np.tensordot(decoded, np.array(factor.decoder, dtype=object), axes=([0], [1]))
         return tuple(Fraction(v) / self.n for v in decoded.reshape(-1))
 
@@ -225,7 +224,7 @@ class JointEvidence:
         return counts.reshape(-1)
 
     def _informative_counts(self) -> list[int | None]:
-        """Return per target the number of reports without the commonest score, None if too many."""
+        """Return `Score.informative` of each target from the received reports; None if too many."""
         if not self.n or len(self.W) * len(self._symbols) > MOST_LAWS:
             return [None] * len(self.W)
         values = [
@@ -294,7 +293,7 @@ def _check(factors: Sequence[Factor], symbols: Sequence[tuple[int, ...]]) -> Non
         if len(symbol) != len(factors) or not all(
             f.knows(y) for f, y in zip(factors, symbol, strict=True)
         ):
-            message = "each line holds one symbol that each of the blocks can send"
+            message = "each tuple holds one symbol per block, one that the block can send"
             raise InvalidInput(Problem.COUNTS_INVALID, message, "counts")
 
 

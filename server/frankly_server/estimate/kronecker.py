@@ -58,7 +58,7 @@ Law = NDArray[np.float64] | Kronecker
 def _through(vector: Array, factors: Sequence[Array]) -> Array:
     result = np.asarray(vector)
     for factor in factors:
-        # Each step contracts the first axis and puts the
-        # new one last, so all steps restore the order.
+        # Each step contracts the first axis and puts the new one last, so all steps together
+        # restore the order.
         result = result.reshape(len(factor), -1).T @ factor
     return result.reshape(-1)

@@ -3,8 +3,8 @@
 
 The mean log-likelihood L(p) = Σ_y λ̂_y ln (Qp)_y is concave. Its gradient g_x = Σ_y λ̂_y
 Q(y|x)/(Qp)_y has the mean Σ_x p_x g_x = 1, hence L(p*) − L(p) ≤ max_x g_x − 1. This duality gap, in
-nats per report, is the stopping rule and the certificate. Squared EM steps make most of the way;
-Newton steps, which converge fast where the likelihood is flat, finish.
+nats per report, is the stopping rule and the certificate. Squared EM steps come first; then Newton
+steps, which converge fast where the likelihood is flat.
 """
 
 from dataclasses import dataclass
@@ -52,16 +52,16 @@ def likeliest(Q: Law, counts: FloatArray, unbiased: FloatArray | None) -> Likeli
     Q : row = truth. unbiased : the unbiased shares, None if they are not known.
 
     Closed forms are tried first and accepted if their gap certifies them: the unbiased shares, if a
-    square mechanism leaves them on the simplex [Thesis (6.5), (6.34) with its condition N₁ ≤ N_j];
-    for two answers these clamped; for randomised response with equal probabilities off the
-    diagonal, a share of zero for the answers reported least often. Otherwise
-    expectation-maximisation from the projected shares, in squared steps [Varadhan and Roland 2008],
-    and Newton steps [Kim et al. 2020].
+    mechanism is square and they lie on the simplex [Thesis (6.5), (6.34) with its condition
+    N₁ ≤ N_j]; for two answers, the unbiased shares clamped; for randomised response with equal
+    probabilities off the diagonal, a share of zero for the answers reported least often. Otherwise
+    the method is expectation-maximisation from the projected shares, in squared steps [Varadhan and
+    Roland 2008], and Newton steps [Kim et al. 2020].
     """
     n = float(counts.sum())
     rates, tolerance = counts / n, max(min(GAP / n, _TARGET_GAP), _ROUNDING)
-    # Columns without reports only cost time. A product
-    # keeps them, because without them it has no factors.
+    # Columns without reports only cost time. A product keeps them, because without them it would
+    # have no factors.
     sent = rates > 0
     columns, column_rates = (Q, rates) if isinstance(Q, Kronecker) else (Q[:, sent], rates[sent])
     for p in _closed_forms(Q, rates, unbiased):
@@ -82,7 +82,7 @@ def fit_p(Q: Law, counts: FloatArray, best: FloatArray, rank: int) -> float | No
     share at zero adds one more, along which frequencies outside {Qp} were moved. Given which shares
     are zero the statistic is χ² with that many degrees of freedom (the χ̄² law of order-restricted
     inference, one face at a time). Returns None if there are no degrees of freedom. Reports
-    expected less than once are pooled, so that a single rare report does not reject by itself.
+    expected less than once are pooled, so that a single rare report does not decide the test.
     """
     n = counts.sum()
     expected = n * (best @ Q)
@@ -93,7 +93,7 @@ def fit_p(Q: Law, counts: FloatArray, best: FloatArray, rank: int) -> float | No
     freedom = min(freedom, int(np.sum(mean > 0)) - 1)
     if freedom < 1:
         return None
-    # A report that the mechanism cannot send at these shares: impossible, for any statistic.
+    # The mechanism cannot send such a report at these shares, so the fit is impossible.
     if np.any((mean <= 0) & (observed > 0)):
         return 0.0
     used = mean > 0
@@ -160,7 +160,7 @@ def _gradient(Q: Law, rates: FloatArray, p: FloatArray) -> FloatArray:
 
 
 def _gap(Q: Law, rates: FloatArray, p: FloatArray) -> float:
-    # rounding: at the optimum the largest entry is 1 up to floats
+    # rounding: at the optimum the largest entry is 1 up to float errors
     return max(0.0, float(_gradient(Q, rates, p).max()) - 1)
 
 
@@ -204,8 +204,8 @@ def _expectation_maximisation(
             if length > 0
             else twice
         )
-        # Stays inside the simplex; a share that goes to zero
-        # may still shrink by a factor of 1,000 per step.
+        # Stays inside the simplex; a share that goes to zero may still shrink by a factor of 1,000
+        # per step.
         far = np.maximum(far, 1e-3 * twice)
         far /= far.sum()
         far = far * _gradient(Q, rates, far)
@@ -225,8 +225,8 @@ def _newton(Q: FloatArray, rates: FloatArray, p: FloatArray) -> FloatArray | Non
     slope = _gradient(Q, rates, p) - 1
     scaled = Q * (np.sqrt(rates) / np.maximum(p @ Q, 1e-300))
     curved = scaled @ scaled.T
-    # Unidentifiable shares make the matrix singular; the
-    # ridge is far too small to move any other share.
+    # Unidentifiable shares make the matrix singular; the ridge is far too small to move other
+    # shares.
     curved[np.diag_indices_from(curved)] += 1e-11 * np.trace(curved) / len(curved)
     root = np.linalg.cholesky(curved)
     model = np.linalg.solve(root, curved @ p + slope)
@@ -238,8 +238,8 @@ def _newton(Q: FloatArray, rates: FloatArray, p: FloatArray) -> FloatArray | Non
         nearer = np.maximum(nearer, 0.0) / nearer.sum()
         if _objective(Q, rates, nearer) > current:
             return np.asarray(nearer, dtype=np.float64)
-    # rounding: next to the optimum the objective is flat to
-    # the last bit; the gradient may still improve
+    # rounding: next to the optimum the objective is flat to the last bit; the gradient may still
+    # improve
     nearer = np.maximum(p + step, 0.0)
     nearer /= nearer.sum()
     return nearer if _gap(Q, rates, nearer) < _gap(Q, rates, p) else None

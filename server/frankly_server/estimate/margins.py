@@ -79,7 +79,7 @@ def require_level(level: object, field: str = "level") -> float:
 def normal_quantile(level: float, targets: int = 1) -> float:
     """Return z with P(|Z| ≤ z) = level.
 
-    For several targets, all of them hold at the level together (Bonferroni).
+    For several targets: z with P(every |Z_t| ≤ z) ≥ level (Bonferroni).
     """
     return -NormalDist().inv_cdf((1 - level) / (2 * targets))
 

@@ -65,7 +65,10 @@ class Plan:
         prior: tuple[int, ...] | None,
         setting: Setting,
     ) -> None:
-        """Raises InvalidInput(not_identifiable) if a target cannot be estimated at all."""
+        """Solve the decoder.
+
+        Raises InvalidInput(not_identifiable) if some target cannot be estimated.
+        """
         evidence = nothing_yet(mechanism, targets, prior)
         if len(evidence.known) < len(targets):
             message = "some targets cannot be estimated from this mechanism's reports, however many there are"
@@ -74,7 +77,7 @@ class Plan:
         self._moments, self._W = evidence.truth_moments(), evidence.W
 
     def margins(self, n: int) -> list[float]:
-        """Return every target's half-width at n reports, of which those of the subgroup count."""
+        """Return every target's half-width at n reports; only those of the subgroup are used."""
         # Only the subgroup's reports carry information about it.
         inside = n * self.setting.subgroup
         sampling = self._sampling(n)
@@ -97,7 +100,7 @@ class Plan:
         if self.margin(largest) > margin:
             message = (
                 f"even {largest} reports give a margin of {self.margin(largest):.2g}: "
-                "take a higher level or a wider margin"
+                "use a larger epsilon or a wider margin"
             )
             raise InvalidInput(Problem.UNSUPPORTED, message, "margin")
         # Bisection: the worst-case margin falls with n, since both 1/n and the sampling part fall.

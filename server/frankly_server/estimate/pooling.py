@@ -16,7 +16,7 @@ from frankly_server.lazy import stats
 FloatArray = NDArray[np.float64]
 
 _RANK = 1e-11
-"""Eigenvalues below this fraction of the largest one count as 0.
+"""Eigenvalues below this fraction of the largest one are treated as 0.
 
 Shares sum to 1, so their covariance has an eigenvalue that is 0 in exact arithmetic and about 1e-16
 of the largest in floats.
@@ -36,7 +36,7 @@ def homogeneity(
     values: Sequence[FloatArray],
     covariances: Sequence[FloatArray],
 ) -> Homogeneity | None:
-    """Return T = Σ_v (x_v − x̄)ᵀΣ_v⁺(x_v − x̄) with its p-value, None without freedom.
+    """Return T = Σ_v (x_v − x̄)ᵀΣ_v⁺(x_v − x̄) with its p-value; None without degrees of freedom.
 
     x̄ = (Σ_v Σ_v⁺)⁺ Σ_v Σ_v⁺x_v is the inverse-covariance mean. The degrees of freedom are Σ_v rank
     Σ_v less the rank of Σ_v Σ_v⁺: (V − 1)(k − 1) for V versions of k shares [generalised least
@@ -44,8 +44,8 @@ def homogeneity(
 
     values : one vector per version. covariances : one matrix per version, under equal truths.
     """
-    # In units of the standard errors: otherwise the rank
-    # threshold would drop targets with small weights.
+    # In units of the standard errors: otherwise the rank threshold would drop targets with small
+    # weights.
     scale = np.sqrt(np.sum([np.diagonal(C) for C in covariances], axis=0))
     scale = np.where(scale > 0, scale, 1.0)
     values = [x / scale for x in values]
@@ -70,8 +70,8 @@ def weighted_sum(weights: Sequence[Values], values: Sequence[Values]) -> Values:
         terms = [
             w * v for w, v in zip(weight, column, strict=True) if w is not None and v is not None
         ]
-        # fsum is exact up to the last rounding, so the
-        # result does not depend on the order of versions.
+        # fsum is exact up to the last rounding, so the result does not depend on the order of
+        # versions.
         sums.append(fsum(terms) if len(terms) == len(column) else None)
     return tuple(sums)
 
@@ -87,11 +87,11 @@ def combined_ends(
     values: Sequence[Values],
     ends: Sequence[Pairs],
 ) -> Pairs:
-    """Return the ends of a weighted sum of estimates from theirs (MOVER) [Zou and Donner 2008].
+    """Return the ends of a weighted sum from those of its terms (MOVER) [Zou and Donner 2008].
 
-    On either side the distances from the estimate, times the weights, add in squares, as multiples
-    of standard errors do; the ends may be asymmetric. The ends must not be cut to the possible
-    values: the distance to a cut end says nothing about the error of the estimate.
+    On either side the squares of the weighted distances from the estimate add up, like those of
+    standard errors; the ends may be asymmetric. The ends must not be cut to the possible values:
+    the distance to a cut end says nothing about the error of the estimate.
     """
     below = weighted_root(weights, [_distances(v, e, 0) for v, e in zip(values, ends, strict=True)])
     above = weighted_root(weights, [_distances(v, e, 1) for v, e in zip(values, ends, strict=True)])
@@ -103,10 +103,7 @@ def combined_ends(
 
 
 def kl_ends(parts: Sequence[Evidence], level: float) -> Pairs:
-    """Return the Chernoff bounds of the sum of the parts' targets.
-
-    They hold for all truths of the parts.
-    """
+    """Return the Chernoff bounds of the sums of the parts' targets, valid for all their truths."""
     scores = [
         dict(zip(part.known, zip(part.scores(), part.W, strict=True), strict=True))
         for part in parts

@@ -55,7 +55,8 @@ class Pair:
     def reach(self, v: FloatArray, z: float, *, is_score: bool) -> Ends:
         """Return the distances of the ends of an interval of v·(a, b) below and above its estimate.
 
-        The normal interval, or at each end the wider one of it and the score interval.
+        They are those of the normal interval or, if `is_score`, at each end the larger of those of
+        the normal and the score interval.
         """
         normal = z * sqrt(max(0.0, float(v @ self.covariance @ v)))
         if not is_score:
@@ -115,12 +116,13 @@ def pairs_of(
 
 
 def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
-    """Return a/b with the interval of all ρ for which the interval of a − ρb holds 0.
+    """Return a/b with the interval of all ρ for which the interval of a − ρb contains 0.
 
     a and b are sums over the parts, which are reports of different people: the distances of their
     ends from their estimates add in squares [Zou and Donner 2008]. With normal intervals the result
-    is Fieller's. With score intervals no end is nearer; a ρ that no shares give must be in the
-    normal interval. The result is unbounded if and only if the interval of b holds 0.
+    is Fieller's. With score intervals no end is closer to the estimate; a ρ that no shares can give
+    is in the result only if it is in that of the normal intervals. The result is unbounded if and
+    only if the interval of b contains 0.
 
     Raises ZeroDivisionError if the estimate of b is 0.
     """
@@ -129,9 +131,9 @@ def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
     value, z = a / b, normal_quantile(level)
     difference = np.array([1.0, -value])
     se = sqrt(max(0.0, float(difference @ covariance @ difference))) / abs(b)
-    # The search runs over angles, because ρ itself may be unbounded. With ρ
-    # = value + unit·tan φ, a − ρb is zero iff cos φ·(a − value·b) − unit·sin
-    # φ·b is. `unit` makes the angles independent of the targets' scales.
+    # The search runs over angles, because ρ itself may be unbounded. With ρ = value + unit·tan φ,
+    # a − ρb is zero iff cos φ·(a − value·b) − unit·sin φ·b is. `unit` makes the angles independent
+    # of the targets' scales.
     largest = [max(float(np.abs(part.weights[side]).max()) for part in parts) for side in (0, 1)]
     unit = largest[0] / largest[1] if min(largest) > 0 else 1.0
     weights = np.concatenate([part.weights for part in parts], axis=1)
@@ -153,8 +155,8 @@ def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
 
     if holds(np.array([0.0, 1.0]), is_score=is_score):
         return Ratio(value, se, None)
-    # No shares give ratios beyond those of single answers, and next to these the score interval may
-    # be a sliver that the grid misses: so these angles are tried as well.
+    # No shares give ratios beyond those of single answers, and near these the score interval may be
+    # too narrow for the grid, so these angles are tried too.
     corners = [
         atan((float(top / over) - value) / unit) + turn
         for top, over in counted.T
@@ -166,12 +168,11 @@ def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
 
 
 def _last(holds: Callable[[float], bool], side: int, more: Sequence[float]) -> float:
-    """Return the angle farthest from 0 on one side at which the interval holds 0.
+    """Return the angle farthest from 0 on one side at which the interval contains 0.
 
     more : angles that are tried in addition to the grid.
     """
-    # From outside, because the set may have gaps: then the
-    # interval covers them, which is the safe side.
+    # From outside, because the set may have gaps, which the interval must cover.
     steps = [*np.linspace(pi / 2, 0, _ANGLES, endpoint=False), *(pi / 2 * 0.5 ** np.arange(6, 40))]
     angles = sorted(
         {*map(float, steps), *(side * angle for angle in more if side * angle > 0)},

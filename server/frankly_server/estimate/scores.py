@@ -18,10 +18,7 @@ Weights are multiples of 2^-48, so a design that is symmetric on paper decodes t
 in the last bits. 1e-9 is far above that and far below any difference that matters.
 """
 MOST_LAWS = 1 << 22
-"""Limit of targets times answers times reports for listed score laws.
-
-Beyond that it takes seconds.
-"""
+"""Limit of targets times answers times reports for listed score laws; more would take seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +56,9 @@ class Score:
 
     mean : over the reports. reach : least and largest possible score. two : if the values form two
     groups. law : None if it is not listed. informative : number of reports whose score is not the
-    commonest; None if the scores of single reports are not known. of_bit : `two` and `informative`
-    are of another unbiased score, which uses only the answer's own bit of a unary report; mean and
-    reach are of the score that uses all bits.
+    most common; None if the scores of single reports are not known. of_bit : True if `two` and
+    `informative` describe another unbiased score, which uses only the answer's own bit of a unary
+    report; mean and reach describe the score that uses all bits.
     """
 
     mean: float
@@ -78,8 +75,8 @@ def groups_of(values: FloatArray) -> NDArray[np.intp]:
     A gap above `SAME` starts a new group.
     """
     order = np.argsort(values)
-    # Relative to the range: scores of strong privacy are
-    # large, and so is the rounding of their differences.
+    # Relative to the range: under strong privacy scores are large, and so is the rounding of their
+    # differences.
     gaps = np.diff(values[order]) > SAME * np.ptp(values)
     groups = np.empty(len(values), dtype=np.intp)
     groups[order] = np.concatenate([[0], np.cumsum(gaps)])
@@ -113,8 +110,8 @@ def listed_score(
 
 
 def informative(groups: NDArray[np.intp], counts: Sequence[int]) -> int:
-    """Return the number of reports that are not in the commonest group."""
-    # The flag few_informative of an estimate rests on this number.
+    """Return the number of reports outside the most common group."""
+    # The flag few_informative of an estimate depends on this number.
     sizes = np.bincount(groups, weights=np.array(counts, dtype=np.float64))
     return int(sizes.sum() - sizes.max())
 

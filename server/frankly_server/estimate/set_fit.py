@@ -48,8 +48,8 @@ def _of_sizes(mechanism: SetMechanism, n: int, pairs: FloatArray) -> float | Non
     mean = q1 + false_answers * q0
     variance = q1 * (1 - q1) + false_answers * q0 * (1 - q0)
     total_size = float(np.trace(pairs))
-    # Without noise (q1, q0 in {0, 1}) every set has the
-    # same size, and any other total is impossible.
+    # Without noise (q1, q0 in {0, 1}) every set has the same size, and any other total is
+    # impossible.
     if variance == 0:
         return 1.0 if total_size == round(n * mean) else 0.0
     return erfc(abs(total_size - n * mean) / sqrt(2 * n * variance))
@@ -81,8 +81,8 @@ def _of_pairs(mechanism: SetMechanism, n: int, pairs: FloatArray, p: FloatArray)
 def _covariance(mechanism: SetMechanism, groups: FloatArray, p: FloatArray) -> FloatArray:
     """Return the covariance of the events that groups of one or two answers are in the set.
 
-    groups : 0 or 1, shape (groups, answers). Two groups are in the set if their union is: m
-    answers, one of which is the truth with the probability of the sum of their shares.
+    groups : 0 or 1, shape (groups, answers). Two groups are in the set iff their union is. The
+    truth is one of the union's answers with a probability of the sum of their shares.
     """
     without, with_truth = np.array(
         [(1.0, 1.0), *(held_together(mechanism, m) for m in range(1, 5))],

@@ -22,13 +22,13 @@ def chances(mechanism: SetMechanism) -> tuple[Fraction, Fraction]:
             mechanism.denominator,
         )
     inside = Fraction(mechanism.inside, mechanism.denominator)
-    # All `size` places go to other answers if the truth is
-    # left out, one fewer if not: on average size − inside.
+    # All `size` places go to other answers if the truth is left out, one fewer if not: on average
+    # size − inside.
     return inside, (mechanism.size - inside) / (mechanism.answers - 1)
 
 
 def held_together(mechanism: SetMechanism, m: int) -> tuple[float, float]:
-    """Return the probabilities that m given answers are in the set: without, with the truth."""
+    """Return P(m given answers are in the set) if the truth is not among them, and if it is."""
     if isinstance(mechanism, UnaryMechanism):
         q1, q0 = map(float, chances(mechanism))
         return q0**m, q1 * q0 ** (m - 1)
@@ -36,7 +36,7 @@ def held_together(mechanism: SetMechanism, m: int) -> tuple[float, float]:
     false_answers = mechanism.answers - 1
 
     def placed(places: int, m: int) -> float:
-        """Return the probability that a uniform set of `places` false answers holds m given."""
+        """Return P(m given false answers are in a uniform set of `places` false answers)."""
         return perm(places, m) / perm(false_answers, m) if m <= false_answers else 0.0
 
     return inside * placed(size - 1, m) + (1 - inside) * placed(size, m), inside * placed(
@@ -86,9 +86,9 @@ def set_columns(mechanism: SetMechanism, masks: Sequence[int]) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def set_law(mechanism: SetMechanism) -> FloatArray:
-    """Return Q, shape (answers, reports), in the order of `symbols()`.
+    """Return Q, shape (answers, reports), columns in the order of `symbols()`.
 
-    The caller limits their number.
+    The caller limits the number of reports.
     """
     rows = [
         [float(mechanism.probability(y, x)) for y in mechanism.symbols()]

@@ -47,7 +47,7 @@ _ROWS = 1 << 18  # rows per block: counts of ones up to 2^24 are exact in float3
 class SetCounts:
     """Counts of n reports that are sets. They merge by addition.
 
-    pairs : pairs[x][z] sets hold both x and z, pairs[x][x] hold x. symbols : (mask, number of
+    pairs : pairs[x][z] sets contain both x and z, pairs[x][x] contain x. symbols : (mask, number of
     reports) of the sets, None if they are not stored; only the maximum-likelihood shares need them.
 
     Raises InvalidInput(counts_invalid) unless the table is square, symmetric, whole and within 0 …
@@ -71,7 +71,7 @@ class SetCounts:
                 message = f"each of the {size} rows holds {size} whole numbers from 0 to n"
                 raise InvalidInput(Problem.COUNTS_INVALID, message, f"counts.pairs[{x}]")
             if any(row[z] != self.pairs[z][x] or row[z] > row[x] for z in range(size)):
-                message = "a pair is counted once for both, and no more often than each of the two"
+                message = "the table of pairs is symmetric, and no pair occurs more often than either answer"
                 raise InvalidInput(Problem.COUNTS_INVALID, message, f"counts.pairs[{x}]")
 
     @classmethod
@@ -198,8 +198,8 @@ class SetEvidence:
         for t in self.known:
             level = sum(self._targets[t], Fraction(0)) / self.answers
             w = sorted(((v - level) / k for v in self._targets[t]), reverse=True)
-            # A subset has exactly `size` answers: the extreme sets hold the largest or the least
-            # weights. A unary set may hold any answers.
+            # A subset has exactly `size` answers: the extreme sets contain the largest or the least
+            # weights. A unary set may contain any answers.
             if isinstance(self._mechanism, SubsetMechanism):
                 size = self._mechanism.size
                 top, bottom = sum(w[:size]), sum(w[-size:])

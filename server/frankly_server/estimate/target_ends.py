@@ -26,10 +26,10 @@ FEW = 5
 FAR = 5
 """Worst-case standard errors beyond the possible values from which an estimate is flagged.
 
-It is the same at every level and for every method. One in millions of honest surveys is that far
-off.
+It is the same at every level and for every method. Fewer than one in a million honest surveys is
+that far off.
 """
-_EXACT_FROM = 0.5  # least level of `exact`: its proof for a census (`intervals`)
+_EXACT_FROM = 0.5  # least level of `exact`, whose proof for a census needs it (see `intervals`)
 VANISHED = 1e-9
 """Fraction of the worst-case margin below which a margin is 0 up to rounding."""
 _ROUNDED = 1e-12
@@ -48,7 +48,7 @@ class TargetEnds:
         independent: bool,
         like_draws: bool,
     ) -> None:
-        """Compute the scores of the evidence, which holds at least one report.
+        """Compute the scores of the evidence, which needs at least one report.
 
         moments : its `truth_moments`. sampling : the share of the sampling variance that remains, 1
         for independent draws and 0 for a census. like_draws : respondents are independent draws
@@ -137,8 +137,8 @@ class Local:
     @classmethod
     def of(cls, evidence: Evidence, nearest: FloatArray, z: float) -> "Local":
         """Return the local moments at `nearest` with z² people of equal shares added."""
-        # The added people (Agresti and Coull's number) give
-        # weight to answers that no report has shown yet.
+        # The added people (Agresti and Coull's number) give weight to answers whose estimated share
+        # is 0.
         p = (evidence.n * nearest + z * z / evidence.answers) / (evidence.n + z * z)
         return cls(p, evidence.share_moments(p))
 
@@ -157,14 +157,13 @@ def reaches(
 
     total : an unbiased estimate of Σ_x p_x c_x, which is n times the variance + sampling·θ². It
     grows with θ by `slope`. Unless c is a straight line in w, the distances are at least those with
-    the variance at the local shares: answers that no report has shown yet may vary more than those
-    that reports have shown.
+    the variance at the local shares: answers whose estimated share is 0 may vary more than others.
     """
     growth = slope(w, c, local)
     low, high = intervals.score(value, n, Variance(total - growth * value, growth, sampling), z)
     below, above = value - low, high - value
-    # If c is a line in w, the variance is a known function
-    # of θ, and the score interval needs no floor.
+    # If c is a line in w, the variance is a known function of θ, and the score interval needs no
+    # floor.
     if local is None or _is_line(w, c):
         return below, above
     at_local_shares = z * sqrt(
@@ -200,7 +199,7 @@ def _is_line(w: FloatArray, c: FloatArray) -> bool:
 
 
 def cut(ends: Ends, value: float, w: FloatArray) -> Ends:
-    """Return an interval cut to the possible values, then widened to hold its estimate."""
+    """Return an interval cut to the possible values, then widened to contain its estimate."""
     return chernoff.widened(chernoff.within(ends, w), value)
 
 
@@ -208,8 +207,8 @@ def around_possible(value: float, estimate: float, ends: Ends, possible: Ends) -
     """Return an interval for the biased estimate `value` from that of the unbiased estimate.
 
     The interval is moved with its estimate to the nearest possible value, cut to the possible
-    values and widened to hold `value`. It still holds every possible value that it held before, and
-    it is never empty.
+    values and widened to contain `value`. It still contains every possible value that it contained
+    before, and it is never empty.
     """
     moved = min(max(estimate, possible[0]), possible[1]) - estimate
     return chernoff.widened(

@@ -18,8 +18,8 @@ def worst_case_variance(linear: FloatArray, target: FloatArray, factor: float = 
     ----------
     linear, target : shape (a,). factor : ≥ 0; at 0 the maximum is the largest entry of `linear`.
     """
-    # Of answers with equal weights only the one with the
-    # largest entry matters; for a share two answers remain.
+    # Of answers with equal weights only the one with the largest entry matters; for a share, two
+    # answers remain.
     target, group = np.unique(target, return_inverse=True)
     largest = np.full(len(target), -np.inf)
     np.maximum.at(largest, group, linear)

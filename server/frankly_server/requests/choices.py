@@ -35,9 +35,9 @@ class ExplicitParameters(ClosedModel):
     """Parameters of a mechanism that its level does not determine; `design` checks their use.
 
     p00, p11 : probabilities that answers 0 and 1 are reported unchanged. alpha : the family's
-    level, in nats. region : for two answers under dp. lift_measure, lift_order : the measure that
-    the watchdog's mechanisms bound. The notion and its level are still promised: parameters that
-    break the promise are refused.
+    level, in nats. region : honest or whole, for two answers under dp. lift_measure, lift_order :
+    the measure that the watchdog's mechanisms bound. The notion and its level are still promised:
+    parameters that break the promise are refused.
     """
 
     p00: Probability | None = None
@@ -66,15 +66,15 @@ class ExplicitParameters(ClosedModel):
 
     @property
     def replaces_level(self) -> bool:
-        """True if a family is built at its own parameters, so that a level could be left open."""
+        """True if a family's own parameters are given, so that the level may be omitted."""
         return any(value is not None for value in (self.p00, self.p11, self.alpha))
 
 
 class DesignChoices(ExplicitParameters, Levels):
-    """A notion with its levels, or several, and how the mechanism is made.
+    """A notion with its levels, or several notions, and the choice of a mechanism.
 
-    notions : several that must all hold, instead of `notion`. ceiling_cap : nats of LDP of the
-    answer in addition, a backstop in case the prior is false.
+    notions : several that must all hold, instead of `notion`. ceiling_cap : additional level of LDP
+    of the answer, in nats: a backstop in case the prior is false.
     """
 
     notions: Annotated[tuple[Levels, ...], Field(min_length=1, max_length=16)] = ()

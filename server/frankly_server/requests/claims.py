@@ -25,11 +25,11 @@ _WITHOUT_PARAMETERS: Final = "super-binary-mangat"
 
 
 class RequestedClaims:
-    """The claims of a request, over `prior`: answers, or pairs (s, u) for rldp and its families.
+    """The claims of a request, and its `prior` (over pairs (s, u) for rldp and its families).
 
-    choices : the notions, the ceiling cap and the mechanism. public : the prior. others : further
-    priors, under which every prior-based notion must hold too. secrets : names of the prior's rows,
-    if they have any.
+    choices : the notions, the ceiling cap and the mechanism. public : the request's prior.
+    others : further priors, under which every prior-based notion must also hold. secrets : names
+    of the prior's rows, if they have any.
 
     Raises InvalidInput, naming the field.
     """
@@ -66,7 +66,7 @@ class RequestedClaims:
 
     @property
     def joints(self) -> set[tuple[tuple[int, ...], ...]]:
-        """The counts of the request's priors, in the form that claims carry."""
+        """The counts of the request's priors, in the form in which claims hold them."""
         over_pairs = {promises.pairs(prior).joint for prior in self._priors if self._paired}
         return {prior.joint for prior in self._priors} | over_pairs
 
@@ -80,7 +80,7 @@ class RequestedClaims:
         if not choices.notions:
             return [(choices, "")]
         if choices.given:
-            message = "with notions, each carries its own levels"
+            message = "with notions, give the levels within each of them"
             raise InvalidInput(Problem.FIELD_UNKNOWN, message, min(choices.given))
         return [(levels, f"notions[{i}].") for i, levels in enumerate(choices.notions)]
 
@@ -88,8 +88,8 @@ class RequestedClaims:
         """Return the claims of one notion: one for each prior if the notion rests on priors."""
         notion = levels.notion or ""
         required, optional = _LEVELS[notion]
-        # A level that the notion does not use is refused: its author may believe that it is
-        # promised.
+        # A level that the notion does not use is refused, because its author may believe that it
+        # is promised.
         unused = levels.given - {*required, *optional}
         if unused:
             message = f"{notion} takes {', '.join(sorted({*required, *optional}))}"
@@ -113,7 +113,7 @@ class RequestedClaims:
         claims = [self._under(prior, levels) for prior in self._priors]
         if not self._paired:
             return claims
-        # The same counts over pairs (s, x): the protection of s is the same.
+        # The same counts over pairs (s, x), which protects s in the same way.
         joints = [promises.pairs(prior).joint for prior in self._priors]
         return [replace(claim, joint=joint) for claim, joint in zip(claims, joints, strict=True)]
 

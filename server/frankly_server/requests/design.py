@@ -31,7 +31,7 @@ from frankly_server.requests.measure import finite
 from frankly_server.requests.targets import read_targets
 
 _MAX_POINTS = 200
-# Reports up to which a matrix is written out for kinds other than tables.
+# Largest number of reports for which the matrix of a kind other than dense is written out.
 _MAX_COLUMNS = 1024
 
 
@@ -58,16 +58,16 @@ def design_json(
 ) -> dict[str, Any]:
     """Design a mechanism from a JSON request.
 
-    timer : seconds from a clock that never runs backwards, for limits.seconds.
+    timer : a monotonic clock in seconds, for limits.seconds.
     progress : see `limits.Progress`.
-    stopped : once true, the best result so far is returned, as when time is up.
+    stopped : once it returns True, the best result so far is returned, as at the time limit.
 
     Keys of the request:
 
     - prior: {"joint": counts or probabilities}. Required.
     - notion with its levels: epsilon; epsilon_low and epsilon_high (null for none); delta; attributes;
       robust {"order", "n", "beta"}, its "polyhedra" simplex or box, and diagonal; dpv and sensitive.
-      Or notions, a list of such objects, all of which must be kept.
+      Or notions, a list of such objects, all of which must hold.
     - priors: further priors; every prior-based notion holds under each of them too.
     - ceiling_cap: nats; ε-LDP of the answer as a further claim.
     - mechanism with its own parameters: p00, p11, alpha in nats (with one of these, levels may be
@@ -75,21 +75,21 @@ def design_json(
     - objective: variance, information or hamming.
     - targets: rows of numbers, one per answer, or "shares". criterion: "total" or "worst".
     - truths: minimise the largest variance over these counts; see `read_truths`.
-    - variance_cap: with the objective information.
+    - variance_cap: largest variance allowed, with the objective information.
     - frontier: 2 to 200 points between least variance and most information.
     - method: "auto", or "vertices" to list every ray exactly.
     - limits: {"seconds": 60, "gap": 1e-6, "memory": 1024 megabytes}.
     - accept_identity: false refuses a mechanism that sends answers unchanged. accept_unidentifiable:
       false gives up at most 1% of the objective to make every share estimable. Both default to true,
-      because nothing is published here and the response states the fact.
+      because nothing is published here and the response reports both properties.
 
     Keys of the response: kind, bits, weights (params for other kinds than dense), matrix (null beyond
     1024 reports of another kind, whose columns are listed in symbols), information,
     information_bound (null unless it was the objective), normalised_information, variance, gap,
     certified, rank, identifiable, measures, parameters, warnings (sentences), and regret: the cost
     if all answers are equally common (null if the ratio is at most `regret.LEAST_RATIO`, if some
-    share cannot be estimated, and for targets other than the shares). Figures that cannot be
-    computed for too many reports are null.
+    share cannot be estimated, and for targets other than the shares). Figures are null if the
+    mechanism has too many reports to compute them.
 
     Raises InvalidInput, naming the field.
     """
@@ -114,7 +114,7 @@ def design_request(
     *,
     method: str = "auto",
 ) -> tuple[RequestedClaims, DesignRequest]:
-    """Return the claims and the engine's request; limits of time start at this call.
+    """Return the claims and the engine's request; the time limit starts at this call.
 
     Raises InvalidInput, naming the field.
     """
@@ -122,7 +122,7 @@ def design_request(
         raise InvalidInput(Problem.FIELD_MISSING, "this field is needed", "prior")
     others = [Prior.from_rows(rows, f"priors[{i}].joint") for i, rows in enumerate(fields.priors)]
     promised = RequestedClaims(fields, Prior.from_rows(fields.prior), others)
-    # One callback polls the clock and the user's stop, so both end a search in the same way.
+    # One callback polls the clock and `stopped`, so that both end a search in the same way.
     deadline = timer() + fields.limits.seconds
     limits = Limits(
         gap=fields.limits.gap,
@@ -256,7 +256,7 @@ def _mechanism_body(mechanism: Mechanism, rows: kinds.Rows | None) -> dict[str, 
 
 
 def _json_figures(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the figures with unknown ones (nan) as null and infinite ones as "inf"."""
+    """Return the figures with nan (unknown) as null and infinity as "inf"."""
     return finite({key: _or_null(value) for key, value in body.items()})
 
 
@@ -268,7 +268,7 @@ def _or_null(value: Any) -> Any:
 
 
 def _claim_body(claim: Claim, promised: RequestedClaims) -> dict[str, Any]:
-    """Return the claim without priors of the request: enough to verify the weights again."""
+    """Return a claim; with the priors of the request it is enough to verify the weights again."""
     body: dict[str, Any] = {"notion": claim.notion, "level": _pair(claim.level)}
     if claim.notion == "alip":
         body["low_level"] = _pair(claim.low_level)

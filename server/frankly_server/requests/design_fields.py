@@ -26,7 +26,7 @@ from frankly_server.requests.targets import Targets
 def _positive(value: Any, field: str) -> float:
     number = REQUEST.number(value, field)
     if number <= 0 or abs(number.adjusted()) > 100:
-        raise InvalidInput(Problem.FIELD_TYPE, "give a positive number of ordinary size", field)
+        raise InvalidInput(Problem.FIELD_TYPE, "give a positive number, 1e-100 to 1e100", field)
     return float(number)
 
 
@@ -58,7 +58,7 @@ class SearchLimits(ClosedModel):
 
 
 class RobustChoice(RobustBall):
-    """A ball, and whether it is kept as simplices or as boxes of lower and upper bounds."""
+    """A ball, represented by simplices or by boxes of lower and upper bounds."""
 
     polyhedra: Annotated[str, OneOf("polyhedra", ("simplex", "box"))] = "simplex"
 
@@ -73,7 +73,7 @@ class NotionRequest(Levels):
 class DesignFields(DesignChoices, RequestModel):
     """A design input, as the commands design and plan read it; see `design_json`.
 
-    prior, targets, truths : read when their sizes are known.
+    prior, targets, truths : parsed later, once the number of answers is known.
     """
 
     prior: JointRows | None = None
@@ -87,7 +87,7 @@ class DesignFields(DesignChoices, RequestModel):
     variance_cap: Annotated[
         float | None, BeforeValidator(_cap), json_schema("Shares squared at n = 1.", "number")
     ] = None
-    # Of the commands; servers set their own, so that the API does not describe them.
+    # Only for the commands: a server sets its own limits, so the API does not describe these.
     limits: SkipJsonSchema[Annotated[SearchLimits, WithJsonSchema({})]] = SearchLimits()
     accept_identity: Flag = True
     accept_unidentifiable: Flag = True

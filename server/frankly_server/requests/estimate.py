@@ -27,8 +27,8 @@ def estimate_json(obj: Any) -> dict[str, Any]:
     """Estimate from a JSON request, parsed by `parse_json(..., decimals=True)`: exact decimals.
 
     In: weights, bits, counts; or, for the other kinds, kind ("unary", "subset", "product") and
-    params as in a document, with counts {"n", "pairs"} for sets (pairs[x][z]: reports that held
-    both) and a list in row-major order for a product. Optional: design_prior (null, counts or
+    params as in a document, with counts {"n", "pairs"} for sets (pairs[x][z]: number of reports
+    with both) and a list in row-major order for a product. Optional: design_prior (null, counts or
     decimals), targets ("shares" or rows), population (null or N), census (default false), level
     (default 0.95), beta (default 0.01). Out: `Estimate.to_json`.
 

@@ -2,7 +2,7 @@
 """Field types of requests and survey files, each with its check, error message and JSON Schema.
 
 Values are texts in YAML, and texts, numbers and booleans in JSON; both are read by the same strict
-rules. Levels and shares stay the texts that their author wrote.
+rules. Levels and shares are kept as texts, exactly as they were written.
 """
 
 import re
@@ -40,14 +40,14 @@ _MAX_EXPONENT: Final = 60
 
 
 def _without_empty_defaults(schema: dict[str, Any]) -> None:
-    # None and () mark a field that was left out; written out, they are refused by most readers.
+    # None and () mark a field that was left out; most field types refuse them as values.
     for field in schema.get("properties", {}).values():
         if field.get("default", ...) in (None, []):
             del field["default"]
 
 
 class ClosedModel(BaseModel):
-    """A frozen object without further fields: unknown ones are refused."""
+    """A frozen object; unknown fields are refused."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -91,7 +91,7 @@ def errors_at_the_path() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """Annotation of a text among `names`; others are unsupported. kind : plural noun of the names."""
+    """Annotation of a field whose values are `names`. kind : plural noun for the values."""
 
     kind: str
     names: tuple[str, ...]
@@ -131,14 +131,14 @@ def whole(value: Any, least: int = 1) -> int:
 def _flag(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    # yes, on and 1 are refused, although other YAML readers take them for true.
+    # yes, on and 1 are refused, although other YAML readers read them as true.
     if value not in ("true", "false"):
         raise custom(Problem.FIELD_TYPE, "write true or false")
     return bool(value == "true")
 
 
 def nats(field: str, low: Fraction, high: Fraction) -> Callable[[Any], str]:
-    """Return a validator of nats in [low, high], which keeps their text."""
+    """Return a validator of nats in [low, high]; it returns the text unchanged."""
 
     def read(value: Any) -> str:
         # Only checked: the text is stored and parsed again where it is used, without rounding.
@@ -153,7 +153,7 @@ _nats: Final = nats("epsilon", MIN_EPSILON, MAX_EPSILON)
 
 
 def _side(value: Any) -> str:
-    # null in JSON and inf in files both mean that the side is not promised.
+    # null in JSON and inf in files mean the same: this side is not promised.
     return "inf" if value is None or value == "inf" else _nats(value)
 
 
@@ -176,7 +176,7 @@ def _decimal(value: Any) -> str:
         number = REQUEST.number(value, "")
     # Checked before the text is written out, which would have as many digits.
     if number and abs(number.adjusted()) > _MAX_EXPONENT:
-        raise custom(Problem.FIELD_TYPE, "give a number of ordinary size")
+        raise custom(Problem.FIELD_TYPE, "the number is too large or too small")
     return f"{number:f}"
 
 
@@ -206,7 +206,7 @@ def json_schema(
 
 
 def anchored(pattern: re.Pattern[str]) -> str:
-    """Return a pattern for JSON Schema, which searches; Python's fullmatch is anchored."""
+    """Return the pattern with anchors, which JSON Schema needs, unlike Python's fullmatch."""
     return f"^({pattern.pattern})$"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Privacy notions with their levels, as requests and survey files give them (spec 1.4)."""
+"""Privacy notions with their levels, as in requests and survey files (spec 1.4)."""
 
 from typing import Annotated, Any, Final
 
@@ -42,7 +42,7 @@ class Levels(ClosedModel):
 
     epsilon, epsilon_low, epsilon_high : nats as decimal texts; "inf" for a side of alip that is not
     promised. delta, dpv : probabilities. attributes : number of values of each attribute. robust,
-    diagonal : for rldp. sensitive : the secret's value that dpv protects, its name or its row.
+    diagonal : for rldp. sensitive : name or row of the secret's value that dpv protects.
     """
 
     notion: NotionName | None = None

@@ -39,16 +39,16 @@ def measure_json(obj: Any) -> dict[str, Any]:
     Keys of the request:
 
     - prior: {"joint": counts or probabilities}. Required.
-    - weights: whole numbers, equal row sums. Or matrix: probabilities, each row within 1e-9 of 1 and
-      then rescaled. Row = truth. A prior of s × u counts beside s·u rows is one of answers (s, u),
-      row-major.
+    - weights: whole numbers, equal row sums. Or matrix: probabilities; each row sums to 1 within
+      1e-9 and is then rescaled. Row = truth. If a prior of s × u counts is given with s·u rows, the
+      answers are pairs (s, u), row-major.
     - attributes: sizes, for srlip. sensitive: a row of the prior, for dpv.
     - orders: numbers from 1e-6 to 1e6, or "inf"; default [2].
     - breaches: probabilities of events, numbers or decimal strings.
     - targets: rows of numbers, or "shares", for target_variances.
 
-    Keys of the response: those of `measures.measure`, and over answers (s, u) realised_epsilon, which
-    is their secret_ldp.
+    Keys of the response: those of `measures.measure`; for pairs (s, u) also realised_epsilon, which
+    equals secret_ldp.
 
     Raises InvalidInput, naming the field.
     """
@@ -76,7 +76,7 @@ def _finite(value: Any) -> Any:
 
 
 def _prior(rows: Any, answers: int) -> tuple[Prior, bool]:
-    """Return (prior of the mechanism's answers, True if these are pairs (s, u))."""
+    """Return the prior over the mechanism's answers, and True if these are pairs (s, u)."""
     prior = Prior.from_rows(rows)
     if prior.answers == answers:
         return prior, False
@@ -90,7 +90,7 @@ def _prior(rows: Any, answers: int) -> tuple[Prior, bool]:
 def _options(request: "MeasureRequest", prior: Prior) -> MeasureOptions:
     sizes, sensitive = request.attributes, request.sensitive
     if sensitive is not None and not 0 <= sensitive < prior.secrets:
-        message = f"the secrets are counted from 0 to {prior.secrets - 1}"
+        message = f"the secrets are numbered from 0 to {prior.secrets - 1}"
         raise InvalidInput(Problem.FIELD_TYPE, message, "sensitive")
     return MeasureOptions(
         orders=request.orders,
@@ -116,7 +116,7 @@ def _weights(value: Any) -> list[list[int]]:
     ]
     for x, row in enumerate(weights):
         if min(row) < 0 or sum(row) != sum(weights[0]) or not sum(row):
-            message = "weights are zero or more and every row has the same positive sum"
+            message = "weights must be zero or more, and every row must have the same positive sum"
             raise InvalidInput(Problem.WEIGHTS_INVALID, message, f"weights[{x}]")
     return weights
 
@@ -138,7 +138,7 @@ def _matrix(value: Any) -> list[list[int]]:
 
 def _probability(value: Any, field: str) -> Fraction:
     decimal = REQUEST.number(value, field)
-    # The exponent is bounded, because an exact fraction has as many digits.
+    # The exponent is bounded, because an exact fraction could have that many digits.
     if decimal < 0 or abs(decimal.adjusted()) > 400:
         raise InvalidInput(Problem.WEIGHTS_INVALID, "a probability lies between 0 and 1", field)
     return Fraction(decimal)

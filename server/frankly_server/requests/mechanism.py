@@ -28,7 +28,7 @@ def _kind(value: Any) -> str:
 
 
 class MechanismFields(RequestModel):
-    """A mechanism: of the kind dense by weights (whole numbers) and bits, of others by params."""
+    """A mechanism: weights (whole numbers) and bits for the kind dense, params for others."""
 
     kind: Annotated[
         str, PlainValidator(_kind), WithJsonSchema({"type": "string", "enum": list(KINDS)})

@@ -63,7 +63,7 @@ def plan_json(
     request.require_one_source()
     solve_for, given, fixed = request.solve_for, request.model_fields_set, request.has_mechanism
     source: _Source = _MechanismSource(request) if fixed else _DesignSource(request, timer, stopped)
-    # The design itself requires epsilon or not, because some notions have other levels.
+    # The design checks whether epsilon is missing, because some notions have other levels.
     needed = [name for name in ("n", "margin") if name != solve_for]
     for name in needed:
         if getattr(request, name) is None:
@@ -75,9 +75,9 @@ def plan_json(
     if solve_for in given or (fixed and ("epsilon" in given or solve_for == "epsilon")):
         name = solve_for if solve_for in given else "epsilon"
         detail = (
-            "a mechanism has its level already"
+            "a mechanism already has a level"
             if fixed and name == "epsilon"
-            else "leave out what is solved for"
+            else "leave out the quantity to solve for"
         )
         raise InvalidInput(Problem.UNSUPPORTED, detail, name)
     solved = _solved(request, source)
@@ -87,7 +87,7 @@ def plan_json(
 
 
 class _Source:
-    """Source of plans; `level` is ε in nats as a decimal text, None for the source's own level."""
+    """Source of plans. Levels are ε in nats as decimal texts, None for the source's own level."""
 
     def __init__(self, request: PlanRequest) -> None:
         self.request, self.setting = request, request.setting
@@ -126,7 +126,7 @@ class _MechanismSource(_Source):
         if level is not None:
             raise InvalidInput(
                 Problem.UNSUPPORTED,
-                "a mechanism has its level already: give a design input",
+                "a mechanism already has a level: give a design input",
                 "frontier",
             )
         mechanism, prior = self.request.source(), self.request.design_prior
@@ -160,7 +160,7 @@ class _DesignSource(_Source):
 
 def _solved(request: PlanRequest, source: _Source) -> dict[str, Any]:
     level = request.epsilon
-    # `plan_json` has made sure of the two that are not solved for; zero stands for the other.
+    # `plan_json` has checked that those not solved for are given; zero replaces the other.
     n, margin = request.n or 0, request.margin or 0.0
     if request.solve_for != "n":
         _require_reports(n, source.setting)

@@ -25,7 +25,7 @@ from frankly_server.requests.targets import Targets
 
 
 def _number(value: Any, info: ValidationInfo) -> float:
-    # Read before pydantic does: that would take texts and booleans for numbers.
+    # Read before pydantic does, because it would read texts and booleans as numbers.
     return float(REQUEST.number(value, str(info.field_name)))
 
 
@@ -43,7 +43,7 @@ _Share = Annotated[float, Field(gt=0, le=1), BeforeValidator(_number)]
 
 
 class PlanQuestion(RequestModel):
-    """What is solved for, from what, and how margins are computed."""
+    """The quantity to solve for, the two that are given, and the settings of margins."""
 
     solve_for: Literal["n", "epsilon", "margin"]
     n: _Whole | None = Field(None, description="Reports.", json_schema_extra=_People)
@@ -72,11 +72,11 @@ class PlanRequest(PlanQuestion, DesignFields, MechanismFields):
 
     @property
     def has_mechanism(self) -> bool:
-        """True if the request has a mechanism, which has its level already."""
+        """True if the request has a mechanism, whose level is fixed."""
         return bool(self.model_fields_set & {"weights", "params"})
 
     def require_one_source(self) -> None:
-        """Raise InvalidInput(field_unknown) for a field of the source that the request lacks."""
+        """Raise InvalidInput(field_unknown) if a mechanism and a design input are mixed."""
         mechanism = {*MechanismFields.model_fields, "design_prior"}
         if self.has_mechanism:
             own, kind = {*PlanQuestion.model_fields, *mechanism}, "mechanism"
@@ -89,5 +89,5 @@ class PlanRequest(PlanQuestion, DesignFields, MechanismFields):
 
     @property
     def setting(self) -> Setting:
-        """How margins are computed."""
+        """The settings with which margins are computed."""
         return Setting(self.level, self.method, self.population, self.subgroup, self.response_rate)

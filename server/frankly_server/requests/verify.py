@@ -35,10 +35,10 @@ def verify_json(obj: Any) -> dict[str, Any]:
 
     Out: holds, `level_needed` (for dp `delta_needed`, for alip also `low_level_needed`) as [p, q] or "inf", ceiling
     likewise, worst with report and pair, and for srlip the condition; for ldp of a table of at most 150 entries also
-    extreme and loose, its loose entries [row, column] there  [Thesis Def 5.5]. Of a document: holds, digest, and each
-    block's claims, where a prior is by stratum one claim within each `stratum` (its position) among the `secrets` that
-    occur there; report, the level of the whole report in nats, null unless every claim holds. Signatures are not
-    checked.
+    extreme (true for an extreme point of the ε-LDP polytope) and loose, its loose entries [row, column]
+    [Thesis Def 5.5]. For a document: holds, digest, and each block's claims; for a prior by stratum there is one claim
+    per `stratum` (its position), among the `secrets` that occur there. Also report, the level of the whole report in
+    nats, null unless every claim holds. Signatures are not checked.
 
     Raises InvalidInput, naming the field; DocumentRejected for an invalid document.
     """
@@ -56,7 +56,7 @@ def verify_json(obj: Any) -> dict[str, Any]:
 
 def _in_the_polytope(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
     """Return `extreme` and `loose` of a small ε-LDP table; empty for other claims  [Thesis ch. 5]."""
-    # The polytope of the thesis is that of LDP of the answer, for tables.
+    # The thesis defines the polytope for tables, and for LDP of the answer.
     if claim.notion != "ldp" or claim.level is None or not isinstance(mechanism, DenseMechanism):
         return {}
     if mechanism.answers * mechanism.reports > _MAX_ENTRIES:
@@ -69,7 +69,7 @@ def _in_the_polytope(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
 
 
 def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
-    # Written again: the object came from any JSON text, and only the canonical form has a digest.
+    # Serialised again, because the digest is that of the canonical form, not of any JSON text.
     payload = canonical.dumps(dict(obj))
     if "payloadType" in obj:
         payload = Envelope.from_bytes(payload, SURVEY_TYPE).payload
@@ -85,7 +85,7 @@ def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
         for block in document.blocks
     ]
     holds = all(claim["holds"] for block in blocks for claim in block["claims"])
-    # A level built on a claim that fails would be a promise that nothing keeps.
+    # The level is computed from the claims, so it would be false if one of them fails.
     report = report_json(document.report_level) if holds else None
     return {
         "holds": holds,
@@ -97,7 +97,7 @@ def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _claims(mechanism: Mechanism, promise: Promise) -> Iterator[dict[str, Any]]:
-    """Yield the verdict on each claim of a promise; secrets : those that occur within the stratum."""
+    """Yield the verdict on each claim of a promise, with the secrets that occur in its stratum."""
     for z, claim in promise.numbered_claims:
         verdict = {"notion": claim.notion} | _judged(mechanism, claim)
         if z is not None and promise.prior is not None:
@@ -109,7 +109,7 @@ def _claims(mechanism: Mechanism, promise: Promise) -> Iterator[dict[str, Any]]:
 def _judged(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
     try:
         worst_case = worst(mechanism, claim)
-    # Errors of documents become errors of a request: their field names fit both.
+    # Errors of documents become errors of a request, which has the same field names.
     except UnsupportedDocument as error:
         raise InvalidInput(Problem.UNSUPPORTED, error.detail, "notion") from None
     except DocumentRejected as error:
@@ -157,7 +157,7 @@ _Ratio = Annotated[tuple[int, int] | None, PlainValidator(_ratio)]
 
 
 class VerifyRequest(MechanismFields):
-    """A mechanism and a claim about it; see `verify_json`. The verifier checks completeness."""
+    """A mechanism and a claim about it; see `verify_json`. The verifier refuses missing levels."""
 
     notion: Annotated[str, Strict()]
     level: _Ratio = None

@@ -78,7 +78,7 @@ class SurveysTable:
         return [SurveyRow(**row) for row in rows]
 
     def add(self, row: SurveyRow) -> None:
-        """Insert a new survey; administering transactions have looked whether its name is free."""
+        """Insert a new survey; the caller checks, in the same transaction, that its name is free."""
         values = {"id": row.id, "name": row.name, "definition": row.definition}
         self._connection.execute(insert(surveys).values(values))
 

@@ -94,7 +94,7 @@ def _names(value: Mapping[str, Any], text_field: str) -> list[str]:
 
 
 def read_counts(data: bytes, public: Sequence[PublicQuestion] = ()) -> CountTable:
-    """Read a table of counts or shares as CSV; a byte order mark and any line ends are allowed.
+    """Read a table of counts or shares as CSV, with any line endings, with or without a BOM.
 
     public : the survey's public questions. A table with a leading column for each of them holds
     counts by stratum. Raises InvalidInput (prior_shape, prior_value) with the number of the line.
@@ -127,15 +127,15 @@ def _table(
     questions: Sequence[str],
     strata_rows: Mapping[tuple[str, ...], Mapping[str, tuple[str, ...]]],
 ) -> CountTable:
-    """Return the table of the lines by stratum, with the first stratum's order of secrets."""
+    """Return the table of the lines by stratum; secrets have the order of the first stratum."""
     secrets = tuple(next(iter(strata_rows.values())))
     for key, rows in strata_rows.items():
         # A missing line is refused, because zero and unknown are different claims.
         if set(rows) != set(secrets):
             stratum = ", ".join(key)
             message = (
-                f"every stratum has a line for each of {', '.join(secrets)}, zeros where no people are: "
-                f"{stratum} has not"
+                f"every stratum needs a line for each of {', '.join(secrets)}, with zeros if it has no such "
+                f"people: {stratum} does not match"
             )
             raise InvalidInput(Problem.PRIOR_SHAPE, message, "counts")
     joints = {key: tuple(rows[secret] for secret in secrets) for key, rows in strata_rows.items()}
@@ -198,7 +198,7 @@ def _lines(data: bytes) -> list[str]:
     if len(lines) < 2:
         raise InvalidInput(
             Problem.PRIOR_SHAPE,
-            "give a line with the answers, then a line of counts a secret",
+            "give a line with the answers, then a line of counts for each secret",
             "counts",
         )
     return lines
@@ -209,7 +209,7 @@ def _row(line: str, number: int, columns: int, secret_column: int) -> list[str]:
     name_columns = secret_column + 1
     if len(cells) != columns:
         message = f"{len(cells) - name_columns} numbers, the first line names {columns - name_columns} answers"
-        # A decimal comma splits each number in two: twice as many cells is its mark.
+        # A decimal comma splits each number in two, which gives exactly twice as many cells.
         if len(cells) - name_columns == 2 * (columns - name_columns):
             message += "; write decimals with a point"
         raise _line_error(Problem.PRIOR_SHAPE, number, message)
@@ -227,7 +227,7 @@ def _row(line: str, number: int, columns: int, secret_column: int) -> list[str]:
 def _cells(line: str, number: int) -> list[str]:
     if not line.strip():
         raise _line_error(Problem.PRIOR_SHAPE, number, "the line is empty")
-    # Lines are parsed one by one for their numbers: a quoted line break cannot be read.
+    # Parsed line by line, so that errors have line numbers: quoted line breaks cannot be read.
     if line.count('"') % 2:
         raise _line_error(Problem.PRIOR_VALUE, number, "a quoted text runs over several lines")
     try:

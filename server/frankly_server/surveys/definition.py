@@ -41,10 +41,10 @@ MAX_JOINT: Final = 256
 RELEASE_STEP: Final = 10
 """Default of `release_step`: the least number of reports that are released together."""
 _MIN_STEPS_PER_CELL: Final = 5
-"""Least expected reports of a cell, in release steps.
+"""Least expected number of reports per cell, in release steps.
 
-Half a step is pending on average, so that with fewer a tenth of the reports or more would wait at
-any time.
+On average half a step is pending: below this number, more than a tenth of the reports would be
+waiting at any time.
 """
 
 
@@ -62,7 +62,7 @@ def _choices(choices: tuple[ChoiceDefinition, ...]) -> tuple[ChoiceDefinition, .
             f"a question has 2 to 64 choices, this one has {len(choices)}",
         )
     _no_collision([("id", choice.id, choice.id) for choice in choices])
-    # The survey checks elsewhere that every text has every language.
+    # SurveyDefinition checks that every text has every language.
     for language in choices[0].label:
         _no_collision(
             [
@@ -98,10 +98,11 @@ class QuestionDefinition(ClosedModel):
 class BlockDefinition(StatedLevels, DesignChoices):
     """Questions randomised together, and their protection.
 
-    priors : further tables under which every prior-based notion must hold too. Without a prior, the
-    design takes all answers as equally likely. truths : the design minimises the largest variance
-    over them, instead of that at the prior's shares. accept_identity : allow a mechanism that sends
-    answers unchanged where the notion permits it. See `DesignChoices`.
+    priors : further tables under which every prior-based notion must also hold. Without a prior,
+    the design assumes that all answers are equally likely. truths : plausible true shares; the
+    design minimises the largest variance over them instead of the variance at the prior's shares.
+    accept_identity : allow a mechanism that sends answers unchanged if the notion permits it. See
+    `DesignChoices` for the other fields.
     """
 
     id: Slug
@@ -132,7 +133,7 @@ class BlockDefinition(StatedLevels, DesignChoices):
         # Exactly one of the two: with both it would be unclear which levels are promised.
         if (self.notion is None) == (not self.notions):
             raise custom(Problem.FIELD_MISSING, "give either notion or notions")
-        # One such notion is enough to need the prior.
+        # A single prior-based notion is enough to need the prior.
         prior_based = next((levels for levels in self.protections if levels.is_prior_based), None)
         if self.prior is None:
             if prior_based is not None:
@@ -154,7 +155,7 @@ class BlockDefinition(StatedLevels, DesignChoices):
 
     def _check_prior(self, prior: PriorDefinition, *, named: bool) -> None:
         rows = len(prior.tables[0])
-        # In pairs (s, u) the rows stand for s, so that the columns are those of u alone.
+        # For pairs (s, u) each row is an s, so the columns are the values of u alone.
         columns = self.answers // rows if self.in_pairs else self.answers
         for table, place in zip(prior.tables, prior.places, strict=True):
             for s, row in enumerate(table):
@@ -182,21 +183,19 @@ class TokensDefinition(ClosedModel):
     @model_validator(mode="after")
     def _usable(self) -> Self:
         if (self.key is None) != (self.kind == "invite"):
-            message = "an outside issuer's tokens need its key, invites have none"
+            message = "tokens of an outside issuer need its key; invites have no key"
             raise custom(Problem.DEFINITION_INVALID, message)
         try:
-            # The parser of devices: a key that they cannot read is refused here.
+            # The same parser as on devices, so that a key they cannot read is refused here.
             token_verifier(self.rule)
         except InvalidInput:
-            message = (
-                "the issuer's key is RSA of 2048 to 4096 bits, DER in base64url without padding"
-            )
+            message = "the issuer's key must be RSA with 2048 to 4096 bits, as DER in base64url without padding"
             raise custom(Problem.DEFINITION_INVALID, message) from None
         return self
 
     @property
     def rule(self) -> TokenRule:
-        """The rule as the document has it."""
+        """The token rule of the document."""
         return TokenRule(self.kind, self.key)
 
 
@@ -205,10 +204,10 @@ class SurveyDefinition(ClosedModel):
 
     Missing times are set when a version is published: it opens at once, closes 90 days later and
     expires 30 days after that. tokens : the token that reports need; None if no token is needed.
-    release_every, release_step : when pending reports are released, and the least number of a cell:
-    10, or min_reports if that is less.
-    expected_reports : expected number of reports. Several public questions are refused if it leaves
-    their cells small, unless accept_small_cells.
+    release_every : how often pending reports are released. release_step : least number of reports
+    of a cell that are released together; by default 10, or min_reports if that is less.
+    expected_reports : expected number of reports. Several public questions are refused if they
+    leave too few expected reports per cell, unless accept_small_cells.
     """
 
     name: Slug
@@ -235,7 +234,7 @@ class SurveyDefinition(ClosedModel):
         if step is not None and min_reports is not None and step > min_reports:
             raise custom(
                 Problem.DEFINITION_INVALID,
-                f"write at most min_reports, which is {min_reports}, or raise that",
+                f"write at most {min_reports} (min_reports), or raise min_reports",
             )
         return step
 
@@ -245,7 +244,7 @@ class SurveyDefinition(ClosedModel):
         cls, strata: tuple[QuestionDefinition, ...], info: ValidationInfo
     ) -> tuple[QuestionDefinition, ...]:
         fields = info.data
-        # Missing fields were invalid, and have errors of their own.
+        # Missing fields were invalid; their own errors are reported already.
         if len(strata) < 2 or fields.get("accept_small_cells") or "expected_reports" not in fields:
             return strata
         min_reports = fields.get("min_reports") or RELEASE_STEP
@@ -255,8 +254,8 @@ class SurveyDefinition(ClosedModel):
             message = (
                 f"the public questions have {cells} combinations, so that "
                 f"{fields['expected_reports']} expected_reports leave fewer than "
-                f"{_MIN_STEPS_PER_CELL * step} for each: many would wait long, or lose their public "
-                "answers at the end. Ask fewer, or set accept_small_cells: true"
+                f"{_MIN_STEPS_PER_CELL * step} for each: many reports would wait for long, or lose their "
+                "public answers at the end. Ask fewer of them, or set accept_small_cells: true"
             )
             raise custom(Problem.DEFINITION_INVALID, message)
         return strata
@@ -268,7 +267,7 @@ class SurveyDefinition(ClosedModel):
             raise custom(Problem.DEFINITION_INVALID, "times must satisfy opens < closes ≤ expires")
         _distinct("language", self.languages)
         _distinct("block", [block.id for block in self.blocks])
-        # Over blocks and strata together, because answers are given by question id.
+        # Distinct across blocks and strata, because answers are given by question id.
         _distinct("question", [question.id for question in self.questions])
         for text_name, texts in self._texts():
             if set(texts) != set(self.languages):
@@ -329,7 +328,7 @@ def file_schema() -> dict[str, Any]:
 
 
 def _unless_null(schema: Any) -> Any:
-    """Return the schema without null: in a file, fields are left out instead."""
+    """Return the schema without null: in a file, optional fields are left out instead."""
     if isinstance(schema, list):
         return [_unless_null(item) for item in schema if item != {"type": "null"}]
     if not isinstance(schema, dict):

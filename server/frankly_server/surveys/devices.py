@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Level of a whole report before its design, and warnings about devices with the default cap.
 
-Warnings come before a link is sent that devices would refuse. They are not errors, because an app
-may allow a higher cap, and a survey may be the only one that its people ever answer. A promise that
-public answers void is an error.
+Admins see these warnings before they send the link of a survey that devices would refuse. They are
+not errors, because an app may allow a higher cap, and a survey may be the only one that its
+respondents ever answer. A promise that public answers void is an error.
 """
 
 from collections.abc import Sequence
@@ -27,13 +27,13 @@ from frankly_protocol.promises import Promise
 from frankly_server.surveys.definition import SurveyDefinition
 from frankly_server.surveys.priors import block_request
 
-# Rounded down: a level at the cap is rather warned about than missed.
+# Rounded down, so that a level exactly at the cap gets a warning.
 _CAP = exp_lower(Fraction(DEVICE_CAP))
 
 
 @dataclass(frozen=True, slots=True)
 class _ExpectedBlock:
-    """A block before its design. ceiling : of its prior-free promises, None without any."""
+    """A block before its design. ceiling : odds bound of its ldp promises; None without ldp."""
 
     id: str
     promises: Sequence[Promise]
@@ -42,7 +42,7 @@ class _ExpectedBlock:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedForm:
-    """A form before its design. A ceiling that no prior-free notion bounds counts as infinite."""
+    """A form before its design. A ceiling that no ldp promise bounds is treated as infinite."""
 
     blocks: Sequence[_ExpectedBlock]
     strata: Sequence[object]
@@ -56,7 +56,7 @@ class ExpectedForm:
 def expected_form(definition: SurveyDefinition) -> ExpectedForm:
     """Return the form of a definition.
 
-    Raises InvalidInput if it cannot be designed or published.
+    Raises InvalidInput as `block_request` and `require_stated` do.
     """
     form = ExpectedForm(
         [_expected(definition, i) for i in range(len(definition.blocks))],
@@ -69,11 +69,11 @@ def expected_form(definition: SurveyDefinition) -> ExpectedForm:
 def require_stated(form: LevelDocument) -> None:
     """Raise InvalidInput(unsupported) for a voided promise without a ceiling within the cap.
 
-    Public answers void a promise under counts of all people: together with a report they can
-    reveal a secret although the counts are true.
+    Public answers void a promise that rests on counts of all people: together with a report they
+    can reveal a secret even if the counts are true.
     """
     for i, block in enumerate(form.blocks):
-        # Within the cap the ceiling is stated and enough: then the void promise is only a warning.
+        # A ceiling within the cap is enough: then the void promise is only a warning.
         if is_unstated(block, form) and (block.ceiling is None or block.ceiling > _CAP):
             message = (
                 f"with public questions, counts of all people give no protection, and the ceiling of {block.id} is "
@@ -94,10 +94,10 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
     level, warnings = form.report_level, []
     limit = f"{DEVICE_CAP} nats, the limit of devices whose app sets no other"
     final_text = (
-        "There an app refuses the survey unless it names it in final_surveys, and people who answer can never "
+        "Such an app refuses the survey unless it lists it in final_surveys, and people who answer it can never "
         "answer another."
     )
-    # The worst first, and one of the three: each makes the ones below it pointless.
+    # Only the first of the three that applies, the worst first: it makes the others pointless.
     if level.odds is not None and level.odds > _CAP:
         message = (
             f"The whole report reveals up to {ln_up(level.odds)} nats, more than {limit}: "
@@ -114,7 +114,7 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
         )
         warnings.append(message)
     warnings += [
-        f"Beside public questions, counts of all people promise nothing: of {block.id}, only the ceiling of "
+        f"With public questions, counts of all people promise nothing: for {block.id}, only the ceiling of "
         f"{ln_up(block.ceiling)} nats is stated. {_way_out(block)}protect the answer itself (ldp)."
         for block in form.blocks
         if is_unstated(block, form)
@@ -125,7 +125,9 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
 def _way_out(block: LevelBlock) -> str:
     robust = any(promise.claim.notion == "rldp" for promise in block.promises)
     return (
-        "Take another notion, or " if robust else "Give counts for each stratum (prior.strata), or "
+        "Choose another notion, or "
+        if robust
+        else "Give counts for each stratum (prior.strata), or "
     )
 
 

@@ -28,7 +28,7 @@ _SEARCH_S = 60.0
 _MAX_LISTED = 4
 
 Progress = Callable[[int, int, str], None]
-"""Callback before each block, with the numbers of finished and of all blocks and the next id."""
+"""Callback before each block and at the end: finished blocks, all blocks, id of the next or ""."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,10 @@ class DraftedBlock:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Identity of a new version: survey, number, predecessor and time.
+    """Identity of a new version: survey, number, predecessor, time and address.
 
-    prev : digest of the previous version. issued : time of publication.
+    prev : digest of the previous version, None for the first. issued : time of publication.
+    collect_url : address that devices send reports to.
     """
 
     survey: str
@@ -58,7 +59,7 @@ def draft_blocks(
     progress: Progress | None = None,
     timer: Callable[[], float] = time.monotonic,
 ) -> list[DraftedBlock]:
-    """Design every block with at most a minute of search each; certificates show the gap.
+    """Design every block with at most a minute of search each; certificates bound the optimum.
 
     Raises InvalidInput as `expected_form` and `design` do, with the path of the block.
     """
@@ -78,11 +79,11 @@ def draft_document(
     blocks: Sequence[DraftedBlock],
     place: Place,
 ) -> SurveyDocument:
-    """Return the document, every promise verified from the integers, its level within the budget.
+    """Return the document after verifying every promise (from the integers) and the budget.
 
     Raises InvalidInput: mechanism_not_certified, unsupported for a promise that public answers
-    void, budget_exceeded, optimiser_limit for tables too large to be sent to a device, or
-    definition_invalid for times that have passed.
+    void, budget_exceeded, optimiser_limit for tables too large for a device, or definition_invalid
+    for times that have passed and anything else that a device would refuse.
     """
     opens, closes, expires = _window(definition, place.issued)
     try:
@@ -105,11 +106,11 @@ def draft_document(
             blocks=tuple(drafted.block for drafted in blocks),
             token=definition.tokens.rule if definition.tokens else None,
         )
-        # Parsed from the bytes and verified as on a device: only what passes there is signed.
+        # Parsed from the bytes and verified as on a device, so that devices accept what is signed.
         document = SurveyDocument.parse(document.payload())
         document.require_private()
     except DocumentRejected as error:
-        # The parser names no block; the largest table is the one to make smaller.
+        # The parser does not name a block; the largest table is the one to make smaller.
         if error.reason == "size":
             raise InvalidInput(Problem.OPTIMISER_LIMIT, _too_large(blocks), "blocks") from None
         problems = {
@@ -139,7 +140,7 @@ def require_budget(document: SurveyDocument, budget: str) -> None:
         return
     secret_odds = {name: secret.odds for name, secret in level.secrets.items()}
     secret_odds = secret_odds or {"the answers": level.answers.odds}
-    secrets_text = ", ".join(f"{ln_up(odds)} of {name}" for name, odds in secret_odds.items())
+    secrets_text = ", ".join(f"{ln_up(odds)} about {name}" for name, odds in secret_odds.items())
     # Blocks are shown with their prior-free bounds, which hold for any prior.
     blocks_text = ", ".join(f"{line.block} {ln_up(line.odds)}" for line in level.lines)
     message = (
@@ -169,10 +170,10 @@ def time_limit(timer: Callable[[], float], seconds: float = _SEARCH_S) -> Limits
 
 
 def time_slices(timer: Callable[[], float], seconds: float, searches: int) -> Iterator[Limits]:
-    """Yield limits for a number of `searches` in sequence, which end within `seconds` together.
+    """Yield limits for `searches` consecutive searches, which together end within `seconds`.
 
-    Each gets an equal share of the time that remains when it begins, so that later ones use what
-    earlier ones save.
+    Each gets an equal share of the time that remains when it begins, so that later searches can use
+    the time that earlier ones saved.
     """
     deadline = timer() + seconds
     for remaining in range(searches, 0, -1):
@@ -203,9 +204,9 @@ def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBl
     requested = block_request(block, field)
     request = request_of(block, requested, limits)
     if block.mechanism in FAMILIES:
-        # Designed in any case: the error below names the choices, that of `design` could not.
+        # Designed in any case: the error below names the choices, which `design` does not know.
         request = replace(request, accept_unidentifiable=True)
-    # Settling the promises may refuse the mechanism too, so that both need the path.
+    # Settling the promises may refuse the mechanism too, so both errors need the path.
     with named(field):
         designed = design(request)
         promises = requested.settled_promises(designed.claims)

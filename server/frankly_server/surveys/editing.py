@@ -23,7 +23,7 @@ _NUMERAL: Final = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?", re.ASCII)
 
 
 def new_draft(title: str, name: str, language: str, text: str, choices: Sequence[str]) -> Draft:
-    """Return a survey of one question, its answer protected by one nat of LDP."""
+    """Return a draft with one question, whose answer is protected by LDP at one nat."""
     draft = {
         "name": name,
         "title": {language: title},
@@ -77,7 +77,7 @@ def block_of(draft: Draft, block_id: str) -> Draft:
 
 def with_budget(draft: Draft) -> Draft:
     """Set the budget to the level of the whole report, at most 60 nats; return the draft."""
-    # The parser needs a budget; this one never refuses what the next lines measure.
+    # The parser needs a budget; the maximum is used until the level is known.
     draft["budget"] = _MAX_BUDGET
     try:
         odds = expected_form(parse_value(draft)).report_level.odds
@@ -112,7 +112,7 @@ def nats_of_factor(text: str, field: str = "factor") -> str:
 
 
 def slug(text: str, used: Sequence[str] = ()) -> str:
-    """Return an id of a text's letters and digits that is not among those in use."""
+    """Return an id made of a text's ASCII letters and digits that is not in `used`."""
     ascii_text = (
         unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
     )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Background jobs that publish surveys: a design can take a minute per block, too long for a page.
+"""Background jobs that publish surveys, because a design can take a minute per block.
 
 A job runs in a thread of the process that started it. Its row in the database shows every process
-its progress, and carries the request to stop. A job whose process died counts as lost after 15
-minutes and can be started again. Nothing is half published, because a version is stored in one
+its progress, and holds the request to stop. A job whose process died is lost after 15 minutes, and
+publishing can be started again. Nothing is half published, because a version is stored in one
 transaction at the end.
 """
 
@@ -23,7 +23,7 @@ from frankly_server.store.jobs import JobRow
 from frankly_server.surveys.published import require_taking
 from frankly_server.surveys.surveys import Surveys
 
-# The row changes with every block, whose search takes a minute at most: the process must be dead.
+# The row changes with every block, and a search takes at most a minute: such a process is dead.
 _LOST_S: Final = 15 * 60
 _CHECK_S: Final = 0.3
 _UNCHANGED: Final = "unchanged "
@@ -32,12 +32,12 @@ PublishRecorder = Callable[[int, str], Record]
 
 
 def published_by(job: JobRow) -> tuple[str, bool]:
-    """Return the digest of a finished job, and True if the job published it (not an earlier one)."""
+    """Return the digest of a finished job, and False if that version was published before."""
     return job.detail.removeprefix(_UNCHANGED), not job.detail.startswith(_UNCHANGED)
 
 
 class _Cancelled(Exception):
-    """A request to stop the job."""
+    """Raised in the job's thread once it must stop."""
 
 
 class Jobs:
@@ -47,10 +47,10 @@ class Jobs:
         self._database, self._surveys, self._clock = database, surveys, clock
 
     def start(self, survey_id: str, recorder: PublishRecorder = lambda *_: unrecorded) -> str:
-        """Begin publishing a draft and return the job's id; `recorder` returns the writer of its event.
+        """Begin publishing a draft and return the job's id; `recorder` is that of `publish`.
 
-        Raises InvalidInput: survey_unknown, closed if it takes no more reports, immutable while
-        another job of it runs.
+        Raises InvalidInput: survey_unknown, closed if the survey takes no more reports, immutable
+        while another job publishes it.
         """
         total = len(self._surveys.draft(survey_id).blocks)
         # The row exists before the thread, so that the page can show it at once.
@@ -64,7 +64,7 @@ class Jobs:
                     "survey",
                 )
             tx.jobs.add(job)
-        # A daemon: a server that stops does not wait for the search.
+        # A daemon thread, so that a stopping server does not wait for the search.
         threading.Thread(
             target=self._run,
             args=(job, recorder),
@@ -74,7 +74,7 @@ class Jobs:
         return job.id
 
     def get(self, survey_id: str, job_id: str) -> JobRow:
-        """Return a job of a survey; a lost one counts as failed. Raises InvalidInput(not_found)."""
+        """Return a survey's job; a lost one is shown as failed. Raises InvalidInput(not_found)."""
         with self._database.reading("read job") as tx:
             row = tx.jobs.get(job_id)
         if row is None or row.survey != survey_id:
@@ -85,9 +85,9 @@ class Jobs:
         return row
 
     def cancel(self, survey_id: str, job_id: str, record: Record = unrecorded) -> bool:
-        """Request a job to stop; a search ends within a second. Return True if it was running.
+        """Ask a job to stop, which ends its search within a second; return True if it was running.
 
-        Jobs that have ended, are lost or were cancelled before stay as they are. Raises
+        Jobs that have ended, are lost or were cancelled before do not change. Raises
         InvalidInput(not_found).
         """
         self.get(survey_id, job_id)
@@ -110,7 +110,7 @@ class Jobs:
             unchanged = _UNCHANGED if published.status == "unchanged" else ""
             self._end(job.id, "done", unchanged + published.digest)
         except _Cancelled:
-            self._end(job.id, "cancelled", "stopped on demand; nothing was published")
+            self._end(job.id, "cancelled", "stopped on request; nothing was published")
         except FranklyError as error:
             self._end(
                 job.id,
@@ -121,7 +121,7 @@ class Jobs:
             self._end(
                 job.id,
                 "failed",
-                f"a fault of ours ({type(error).__name__}); please report it",
+                f"an internal error ({type(error).__name__}); please report it",
             )
 
     def _progress(self, job_id: str) -> Callable[[int, int, str], None]:
@@ -133,13 +133,13 @@ class Jobs:
         return report
 
     def _timer(self, job_id: str) -> Callable[[], float]:
-        """Return a clock for the search that raises _Cancelled once the job is to stop."""
-        # A list, because the inner function replaces the value.
+        """Return a clock for the search; it raises _Cancelled once the job must stop."""
+        # A list, so that the inner function can replace the value.
         last_check = [time.monotonic()]
 
         def timer() -> float:
             now = time.monotonic()
-            # The search reads its clock very often: not every reading may cost a query.
+            # The search reads its clock very often: a query each time would be too slow.
             if now - last_check[0] > _CHECK_S:
                 last_check[0] = now
                 self._require_running(job_id)

@@ -44,7 +44,7 @@ class PriorDefinition(ClosedModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        # Both would be two priors, one of which devices could not check.
+        # Both together would be two priors, one of which devices could not check.
         if bool(self.joint) == bool(self.strata):
             raise custom(
                 Problem.FIELD_MISSING,
@@ -59,9 +59,8 @@ class PriorDefinition(ClosedModel):
         if len(rows) > 1:
             raise custom(Problem.PRIOR_SHAPE, "every stratum needs the same number of rows")
         if self.secrets is not None and rows != {len(self.secrets)}:
-            message = f"{len(self.secrets)} secrets need as many rows, there are {rows.pop()}"
+            message = f"{len(self.secrets)} secrets need as many rows, but there are {rows.pop()}"
             raise custom(Problem.PRIOR_SHAPE, message)
-        # By position, so that the message names the second one.
         for i, secret in enumerate(self.secrets or ()):
             if secret in (self.secrets or ())[:i]:
                 message = f"two secrets are called “{secret}”; change one"
@@ -75,7 +74,7 @@ class PriorDefinition(ClosedModel):
         if any("." in cell for cell in cells):
             message = "counts for each stratum are whole numbers: shares do not show how many people are in a stratum"
             raise custom(Problem.PRIOR_VALUE, message)
-        # They are added up in `summed`, and canonical JSON holds no larger integer.
+        # They are added up in `summed`, and canonical JSON cannot hold a larger integer.
         if sum(map(int, cells)) > MAX_INT:
             raise custom(Problem.PRIOR_VALUE, "the counts of all strata must sum to less than 2^53")
 
@@ -91,12 +90,12 @@ class PriorDefinition(ClosedModel):
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The public answers of each table, for people to read; "" for counts of all people."""
+        """The public answers of each table as readable text; "" for counts of all people."""
         return tuple(named_stratum(stratum.when) for stratum in self.strata) or ("",)
 
 
 def named_stratum(when: Mapping[str, str]) -> str:
-    """Return a stratum for people to read: “region north, age old”."""
+    """Return a stratum as readable text: “region north, age old”."""
     return ", ".join(f"{question} {choice}" for question, choice in when.items())
 
 
@@ -168,7 +167,7 @@ def _listed(missing: Sequence[Stratum], questions: Sequence[tuple[str, Sequence[
 def summed(tables: Iterable[Table]) -> Table:
     """Return the sum of all strata's counts; a single table keeps the texts of the file."""
     first, *further = tables
-    # Unchanged texts: a file that is exported again reads as it was written.
+    # Unchanged texts, so that an exported file shows them as they were written.
     if not further:
         return first
     return tuple(tuple(_sums(columns)) for columns in zip(first, *further, strict=True))

@@ -45,7 +45,7 @@ class BlockOutlook:
 class Live:
     """Figures of the intake page. n : released reports of all versions.
 
-    accepted, pending, refusals : in bands, because they change with every report.
+    accepted, pending, refusals : in bands, because the exact numbers change with every report.
     """
 
     n: int
@@ -113,7 +113,10 @@ def expected_pending(choices: Iterable[int], step: int) -> int:
 
 
 def required_reports(document: SurveyDocument, margin: float) -> int | None:
-    """Return the reports for a half-width of `margin` at 95% of every share; None if impossible."""
+    """Return the number of reports at which every share has a half-width of `margin` at 95%.
+
+    None if some share cannot be estimated.
+    """
     report_counts = []
     for block in document.blocks:
         plan = planned(block.mechanism, block.design_prior)

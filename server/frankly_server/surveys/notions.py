@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notions of survey files: a notion with one level needs it, whatever the mechanism's parameters."""
+"""Notions of survey files: each notion with a single level must state it."""
 
 from typing import Annotated, Final
 
@@ -14,7 +14,7 @@ _ONE_LEVEL: Final = ("ldp", "dp", "secret-ldp", "lip", "srlip", "rldp")
 
 
 class StatedLevels(Levels):
-    """Levels of a survey file, which states them: the budget is checked before any design."""
+    """Levels of a survey file: required, because the budget is checked before any design."""
 
     # validate_default, because the check of a missing level must run too.
     epsilon: Annotated[Epsilon | None, Field(validate_default=True)] = None

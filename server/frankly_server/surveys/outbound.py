@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outbound requests: allowed hosts at public addresses, over TLS, within 20 seconds.
+"""Outbound requests: allowed hosts at public addresses, over TLS, at most 20 seconds each.
 
 An address that an admin enters could otherwise point into the operator's network (SSRF). The name
 is resolved here and the connection goes to the address that was checked, which defeats DNS
 rebinding. Redirects are not followed, proxies are not used, and only the status of the response is
-read.
+read. The 20 seconds begin once the connection is open, which may take up to 10 more.
 """
 
 import http.client
@@ -46,12 +46,12 @@ def allowed(url: str, hosts: Collection[str]) -> SplitResult:
         )
         raise InvalidInput(Problem.UNSUPPORTED, message, "url")
     try:
-        # urlsplit silently drops tabs and line breaks, so that it would judge another text.
+        # urlsplit silently drops tabs and line breaks: the checked text would not be the used one.
         url_parts = urlsplit(url if url.isascii() and url.isprintable() and " " not in url else "")
         host, port = url_parts.hostname, url_parts.port
     except ValueError:
         url_parts, host, port = urlsplit(""), None, None
-    # A backslash is a slash for some clients: they would see another host.
+    # Some clients read a backslash as a slash: they would see another host.
     has_login = url_parts.username is not None or url_parts.password is not None
     is_bare = not has_login and not url_parts.fragment and "\\" not in url
     if (
@@ -75,7 +75,7 @@ def allowed(url: str, hosts: Collection[str]) -> SplitResult:
 
 
 class Post:
-    """Sender of one body to an allowed address.
+    """Callable that posts a body to an allowed address.
 
     hosts : the operator's list. resolve, dial, context : network functions; the defaults use the
     machine's network and TLS with verification.
@@ -93,7 +93,7 @@ class Post:
         self._context = context
 
     def __call__(self, url: str, body: bytes, headers: Mapping[str, str]) -> int:
-        """Post and return the status of the response, within 20 seconds.
+        """Post, and return the status of the response.
 
         Raises Undelivered or InvalidInput.
         """
@@ -144,7 +144,7 @@ class Post:
         for address in addresses:
             if not is_public(address):
                 raise Undelivered(
-                    f"{host} has an address inside a network of its own; nothing was sent",
+                    f"{host} has an address that is not public; nothing was sent",
                 )
         return addresses[0]
 

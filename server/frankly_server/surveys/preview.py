@@ -40,10 +40,10 @@ class Alternative:
     """A mechanism for a block, or the reason why there is none.
 
     margins : half-widths at 95% for `margin_points`, valid for all true shares; None if some shares
-    cannot be estimated. information : nats about the answer, at the design prior. ceiling : nats
-    under every prior, as text. unchanged : True if answers are sent unchanged. certified : True if
-    the gap to the optimum is proven tiny. regret : the loss if all choices are equally common; None
-    if there is none.
+    cannot be estimated. information : nats about the answer, at the design prior. ceiling : upper
+    bound in nats under any prior, as text. unchanged : True if answers are sent unchanged.
+    certified : as in `Design`. regret : the loss if all choices are equally common; None if there
+    is none.
     """
 
     mechanism: str
@@ -114,7 +114,7 @@ def frontier(
     timer: Timer = time.monotonic,
     people: int | None = None,
 ) -> list[FrontierRow]:
-    """Return the exact trade between information and margin under the block's protection.
+    """Return the exact trade-off between information and margin under the block's protection.
 
     Raises InvalidInput as the engine does, for example identity_mechanism.
     """
@@ -172,12 +172,13 @@ def planned(
 ) -> Plan | None:
     """Return the plan of a mechanism's shares at 95%, or None if some cannot be estimated.
 
-    people : size of the population, of whom each answers once at most; None if it is unlimited.
+    people : size of the population, in which each person answers at most once; None if it is
+    unlimited.
     """
     try:
         return Plan(mechanism, shares(mechanism.answers), prior, Setting(population=people))
     except InvalidInput as refused:
-        # Only this refusal is an answer; any other is a fault of the request.
+        # Only this refusal means None; any other is an error in the request.
         if refused.problem is Problem.NOT_IDENTIFIABLE:
             return None
         raise

@@ -31,10 +31,10 @@ _SMALL = frozenset("1234")
 class BlockRequest:
     """The design request of a block.
 
-    prior : integer counts of all people; equally likely answers without a prior. promises : the
-    requested ones, in order; a level that explicit parameters determine is None. explicit : these
-    parameters. truths : the truths over which the largest variance is minimised; None for the
-    prior's shares alone.
+    prior : integer counts of all people; equally likely answers if the block has no prior.
+    promises : the requested ones, in order; a level that explicit parameters determine is None.
+    explicit : these parameters. truths : the truths over which the largest variance is minimised;
+    None for the prior's shares alone.
     """
 
     prior: Prior
@@ -184,7 +184,7 @@ def _require_strata(claim: Claim, prior: DocumentPrior, name: str) -> None:
     """Refuse counts that would leave people of a stratum unprotected.
 
     Raises InvalidInput: choice_unprotected for an answer without mass in a stratum, secret_empty
-    and eps_out_of_range for a posterior (dpv) that a public answer alone already exceeds.
+    and eps_out_of_range for a bound on a posterior (dpv) that a public answer alone exceeds.
     """
     for z, table in enumerate(prior.by_stratum):
         path = f"{name}.strata[{z}].joint"
@@ -235,7 +235,7 @@ def prior_columns(block: BlockDefinition) -> tuple[str, ...]:
 
 
 def small_cells(block: BlockDefinition) -> list[tuple[str, str, str]]:
-    """Return counts of 1 to 4, which could point at single people: (secret, answer, count)."""
+    """Return (secret, answer, count) for counts of 1 to 4, which could point at single people."""
     if block.prior is None or _in_shares(block.prior):
         return []
     secrets = block.prior.secrets or ("answer",) * len(block.prior.tables[0])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Protection step of the wizard: the secret, its notion and level, and the questions of the block.
 
-A form is complete, so that a block is as its last form: questions that it no longer names get
-blocks of their own. A file is needed for more (several notions at once, further priors, (ε, δ),
-explicit parameters of a family).
+A form describes its block completely: questions that it no longer names get blocks of their own.
+Several notions at once, further priors, (ε, δ) and explicit parameters of a family need a survey
+file.
 """
 
 import copy
@@ -31,12 +31,13 @@ NOTIONS: Final = ("lip", "secret-ldp", "alip", "srlip", "rldp")
 class Protection:
     """The fields of the protection step.
 
-    levels : the notion and its levels as a survey file has them; without `notion` it is ldp of the
-    answer, or lip of a secret. secret : None if the answer is protected; else the name of the
-    secret, with `counts` of it by answer, of all people or by stratum. other : id of the question
-    that is the secret; None if the secret is not asked. together : ids of further questions that
-    are randomised with this one. backstop : nats of LDP in addition to a prior, or None. source :
-    origin of the counts. public : the admin's statement that they are public.
+    levels : the notion and its levels, as in a survey file; without `notion` it is ldp for an
+    answer, and lip for a secret. secret : None if the answer is protected; else the name of the
+    secret. counts : numbers of people by secret and answer, of all people or by stratum. other : id
+    of the question that is the secret; None if the secret is not asked. together : ids of further
+    questions that are randomised with this one. backstop : LDP level in nats in addition to the
+    prior, or None. source : origin of the counts. public : the admin's statement that they are
+    public.
     """
 
     levels: Mapping[str, Any]
@@ -53,15 +54,15 @@ class Protection:
 
     @property
     def notion(self) -> str:
-        """The notion of a secret."""
+        """The notion that protects a secret; lip by default."""
         return str(self.levels.get("notion", "lip"))
 
 
 def protect(draft: Draft, block_id: str, protection: Protection) -> Draft:
     """Return the draft with a block's protection replaced and its questions regrouped.
 
-    Raises InvalidInput: not_found, unsupported, field_missing, prior_shape for counts of other
-    answers or secrets.
+    Raises InvalidInput: not_found, unsupported, field_missing, prior_shape if the counts name
+    other answers or secrets.
     """
     edited = copy.deepcopy(draft)
     block = block_of(edited, block_id)
@@ -92,7 +93,7 @@ def main_question(block: BlockDefinition) -> QuestionDefinition:
 
 
 def unsupported_features(block: BlockDefinition) -> tuple[str, ...]:
-    """Return the features of a block that the form lacks: sending the form would lose them."""
+    """Return the block's features that the form lacks, and that saving the form would remove."""
     features = {
         "several notions at once": bool(block.notions),
         f"the notion {block.notion}": block.notion is not None
@@ -116,12 +117,12 @@ def _gather(draft: Draft, block: Draft, protection: Protection) -> None:
     main = names[1] if names[0] == secret_id and len(names) > 1 else names[0]
     # The mechanism of rldp randomises the pair (secret, answer) on the device.
     if protection.notion == "rldp" and protection.secret is not None and protection.other is None:
-        message = "the device must know the secret to protect it so: ask it as a question, or take another promise"
+        message = "for this promise the device must know the secret: ask it as a question, or choose another promise"
         raise InvalidInput(Problem.UNSUPPORTED, message, "notion")
     if protection.other == main:
         raise InvalidInput(
             Problem.UNSUPPORTED,
-            "the secret is another question than this one",
+            "the secret must be a different question",
             "other",
         )
     leading = (
@@ -129,7 +130,7 @@ def _gather(draft: Draft, block: Draft, protection: Protection) -> None:
     )
     ids = list(dict.fromkeys([*leading, main, *protection.together]))
     if protection.other in ids and not leading:
-        message = "the secret cannot be among the questions that are randomised together: leave it by itself"
+        message = "the secret cannot be among the questions that are randomised together: leave it out of them"
         raise InvalidInput(Problem.UNSUPPORTED, message, "together")
     # srlip protects against people who know some of the answers: it needs several.
     if protection.notion == "srlip" and protection.secret is not None and len(ids) < 2:
@@ -157,7 +158,7 @@ def _take_question(draft: Draft, block: Draft, name: str) -> Draft:
         if candidate is not block and name in ids:
             if len(ids) > 1:
                 message = (
-                    "this question goes together with another one already: change that one first"
+                    "this question is already randomised with another one: change that one first"
                 )
                 raise InvalidInput(Problem.UNSUPPORTED, message, "together")
             draft["blocks"].remove(candidate)
@@ -174,7 +175,7 @@ def _levels(block: Draft, protection: Protection) -> Draft:
     if protection.notion not in NOTIONS:
         raise InvalidInput(
             Problem.UNSUPPORTED,
-            f"one of {', '.join(NOTIONS)}; others in a file",
+            f"choose one of {', '.join(NOTIONS)}; other notions need a survey file",
             "notion",
         )
     levels: Draft = {"notion": protection.notion, **protection.levels}
@@ -237,9 +238,9 @@ def _order(
     where: str,
     kind: str,
 ) -> list[int]:
-    """Return the position of each name among `labels`; raises prior_shape unless they are the same.
+    """Return the position of each name in `labels`; raises prior_shape if the names differ.
 
-    Columns are matched by name, because a wrong order would go unnoticed otherwise.
+    Columns are matched by name, because a wrong order would otherwise go unnoticed.
     """
     places = {folded(name): i for i, name in enumerate(labels)}
     folded_names = [[folded(name) for name in accepted] for accepted in names]

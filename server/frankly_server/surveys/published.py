@@ -29,12 +29,12 @@ _RETIRED: Final = (
     "keys resign` on the server."
 )
 _ENDED: Final = (
-    "This version closed at {}: devices refuse it. Give the draft times that lie ahead, and "
+    "This version closed at {}: devices refuse it. Give the draft times in the future, and "
     "publish it again."
 )
 KEYS_UNUSABLE: Final = (
-    "The keys of this server cannot be used: devices may refuse it. Its operator can ask "
-    "`frankly doctor`."
+    "The keys of this server cannot be used: devices may refuse the survey. The server's operator "
+    "can run `frankly doctor`."
 )
 _CLOSED: Final = "closed and archived surveys take no reports: make a new survey"
 _TARGET_MET: Final = "the survey has the {} reports at which it closes itself: raise that number, or make a new survey"
@@ -45,10 +45,10 @@ class PublishedBlock:
     """Promises of a published block; epsilon and ceiling are nats as text, ``inf`` without a bound.
 
     epsilon : of the first promise; also ``inf`` if public answers void it, so that only the ceiling
-    is stated. rules_out : True if some reports practically exclude some answers; the ceiling is
-    infinite or as good as that. estimable, untold : descriptions of shares that can be estimated,
-    and of those that no number of reports separates. regret : the loss of the mechanism if all
-    choices are equally common; None if there is none.
+    is stated. rules_out : True if some reports practically exclude some answers, because the
+    ceiling is infinite or very large (`is_endless`). estimable, untold : descriptions of shares
+    that can be estimated, and of those that no number of reports separates. regret : the loss of
+    the mechanism if all choices are equally common; None if there is none.
     """
 
     id: str
@@ -68,9 +68,9 @@ class PublishedBlock:
 class Published:
     """A published version.
 
-    status : ``published``, or ``unchanged`` if this definition was published before.
-    level : what the whole report reveals of each secret, within `budget`, and what answering costs
-    a device. warnings : sentences about devices that would refuse the survey.
+    status : ``published``, or ``unchanged`` if the newest version already has this definition.
+    level : what the whole report reveals about each secret, within `budget`, and what answering
+    costs a device. warnings : sentences about devices that would refuse the survey.
     """
 
     status: str
@@ -109,7 +109,7 @@ def promised(document: SurveyDocument) -> list[PublishedBlock]:
             regret=regret_of(block),
         )
         for block in document.blocks
-        # One element: it names a result that is used twice and takes exact linear algebra.
+        # A loop over one element names a costly result (exact linear algebra) that is used twice.
         for estimability in [in_words(block.mechanism, answers_of(block))]
     ]
 
@@ -123,7 +123,7 @@ def regret_of(block: Block) -> Regret | None:
 def is_signed(row: DocumentRow, role: Role) -> bool:
     """Return True if enough keys of a role have signed a stored document."""
     try:
-        # Verified anew: keys may have been retired since the document was stored.
+        # Verified again, because keys may have been retired since the document was stored.
         Envelope.from_bytes(row.envelope, SURVEY_TYPE).verify(role.keys, role.threshold)
     except DocumentRejected:
         return False
@@ -133,7 +133,7 @@ def is_signed(row: DocumentRow, role: Role) -> bool:
 def require_taking(tx: Transaction, survey: str) -> SurveyStateRow:
     """Return the state of a survey that takes reports, now or after it is resumed.
 
-    Raises InvalidInput(closed) for others, because a new version of them would refuse every answer.
+    Raises InvalidInput(closed) for other surveys: a new version would refuse every report.
     """
     state_row = tx.survey_states.get(survey)
     if state_row.state in ("closed", "archived"):
@@ -153,7 +153,7 @@ def hindrances(
 ) -> tuple[str, ...]:
     """Return a sentence for each obstacle that keeps devices from answering a stored version.
 
-    document : that of the row's envelope.
+    document : the one in the row's envelope.
     """
     # Devices refuse a version after either time.
     ends = min(document.closes, document.expires)

@@ -2,7 +2,7 @@
 """Owner, state and stop rule of each survey.
 
 The states are draft, scheduled, live, paused, closed and archived.
-Published documents never change. The state is stored beside them, and intake reads it in the
+Published documents never change. The state is stored separately, and intake reads it in the
 transaction that stores a report (`frankly_server.intake.gate`).
 """
 
@@ -23,7 +23,7 @@ MOVES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "close": (("open", "paused"), "closed"),
     "archive": (("closed",), "archived"),
 }
-"""By name: states that allow the move, and the new state. Closed surveys stay closed."""
+"""Moves by name: states that allow the move, and the new state. Closed surveys never reopen."""
 
 
 class Lifecycle:
@@ -69,7 +69,7 @@ class Lifecycle:
     ) -> str:
         """Pause, resume, close or archive a published survey; return the new state.
 
-        recorder : returns the writer of the event, by the new state.
+        recorder : maps the new state to the writer of the event.
 
         Raises InvalidInput: not_found for an unknown move, immutable if the state does not allow
         it.
@@ -104,7 +104,8 @@ class Lifecycle:
     ) -> None:
         """Set the number of reports at which the survey closes itself; None for never.
 
-        margin : the margin of error that the number was computed from, for display.
+        margin : the margin of error that the number was computed from, for display. Raises
+        InvalidInput(field_type) unless the number is 1 to 10⁹.
         """
         if reports is not None and not 1 <= reports <= 10**9:
             raise InvalidInput(

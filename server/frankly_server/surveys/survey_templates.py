@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Templates of survey files that come with the server."""
+"""Templates of survey files that are part of the server."""
 
 from collections.abc import Mapping
 from importlib import resources
@@ -9,7 +9,7 @@ from frankly_protocol.problems import Problem
 
 
 def templates() -> Mapping[str, str]:
-    """Return the purpose of every template (its first comment line) by its name."""
+    """Return a map from template names to their purposes (their first comment lines)."""
     titles = {}
     for entry in sorted(
         resources.files(__package__).joinpath("templates").iterdir(),

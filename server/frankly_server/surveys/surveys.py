@@ -94,8 +94,8 @@ class Surveys:
     ) -> str:
         """Store a new survey of an organisation and return its id.
 
-        A name that the organisation uses already gets a random end. recorder : returns the writer
-        of the event, by the name. Raises InvalidInput for a prior that cannot be used.
+        A name that the organisation already uses gets a random suffix. recorder : maps the survey's
+        name to the writer of the event. Raises InvalidInput for a prior that cannot be used.
         """
         warnings_of(expected_form(definition))  # refuses a prior that cannot be used
         survey_id = secrets.token_hex(16)
@@ -115,11 +115,11 @@ class Surveys:
     def redefine(
         self, survey_id: str, definition: SurveyDefinition, seen: str, record: Record
     ) -> None:
-        """Replace the draft of a survey, whose name stays; idempotent.
+        """Replace the draft of a survey, which keeps its name; idempotent.
 
-        seen : digest of the draft that the new one is based on. record : writer of the event of a
-        change. Raises InvalidInput: survey_unknown, immutable if the draft has another digest than
-        `seen`, and for a prior that cannot be used.
+        seen : digest of the draft that the new one is based on. record : writes the event if the
+        draft changes. Raises InvalidInput: survey_unknown, immutable if the stored draft's digest
+        is not `seen`, and for a prior that cannot be used.
         """
         warnings_of(expected_form(definition))  # refuses a prior that cannot be used
         new = definition.to_json()
@@ -145,8 +145,8 @@ class Surveys:
         """Make the stored draft of an organisation's survey of this name equal to `definition`.
 
         Idempotent; published versions do not change. dry_run : check and compare only. Raises
-        InvalidInput: field_type for an organisation of no such form, or for a prior that cannot be
-        used.
+        InvalidInput: field_type for a malformed organisation or survey name, and for a prior that
+        cannot be used.
         """
         name = full_name(definition.name, organisation)
         if not is_name(name):
@@ -186,8 +186,8 @@ class Surveys:
     ) -> Published:
         """Design, verify, sign and store the next version, unless the definition is unchanged.
 
-        recorder : returns the writer of the event, by version and status.
-        An exception of `timer` (seconds) stops it, which is how a job is cancelled. Nothing is
+        recorder : maps version and status to the writer of the event. timer : a clock in seconds;
+        an exception that it raises stops publishing, which is how a job is cancelled. Nothing is
         stored unless every step succeeds. Raises InvalidInput: survey_unknown, key_file, closed for
         a survey that takes no more reports, immutable if another version was published meanwhile,
         and the errors of drafting.
@@ -199,7 +199,7 @@ class Surveys:
         definition = SurveyDefinition.from_json(row.definition)
         collect_url = f"{self._settings.public_url}/v1/surveys/{row.id}/reports"
         # The address is part of the digest: after a move the same definition needs a new document.
-        # Compared before any search, which takes up to a minute per block.
+        # Compared before the search, which takes up to a minute per block.
         source = canonical.digest(
             canonical.dumps({"collect_url": collect_url, "definition": definition.digest}),
         )
@@ -237,7 +237,7 @@ class Surveys:
                     "another version was published meanwhile; publish again",
                     "version",
                 )
-            # In the same transaction: devices that check the log refuse a document outside it.
+            # In the same transaction: devices that check the log refuse documents that it lacks.
             tx.log.append(new_row.digest)
             recorder(new_row.version, "published")(tx)
         return self._published("published", row, new_row, document, definition.budget)
@@ -247,7 +247,7 @@ class Surveys:
         return self._clock.now().replace(microsecond=0)
 
     def envelope(self, survey_id: str, digest: str | None = None) -> bytes:
-        """Return a survey's newest signed document, or the one with `digest`, in its exact bytes.
+        """Return the exact bytes of a survey's newest signed document, or of the one with `digest`.
 
         Raises InvalidInput(survey_unknown).
         """
@@ -306,7 +306,7 @@ class Surveys:
                 tx.counts.erase(version.digest)
                 tx.batches.erase(version.digest)
             tx.days.erase(row.id)
-        # Deleted rows stay in the write-ahead log or in the table's pages until this.
+        # Until this call, deleted rows stay in the write-ahead log or in the table's pages.
         self._database.forget_deleted()
         return Erased(row.id, row.name, reports)
 
@@ -330,11 +330,11 @@ class Surveys:
                         "digest",
                     )
                 payload = Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload
-                # A changed database must not get a signature for other bytes than those published.
+                # If the database was altered, only the bytes that were published may be signed.
                 if canonical.digest(payload) != digest:
                     raise InvalidInput(
                         Problem.IMMUTABLE,
-                        "the stored document is not what its digest names",
+                        "the stored document does not match its digest",
                         "digest",
                     )
                 tx.documents.renew(digest, Envelope.seal(SURVEY_TYPE, payload, signers).to_bytes())

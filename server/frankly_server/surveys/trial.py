@@ -27,12 +27,12 @@ from frankly_server.surveys.drafting import Place, draft_block, draft_document, 
 RandomBits = Callable[[int], int]
 PEOPLE: Final = 1000
 SEARCH_S: Final = 8.0
-"""Seconds for all searches of a draft: a person and a thread of the server wait for them."""
+"""Seconds for all searches of a draft; the admin and a server thread wait for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A report as a device would send it. length : of the padded report, in bytes."""
+    """A report as a device would send it. length : bytes of the padded report."""
 
     report: str
     length: int
@@ -71,9 +71,11 @@ def drafted(definition: SurveyDefinition, now: datetime, url: str, timer: Callab
 def rehearse(
     document: SurveyDocument, answers: Mapping[str, str], randbits: RandomBits = secrets.randbits
 ) -> Rehearsal:
-    """Return the report of a device for made-up answers by question id, public questions included.
+    """Return a device's report of made-up answers; answers : choice ids by question id.
 
-    Raises InvalidInput(field_missing) for a question without one of its choices.
+    Public questions need answers too.
+
+    Raises InvalidInput(field_missing) for a question whose answer is missing or unknown.
     """
     for question in (*document.questions.values(), *document.strata):
         if question.index(answers.get(question.id, "")) is None:

@@ -54,7 +54,7 @@ _TRUTH_SCHEMA: Final = {
     "anyOf": [{"enum": list(_NAMES)}, {"type": "array", "items": _CELL_SCHEMA, "minItems": 2}]
 }
 _SCHEMA: Final = {
-    "description": "Plausible truths: the mechanism's largest variance over them is the least possible.",
+    "description": "Plausible truths: the design minimises the mechanism's largest variance over them.",
     "anyOf": [
         {"type": "array", "items": _TRUTH_SCHEMA, "minItems": 1, "maxItems": MAX_TRUTHS},
         {

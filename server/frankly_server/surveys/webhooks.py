@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Webhooks: signed notifications of closed surveys and met targets, with retries.
 
-A notification holds figures of the intake page and the time of the attempt: nothing about a single
-report.
+A notification contains figures of the intake page and the time of the attempt, and nothing about a
+single report.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from frankly_server.store.webhooks import DeliveryRow, WebhookRow
 from frankly_server.surveys.outbound import Post, allowed
 
 WAITS_S: Final = (60, 300, 1800, 7200, 21600, 86400)
-"""Seconds between attempts: seven attempts over a day and a half, then the delivery fails."""
+"""Seconds between attempts: seven attempts in about 33 hours, then the delivery fails."""
 CLOSED, MET = "survey.closed", "target.met"
 SIGNATURE, DELIVERY = "Frankly-Signature", "Frankly-Delivery"
 _EVERY_S: Final = 30.0
@@ -49,7 +49,7 @@ class Webhooks:
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Hosts that the operator allows; without any there are no webhooks."""
+        """Hosts that the operator allows; if there are none, webhooks are off."""
         return self._post.hosts
 
     def of(self, survey_id: str) -> WebhookStatus:
@@ -145,7 +145,7 @@ class Webhooks:
         headers = {"Content-Type": "application/json", DELIVERY: row.id,
                    SIGNATURE: signature(hook.secret, self._clock.now(), body)}  # fmt: skip
         try:
-            # Outside a transaction: the request may take 20 seconds.
+            # Outside a transaction: the request may take half a minute.
             status = self._post(hook.url, body, headers)
             # Redirects are failures, because a redirect could lead to a host that is not allowed.
             state, detail = (
@@ -178,7 +178,7 @@ def signature(secret: str, now: datetime, body: bytes) -> str:
 
 
 class WebhookThread:
-    """A thread that runs rounds.
+    """Background thread that calls `run_round` regularly.
 
     It starts at the first request, because threads do not survive a fork.
     """
@@ -189,7 +189,7 @@ class WebhookThread:
 
     def wake(self) -> None:
         """Start the thread if this process has none and a host is allowed."""
-        # A forked process has the parent's pid stored, and none of its threads.
+        # A forked process inherits the stored pid of its parent, but no threads.
         if self._webhooks.hosts and self._pid != os.getpid():
             self._pid = os.getpid()
             threading.Thread(target=self._run, name="frankly-herald", daemon=True).start()
@@ -206,5 +206,5 @@ class WebhookThread:
                 _log.warning("webhook delivery round failed", error=error.code)
             except Exception as error:  # noqa: BLE001 - a thread has no caller; the next round may succeed
                 _log.error("webhook delivery round failed unexpectedly", error=type(error).__name__)
-            # wait instead of sleep: stop() ends it at once.
+            # wait instead of sleep, because stop() ends it at once.
             self._over.wait(self._every_s)

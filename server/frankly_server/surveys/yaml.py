@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """YAML of survey files, read strictly and written: texts, lists and maps only.
 
-`no` stays a text, tags build nothing, and errors do not quote the file.
+`no` stays a text, tags are refused, and errors do not quote the file.
 """
 
 from typing import Any, Final
@@ -55,10 +55,10 @@ class _Loader(yaml.BaseLoader):
         for key, _ in node.value:
             line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode):
-                raise _UnsupportedYaml("a key must be a plain text", line)
-            # PyYAML would silently let the last one win.
+                raise _UnsupportedYaml("a key must be plain text", line)
+            # PyYAML would silently use the last of equal keys.
             if key.value in keys:
-                raise _UnsupportedYaml("the same key is there twice", line)
+                raise _UnsupportedYaml("the same key appears twice", line)
             keys.add(key.value)
         return super().construct_mapping(node, deep)
 

@@ -39,7 +39,7 @@ _HEADERS: dict[int, dict[str, Any]] = {
         },
         "RateLimit": {
             "schema": {"type": "string"},
-            "description": "What is left (r), and in how many seconds more (t).",
+            "description": "The remaining requests (r), and the seconds until the quota is full again (t).",
         },
     },
     503: {"Retry-After": {"schema": _SECONDS, "description": "Seconds to wait."}},

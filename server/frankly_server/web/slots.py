@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 LIVE: Final = "/health/live"
 SPARE_THREADS: Final = 1
 """Threads that a server has in addition to its slots."""
-_WAIT_S: Final = 0.25
+_WAIT_S: Final = 1.0
 _log: Final = structlog.get_logger("frankly.web")
 
 
 class Slots:
     """WSGI application in front of `application`, which works on at most `number` requests at once.
 
-    A request waits up to a quarter of a second for a slot. If none becomes free, it is 503, and so
+    A request waits up to a second for a slot. If none becomes free, it is 503, and so
     are all others at once until one does: their clients send them again later.
     """
 

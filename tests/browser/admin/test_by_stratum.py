@@ -33,7 +33,7 @@ def test_counts_for_each_stratum_from_the_form_to_a_published_version(desk: Desk
     counts.fill(COUNTS.rsplit("\n", 2)[0])
     desk.press_refused("Keep, and see the margins", 422)
     assert (
-        "every stratum has a line for each of left, right"
+        "every stratum needs a line for each of left, right"
         in page.locator("#counts-error").inner_text()
     )
     assert counts.get_attribute("aria-describedby") == "counts-error counts-hint"
@@ -41,7 +41,7 @@ def test_counts_for_each_stratum_from_the_form_to_a_published_version(desk: Desk
     counts.fill(EVERYBODY)
     page.get_by_label("Keep a backstop").uncheck()
     desk.press_refused("Keep, and see the margins", 422)
-    assert "counts of all people promise nothing" in page.locator("#counts-error").inner_text()
+    assert "counts of all people give no protection" in page.locator("#counts-error").inner_text()
     counts.fill(COUNTS)
     page.get_by_label("Keep a backstop").check()
     desk.press("Keep, and see the margins")

@@ -106,11 +106,11 @@ UNWATCHED: dict[str, tuple[Callable[[Logged], None], str]] = {
         "document_log",
     ),
     "witnesses of a month ago": (
-        lambda s: setattr(s.log, "seen", NOW - timedelta(days=31)),
+        lambda s: setattr(s.log, "signed_at", NOW - timedelta(days=31)),
         "document_log",
     ),
     "witnesses of tomorrow": (
-        lambda s: setattr(s.log, "seen", NOW + timedelta(days=1)),
+        lambda s: setattr(s.log, "signed_at", NOW + timedelta(days=1)),
         "document_log",
     ),
     "all three are needed, two saw it": (

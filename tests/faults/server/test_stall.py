@@ -75,7 +75,7 @@ def test_a_stalled_database_stops_neither_liveness_nor_refusals(server: Running)
         with stalled(server):
             began = time.monotonic()
             first_answers = [pool.submit(send, server, body) for body in bodies]
-            time.sleep(1)
+            time.sleep(1.5)
             lives = [timed(server, "/health/live") for _ in range(20)]
             ready = timed(server, "/health/ready")
             refused = [send(server, bodies[0]) for _ in range(5)]

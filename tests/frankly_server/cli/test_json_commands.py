@@ -13,8 +13,8 @@ from frankly_server.requests.plan import plan_json
 
 from tests.contract.test_every_mechanism import CASES
 from tests.frankly_server.cli.conftest import Frankly
-from tests.frankly_server.requests.test_plan_route import asked_of
 from tests.frankly_server.requests.test_verify import ASKED as VERIFIED
+from tests.frankly_server.web.test_plan_route import asked_of
 
 WARNER = {"prior": {"joint": [[1, 1]]}, "notion": "ldp", "epsilon": "1", "mechanism": "warner"}
 KEYS = set(

@@ -136,7 +136,10 @@ BAD_STRATA = {
         "line 3: region has the choices n, s",
     ),
     "twice": ([HEADER, "n,y,low,5,5", "n,y,low,5,5"], "line 3: two lines have the same name"),
-    "a secret is missing": ([HEADER, *LINES[:-1]], "zeros where no people are: s, o has not"),
+    "a secret is missing": (
+        [HEADER, *LINES[:-1]],
+        "with zeros if it has no such people: s, o does not match",
+    ),
     "a number is missing": (
         [HEADER, "n,y,low,5"],
         "line 2: 1 numbers, the first line names 2 answers",

@@ -171,7 +171,7 @@ REFUSED: dict[str, tuple[Protection, str, str]] = {
     "a notion for files": (
         replace(PLAIN, levels={"notion": "dpv", "epsilon": "0.4"}),
         "notion",
-        "in a file",
+        "need a survey file",
     ),
     "srlip of one": (
         replace(PLAIN, levels={"notion": "srlip", "epsilon": "0.4"}),
@@ -187,9 +187,9 @@ REFUSED: dict[str, tuple[Protection, str, str]] = {
     "the secret together": (
         replace(PLAIN, secret=None, other="pay", together=("pay",)),
         "together",
-        "by itself",
+        "leave it out of them",
     ),
-    "itself": (replace(PLAIN, secret=None, other="ill"), "other", "another question"),
+    "itself": (replace(PLAIN, secret=None, other="ill"), "other", "a different question"),
 }
 
 

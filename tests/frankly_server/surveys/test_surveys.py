@@ -221,7 +221,7 @@ def test_a_sum_over_the_budget_is_listed_by_block(surveys: Surveys) -> None:
     surveys.apply(parse_value(value({("budget",): "1.2"})))
     with pytest.raises(
         InvalidInput,
-        match=r"budget of 1\.2 nats of log-odds: up to 1\.6000 of affair; .*: affair 1\.0000, happy 32",
+        match=r"budget of 1\.2 nats of log-odds: up to 1\.6000 about affair; .*: affair 1\.0000, happy 32",
     ):
         surveys.publish("habits")
 

@@ -19,11 +19,11 @@ from frankly_server.design.families.sets import target_variances
 from frankly_server.design.notions.truths import Truths
 from frankly_server.design.tables.linear import FloatArray
 
-# Eigenvalues below this share of the largest count as zero.
+# Eigenvalues below this share of the largest are treated as zero.
 _RANK_TOLERANCE = 1e-11
 # A target is estimable if the scores reproduce it to this relative error.
 _BIAS_TOLERANCE = 1e-6
-# Entries of the largest table of a product that is built to get its variances.
+# Largest number of entries of a product's table that is built for its variances.
 _MAX_CELLS = 1 << 20
 
 
@@ -49,7 +49,7 @@ def mean_squares(
 
     targets : W, shape (t, answers); None for the shares.
 
-    Returns None if some target cannot be estimated; nan in every place if there are too many
+    Returns None if some target cannot be estimated, and an array of nan if there are too many
     reports to list.
     """
     prior = np.array(decoder_prior, dtype=np.float64)

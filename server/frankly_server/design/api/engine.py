@@ -159,7 +159,7 @@ def _require_identity_accepted(request: DesignRequest) -> None:
 
 
 def _optimum(request: DesignRequest, cone: Cone) -> tuple[solver.SolverResult, Prior]:
-    """Return the optimum, and the prior of its column scale and of its decoder."""
+    """Return the optimum, and the prior that scales its columns and makes its decoder."""
     prior, limits, method = request.prior, request.limits, request.method
     if request.truths is not None:
         return solver.least_variance_over(cone, request.truths, targets_of(request), limits, method)
@@ -283,7 +283,7 @@ def _bound(
     built: Built,
     solved: solver.SolverResult | None,
 ) -> float | None:
-    """Return the proven bound of all mechanisms that keep the claims; None for a family.
+    """Return the proven bound of all mechanisms that satisfy the claims; None for a family.
 
     Under (ε, δ)-DP of two answers it is exact.
     """

@@ -56,13 +56,17 @@ def rank_of(mechanism: Mechanism) -> int:
         return math.prod(rational.rank(factor.weights) for factor in mechanism.factors)
     if isinstance(mechanism, UnaryMechanism):
         return mechanism.answers  # keep ≠ flip: the rows are linearly independent
-    # If the set holds the truth as often as a random set, all rows are equal; else Q has full rank.
+    # If a set contains the truth as often as a random set does, all rows are equal; otherwise Q has
+    # full rank.
     by_chance = mechanism.inside * mechanism.answers == mechanism.size * mechanism.denominator
     return 1 if by_chance else mechanism.answers
 
 
 def estimable_of(mechanism: Mechanism, rank: int) -> tuple[str, ...]:
-    """Return the estimable combinations as text, see `rank.estimable`; rank : of the mechanism."""
+    """Return the estimable combinations as text, see `rank.estimable`.
+
+    rank : the mechanism's. Returns () for a deficient mechanism whose table is too large to list.
+    """
     rows = None if rank == mechanism.answers else rows_of(mechanism)
     if rows is not None:
         return estimable_rows(rows)
@@ -78,7 +82,7 @@ def variances(
 ) -> list[float]:
     """Return the variance at n = 1 of each target's estimate (default: each share).
 
-    inf for targets that cannot be estimated, nan for products of more reports than are listed. Sets
+    inf for targets that cannot be estimated, nan for products with too many reports to list. Sets
     are decoded from the counts of each answer in them, not by a matrix over all sets, which could
     have a slightly smaller variance at an uneven prior.
     """
@@ -95,7 +99,7 @@ def variances(
 
 
 def measures(mechanism: Mechanism, prior: Prior) -> dict[str, Any]:
-    """Return all measures of a listed mechanism (`measures.measure`), else levels, variances."""
+    """Return all measures if the table can be listed, else levels and variances alone."""
     rows = rows_of(mechanism)
     if rows is not None and not isinstance(mechanism, SubsetMechanism | UnaryMechanism):
         return measure(rows, prior)
@@ -116,7 +120,7 @@ def levels(mechanism: Mechanism, prior: Prior) -> dict[str, Any]:
         sides = worst(mechanism, Claim("alip", (1, 1), joint, low_level=(1, 1))).needed
         between = worst(mechanism, Claim("secret-ldp", (1, 1), joint)).ratio
     except DocumentRejected:
-        return body  # the verifier refuses products of more reports than can be listed
+        return body  # the verifier refuses products with too many reports to list
     low, high = nats(sides["low_level"]), nats(sides["level"])
     return body | {
         "lip": max(low, high),

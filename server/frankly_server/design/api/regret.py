@@ -2,7 +2,7 @@
 """Regret of a design prior: cost of a mechanism at equal shares, relative to the best one for them.
 
 An optimum is best at its design prior. At another truth a mechanism made for that truth may need
-fewer reports. Equal shares are the truth with known closed forms.
+fewer reports. The comparison is at equal shares, for which closed forms are known.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ LEAST_RATIO: Final = 1.02
 # Shown in the sentence as the name of the better mechanism.
 _OPTIMUM: Final = "the optimum for equal shares"
 _TIMES_RATIO: Final = 3
-"""From this ratio on the text says "n times as many", below it a percentage."""
+"""From this ratio on, the text says "n times as many"; below it, a percentage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Regret:
     against: str
 
     def to_json(self) -> dict[str, str]:
-        """Return the regret as JSON responses hold it."""
+        """Return the regret in the form of JSON responses."""
         return {"at": "equal shares", "ratio": f"{self.ratio:.2f}", "against": self.against}
 
     def __str__(self) -> str:
@@ -92,13 +92,13 @@ def regret(
 
 @lru_cache(maxsize=256)
 def _peers(claims: tuple[Claim, ...], answers: int) -> tuple[tuple[str, Mechanism], ...]:
-    """Return (name, mechanism for equal shares) of the families that keep the claims."""
+    """Return (name, mechanism for equal shares) of the families that satisfy the claims."""
     even = Prior.from_rows([[1] * answers])
     peers: list[tuple[str, Mechanism]] = []
     for name in PEERS:
         try:
             peers.append((name, FAMILIES[name](FamilyRequest(name, even, claims)).mechanism))
-        except InvalidInput:  # the family does not keep these claims
+        except InvalidInput:  # the family does not satisfy these claims
             continue
     if any(claim.notion not in ("ldp", "dp") for claim in claims):
         optimum = _optimum(claims, even)

@@ -30,15 +30,15 @@ class DesignRequest:
     mechanism : one of MECHANISMS.
     explicit : a family's own parameters, with which claims may leave their level open.
     objective : what `optimal` optimises, variance, information or hamming.
-    targets : rows W of exact numbers, one per answer: the estimates W·p whose variance counts; None
-        for all shares.
+    targets : rows W of exact numbers, one per answer: the variances of the estimates W·p are
+        minimised; None for all shares.
     criterion : total or worst variance of the targets.
-    truths : the largest total variance over these counts, instead of that at the prior's shares.
+    truths : minimise the largest total variance over these shares, not that at the prior's.
     variance_cap : with the objective information, the largest total variance allowed.
     method : auto, or vertices to list every ray exactly.
-    accept_identity : take a mechanism that sends answers unchanged.
-    accept_unidentifiable : take the mechanism as it is, even if some shares cannot be estimated
-        from it.
+    accept_identity : accept a mechanism that sends answers unchanged.
+    accept_unidentifiable : accept a mechanism even if some shares cannot be estimated from its
+        reports.
     limits : see `Limits`.
     """
 
@@ -109,26 +109,28 @@ def check(request: DesignRequest) -> None:
 def _check_truths(request: DesignRequest) -> None:
     if request.mechanism not in OPTIMA or any(claim.notion == "dp" for claim in request.claims):
         message = (
-            "truths are for an optimum under other notions than dp: ask for the mechanism optimal"
+            "truths need an optimum, under a notion other than dp: ask for the mechanism optimal"
         )
         raise InvalidInput(Problem.UNSUPPORTED, message, "truths")
     if request.objective != "variance" or request.criterion != "total":
         message = "truths belong to the objective variance with the criterion total"
         raise InvalidInput(Problem.UNSUPPORTED, message, "truths")
-    # Shares sum to 1, so targets settle them all if they do so together with their total.
+    # Shares sum to 1, so targets determine all shares if they do so together with this sum.
     rows = [[1] * request.prior.answers, *map(rational.whole, request.targets or ())]
     if request.targets is not None and rational.rank(rows) < request.prior.answers:
-        message = "with truths the targets must settle every share: add targets, or leave them out"
+        message = (
+            "with truths the targets must determine every share: add targets, or leave them out"
+        )
         raise InvalidInput(Problem.UNSUPPORTED, message, "targets")
 
 
 def _check_notions(request: DesignRequest) -> None:
     """Raise unless an optimum has a level for every notion, and notions that fit its name."""
-    # A family calibrates itself or says which notions it cannot keep.
+    # A family calibrates itself, or raises for the notions that it cannot keep.
     if request.mechanism not in OPTIMA:
         return
     if any(map(is_open, request.claims)):
-        message = "an optimum needs a level for every notion; only families with explicit parameters can do without"
+        message = "an optimum needs a level for every notion; only families with explicit parameters can omit it"
         raise InvalidInput(Problem.FIELD_MISSING, message, "epsilon")
     notions = {claim.notion for claim in request.claims}
     # rldp over boxes arrives as several secret-ldp claims, one per prior of vertices (`robust.polyhedra`)

@@ -13,7 +13,7 @@ from frankly_server.design.notions.cones import Level
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """Mechanism that keeps its claims, with figures computed from its whole numbers.
+    """Mechanism that satisfies its claims, with figures computed from its whole numbers.
 
     mechanism : of any kind; optima are tables.
     claims : with the levels that were verified.
@@ -22,7 +22,7 @@ class Design:
     variance : total of the unbiased shares at n = 1 under the prior, inf if not identifiable.
     target_variances : of each target, or of each share.
     hamming : probability that the best guess from a report is wrong.
-    value, bound, gap : the objective reached, the proven bound of any mechanism that keeps the
+    value, bound, gap : the objective reached, the proven bound of all mechanisms that satisfy the
         claims, their distance; bound and gap are None for families.
     certified : gap within the limit.
     exact : every ray of the cone was checked one by one (otherwise the bound comes from branch and
@@ -82,7 +82,7 @@ class FrontierPoint:
 
     information : nats.
     variance : total of the targets.
-    information_bound : upper bound of the information of all mechanisms that keep the claims at
+    information_bound : upper bound of the information of all mechanisms that satisfy the claims at
         this variance.
     variance_bound : lower bound of their variance at this information.
     """

@@ -3,8 +3,8 @@
 
 A family accepts every notion. If its members can be ordered by privacy, the family is calibrated:
 bisection with the verifier finds the least private member that keeps every promise
-(`base.calibrate`). Otherwise the family is built from its parameters and refused if a promise does
-not hold. `FamilyRequest` is the input, `Built` the result.
+(`family.calibrate`). Otherwise the family is built from its parameters and refused if a promise
+does not hold. `FamilyRequest` is the input, `Built` the result.
 """
 
 from frankly_server.design.families.binary import best_point, binary, variance_at

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binary mechanisms: any, or of least variance under (ε, δ)-DP  [Thesis §6.3; erratum 9.3]."""
+"""Binary mechanisms: given, or of least variance under (ε, δ)-DP  [Thesis §6.3; erratum 9.3]."""
 
 from fractions import Fraction
 
@@ -60,7 +60,7 @@ def binary(request: FamilyRequest) -> Built:
 
 
 def best_point(claim: Claim, prior: Prior, region: str) -> Point:
-    """Return the exact (p00, p11) of least variance (6.6) that keeps (ε, δ)-DP.
+    """Return the exact (p00, p11) of least variance (6.6) under (ε, δ)-DP.
 
     π = P(answer 1) is the prior's. With s = (E+δ)/(E+1), the point (s, s) is best unless π is near
     0 or 1.
@@ -69,9 +69,9 @@ def best_point(claim: Claim, prior: Prior, region: str) -> Point:
     is best if g = ((E−1)(3δ−1) + 3δ²)/(E−1+2δ)² > min(π, 1−π), mirrored for π > ½. The theorem
     leaves out δ > ½; there the corner of the region is (1, δ).
 
-    Whole region [erratum 9.3]: (1, δ) is best if min(π, 1−π) < h = δ(E+δ)/(E−1+2δ)², mirrored
-    likewise. This point exposes a respondent with the rarer answer outright with probability δ. The
-    choice of the region is therefore a choice about privacy, not about accuracy.
+    Whole region [erratum 9.3]: (1, δ) is best if min(π, 1−π) < h = δ(E+δ)/(E−1+2δ)², again mirrored
+    for π > ½. With probability δ this point reveals for certain that a respondent has the rarer
+    answer. The choice of the region is therefore a choice about privacy, not about accuracy.
     """
     if region not in REGIONS:
         raise unsupported(f"the regions are {' and '.join(REGIONS)}", "region")

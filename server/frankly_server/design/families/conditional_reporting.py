@@ -25,10 +25,10 @@ def conditional_reporting(request: FamilyRequest) -> Built:
     is drawn from P(x|s̃). Hence P(y|s,x) = (e^α δ_xy + Σ_{s'≠s} P(y|s'))/(e^α+c−1), which is (43)
     with its missing δ_xy  [Funnel Algorithm 1, (43); erratum 9.18].
 
-    With `alpha`: exactly that. Otherwise the largest α at which every promise holds: for LIP, L(α)
-    = ε (30), or ∞ if the raw x keeps ε. A largest α exists because of λ = (e^α−1)/(e^α+c−1): the
-    mechanism is λ·(x itself) + (1−λ)·(CR at α = 0), and the second part is independent of the
-    secret if the prior is true.
+    With `alpha`: exactly this α. Otherwise the largest α at which every promise holds: for LIP,
+    L(α) = ε (30), or ∞ if the raw x satisfies it. A largest α exists, because with
+    λ = (e^α−1)/(e^α+c−1) the mechanism is λ·(x itself) + (1−λ)·(CR at α = 0), and the second part
+    is independent of the secret if the prior is true.
 
     Like every report that uses s, this one can carry more information about x than the best
     mechanism that ignores s (`information_x` is I(X;Y) of x alone). Estimates invert the table over

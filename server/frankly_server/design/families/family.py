@@ -38,7 +38,7 @@ class Explicit:
     region : of (ε, δ) for two answers: honest (the truth is at least as likely as the lie, Thesis
         R') or whole (all of R).
     lift_measure, lift_order : the measure that the watchdog's mechanisms bound; see
-        `lift.criteria`.
+        `lift_criteria`.
     """
 
     p00: Fraction | None = None
@@ -72,7 +72,7 @@ class FamilyRequest:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """Mechanism that keeps its claims, with every level settled.
+    """Mechanism that satisfies its claims, with every level settled.
 
     parameters : the family's figures, for display only.
     eta : share of constant noise that rounding mixed in.
@@ -93,7 +93,7 @@ def certify(
     parameters: dict[str, Any],
     eta: Fraction = Fraction(0),
 ) -> Built:
-    """Return the mechanism if the exact verifier finds that it keeps every claim.
+    """Return the mechanism if the exact verifier finds that it satisfies every claim.
 
     Raises InvalidInput(mechanism_not_certified) with the verifier's reason.
     """
@@ -112,9 +112,10 @@ def calibrate(
     high: int,
     guess: int | None = None,
 ) -> int:
-    """Return the least t in [low, high] for which make(t) keeps every claim; privacy grows with t.
+    """Return the least t in [low, high] for which make(t) satisfies every claim.
 
-    guess : expected result, such as a closed form. If it is right, two verifications confirm it.
+    make : returns more private members for larger t.
+    guess : expected result, such as a closed form. If it is right, three verifications are enough.
 
     Raises InvalidInput: mechanism_not_certified if even make(high) breaks a claim; field_missing if
     a level is open.
@@ -135,7 +136,7 @@ def calibrate(
 
     if keeps_claims(low):
         return low
-    # Bisection over 2^48 members verifies up to 48 mechanisms; a correct guess needs only two.
+    # Bisection over 2^48 members verifies up to 48 mechanisms; a correct guess needs two more.
     if guess is not None and low < guess <= high:
         if not keeps_claims(guess):
             low = guess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open levels of claims, settled from above at the level that the mechanism needs."""
+"""Open levels of claims, set to the level that the mechanism needs, rounded up."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -56,6 +56,6 @@ def _round_up(ratio: Fraction) -> Level:
             return p, 1 << bits
     raise InvalidInput(
         Problem.MECHANISM_NOT_CERTIFIED,
-        "the level needed is beyond what can be promised",
+        "the mechanism needs a larger level than can be promised",
         "mechanism",
     )

@@ -28,7 +28,7 @@ from frankly_server.design.notions.ball_bounds import Bounds
 
 _MAX_NATS = 30
 """Largest level of a randomised response, in nats; beyond it a value is practically unchanged."""
-# Relative reductions of both levels, tried in order. The first leaves the split as it is; the later
+# Relative reductions of both levels, tried in order. The first does not change the split; the later
 # ones grow from 2^-46 to 2^-10.
 _STEPS = (0, *(2.0**-k for k in range(46, 9, -2)))
 
@@ -48,7 +48,7 @@ def secret_randomised_response(request: FamilyRequest) -> Built:
 
     Weights are E for the truth, 1/E for another u with the same s, and 1 for another s. E is the
     level of `alpha`, else the least level promised. The mechanism is E-RLDP for every ball, hence
-    E-secret-LDP and E-LIP; as LDP of the pair it only keeps E²  [Robust Def 4, Thm 4].
+    E-secret-LDP and E-LIP; the level of LDP of the pair is only E²  [Robust Def 4, Thm 4].
     """
     joint, level = pair_counts(request), required_level(request)
     mechanism = secret_rr(len(joint), len(joint[0]), level)
@@ -56,7 +56,7 @@ def secret_randomised_response(request: FamilyRequest) -> Built:
 
 
 def independent_reporting(request: FamilyRequest) -> Built:
-    """Build Independent Reporting: s and u pass separate randomised responses.
+    """Build Independent Reporting: s and u pass through separate randomised responses.
 
     The level ε = ε₁ + ε₂ is split for the most information under the prior. δ₂ =
     `ValueLeak.delta2(ε₂)` is the level of the response on u, exact over the polytopes of an rldp
@@ -77,7 +77,7 @@ def independent_reporting(request: FamilyRequest) -> Built:
 
 
 def _certified_factors(request: FamilyRequest, split: Split) -> ProductMechanism:
-    """Return the factors of the split, levels lowered by the least step the verifier accepts."""
+    """Return the factors of the split, with levels lowered until the verifier accepts them."""
     claims_with_level, broken = [claim for claim in request.claims if not is_open(claim)], ""
     for step in _STEPS:
         mechanism = _factors(split, 1 - step)
@@ -93,7 +93,7 @@ def _certified_factors(request: FamilyRequest, split: Split) -> ProductMechanism
 
 
 def _bounds(claims: tuple[Claim, ...], joint: tuple[tuple[int, ...], ...]) -> Bounds:
-    """Return the polytopes of the rldp claim; without one, each is the known point P(u|s)."""
+    """Return the polytopes of the rldp claim; without one, each is the single point P(u|s)."""
     for claim in claims:
         if claim.lower_bounds is not None:
             return claim.lower_bounds

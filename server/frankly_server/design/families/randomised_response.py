@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomised responses that report an answer: generalised, Warner's and both of Mangat's.
+"""Randomised responses that report an answer: generalised, Warner's and Mangat's two models.
 
 Rows are truths, as in the thesis: its design matrix (6.2) is [[p00, 1 − p00], [1 − p11, p11]].
 """
@@ -50,7 +50,7 @@ def generalised(request: FamilyRequest) -> Built:
     With `alpha`: e^α = P(truth)/P(any other answer). Otherwise the largest α at which every promise
     holds: LIP(GRR_α) = ε, or α = ∞ (answers sent unchanged) if ε ≥ LIP(identity), which is infinite
     if some cell of the prior is empty (erratum 9.19). A larger `off` is a mixture with the uniform
-    report, hence as private under every notion.
+    report, so it is at least as private under every notion.
     """
     mechanism = _calibrated_grr(request)
     return certify(request, mechanism, {"alpha": alpha_of(mechanism)})
@@ -93,7 +93,7 @@ def alpha_of(mechanism: DenseMechanism) -> float:
 
 
 def warner(request: FamilyRequest) -> Built:
-    """Build Warner's randomised response: a yes/no question, the truth with probability p_w.
+    """Build Warner's randomised response: two answers, the truth is sent with probability p_w.
 
     With `p00`: p_w itself, rounded to 2^-48. Otherwise the largest p_w ≥ ½ at which every promise
     holds: E/(E+1) for ε-LDP [Thm 6.2], and p_w = α(1−π)/(α(1−π) + π(1−α)) for a degree of privacy
@@ -118,7 +118,7 @@ def warner(request: FamilyRequest) -> Built:
 
 
 def mangat(request: FamilyRequest) -> Built:
-    """Build Mangat's model: the sensitive answer is reported always, the other with p_m.
+    """Build Mangat's model: a sensitive answer is always sent, the other with probability p_m.
 
     Answer 1 is the sensitive one, or answer 0 if a dpv claim says so. With `p00`: p_m, the
     probability that the other answer is reported truthfully. Otherwise the largest p_m at which
@@ -155,9 +155,9 @@ def mangat(request: FamilyRequest) -> Built:
 def super_binary_mangat(request: FamilyRequest) -> Built:
     """Build super-binary Mangat: sensitive answers are reported truthfully, answer 0 uniformly.
 
-    The family has no parameter: it keeps the claims or is refused. Reports other than 0 come from
-    two answers only, so no level of LDP is finite and the mechanism is never presented as (ε, δ)-DP
-    (erratum 9.2); dpv of an answer can hold  [Thesis (6.32)].
+    The family has no parameter: it satisfies the claims or is refused. Reports other than 0 come
+    from two answers only, so no level of LDP is finite and the mechanism is never offered as
+    (ε, δ)-DP (erratum 9.2); dpv of an answer can hold  [Thesis (6.32)].
     """
     _refuse_dp(request)
     m, D = request.answers, 1 << BITS

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Product sanitisation and the discrete exponential mechanism, two names of one mechanism.
 
-Each part of an answer passes a randomised response with the same odds e^k of the truth against any
-other value. Hence P(y|x) ∝ e^(−k·h(x, y)), with h the number of parts that differ (Hamming
-distance). An srlip claim defines the parts of an answer; without one, the answer has a single part
-[Thesis Thm 4.5].
+Each part of an answer passes through a randomised response with the same odds e^k of the truth
+against any other value. Hence P(y|x) ∝ e^(−k·h(x, y)), with h the number of parts that differ
+(Hamming distance). An srlip claim defines the parts of an answer; without one, the answer has a
+single part  [Thesis Thm 4.5].
 """
 
 from fractions import Fraction
@@ -35,8 +35,8 @@ def product_sanitisation(request: FamilyRequest) -> Built:
 
     Its max-mean Hamming error p(m−1) is the least of all (ε, δ)-DP mechanisms for any m: for the
     answer as a whole and, part by part, for neighbours that differ in one part [Thm 3.5]. With
-    `alpha`: e^α = P(truth)/P(another value) per part. Under other notions the least p that keeps
-    them  [Thesis Thm 4.8].
+    `alpha`: e^α = P(truth)/P(another value) per part. Under other notions: the least p at which
+    they hold  [Thesis Thm 4.8].
     """
     return _sanitise(request)
 
@@ -95,8 +95,8 @@ def _figures(mechanism: Mechanism, claims: tuple[Claim, ...]) -> dict[str, objec
     wrong = [factor.probability(1, 0) for factor in dense]
     error = sum((p * (f.answers - 1) for p, f in zip(wrong, dense, strict=True)), Fraction(0))
     figures: dict[str, object] = {
-        # Rounding differs by factor size, so the factors' k differ in the last digits; report the
-        # least.
+        # Rounding depends on the factor's size, so the factors' k differ in the last digits: the
+        # least is reported.
         "k": min(alpha_of(factor) for factor in dense),
         "p": [float(p) for p in wrong] if len(wrong) > 1 else float(wrong[0]),
         "hamming_error": float(error),
@@ -117,7 +117,7 @@ def _figures(mechanism: Mechanism, claims: tuple[Claim, ...]) -> dict[str, objec
 
 
 def exponent_range(E: Fraction, delta: Fraction, m: int) -> tuple[Fraction, Fraction]:
-    """Return the least and the largest (ε, δ)-DP e^k  [Thesis Thm 4.3, (4.10), clamped at 0]."""
+    """Return the least and the largest (ε, δ)-DP values of e^k, at least 0  [Thesis (4.10)]."""
     return max(Fraction(0), (1 - (m - 1) * delta) / (E + delta)), (E + (m - 1) * delta) / (
         1 - delta
     )

@@ -33,11 +33,11 @@ _D = 1 << BITS
 
 
 def oue(request: FamilyRequest) -> Built:
-    """Build optimised unary encoding: the true bit is 1 with ½, any other with 1/(e^α+1).
+    """Build optimised unary encoding: P(true bit = 1) = ½, P(any other bit = 1) = 1/(e^α+1).
 
-    With `alpha`: exactly that. Otherwise the largest α at which every promise holds: LIP(OUE_α) =
+    With `alpha`: exactly this α. Otherwise the largest α at which every promise holds: LIP(OUE_α) =
     ε, or ∞ if ε ≥ LIP(identity). Randomising each bit again turns a smaller flip probability into a
-    larger one, hence the larger one is as private under every notion  [Funnel (27)-(29)].
+    larger one, so the larger one is at least as private under every notion  [Funnel (27)-(29)].
     """
     a = request.answers
 
@@ -58,8 +58,8 @@ def oue(request: FamilyRequest) -> Built:
 def symmetric_unary(request: FamilyRequest) -> Built:
     """Build symmetric unary encoding: a bit is correct with probability e^(α/2)/(e^(α/2)+1).
 
-    With `alpha`: exactly that, α being its level of LDP. Otherwise the largest α at which every
-    promise holds, as for `oue`  [Funnel §VI.A, after RAPPOR].
+    With `alpha`: exactly this α, its level of LDP. Otherwise the largest α at which every promise
+    holds, as for `oue`  [Funnel §VI.A, after RAPPOR].
     """
     a = request.answers
 
@@ -79,8 +79,9 @@ def subset_selection(request: FamilyRequest) -> Built:
 
     Each size is calibrated separately to the largest `inside` at which every promise holds (with
     `alpha` to α-LDP, in closed form, as for ldp claims). The size of least total variance is
-    returned. All sizes are tried under LDP, with `alpha`, and for up to 12 answers; otherwise the
-    powers of two and the best size under LDP. Size 1 is GRR  [Ye and Barg 2018].
+    returned. With `alpha`, and for up to 12 answers, all sizes are tried; under ldp and dp the 12
+    best sizes by the closed form; otherwise the powers of two and the best size by the closed form.
+    Size 1 is GRR  [Ye and Barg 2018].
     """
     a, alpha = request.answers, request.explicit.alpha
     if alpha is not None:
@@ -159,7 +160,7 @@ def _candidates(request: FamilyRequest, E: Fraction | None) -> list[SubsetMechan
             mechanisms.append(_calibrate_size(request, size, E))
         except InvalidInput as error:
             refusal = error
-    # One size that keeps the claims is enough; the error is raised only if every size is refused.
+    # One size that satisfies the claims is enough; an error is raised only if all are refused.
     if refusal is not None and not mechanisms:
         raise refusal
     return mechanisms

@@ -31,9 +31,9 @@ def _family(make: Maker) -> Family:
         The criterion decides exactly which. alip, lip and secret-ldp set the criterion (lift, lift,
         ldp) and its levels. With `lift_measure` l1, chi2 or alpha, the levels of alip or lip bound
         that average and its inverse instead (Lift Defs 5, 6). No document can promise such a bound,
-        so the published claim is the alip level that the table needs. The algorithm has the
-        corrections of erratum 9.21-9.22: a block that breaks the criterion takes in further answers
-        until it keeps it.
+        so the published claim is the alip level that the table needs. The algorithm includes the
+        corrections of erratum 9.21-9.22: a block that breaks the criterion is extended by further
+        answers until it meets the criterion.
         """
         claim, bounds_average = request.claims[0], request.explicit.lift_measure != "lift"
         low, high, measure = _levels_and_measure(request, claim)

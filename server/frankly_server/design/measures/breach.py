@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Privacy breaches: extreme posteriors of an event of the secret  [Lift Prop A1, App. A].
 
-A ρ₁-to-ρ₂ breach takes an event from a probability of at most ρ₁ to one above ρ₂, or from at least
-ρ₂ to one below ρ₁.
+A ρ₁-to-ρ₂ breach raises the probability of an event from at most ρ₁ to above ρ₂, or lowers it from
+at least ρ₂ to below ρ₁.
 """
 
 from collections.abc import Sequence
@@ -30,10 +30,10 @@ class Breach:
 def breach(weights: Sequence[Sequence[int]], prior: Prior, rho: Fraction) -> Breach:
     """Return the extreme posteriors of events of probability ρ in [0, 1].
 
-    An event is a set of secrets, and it may hold a part of a secret, as if secrets were recorded in
-    finer detail. So the largest posterior takes secrets in the order of their lift, the last in
-    part. It is at most min(Λρ, 1 − Ψ(1−ρ)), which is what the levels of ALIP promise  [Lift Prop
-    A1].
+    An event is a set of secrets, and it may contain a part of a secret, as if secrets were recorded
+    in finer detail. So the event of largest posterior takes secrets by decreasing lift, the last of
+    them in part. That posterior is at most min(Λρ, 1 − Ψ(1−ρ)), which is what the levels of ALIP
+    promise  [Lift Prop A1].
     """
     table = lift_table(weights, prior)
     shares = [Fraction(mass, prior.total) for mass in prior.masses]

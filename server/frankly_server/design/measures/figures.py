@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every measure of a mechanism by its name in spec 1.8, natural logarithms."""
+"""All measures of a mechanism by their names in spec 1.8, with natural logarithms."""
 
 import math
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class MeasureOptions:
     orders : α in [1e-6, 1e6] or math.inf, of the α-lift and of Sibson's and Arimoto's information.
     attributes : sizes, for SRLIP.
     sensitive : the row of one secret, for the degree of privacy violation.
-    breaches : ρ in [0, 1].
+    breaches : probabilities ρ of events, in [0, 1].
     targets : rows of numbers, one per answer, whose unbiased estimates' variances are computed;
         None for all shares.
     """
@@ -54,7 +54,7 @@ def measure(
     - `lip`, `alip_low`, `alip_high`  [Funnel Def 2; Lift Def 3];
     - `secret_ldp`  [Funnel Def 1], which over answers (s, u) is the realised ε* of Robust §8.3;
     - `answer_ldp` and `ceiling` (a ratio);
-    - the measures of lift  [Lift Def 5, Def 6; `lift.measures`];
+    - the measures of lift  [Lift Def 5, Def 6; `lift.measure_lift`];
     - `information_secret` I(S;Y) and `information` I(X;Y)  [Funnel (1)];
     - `normalised_information` I(X;Y)/H(X)  [Lift (13)];
     - `hamming`, the probability that the best guess of the answer is wrong;
@@ -82,7 +82,10 @@ def measure(
 
 
 def secret_channel(weights: Weights, prior: Prior) -> list[list[int]]:
-    """Return P(y|s) as whole numbers with equal row sums, row = secret; zeros without mass."""
+    """Return P(y|s) as whole numbers, row = secret.
+
+    Row sums are equal; a secret without mass has a row of zeros.
+    """
     # One denominator for all secrets, so that every row has the same sum.
     common = math.lcm(*(mass for mass in prior.masses if mass))
     columns = list(zip(*weights, strict=True))

@@ -53,7 +53,7 @@ def leakage(weights: Weights, prior: Prior) -> Leakage:
     weights : whole numbers with equal row sums, row = truth, as many rows as the prior has answers.
     """
     columns, joint = list(zip(*weights, strict=True)), present(prior)
-    # A list, because both sides of the average are read from it.
+    # A list, because it is read twice, once per side.
     around = list(average_ratios(columns, joint))
     return Leakage(
         _largest(c for c in around if not c.low),
@@ -66,8 +66,8 @@ def leakage(weights: Weights, prior: Prior) -> Leakage:
 def side_channel_level(weights: Weights, prior: Prior, attributes: Sequence[int]) -> Ratio:
     """Return the SRLIP ratio: that of LIP given x_J, over all J and all x_J  [Funnel Def 3].
 
-    attributes : how many values each has; they multiply to the number of answers, the last counts
-        fastest.
+    attributes : number of values of each attribute, the last varying fastest; their product is the
+        number of answers.
     """
     return _largest(
         side_channel_ratios(list(zip(*weights, strict=True)), present(prior), attributes)

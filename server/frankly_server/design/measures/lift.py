@@ -49,7 +49,7 @@ def lift_table(weights: Weights, prior: Prior) -> LiftTable:
 
 @dataclass(frozen=True, slots=True)
 class Lifts:
-    """Lifts as floats, each to the last bit.
+    """Lifts as correctly rounded floats.
 
     table : l(s, y), shape (secrets, reports).
     excess : l(s, y) − 1, subtracted before rounding, so that tiny deviations from 1 keep their
@@ -78,7 +78,7 @@ class Lifts:
         ]
         secrets = np.array([mass / prior.total for mass in prior.masses])
         reports = np.array(expected)
-        # The subtraction is exact; 1 taken off a float would lose the digits of a lift near 1.
+        # The subtraction is exact; in floats it would lose the digits of a lift near 1.
         table, excess = (np.array([[float(v - k) for v in row] for row in lifts]) for k in (0, 1))
         keep = np.ix_(secrets > 0, reports > 0)
         return cls(table[keep], excess[keep], secrets[secrets > 0], reports[reports > 0])

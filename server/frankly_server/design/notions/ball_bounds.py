@@ -18,7 +18,7 @@ from frankly_server.design.notions.balls import Ball, confidence_ball, least
 BITS = 48
 # Square roots to 2^-192, so that their error stays far below the 2^-48 of a bound.
 _ROOT_BITS = 192
-# With 100 digits every power is right to a relative 1e-94, and the error of a limit stays below
+# With 100 digits every power is accurate to a relative 1e-94, and the error of a limit stays below
 # 1e-45; the margin of 1e-40 covers it (docs/maths/robust.md, claim 7).
 _DIGITS = 100
 _MARGIN = Decimal("1e-40")
@@ -33,7 +33,7 @@ def lower_bounds(joint: Sequence[Sequence[int]], order: object, n: object, beta:
     Exact in whole numbers for the orders 2 and 1/2. For other orders, proved in decimals of 100
     digits with a margin of 1e-40, while their error stays below 1e-45 (docs/maths/robust.md). The
     bound is 0 if nothing is known: for a secret or value that was never counted, or a ball that
-    holds every distribution of it.
+    contains all of its distributions.
 
     Parameters and errors as in `confidence_ball`.
     """
@@ -62,7 +62,7 @@ def complement_bounds(ball: Ball) -> Bounds:
 def is_vacuous(bounds: Bounds) -> bool:
     """Return True if all bounds are 0.
 
-    The claim then protects under every distribution: the radius is too large to be of use.
+    The claim then protects under every distribution: the radius is too large to be useful.
     """
     return not any(k for row in bounds for k, _ in row)
 
@@ -76,7 +76,7 @@ def _row_bounds(ball: Ball, s: int, mass: Fraction) -> tuple[tuple[int, int], ..
 
 
 def _bound_function(ball: Ball, s: int, mass: Fraction) -> Callable[[Fraction], int] | None:
-    """Return the function from ρ to k for one secret; None if the ball holds every distribution."""
+    """Return the function from ρ to k for one secret; None if every distribution is in the ball."""
     if ball.moment <= 0:
         return None
     if ball.order == 2:
@@ -164,10 +164,9 @@ def _is_outside(rho: Fraction, k: int, alpha: Fraction, limit: Decimal) -> bool:
     """Return True if D_α((ρ, 1−ρ) ‖ (L, 1−L)) ≥ B_s is proved for L = k/2^48."""
     L = Fraction(k, 1 << BITS)
     if not 0 < L < rho:
-        return not L  # nothing is below 0; ρ itself is in every ball
+        return not L  # 0 is always a valid bound; ρ itself is in every ball
     with localcontext(_context()):
-        # ρ = 1 leaves a second value of probability 0, whose term is 0 and whose logarithm is not
-        # defined.
+        # With ρ = 1 the second value has probability 0: its term is 0, its logarithm undefined.
         pairs = [(_decimal(p), _decimal(r)) for p, r in ((rho, L), (1 - rho, 1 - L)) if p]
         if alpha == 1:
             divergence = sum((p * (p / r).ln() for p, r in pairs), Decimal(0))

@@ -3,10 +3,10 @@
 
 The ball is F = {P : D_α(P̂‖P) ≤ B}. Its projection onto the distributions of U given S = s is the
 ball of radius B_s around P̂(·|s) (Theorem 1). In that ball a set of values of estimated probability
-ρ has at least the probability `least(ρ)`  [Robust §3-4; erratum 9.6-9.9].
+ρ has a probability of at least `least(ρ)`  [Robust §3-4; erratum 9.6-9.9].
 
-The floats of this module are for display and for utility. `bounds` makes the exact bounds that
-enter a privacy claim.
+The floats of this module are for display and for utility. `ball_bounds` computes the exact bounds
+of a privacy claim.
 """
 
 import math
@@ -27,7 +27,7 @@ from frankly_server.design.notions.read_ball import (
 )
 from frankly_server.lazy import optimize
 
-# Every secret with at most 20 values is exact; 2^20 sums take 8 MB.
+# With at most 20 values the spread is always exact; 2^20 sums take 8 MB.
 MAX_SUBSETS = 2**20
 # e^−690 is near the smallest positive double.
 _TINY = -690.0
@@ -54,7 +54,7 @@ class Ball:
     def moment(self) -> Fraction:
         """A = e^((α−1)B) = 1 + α(α−1)c/2.
 
-        For α < 1 it may be ≤ 0: then B is infinite and F holds every distribution.
+        For α < 1 it may be ≤ 0: then B is infinite and F contains every distribution.
         """
         return 1 + self.order * (self.order - 1) * self.threshold / 2
 
@@ -66,7 +66,7 @@ class Ball:
         return math.log(self.moment) / float(self.order - 1) if self.moment > 0 else math.inf
 
     def conditional_radius(self, s: int, share: float = 1.0) -> float:
-        """Return B_s in nats  [Theorem 1, as in erratum 9.7]; math.inf if nothing is known of s.
+        """Return B_s in nats  [Theorem 1, as in erratum 9.7]; math.inf if nothing is known about s.
 
         share : in [0, 1], the part of the ball's radius that is spent on this secret. Distributions
             for two secrets s ≠ t occur together in the ball exactly if each is in its ball for
@@ -132,7 +132,7 @@ class Ball:
 
 
 def confidence_ball(joint: Sequence[Sequence[int]], order: object, n: object, beta: object) -> Ball:
-    """Return the ball that holds the true distribution with probability → 1 − β as n grows.
+    """Return the ball; it contains the true distribution with probability → 1 − β as n grows.
 
     The power-divergence statistic 2n/(α(α−1))·(Σ P̂^α P^(1−α) − 1) tends to χ² with a−1 degrees of
     freedom for every α: Pearson's statistic at α = 2, the likelihood ratio at α = 1. The coverage 1

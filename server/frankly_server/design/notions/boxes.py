@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PolyOpt over boxes D_s = {L ≤ R ≤ U}, tighter than the simplices {R ≥ L(·|s)}.
 
-The boxes enclose the ball's projection as well and are smaller. A mechanism keeps ε-RLDP over them
-iff it keeps ε-LDP of the secret under every prior whose conditionals are vertices of them: P(·|s)
+The boxes enclose the ball's projection too, and they are smaller. A mechanism is ε-RLDP over them
+iff it is ε-LDP of the secret under every prior whose conditionals are vertices of the boxes: P(·|s)
 and P(·|t) vary independently, and an expression that is linear in each is largest at vertices. So
 the promise is a finite set of priors. Every verifier supports those, and the engine designs for
 them as for any intersection of notions  [Robust §5, before (42)].
@@ -82,7 +82,7 @@ def box_claims(ball: Ball, epsilon: Fraction) -> tuple[Claim, ...]:
 
 
 def _covering(sizes: list[int]) -> list[tuple[int, ...]]:
-    """Return choices of one corner per secret in which every two corners of two secrets meet."""
+    """Return choices of a corner per secret; any two corners of two secrets share a choice."""
     choices: dict[tuple[int, ...], None] = {}
     for s, t in product(range(len(sizes)), repeat=2):
         for i, j in product(range(sizes[s]), range(sizes[t])) if s < t else ():

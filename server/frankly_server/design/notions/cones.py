@@ -28,7 +28,7 @@ MAX_RAYS = 4096
 _LISTED_CANDIDATES = 20_000
 # rldp, and ldp combined with other claims, have about a² rows: beyond 20 answers they are not listed.
 _MAX_LISTED_ROWS = 400
-# Cones of at most these dimensions and rows are listed even if the bound is large.
+# Cones of at most these numbers of answers and rows are listed even if the bound is large.
 _SMALL_ANSWERS, _SMALL_ROWS = 6, 60
 
 

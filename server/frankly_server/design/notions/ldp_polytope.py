@@ -18,7 +18,7 @@ Rows = Sequence[Sequence[int]]
 
 
 def nonzero_columns(matrix: Rows) -> tuple[int, ...]:
-    """Return γ(A)."""
+    """Return γ(A), the indices of the nonzero columns."""
     return tuple(j for j, column in enumerate(zip(*matrix, strict=True)) if any(column))
 
 
@@ -51,9 +51,9 @@ def is_inside(matrix: Rows, level: Level) -> bool:
 def is_extreme(matrix: Rows, level: Level) -> bool:
     """Return True for an extreme point: the tight constraints have full rank  [Thesis Thm 5.1].
 
-    Exact and for any size: the rows' sums, a_ij = 0, and a_ij = E·a_kj, over the nonzero columns (a
-    zero column is determined). Only columns' own constraints and the row sums enter, so the rank is
-    that of a sparse system of m·|γ| unknowns. False outside D.
+    Exact, and for any size. The tight constraints are the row sums and a_ij = E·a_kj over the
+    nonzero columns, a sparse system in m·|γ| unknowns; an entry 0 occurs in zero columns only,
+    which are determined. False outside D.
     """
     if not is_inside(matrix, level):
         return False

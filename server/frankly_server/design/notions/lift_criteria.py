@@ -42,10 +42,10 @@ _RULED_OUT_RISK = 1e30
 
 @dataclass(frozen=True, slots=True)
 class Criterion(ABC):
-    """Condition that every report must keep.
+    """Condition that every report must meet.
 
     masses : counts of the secrets, all positive.
-    low, high : levels of the lower and the upper side, see above.
+    low, high : levels of the lower and the upper side, None if not promised.
     """
 
     masses: tuple[int, ...]
@@ -54,11 +54,11 @@ class Criterion(ABC):
 
     @abstractmethod
     def holds(self, counts: Sequence[int]) -> bool:
-        """Return True if a report keeps the criterion, exactly; an empty report (all 0) does."""
+        """Return True if a report meets the criterion, exactly; an empty one (all 0) meets it."""
 
     @abstractmethod
     def rows(self, joint: Joint) -> list[list[int]] | None:
-        """Return integer rows r such that q ≥ 0 keeps the criterion iff r·q ≥ 0 for all of them.
+        """Return integer rows r such that q ≥ 0 meets the criterion iff r·q ≥ 0 for all of them.
 
         Returns None if the criterion is not polyhedral.
 
@@ -70,7 +70,7 @@ class Criterion(ABC):
 
         The risk is the upper plus the lower measure, as far as they are promised: Λ + 1/Ψ. Lift
         prints Λ + Ψ, which would rank a report that rules a secret out as the safest
-        (erratum 9.22). Risks and `excess` are floats: they choose, they do not decide.
+        (erratum 9.22). Risks and `excess` are floats: they guide the choice, `holds` decides.
         """
         upper, lower = self._two_sides(counts)
         if self.low is None or self.high is None:
@@ -88,7 +88,7 @@ class Criterion(ABC):
         return excess
 
     def _two_sides(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return both measures of each report; a lift of 0 outweighs every other."""
+        """Return both measures of each report; a lift of 0 outweighs every other lift."""
         prior = np.array(self.masses, dtype=float) / sum(self.masses)
         lift = counts / counts.sum(axis=1, keepdims=True) / prior
         upper, lower = self._sides(lift, 1 / np.where(lift > 0, lift, 1.0))
@@ -222,7 +222,7 @@ class AverageLift(Criterion):
         return level - 1 if self.measure == "l1" else (level - 1) ** 2
 
     def rows(self, joint: Joint) -> None:
-        """Return None: the set of columns that keep an average has curved sides."""
+        """Return None: the set of columns that meet an average bound has curved sides."""
 
     def _sides(self, lift: FloatArray, inverse: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self._average(lift), self._average(inverse)
@@ -243,7 +243,7 @@ def criterion(
     measure: Measure = "lift",
     order: int = 2,
 ) -> Criterion:
-    """Return the criterion that every report must keep.
+    """Return the criterion that every report must meet.
 
     masses : counts of the secrets, all positive.
     low_level, level : ratios (p, q), p ≥ q > 0, of the lower and the upper side; None where it is

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 SUM_TOLERANCE = Fraction(1, 10**9)
 # Rounded counts add up to about this total, so that they fit a document.
 _SCALE = 2**52
-# Decimals of huge exponents would turn into fractions of that many digits: a request could block the server.
+# Decimals with huge exponents would become fractions of that many digits, which could block a
+# server.
 _MAX_EXPONENT = 400
 
 
@@ -138,12 +139,12 @@ def _whole_counts(values: list[list[Fraction]]) -> list[list[int]]:
     """Return whole numbers in the same proportions.
 
     They are rounded only if they would not fit a document (2^53): to 52 bits, and never to zero.
-    The rounded counts are then the prior for every purpose.
+    The rounded counts then replace the prior everywhere.
     """
     scale = lcm(*(v.denominator for row in values for v in row))
     counts = [[v.numerator * (scale // v.denominator) for v in row] for row in values]
     common = gcd(*(n for row in counts for n in row))
-    # Counts stay as they are given; only probabilities are reduced to lowest terms.
+    # Counts are not changed; only probabilities are reduced to lowest terms.
     counts = [[n // common for n in row] for row in counts] if scale > 1 else counts
     total = sum(map(sum, counts))
     if total <= MAX_INT:

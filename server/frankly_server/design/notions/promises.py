@@ -36,7 +36,7 @@ def promise(notion: str, prior: Prior, epsilon: Fraction) -> Claim:
     if notion not in ("secret-ldp", "lip"):
         raise InvalidInput(
             Problem.UNSUPPORTED,
-            f"{notion} needs more than one level and a prior",
+            f"{notion} cannot be promised by one level and a prior alone",
             "notion",
         )
     return Claim(notion, level_for(epsilon), protected(prior))
@@ -81,7 +81,7 @@ def two_sided(prior: Prior, low: Fraction | None, high: Fraction | None) -> Clai
 
 
 def side_channels(prior: Prior, epsilon: Fraction, attributes: Sequence[int]) -> Claim:
-    """Return ε-SRLIP over attributes of these sizes, the last counted fastest  [Funnel Def 3]."""
+    """Return ε-SRLIP over attributes of these sizes, the last varying fastest  [Funnel Def 3]."""
     require_attributes(attributes, prior.answers)
     return Claim("srlip", level_for(epsilon), protected(prior), attributes=tuple(attributes))
 
@@ -94,7 +94,9 @@ def robust(lower_bounds: LowerBounds, epsilon: Fraction, *, diagonal: bool) -> C
 def require_attributes(attributes: Sequence[int], answers: int) -> tuple[int, ...]:
     """Return the sizes. Raises InvalidInput(field_type) unless their product is `answers`."""
     if len(attributes) < 1 or min(attributes) < 2 or prod(attributes) != answers:
-        message = f"give each attribute's number of values, two or more; they multiply to {answers}"
+        message = (
+            f"give each attribute's number of values, two or more; their product must be {answers}"
+        )
         raise InvalidInput(Problem.FIELD_TYPE, message, "attributes")
     return tuple(attributes)
 
@@ -109,12 +111,12 @@ def no_violation(prior: Prior, bound: Fraction, sensitive: int) -> Claim:
     if not 0 <= sensitive < prior.secrets:
         raise InvalidInput(
             Problem.FIELD_TYPE,
-            f"the secrets are counted from 0 to {prior.secrets - 1}",
+            f"the secrets are numbered from 0 to {prior.secrets - 1}",
             "sensitive",
         )
     share = Fraction(prior.masses[sensitive], prior.total)
     if not share < bound <= 1:
-        message = f"a degree of privacy violation lies above the sensitive share, {float(share):.6g}, and at most at 1"
+        message = f"a degree of privacy violation is above the sensitive share, {float(share):.6g}, and at most 1"
         raise InvalidInput(Problem.EPS_OUT_OF_RANGE, message, "dpv")
     level = Fraction(bound.numerator * 2**48 // bound.denominator, 2**48)  # rounded down
     return Claim("dpv", level.as_integer_ratio(), joint, sensitive=sensitive)

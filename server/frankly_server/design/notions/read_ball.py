@@ -12,7 +12,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms.base import MAX_ANSWERS
 from frankly_protocol.problems import Problem
 
-# The precision proof of `bounds` covers these orders; six decimals keep the order an exact
+# The precision proof of `ball_bounds` covers these orders; with six decimals the order is an exact
 # fraction.
 MIN_ORDER, MAX_ORDER = Fraction(1, 100), Fraction(100)
 ORDER_STEP = Fraction(1, 10**6)
@@ -33,7 +33,7 @@ def read_order(value: Any, field: str = "robust.order") -> Fraction:
     # bool is a subclass of int: without this check True would be read as order 1.
     if isinstance(number, bool) or not isinstance(number, int | Decimal | Fraction):
         raise InvalidInput(Problem.FIELD_TYPE, message, field)
-    # A huge exponent would make the fraction below as long as the exponent is large.
+    # With a huge exponent, the fraction below would have that many digits.
     if isinstance(number, Decimal) and (not number.is_finite() or abs(number.adjusted()) > 9):
         raise InvalidInput(Problem.FIELD_TYPE, message, field)
     order = Fraction(number)
@@ -66,7 +66,7 @@ def read_beta(value: Any, field: str = "robust.beta") -> Fraction:
 
 
 def read_counts(rows: Sequence[Sequence[Any]], field: str = "prior.joint") -> Counts:
-    """Return counts N[s][u]: two or more secrets, rows equally long, at most 256 cells.
+    """Return counts N[s][u]: two or more secrets, rows of equal length, at most 256 cells.
 
     Raises InvalidInput naming the field or the cell.
     """

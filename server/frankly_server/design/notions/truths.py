@@ -46,9 +46,10 @@ class Truths:
     def largest(self, squares: FloatArray, W: FloatArray) -> float:
         """Return the largest c·q − |Wq|² over all plausible q.
 
-        Over mixtures the result is an upper bound, too high by at most 1e-12 of itself. The
-        function is concave there: a tangent bounds it, and a tangent is largest at a point.
-        Pairwise Frank-Wolfe steps find the point of contact.
+        Over mixtures the result is an upper bound, too high by at most 1e-12 of itself unless the
+        search ends at its last step. The function is concave there: a tangent bounds it, and a
+        tangent is largest at one of the points. Pairwise Frank-Wolfe steps find the point of
+        contact.
         """
         if not self.mixed:
             return float(self.variances(squares, W).max())

@@ -33,7 +33,7 @@ _CENTRAL = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class TraceOptimum:
-    """Last iterate: `x` ≥ 0, shape (n,); `dual`, shape (m,); whether it meets the tolerances."""
+    """Last iterate: `x` ≥ 0, shape (n,); `dual`, shape (m,); `converged` within the tolerances."""
 
     x: FloatArray
     dual: FloatArray
@@ -256,7 +256,7 @@ def _advance(programme: _Programme, at: _Iterate, tolerance: float) -> _Iterate 
         predicted = float(x_ahead @ z_ahead) / n
         # Mehrotra: the further the pure Newton step reduces the gap, the less centring is needed.
         centring = min(1.0, max((predicted / mu) ** 3, _MIN_CENTRING))
-        # Half the requested gap at the least: beyond it the system only gets worse conditioned.
+        # At least half the requested gap: below that the system only becomes ill-conditioned.
         target = max(centring * mu, 0.5 * tolerance * at.value / n)
         dx, d_dual, dz = newton.step(at.x * at.z - target)
     except np.linalg.LinAlgError:
@@ -284,7 +284,7 @@ def _advance(programme: _Programme, at: _Iterate, tolerance: float) -> _Iterate 
 
 
 def _longest(v: FloatArray, dv: FloatArray) -> float:
-    """Return the largest length with v + length·dv ≥ 0; 1/_TO_BOUNDARY if every length has it."""
+    """Return the largest length with v + length·dv ≥ 0; 1/_TO_BOUNDARY if there is no largest."""
     shrinking = dv < 0
     return float(np.min(-v[shrinking] / dv[shrinking])) if shrinking.any() else 1.0 / _TO_BOUNDARY
 

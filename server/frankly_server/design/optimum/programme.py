@@ -28,7 +28,7 @@ from frankly_server.design.tables.linear import FloatArray, lp
 
 NEGLIGIBLE = 1e-7
 """Reports whose probability stays below this under every answer are dropped."""
-# Slack of λ·v ≥ g(v), relative to the optimum, below which a ray counts as optimal.
+# Slack of λ·v ≥ g(v), relative to the optimum, below which a ray is treated as optimal.
 _TIGHT = 1e-9
 # The centre only starts another search, so a rough duality gap is enough.
 _CENTRAL = 0.2
@@ -104,7 +104,7 @@ def most_gain(rays: Sequence[Ray], prior: Prior, objective: str) -> Optimum:
     unit = float(np.max(np.abs(gains)))  # the solver's tolerances are absolute
     solution = lp(-gains / unit, V.T.copy(), np.ones(V.shape[1]))
     dual_multipliers = -solution.dual * unit
-    # The solver's duals may violate a ray by its tolerance; raised, they prove the bound on all.
+    # The solver's duals may break λ·v ≥ g(v) by its tolerance; raised, they keep it on every ray.
     multipliers = _raised(dual_multipliers, gains - V @ dual_multipliers, prior)
     return _finished(rays, V, solution.x, float(np.sum(multipliers)), multipliers)
 
@@ -132,7 +132,7 @@ def integer_columns(V: FloatArray) -> list[Ray]:
 def repaired(
     rays: Sequence[Ray], prior: Prior, best: Optimum, loss: float, objective: str = "information"
 ) -> Optimum | None:
-    """Return the mechanism of least variance that reaches (1 − loss) of the optimum; None if none.
+    """Return the mechanism of least variance that reaches (1 − loss) of the optimum, or None.
 
     With loss = 0 it uses rays with λ·v = i(v) only: every mechanism on them is optimal, so this
     breaks ties at no cost. The bound of the information is that of `best`.
@@ -198,7 +198,7 @@ def _least_variance_above(
 
 
 def _raised(multipliers: FloatArray, violations: FloatArray, prior: Prior) -> FloatArray:
-    """Return multipliers raised by t·p, so that no ray violates them: p·v = 1 on every ray."""
+    """Return multipliers raised by t·p so that λ·v ≥ g(v) on every ray; p·v = 1 there."""
     return multipliers + max(0.0, float(np.max(violations))) * prior.probabilities()
 
 

@@ -185,7 +185,7 @@ def curve(
 
 
 def _known_columns(cone: Cone, prior: Prior) -> FloatArray | None:
-    """Return the columns of randomised response if it keeps every claim; shape (answers, answers).
+    """Return the columns of randomised response if it satisfies every claim; shape (a, a).
 
     A search that starts from them always has a complete mechanism that identifies every share.
     ε-LDP implies every notion at level ε except the degree of privacy violation, so the verifier

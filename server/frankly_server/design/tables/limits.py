@@ -22,10 +22,10 @@ class Limits:
 
     gap : distance from the proven bound up to which a design is called certified, in (0, 1]:
         relative to the value of a variance, absolute for information (nats) and error rates.
-    out_of_time : polled throughout the search, also for a user's stop; once it returns True, the
-        best result so far is returned.
-    memory : megabytes for open branches; beyond, the search ends with its current bound.
-    progress : called at every improvement.
+    out_of_time : polled throughout the search; once it returns True (at a deadline, or because the
+        user stopped the search), the best result so far is returned.
+    memory : megabytes for open branches; above that, the search ends with its current bound.
+    progress : called as the search proceeds.
     """
 
     gap: float = 1e-6

@@ -13,11 +13,11 @@ from frankly_server.lazy import highspy, sparse
 FloatArray = NDArray[np.float64]
 
 FEASIBILITY = 1e-10  # the smallest tolerance that HiGHS accepts
-# For numerical trouble: ordinary programmes take far less than this.
+# Reached only in numerical trouble: ordinary programmes take far less time.
 TIME_LIMIT_S = 60.0
-# Matrices of at most so many entries are kept dense.
+# Matrices of at most this many entries are kept dense.
 _MAX_DENSE_ENTRIES = 20_000
-# Largest violation of a row by a returned vertex; the mixing in `quantise` has to make up for it.
+# Largest violation of a row by a returned vertex; the mixing in `quantise` must correct it.
 _ROW_TOLERANCE = 1e-8
 
 
@@ -34,7 +34,7 @@ class Support:
     """Farthest point of a polytope in a direction c.
 
     x : a vertex, shape (n,).
-    bound : upper bound of c·x by weak duality; it does not rest on the solver's tolerances.
+    bound : upper bound of c·x by weak duality; it does not depend on the solver's tolerances.
     reduced : shape (n,), the reduced costs c − Aᵀy; a point whose x_j is δ off its bound has c·x ≤
         bound − |reduced_j|·δ.
     """
@@ -47,9 +47,9 @@ class Support:
 def _solver() -> "highspy.Highs":
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
     solver.setOptionValue("output_flag", False)
-    # One thread: the same request has to give the same design in every run.
+    # One thread, so that the same request gives the same design in every run.
     solver.setOptionValue("threads", 1)
-    # The simplex method: basic solutions, and each solve starts where the last one ended.
+    # The simplex method gives basic solutions, and each solve starts from the previous basis.
     solver.setOptionValue("solver", "simplex")
     solver.setOptionValue("primal_feasibility_tolerance", FEASIBILITY)
     solver.setOptionValue("dual_feasibility_tolerance", FEASIBILITY)
@@ -57,7 +57,7 @@ def _solver() -> "highspy.Highs":
 
 
 def _run(solver: "highspy.Highs") -> "highspy.HighsModelStatus":
-    """Solve within TIME_LIMIT_S seconds; the solver's clock runs on, so the limit is shifted."""
+    """Solve within TIME_LIMIT_S seconds from now; the solver's own clock is never reset."""
     solver.setOptionValue("time_limit", solver.getRunTime() + TIME_LIMIT_S)
     solver.run()
     return solver.getModelStatus()
@@ -83,8 +83,8 @@ def _model(
 class Polytope:
     """Polytope {x : row_low ≤ A·x ≤ row_high, low ≤ x ≤ high}, for many linear programmes over it.
 
-    Each programme starts from the basis of the last one. `high` must be finite for every variable
-    that the rows do not bound: see `farthest`.
+    Each programme starts from the basis of the previous one. `high` must be finite for every
+    variable that the rows do not bound: see `farthest`.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Polytope:
         self.low, self.high = low, high
         self._index = np.arange(len(low), dtype=np.int32)
         self._solver = _solver()
-        # The programmes differ in costs and bounds only: each starts from the last basis instead.
+        # No presolve: programmes differ only in costs and bounds; the previous basis helps more.
         self._solver.setOptionValue("presolve", "off")
         self._solver.passModel(_model(matrix, np.zeros(len(low)), (row_low, row_high)))
         self._solver_bounds: tuple[FloatArray | None, FloatArray | None] = (None, None)
@@ -145,8 +145,8 @@ class Polytope:
         x = np.minimum(np.maximum(solution.col_value, low), high)
         # Weak duality: c·x = y·Ax + (c − Aᵀy)·x, and the bounds limit both terms.
         y = -np.array(solution.row_dual)
-        # A multiplier that points to an infinite side of a row would make the bound infinite: it
-        # counts as 0.
+        # A multiplier that points to an infinite side of a row would make the bound infinite: it is
+        # set to 0.
         up, down = np.maximum(y, 0.0) * self._has_high, np.minimum(y, 0.0) * self._has_low
         reduced = c - self._transposed @ (up + down)
         bound = up @ self._finite_high + down @ self._finite_low
@@ -155,7 +155,7 @@ class Polytope:
 
     def _solve(self, c: FloatArray, low: FloatArray, high: FloatArray) -> bool:
         self._solver.changeColsCost(len(c), self._index, -c)
-        # Compared by identity: without bounds of their own, calls pass `self.low` and `self.high`.
+        # Compared by identity, because calls without their own bounds pass `self.low`, `self.high`.
         if low is not self._solver_bounds[0] or high is not self._solver_bounds[1]:
             self._solver.changeColsBounds(len(c), self._index, low, high)
             self._solver_bounds = (low, high)
@@ -218,7 +218,7 @@ class MasterProgramme:
     def solve(self) -> MasterOptimum:
         """Return a basic optimum. Raises InvalidInput(optimiser_limit) on extreme numbers."""
         status = _run(self._solver)
-        # On extreme numbers: without the old basis, and less strictly each time.
+        # On extreme numbers: retry without the old basis, with a larger tolerance each time.
         for tolerance in (1e-9, 1e-8, 1e-7):
             if status == highspy.HighsModelStatus.kOptimal:
                 break

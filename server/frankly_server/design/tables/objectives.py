@@ -16,7 +16,7 @@ from frankly_server import rational
 
 OBJECTIVES = ("variance", "information", "hamming")
 EXACT_ANSWERS = 64
-"""Largest number of answers with an exact inverse; at 256 it would take minutes, floats do not."""
+"""Largest number of answers with an exact inverse; at 256 the inverse would take minutes."""
 # An answer without mass gets 2^-200 of a count in exact arithmetic, a share of 1e-12 in floats.
 _RARE_SHIFT = 200
 _RARE_SHARE = 1e-12
@@ -98,7 +98,7 @@ def target_variances(
         else [Fraction(n, total) for n in counts]
     )
     sampling = [mean**2 for mean in means]
-    # Beyond that size the covariance is inverted in floats; the ranks above are exact in any case.
+    # For more answers the covariance is inverted in floats; the rank above is exact in any case.
     if a > EXACT_ANSWERS:
         covariance = np.linalg.inv(_moments(weights, counts))
         W = np.eye(a) if targets is None else np.array([[float(v) for v in row] for row in targets])
@@ -134,7 +134,7 @@ def _share(row: Sequence[Fraction], counts: Sequence[int]) -> Fraction:
 
 
 def _factor(integers: Sequence[int], row: Sequence[Fraction]) -> Fraction:
-    """Return the factor between a row and its whole numbers in the same proportions."""
+    """Return the factor row / integers; both are proportional."""
     x = next(x for x, v in enumerate(row) if v)
     return row[x] / integers[x]
 

@@ -11,7 +11,7 @@ from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.problems import Problem
 
 BITS = 48
-# η runs from 2^-50 to 2^-20; a table that needs more is no mechanism of the notion.
+# η runs from 2^-50 to 2^-20; a table that needs more is not a mechanism of the notion.
 LEAST_SHIFT, MOST_SHIFT = 20, 50
 # A report rarer than 2^-20 would get almost none of the mixture, and with it no slack.
 _RARE_SHIFT = 20
@@ -46,7 +46,7 @@ def quantise(
     Parameters
     ----------
     rows : whole numbers proportional to Q(·|x), one row per answer; every row has a positive sum.
-    claims : the result keeps all of them.
+    claims : the result satisfies all of them.
     prior : counts of the answers.
     bits : 48 to publish, fewer for tests.
 
@@ -59,7 +59,7 @@ def quantise(
     for eta in _mixing_shares():
         weights = [_rounded(row, mixture, eta, bits) for row in rows]
         if not all(any(column) for column in zip(*weights, strict=True)):
-            continue  # with few bits a rare report can round away; a larger share of u brings it back
+            continue  # with few bits a rare report can round to zero; a larger η restores it
         mechanism = DenseMechanism(bits, tuple(weights))
         try:
             require_private(mechanism, *claims)
@@ -74,7 +74,7 @@ def quantise(
 
 
 def _mixing_shares() -> Iterator[Fraction]:
-    # A table that passes unmixed stays as it is; then the smallest η that passes wins.
+    # 0 first, so that a table that passes unmixed is not changed.
     yield Fraction(0)
     for shift in range(MOST_SHIFT, LEAST_SHIFT - 1, -1):
         yield Fraction(1, 1 << shift)
@@ -82,7 +82,7 @@ def _mixing_shares() -> Iterator[Fraction]:
 
 def _mixture(rows: Rows, prior: Sequence[int]) -> list[int]:
     """Return whole numbers proportional to u, all positive."""
-    # The rows' sums differ by float rounding only; the proof needs any positive u, not an exact one.
+    # The rows' sums differ by float rounding only, and the proof holds for any positive u.
     u = [
         sum(n * r for n, r in zip(prior, column, strict=True)) for column in zip(*rows, strict=True)
     ]

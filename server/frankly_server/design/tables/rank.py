@@ -30,7 +30,7 @@ def estimable_rows(
     weights: Sequence[Sequence[int]],
     names: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """Return the same for a table of whole numbers with equal row sums, row = truth."""
+    """Return the basis of `estimable` for whole numbers with equal row sums, row = truth."""
     labels = list(names) if names is not None else [f"answer {x}" for x in range(len(weights))]
     if rational.rank(weights) == len(weights):
         return tuple(labels)

@@ -18,7 +18,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     def page(
         survey: OpenedSurvey, refused: InvalidInput | None = None, secret: str | None = None
     ) -> Response:
-        # tries: the first one, and one after each wait.
+        # tries : the first attempt, and one after each wait.
         return show("webhook.html", survey, "webhook", refused, hook=services.webhooks.of(survey.id),
                     hosts=sorted(services.webhooks.hosts), secret=secret, tries=len(WAITS_S) + 1)  # fmt: skip
 

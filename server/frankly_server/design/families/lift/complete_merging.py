@@ -18,15 +18,15 @@ def watchdog(
 ) -> Table:
     """Return the mechanism as whole numbers, row = truth, rows summing to 2^48.
 
-    Every report keeps the criterion. The merged report itself can break it, which the paper
-    overlooks: answers of low risk then join it, the safest first, until it keeps the criterion
-    (erratum 9.21). A single answer of high risk is never sent unchanged.
+    Every report meets the criterion. Merging the answers of high risk alone can break it, which the
+    paper overlooks: answers of low risk are then added, the safest first, until the merged report
+    meets the criterion (erratum 9.21). A single answer of high risk is never sent unchanged.
 
     Parameters
     ----------
     joint : counts N[s][x] of secrets and answers, every answer and secret with mass.
     low_level, level : ratios (p, q) of the lower and the upper side, None where it is not promised.
-    measure, order : see `criteria.criterion`.
+    measure, order : see `lift_criteria.criterion`.
 
     Raises
     ------

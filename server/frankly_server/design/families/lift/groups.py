@@ -25,7 +25,7 @@ class Partition:
     """Answers sent unchanged, and groups of the remaining answers.
 
     alone : answers sent unchanged.
-    groups : every group keeps the criterion if it is sent as one report.
+    groups : every group meets the criterion if it is sent as one report.
     """
 
     alone: Group
@@ -43,7 +43,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A prior and the criterion that every report must keep under it."""
+    """A prior and the criterion that every report must meet under it."""
 
     prior: Prior
     criterion: Criterion
@@ -51,8 +51,7 @@ class Watched:
     _floats: FloatArray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Frozen dataclass: derived fields are set once. The floats rank groups, the integers
-        # decide.
+        # Frozen dataclass: derived fields are set once. Floats rank groups, integers decide.
         object.__setattr__(self, "_columns", tuple(zip(*self.prior.joint, strict=True)))
         object.__setattr__(self, "_floats", np.array(self._columns, dtype=float))
 
@@ -75,7 +74,7 @@ class Watched:
         return [sum(counts) for counts in zip(*(self._columns[x] for x in group), strict=True)]
 
     def keeps(self, group: Iterable[int]) -> bool:
-        """Return True if the group, sent as one report, keeps the criterion; exact."""
+        """Return True if the group, sent as one report, meets the criterion; exact."""
         return self.criterion.holds(self.secret_counts(group))
 
     def split(self) -> tuple[list[int], list[int]]:
@@ -93,8 +92,8 @@ class Watched:
             np.arange(len(candidates)), [len(candidate) for candidate in candidates]
         )
         counts = np.tile(self._floats[list(group)].sum(axis=0), (len(candidates), 1))
-        # np.add.at accumulates repeated indices; `counts[candidate_index] += …` would add only once
-        # each.
+        # np.add.at accumulates repeated indices; `counts[candidate_index] += …` would add each only
+        # once.
         np.add.at(
             counts,
             candidate_index,
@@ -103,11 +102,11 @@ class Watched:
         return candidates[int(np.argmin(self.criterion.risks(counts)))]
 
     def repaired(self, alone: list[int], groups: list[Group]) -> Partition:
-        """Return the partition with its last group enlarged until it keeps the criterion.
+        """Return the partition with its last group enlarged until it meets the criterion.
 
-        The group takes in the other groups, the safest first  [Lift Algorithm 1, lines 12-14]. When
-        none is left it takes in answers of low risk, which the paper does not do. The loop ends:
-        the report of all answers together has lift 1  [erratum 9.21].
+        Other groups are merged into it, the safest first  [Lift Algorithm 1, lines 12-14]. When
+        none is left, answers of low risk are merged into it, which the paper does not do. The loop
+        ends, because the report of all answers together has lift 1  [erratum 9.21].
         """
         if not groups:
             return Partition(tuple(alone), ())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watchdog with subset merging: high-risk answers become several small reports.
 
-Lift, Algorithm 1, after the prose of §4.1, with the risk of erratum 9.22.
+Lift, Algorithm 1, following the text of §4.1, with the risk of erratum 9.22.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ def subset_merging(
 ) -> Table:
     """Return the mechanism as whole numbers, row = truth, rows summing to 2^48.
 
-    Every report keeps the criterion. Parameters and errors as in `watchdog.watchdog`.
+    Every report meets the criterion. Parameters and errors as in `complete_merging.watchdog`.
     """
     watched = Watched.of(joint, low_level, level, measure, order)
     return subsets(watched).merged(watched.prior.answers)
@@ -30,16 +30,16 @@ def subset_merging(
 def subsets(watched: Watched) -> Partition:
     """Return the answers sent unchanged, and the groups of Algorithm 1.
 
-    A group starts with the riskiest answer (line 5). While it breaks the criterion (line 6), it
-    takes in the answer that leaves the least risk (line 7). The last group may run out of answers:
-    `Watched.repaired` (lines 12-14).
+    A group starts with the riskiest answer (line 5). While it breaks the criterion (line 6), the
+    answer that makes its risk least is added (line 7). If the last group runs out of answers,
+    `Watched.repaired` enlarges it (lines 12-14).
     """
     low, high = watched.split()
     groups: list[Group] = []
     while high:
         group: Group = (watched.riskiest(high),)
         high.remove(group[0])
-        # Stopping at the first group that keeps the criterion keeps groups small, so more reports
+        # Stopping at the first group that meets the criterion keeps groups small, so more reports
         # remain distinct.
         while high and not watched.keeps(group):
             (partner,) = watched.safest(group, [(x,) for x in high])

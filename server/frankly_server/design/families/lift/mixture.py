@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Best mixture of listed columns, rounded to integers that still pass a given test.
 
-`programme` and `quantise` do this for a whole prior and for claims that a document can carry. Here
-the test is any predicate on a column, such as the criterion of one group of answers, or of one
-attribute.
+`programme` and `quantise` do this for a whole prior and for claims that a document can hold. Here
+the test is any predicate on a column, such as the criterion of one group of answers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -86,7 +85,7 @@ def gains(columns: FloatArray, joint: FloatArray) -> FloatArray:
 
     It is Σ_k Σ_x P(k,x) q_x ln(q_x / P(q|k)).
 
-    columns : q_x = Q(y|x), shape (n, answers); a factor scales the gain likewise.
+    columns : q_x = Q(y|x), shape (n, answers); the gain is proportional to the column's scale.
     joint : P(k, x), shape (k, answers).
     """
     expected = columns @ (joint / joint.sum(axis=1, keepdims=True)).T  # P(q|k), shape (n, k)
@@ -99,7 +98,7 @@ def gains(columns: FloatArray, joint: FloatArray) -> FloatArray:
 def rounded_inside(
     rows: FloatArray, shares: Sequence[int], keeps: ColumnTest, bits: int = BITS
 ) -> Table | None:
-    """Return integers near `rows` whose columns all pass the test; None if there are none.
+    """Return integers near `rows` whose columns all pass the test; None if no η below suffices.
 
     Every row sums to 2^bits.
 

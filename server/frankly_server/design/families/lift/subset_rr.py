@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Subset random response: the optimal random response within each small group of high-risk answers.
 
-Lift, Algorithm 2, after the prose of §5.1, on the groups of Algorithm 1. The paper unites groups if
-a group's polytope (25) is empty. The right condition is that (26) can be solved over it, which
-holds iff the merged group keeps the levels, because every mechanism of the group averages to that
-one report (erratum 9.22). `merging.subsets` returns only such groups, so no group needs to be
-united.
+Lift, Algorithm 2, following the text of §5.1, on the groups of Algorithm 1. The paper merges two
+groups if a group's polytope (25) is empty. The right condition is that (26) has no solution over
+it. It has one iff the merged group meets the levels, because every mechanism of the group averages
+to that one report (erratum 9.22). `merging.subsets` returns only such groups, so none is merged.
 
-For the averages (l1, chi2, alpha) the columns that keep a group's criterion form no polytope, and
+For the averages (l1, chi2, alpha) the columns that meet a group's criterion form no polytope, and
 for the inverses of l1 and chi2 not even a convex set; the paper has no random response there. This
-implementation lists columns near the boundary and takes the best mixture of those. The result keeps
+implementation lists columns near the boundary and takes the best mixture of those. The result meets
 the criterion and is at least as informative as merging, but need not be the optimum.
 """
 
@@ -54,9 +53,9 @@ def subset_random_response(
 ) -> Table:
     """Return the mechanism as whole numbers, row = truth, rows summing to 2^48.
 
-    Every report keeps the criterion. Within a group, I(X; Y) is maximised over mixtures of the
-    extreme columns that keep the criterion  [Lift eqs. 25-28]. Parameters and errors as in
-    `watchdog.watchdog`.
+    Every report meets the criterion. Within a group, I(X; Y) is maximised over mixtures of the
+    extreme columns that meet the criterion  [Lift eqs. 25-28]. Parameters and errors as in
+    `complete_merging.watchdog`.
     """
     watched = Watched.of(joint, low_level, level, measure, order)
     partition, answers, total = subsets(watched), watched.prior.answers, watched.prior.total
@@ -86,13 +85,13 @@ def _response(watched: Watched, group: Group, total: int) -> Table:
         )
 
     probabilities = np.array([[n / total for n in shares]])
-    # The constant column keeps every criterion, so a mixture that sums to 1 always exists.
+    # The constant column meets every criterion, so a mixture that sums to 1 always exists.
     columns = [*_columns(watched.criterion, joint), (1,) * len(group)]
     return rounded_inside(best_mixture(columns, probabilities), shares, keeps_criterion) or merged
 
 
 def _columns(criterion: Criterion, joint: Joint) -> list[tuple[int, ...]]:
-    """Return columns that keep the criterion: all extreme ones, or some near the boundary.
+    """Return columns that meet the criterion: all extreme ones, or some near the boundary.
 
     Groups of few answers under a polyhedral criterion have all extreme columns listed. Columns near
     the boundary are accurate to float error only; the exact rounding corrects that.
@@ -127,7 +126,7 @@ def _widened(level: Level | None, factor: int) -> Level | None:
 
 
 def _shrunk_to_criterion(criterion: Criterion, joint: Joint, columns: FloatArray) -> FloatArray:
-    """Return each column, moved towards the constant until it keeps the criterion."""
+    """Return each column, moved towards the constant until it meets the criterion."""
     joint_counts = np.array(joint, dtype=float)
     counts, constant = columns @ joint_counts.T, joint_counts.sum(axis=1)
     low, high = np.zeros(len(columns)), np.ones(len(columns))

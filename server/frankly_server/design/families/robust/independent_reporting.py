@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Independent Reporting: S and U pass separate randomised responses.
+"""Independent Reporting: S and U pass through separate randomised responses.
 
-R¹ is ε₁-LDP on S and R² is δ₂-LDP on U. U reveals S only indirectly, so R² leaks some ε₂ ≤ δ₂ of S,
-and the pair ε₁ + ε₂. The possible difference between P(·|s) and P(·|t) determines how far δ₂ may
-exceed ε₂: `ValueLeak`  [Robust §7; erratum 9.10, 9.13].
+R¹ is ε₁-LDP on S and R² is δ₂-LDP on U. U reveals S only indirectly, so R² leaks only ε₂ ≤ δ₂ about
+S, and both responses together leak ε₁ + ε₂. The possible difference between P(·|s) and P(·|t)
+determines how far δ₂ may exceed ε₂: `ValueLeak`  [Robust §7; erratum 9.10, 9.13].
 """
 
 import math
@@ -33,7 +33,7 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ValueLeak:
-    """Leakage of S by randomised response on U.
+    """Leakage about S by randomised response on U.
 
     e^ε₂ = max (1 + (g−1)·high)/(1 + (g−1)·low) with g = e^δ₂.
 
@@ -47,12 +47,12 @@ class ValueLeak:
 
     @classmethod
     def of_distance(cls, d: float) -> "ValueLeak":
-        """Return the leak of Theorem 5: ‖P(·|s) − P(·|t)‖₁ ≤ d gives δ₂ = ln(1 + 2(e^ε₂ − 1)/d)."""
+        """Return the leakage by Theorem 5: ‖P(·|s)−P(·|t)‖₁ ≤ d gives δ₂ = ln(1 + 2(e^ε₂−1)/d)."""
         return cls((d / 2,), (0.0,))
 
     @classmethod
     def of_bounds(cls, bounds: Bounds) -> "ValueLeak":
-        """Return the exact leak over a claim's polytopes D_s = {R ≥ L[s]} (not in the paper)."""
+        """Return the exact leakage over a claim's polytopes D_s = {R ≥ L[s]} (not in the paper)."""
         low = [[n / d for n, d in row] for row in bounds]
         free = [max(0.0, 1 - math.fsum(row)) for row in low]
         high = [[v + slack for v in row] for row, slack in zip(low, free, strict=True)]
@@ -60,10 +60,10 @@ class ValueLeak:
 
     @classmethod
     def of_ball(cls, ball: Ball) -> "ValueLeak":
-        """Return the leak of a ball (not in the paper).
+        """Return the leakage over a ball (not in the paper).
 
-        Each P(u|s) is between its least and greatest value in the ball. It is never worse than
-        Theorem 5.
+        Each P(u|s) is between its least and greatest value in the ball. The leakage is never larger
+        than by Theorem 5.
         """
         secrets = range(len(ball.counts))
         return cls._of_intervals(
@@ -83,9 +83,9 @@ class ValueLeak:
         return cls(tuple(above for above, _ in ordered), tuple(below for _, below in ordered))
 
     def delta2(self, eps2: float) -> float:
-        """Return the largest δ₂ that leaks at most ε₂ of S; math.inf if U may be sent unchanged."""
-        # Solving the leak for g gives g − 1 = (e^ε₂ − 1)/(high − e^ε₂·low); the largest denominator
-        # binds.
+        """Return the largest δ₂ that leaks at most ε₂ about S; inf if U may be sent unchanged."""
+        # Solving the leakage for g gives g − 1 = (e^ε₂ − 1)/(high − e^ε₂·low); the largest
+        # denominator binds.
         gap = float(np.max(np.array(self.high) - math.exp(eps2) * np.array(self.low)))
         if gap <= 0:
             return math.inf
@@ -102,9 +102,9 @@ class ValueLeak:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Independent Reporting and its construction: level e^eps1 on S, e^delta2 on U, in nats.
+    """Independent Reporting and its construction: level eps1 on S and delta2 on U, in nats.
 
-    The promised level is eps1 + eps2; eps2 is the leakage of S by reporting U at delta2. With
+    The promised level is eps1 + eps2; eps2 is the leakage about S by reporting U at delta2. With
     delta2 = math.inf, U is sent unchanged.
 
     information : I(X; Y) in nats under the estimate, X = (S, U).
@@ -178,7 +178,7 @@ def weights(
 
     Raises InvalidInput(mechanism_not_certified) if the claim does not hold.
     """
-    # rounding: the verifier in `quantise` is the only judge of these floats.
+    # rounding: the exact verifier in `quantise` decides if the claim holds, not these floats.
     rows = [[int(q * 2.0**_SCALE_BITS) for q in row] for row in split.short_table()]
     return quantise(rows, [claim], [n for row in joint for n in row], bits)
 

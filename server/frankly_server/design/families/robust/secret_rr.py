@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secret randomised response, private for S always  [Robust Definition 4, Lemma 2, Theorem 4]."""
+"""Secret randomised response, private for any distribution  [Robust Def 4, Lemma 2, Thm 4]."""
 
 from fractions import Fraction
 

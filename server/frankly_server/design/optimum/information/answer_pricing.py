@@ -3,7 +3,7 @@
 
 The columns are known: entries 1 and E, scaled to p·v = 1. For the answers T with entry E,
 P = p(T) and N = 1 + (E−1)P, a column is worth F/N with F = E ln E · P − N ln N − Σλ − (E−1)·λ(T).
-Up to `MOST_ANSWERS` answers every T is priced. Beyond, λ(T) is at least m(P), the convex function
+Up to `MOST_ANSWERS` answers every T is priced. For more, λ(T) is at least m(P), the convex function
 that takes answers in the order of λ_x/p_x and the last one in part. Then F is concave in P, F/N is
 quasiconcave, and its maximum bounds the worth of every column (docs/maths/generation.md, claim 11).
 """
@@ -48,7 +48,7 @@ def best_columns(
 
 def _relaxed(prior: FloatArray, ratio: float, multipliers: FloatArray) -> float:
     """Return the maximum of F/N with m(P) for λ(T), by ternary search on each segment of m."""
-    free = prior <= 0  # an answer without mass leaves P alone: it joins T only at a negative price
+    free = prior <= 0  # an answer without mass leaves P unchanged: only a negative price adds it
     order = np.argsort(multipliers[~free] / prior[~free], kind="stable")
     p, price = prior[~free][order], multipliers[~free][order]
     base_cost = float(np.sum(np.minimum(multipliers[free], 0.0)))

@@ -11,7 +11,7 @@ from frankly_server.design.optimum.information.cone_base import ConeBase
 from frankly_server.design.optimum.information.gains import Gain
 from frankly_server.design.tables.linear import FloatArray
 
-# Gains below float rounding would let the search go round in circles between equal vertices.
+# Gains below float rounding could make the search cycle between equal vertices.
 _NO_GAIN = 1e-13
 _STEPS = 50
 

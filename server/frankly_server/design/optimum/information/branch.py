@@ -18,13 +18,14 @@ from frankly_server.design.optimum.information.gains import Information
 from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
 
-# rounding: keeps boxes slightly larger than the duality argument asks for
+# rounding: keeps boxes slightly larger than the duality argument requires
 _SAFETY = 1e-9
 _ENOUGH_COLUMNS = 8
-"""This many better columns end a search without a proof: the master gives better prices first."""
-# Boxes without a new column after which a search that has found some returns to the master.
+"""This many better columns end a search without a proof: better prices come first."""
+# A search that has found columns ends after this many boxes without a new one.
 _PATIENCE = 40
-# From the first boxes local search always starts, later only from points worth more already.
+# Local search starts at the points of this many boxes, later only at points that are worth more
+# than the tolerance.
 _SEARCHED_BOXES = 10
 
 
@@ -48,7 +49,7 @@ def bound(
     limits: Limits,
     boxes: int,
 ) -> tuple[FloatArray, float]:
-    """Return (columns worth more than `tolerance`, shape (n, a); a bound of the worth of all).
+    """Return columns worth more than `tolerance`, shape (n, a), and a bound of every worth.
 
     The bound is `tolerance` itself if no column is worth more. It is larger if better columns were
     found, or if time, memory or `boxes` ran out.

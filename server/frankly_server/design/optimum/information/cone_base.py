@@ -25,7 +25,7 @@ from frankly_server.lazy import sparse
 _MIN_SCALE = 1e-6
 # Relative widening of the tightened bounds: covers float errors of the duality sums.
 _LOOSE = 1e-9
-# Answers up to which explicit rows are given to `variance`, and lower bounds are tightened.
+# Most answers for which `variance` gets explicit rows, and lower bounds are tightened.
 _MAX_ROW_ANSWERS, _MAX_LOWER_ANSWERS = 45, 64
 _INFINITY = float("inf")
 
@@ -63,7 +63,7 @@ class ConeBase:
 
     def __init__(self, cone: Cone, prior: Prior) -> None:
         self.cone = cone
-        self.rays = None  # rays are not listed here; `variance.base.Listed` lists them
+        self.rays = None  # rays are not listed here; `variance.column_base.Listed` holds them
         self.answers = a = cone.answers
         self.prior = prior.probabilities()
         self.scale = np.where(self.prior > 0, np.maximum(self.prior, _MIN_SCALE), 1.0 / a)
@@ -164,7 +164,7 @@ class ConeBase:
 
         The bounds come from weak duality, not from the solver's vertices: with its tolerances those
         would cut off rays where counts span many orders of magnitude. An auxiliary variable never
-        needs to exceed the largest v_x, because it stands for an entry or an average of entries.
+        needs to exceed the largest v_x, because it represents an entry or an average of entries.
         The corners are vertices with the largest t_x, one row for each x, shape (answers, answers);
         a row is left out where the numbers are too extreme for the solver.
         """

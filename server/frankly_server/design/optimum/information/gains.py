@@ -44,7 +44,7 @@ class Information:
         self.ceiling = float(-np.sum(p * np.log(p)))
         self._floor = (
             1e-9 * self.scale
-        )  # the gradient is −∞ at t = 0; a linear programme needs numbers
+        )  # the gradient is −∞ at t = 0, but a linear programme needs finite costs
 
     def terms(self, t: FloatArray) -> FloatArray:
         """Return the gain answer by answer, the same shape as t."""
@@ -84,6 +84,6 @@ class Guessing:
 
     def slope(self, t: FloatArray) -> FloatArray:
         """Return a subgradient: the gradient of the best guess's term."""
-        # Any maximiser gives a subgradient; argmax takes the first, so that runs repeat.
+        # Any maximiser gives a subgradient; argmax takes the first, so runs are reproducible.
         best = int(np.argmax(self.weight * t))
         return np.where(np.arange(len(t)) == best, self.weight, 0.0)

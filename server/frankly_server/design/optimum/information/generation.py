@@ -17,7 +17,7 @@ from frankly_server.design.optimum.information.pricing import ColumnPricer
 from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray, MasterProgramme
 
-# Columns this close are one: two would make the master programme ill-conditioned.
+# Columns this close are treated as one: two would make the master programme ill-conditioned.
 _SAME_COLUMN = 1e-9
 # Local search keeps columns worth this share of the proof's tolerance.
 _SEARCH_SHARE = 0.1
@@ -30,12 +30,12 @@ _FIRST_PENALTY, _PENALTY_FACTOR = 5.0, 4.0
 # would be unbounded (docs/maths/generation.md, claim 7).
 _MARGIN = 1.25
 _MISSING_TOLERANCE = 1e-9
-_PROOF_INTERVAL = 10  # rounds between proofs while columns are coming in
+_PROOF_INTERVAL = 10  # rounds between proofs while new columns are found
 _CLIMBED_PROPOSALS = 4  # proposals from which local search starts
-# Weight of the best proof's prices in smoothed ones. Up to so many answers, branch and bound is
-# fast enough without smoothing or extra starts.
+# Weight of the best proof's prices in smoothed prices; largest number of answers at which branch
+# and bound is fast enough without smoothing or extra starts.
 _SMOOTHING, _SMALL_ANSWERS = 0.8, 32
-# A proof while columns are still coming in is cut short; the last one is not.
+# Largest numbers of boxes of a proof while new columns are still found, and of the last proof.
 _FEW_BOXES, _ALL_BOXES = 200, 10**9
 
 
@@ -48,7 +48,7 @@ class GeneratedMechanism:
     value : the objective.
     bound : upper bound over all mechanisms of the cone.
     multipliers : λ, shape (a,), of the best proof: Σλ = bound and λ·v ≥ gain(v) for every column,
-        once pricing has proved any bound.
+        once pricing has proved a bound.
     """
 
     columns: FloatArray
@@ -64,7 +64,7 @@ class _ColumnPool:
     def __init__(self, base: ConeBase, gain: Information | Guessing) -> None:
         self._base, self._gain = base, gain
         self.T = np.empty((0, base.answers))
-        # Penalties are proportional to mass; an answer without mass counts as the rarest.
+        # Penalties are proportional to mass; an answer without mass is treated as the rarest.
         self._weights = np.where(base.prior > 0, base.prior, np.min(base.prior[base.prior > 0]))
         self._penalty = _FIRST_PENALTY
         self._master = MasterProgramme(np.ones(base.answers), self._penalty * self._weights)
@@ -101,7 +101,7 @@ class _ColumnPool:
         return _MasterSolution(solution.x, -solution.dual, value, solution.missing)
 
     def raise_penalties(self, missing: FloatArray | None = None) -> None:
-        """Raise the penalties of answers that miss mass; without an argument, forbid it."""
+        """Raise the penalties of answers that miss mass; without argument, forbid missing mass."""
         short = None if missing is None else np.abs(missing) > _MISSING_TOLERANCE
         factor = np.inf if short is None else np.where(short, _PENALTY_FACTOR, 1.0)
         self._master.penalise(self._master.penalty * factor)
@@ -134,8 +134,9 @@ def generate(
 
     Returns
     -------
-    GeneratedMechanism; `bound` − `value` is at most `limits.gap` × value unless time or memory ran
-    out. Raises InvalidInput(optimiser_limit) if the numbers are too extreme.
+    GeneratedMechanism; `bound` − `value` is at most `limits.gap` times the value (taken as 0.001 if
+    it is less, and as 1 if it is more) unless time or memory ran out. Raises
+    InvalidInput(optimiser_limit) if the numbers are too extreme.
     """
     columns, pricer = _ColumnPool(base, gain), ColumnPricer(base, gain, seed)
     _add_starts(columns, pricer, starts, limits)
@@ -171,7 +172,7 @@ def generate(
             )
             better = proof.improve(prices, max(0.0, priced.bound), base.prior)
             added += columns.add(priced.columns)
-            # Smoothed prices may only find known columns: then the master's own prices come next.
+            # Pricing at smoothed prices may find known columns only: the master's prices are next.
             stuck = not added and not (
                 smooth and len(priced.columns) and (better or proof.smoothing)
             )
@@ -209,8 +210,9 @@ class _Proof:
     def near(self, multipliers: FloatArray, prior: FloatArray) -> FloatArray:
         """Return smoothed prices between the master's and the best proof's (Wentges, 1997).
 
-        The master's prices oscillate while columns are few. A column that pays at smoothed prices
-        pays at the master's too, or the bound improves (docs/maths/generation.md, claim 16).
+        The master's prices oscillate while columns are few. A column that is worth more than its
+        price at smoothed prices is so at the master's prices too, or the bound improves
+        (docs/maths/generation.md, claim 16).
         """
         if not self.centred or not self.smoothing:
             return multipliers

@@ -55,7 +55,7 @@ class ColumnPricer:
         return self._proposals is not None
 
     def proposals(self, prices: FloatArray, least: float) -> FloatArray:
-        """Return columns worth more than `least`, best first, if the structure shows any."""
+        """Return columns worth more than `least` that the cone's structure suggests, best first."""
         if self._proposals is None:
             return np.empty((0, self.base.answers))
         return self._proposals.columns(prices * self.base.scale, least) * self.base.scale
@@ -107,7 +107,8 @@ class ColumnPricer:
     ) -> PricedColumns:
         """Bound the worth of every column, down to `tolerance`.
 
-        The search stops early at columns worth more, after `boxes` boxes, or at the limits.
+        The search stops early once it has found columns worth more, after `boxes` boxes, or at the
+        limits.
         """
         if self._robust is not None:
             columns, bound = self._robust.best_columns(prices * self.base.scale, tolerance, limits)
@@ -116,7 +117,7 @@ class ColumnPricer:
             columns, bound = best_columns(
                 self.base.prior, self.base.ratio, prices * self.base.scale
             )
-            # The patterns of largest worth are returned even if none beats the tolerance.
+            # `best_columns` returns the best patterns even if they are worth less than that.
             better = (
                 self.gain.values(columns * self.base.scale) - (columns * self.base.scale) @ prices
                 > tolerance
@@ -129,7 +130,7 @@ class ColumnPricer:
         return self._prove_by_guess(prices, tolerance)
 
     def _prove_by_guess(self, prices: FloatArray, tolerance: float) -> PricedColumns:
-        """Bound the guessing gain by one linear programme per answer, as the best guess."""
+        """Bound the guessing gain by a linear programme for each answer as the best guess."""
         columns, bound = [], -np.inf
         for x, weight in enumerate(self.base.prior / self.base.scale):
             gain_x = np.where(np.arange(self.base.answers) == x, weight, 0.0)

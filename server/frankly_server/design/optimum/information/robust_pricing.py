@@ -79,7 +79,7 @@ class RobustPricing:
         """Take the prior p of the answers, shape (secrets · values,)."""
         self.corners, self.prior = corners, prior
         self.order = np.argsort(-prior.reshape(len(corners), -1).sum(axis=1), kind="stable")
-        # With one threshold for all secrets the roles are equal: any secret may count as the last.
+        # With one threshold for all secrets the roles are equal: any secret may be the last.
         self.first_lasts = [int(self.order[0])] if diagonal else [int(self.order[0]), _UNDECIDED]
         least, most = (sum(c.reach[side] for c in corners) for side in (0, 1))
         # The tangent at the scale z has slope β = −1 − ln z, and z lies between these masses.
@@ -91,7 +91,7 @@ class RobustPricing:
         tolerance: float,
         limits: Limits,
     ) -> tuple[FloatArray, float]:
-        """Return (columns v worth more than `tolerance`, shape (n, a); a bound of all).
+        """Return columns v worth more than `tolerance`, shape (n, a), and a bound of every worth.
 
         multipliers : λ, shape (a,), the price of v_x. The bound is `tolerance` if no column is
             worth more.
@@ -252,13 +252,13 @@ class _CornerSearch:
             return np.where(D_best < 0, -1 - best_beta - np.log(-D_best), np.inf)
 
     def _completion(self, decided: int) -> _Completions:
-        """Return the completions after so many decided secrets; computed once each."""
+        """Return the completions after `decided` secrets; each is computed once."""
         if decided not in self._completions:
             undecided = self.order[decided:]
             worth, mass = (self._totals(x, undecided) for x in (self.best_worth, self.best_mass))
             likeliest = np.zeros_like(self.best[0, :, 0])
             if self.secrets > 1:
-                # The first secret is not among them: it is the last only in roots of its own.
+                # Not the first secret: it is the last only in separate roots.
                 value = (worth + self.slopes * mass)[:, self.order[1:]]
                 likeliest = self.order[1:][np.argmax(value, axis=1)]
             for x in (worth, mass):

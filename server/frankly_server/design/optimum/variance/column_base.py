@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of a cone, {v ≥ 0 in the cone : p·v = 1}: interface and two simple bases."""
+"""Base of a cone, {v ≥ 0 in the cone : p·v = 1}: its interface, and bases of listed points."""
 
 from dataclasses import dataclass
 from typing import Protocol

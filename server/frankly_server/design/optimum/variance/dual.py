@@ -13,7 +13,7 @@ import numpy as np
 
 from frankly_server.design.tables.linear import FloatArray
 
-# Newton steps in all.
+# Largest number of Newton steps.
 _STEPS = 300
 # Relative duality gap to reach.
 _TOLERANCE = 1e-7
@@ -21,7 +21,7 @@ _TOLERANCE = 1e-7
 _STALLED_TOLERANCE = 2e-6
 # Reduction of κ per outer step.
 _SHRINK = 0.2
-# Newton decrement below which an iterate counts as central.
+# Newton decrement below which an iterate is treated as central.
 _NEAR = 0.1
 
 

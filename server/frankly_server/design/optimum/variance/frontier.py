@@ -112,8 +112,7 @@ def frontier(
 
     Returns
     -------
-    list of FrontierMechanism: information and variance increase; fewer points if the ends coincide or
-        time is up.
+    list of FrontierMechanism: information and variance increase; one point if the ends coincide.
     """
     curve = _Curve(base, W, starts, limits or Limits())
     curve.ends()

@@ -2,9 +2,9 @@
 """Column generation for the variance (spec 1.6).
 
 (1) Start with columns in many directions. (2) The convex master programme finds the best mechanism
-made of them, and its prices Z = A⁻¹Wᵀ and ν. (3) Pricing finds columns worth more than ν charges
-and adds them. (4) Repeat until there is none, or time is up. Then ν, raised by the largest worth
-that a column may have, proves a bound.
+made of them, and its prices Z = A⁻¹Wᵀ and ν. (3) Pricing finds columns worth more than their price
+ν·v and adds them. (4) Repeat until there is none, or time is up. Then ν, raised by the largest
+worth that a column may have, proves a bound.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray, lp
 
 NEGLIGIBLE = 1e-9
-# Relative distance below which two columns count as equal.
+# Relative distance below which two columns are treated as equal.
 _SAME = 1e-9
 # Share of a mechanism of full rank, which keeps A regular.
 _RESERVED_SHARE = 1e-7
@@ -181,7 +181,7 @@ class VarianceMaster:
         )
 
     def keep(self, theta: FloatArray) -> FloatArray:
-        """Store these weights for the next start; return them with Σ θ_j v_j = 1 to rounding."""
+        """Store these weights for the next start; return them corrected to Σ θ_j v_j = 1."""
         self._theta = theta
         return balanced(self.V, theta)
 

@@ -4,7 +4,7 @@
 As in `generation`, but the price of a column depends on the least favourable mixture q̄ of the
 truths, which changes between rounds. (1) The saddle point over the present columns gives θ, the
 weights π and ν. (2) The base at q̄ = Σ π_i q_i prices columns and proves a bound at these weights.
-(3) Repeat until value and bound meet, no column is left, or time is up.
+(3) Repeat until value and bound meet, no new column is found, or time is up.
 """
 
 from collections.abc import Callable

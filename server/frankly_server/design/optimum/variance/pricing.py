@@ -91,7 +91,7 @@ class _Patterns:
         best = np.argsort(-worth, kind="stable")[: _columns_per_round(V.shape[1])]
         columns = V[best]
         if len(V) < len(best) * 4:
-            # Each 2^11 patterns yield one column: with few answers, add neighbours of the best
+            # Every 2^11 patterns yield one column: with few answers, add neighbours of the best
             # columns.
             columns = self._around(columns[: max(1, len(columns) // 4)], prices)
         return columns, float(worth[best[0]])
@@ -158,7 +158,7 @@ class _LocalSearch:
         return columns[np.argsort(-prices.worth(columns), kind="stable")], largest_worth
 
     def _starts(self, prices: Prices, used: FloatArray) -> list[FloatArray]:
-        """Return directions: eigenvectors of ZZᵀ, slopes at used columns, spread ones, unit ones."""
+        """Return directions: eigenvectors of ZZᵀ, slopes at used columns, and further vectors."""
         a = self._base.answers
         # The worth grows fastest along the leading eigenvectors of its quadratic part.
         _, vectors = np.linalg.eigh(prices.Z @ prices.Z.T)

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from frankly_server.design.tables.linear import FloatArray
 from frankly_server.lazy import linalg, special
 
-# Primal-dual steps in all.
+# Largest number of primal-dual steps.
 _STEPS = 80
 _TO_BOUNDARY = 0.95
 # Gap between value and bound, relative to the value, at which the method stops.
 _RELATIVE_GAP = 1e-7
-# Entries of the matrix of products: 12 MB.
+# Largest number of entries of the matrix of products; they take 12 MB.
 _MAX_ENTRIES = 1_500_000
 
 
@@ -212,7 +212,7 @@ def _step(
     dual: FloatArray,
     kappa: float,
 ) -> tuple[FloatArray, FloatArray, FloatArray, float] | None:
-    """Return (x, y, dual, length) after one Newton step towards y∘s = κ; None if none helps.
+    """Return (x, y, dual, length) after one Newton step towards y∘s = κ; None if it fails.
 
     The direction goes downhill for value − κ Σ ln s, which measures progress.
     """

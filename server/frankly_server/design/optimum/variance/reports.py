@@ -9,7 +9,7 @@ from frankly_server.design.tables.linear import FloatArray
 
 def balanced(V: FloatArray, theta: FloatArray) -> FloatArray:
     """Return θ with Σ θ_j v_j = 1, changed as little as possible relative to itself."""
-    # One step is exact but for rounding; the next ones remove the error of an ill-conditioned
+    # One step is exact except for rounding; the next ones remove the error of an ill-conditioned
     # system.
     for _ in range(3):
         missing = 1 - theta @ V

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Saddle points over given columns: min over θ of max over π of F(θ, π), Σπ = 1.
 
-F is convex in θ and concave in π. The π are weights of the cases whose maximum counts, targets or
-truths. They also prove a bound: any π gives max_π F ≥ F(θ, π), whose minimum over θ is an ordinary
-problem. A primal-dual Newton method finds θ and π together.
+F is convex in θ and concave in π, the weights of the cases (targets or truths) whose maximum is
+minimised. They also prove a bound: any π gives max_π F ≥ F(θ, π), whose minimum over θ is an
+ordinary problem. A primal-dual Newton method finds θ and π together.
 """
 
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ import numpy as np
 
 from frankly_server.design.tables.linear import FloatArray
 
-# Newton steps in all.
+# Largest number of Newton steps.
 _STEPS = 150
 # Relative tolerance to reach.
 _TOLERANCE = 1e-9
@@ -228,7 +228,7 @@ def _advance(saddle: _Saddle, at: _SaddleIterate, mu: float) -> tuple[_SaddleIte
             ):
                 return next_iterate, length
         except np.linalg.LinAlgError:
-            pass  # A is not positive definite that far out
+            pass  # A is not positive definite at this step length
         length /= 2
     return None
 

@@ -106,7 +106,7 @@ def balanced_subsets(a: int, k: int) -> tuple[FloatArray, FloatArray]:
 
     All subsets if they are few; otherwise cyclic shifts of evenly spread ones. A set of shifts
     covers a pair according to the pair's distance alone, and non-negative least squares mixes the
-    sets until all distances are covered alike.
+    sets so that all distances are covered equally often.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def balanced_subsets(a: int, k: int) -> tuple[FloatArray, FloatArray]:
         weights, residual = optimize.nnls(system, target)
         if residual < _EQUAL * count:
             break
-        # Too few seeds to cover all distances alike: take more of the sequence.
+        # Too few seeds to cover all distances equally often: take more of the sequence.
         count *= 2
     used = np.flatnonzero(weights > 0)
     inside = np.vstack([np.roll(seeds[used], d, axis=1) for d in range(a)])

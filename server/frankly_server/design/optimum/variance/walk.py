@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Enumeration of all vertices of a base by a walk along its edges, many vertices at a time.
 
-Every inequality is first loosened by a tiny amount of its own. The loosened polytope contains the
-base, so a bound of a convex function over its vertices holds on the base. It is also simple: a
-vertex is the set of its a − 1 tight inequalities and has exactly a − 1 edges. The graph of a
-polytope is connected, so walking along every edge of every vertex reaches all vertices. The walk
-gives up if two inequalities meet too closely to decide which comes first.
+Every inequality is first loosened by its own tiny amount. The loosened polytope contains the base,
+so a bound of a convex function over its vertices holds on the base. It is also simple: a vertex is
+the set of its a − 1 tight inequalities and has exactly a − 1 edges. The graph of a polytope is
+connected, so walking along every edge of every vertex reaches all vertices. The walk gives up if
+two inequalities meet too closely to decide which comes first.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ LOOSER = 2e-9
 """Largest loosening of an inequality, at the scale where it is 1 for the constant column."""
 # Two inequalities closer than this along an edge cannot be ordered in doubles.
 _APART = 1e-14
-# Entries of the largest array of a batch, which bounds the memory.
+# Largest number of entries of a batch's arrays, which bounds the memory.
 _BATCH = 2_000_000
 _FLAT = 1e-11
 
@@ -40,7 +40,7 @@ def vertices(
     ----------
     rows : shape (m, a), scaled here to 1 at the constant column where that is positive.
     p : shape (a,).
-    start : a generic cost vector of shape (a,); the first vertex is found by rising along it.
+    start : a generic cost vector of shape (a,); the walk to the first vertex increases this cost.
     max_vertices : the walk gives up beyond this number.
     out_of_time : called between batches.
 
@@ -96,7 +96,7 @@ class _Walk:
         for _ in range(len(self.p) - 1):
             E = np.vstack([self.p, self.R[tight]])
             direction = cost - E.T @ np.linalg.lstsq(E.T, cost, rcond=None)[0]
-            # A second projection removes what the first one left by rounding.
+            # A second projection removes the rounding error of the first one.
             direction -= E.T @ np.linalg.lstsq(E.T, direction, rcond=None)[0]
             speed = self.R @ direction
             slack = self.R @ v + self.offset
