@@ -201,9 +201,9 @@ def robust_ratios(sets: Sets, bounds: LowerBounds) -> Iterator[Candidate]:
 
     Let H contain j answers of s and l answers of t. The supremum comes from the j largest L[s][u],
     with the free mass (what L leaves open) on one of them; the infimum from the l smallest L[t][u],
-    with the free mass outside H unless H contains all of t. So the largest j and the smallest l
-    that |H| allows are best for every pair; if every H may occur, H is all of s and nothing of t,
-    and the ratio is high / low.
+    with the free mass outside H. So the largest j and the smallest l that |H| allows are best for
+    every pair; H is never all answers, so it can leave out one of t. If every H may occur, it is
+    all of s and nothing of t, and the ratio is high / low.
 
     A secret compared with itself (claims with `diagonal`) needs no more. If H can leave out a whole
     secret, the infimum of some t ≠ s is low, and no supremum of s exceeds that of j answers.
@@ -216,9 +216,8 @@ def robust_ratios(sets: Sets, bounds: LowerBounds) -> Iterator[Candidate]:
     j, l = min(h, width), max(0, h - (sets.answers - width))  # noqa: E741 - the letters of the docstring
     # As for listed reports: the two largest suprema and the two least infima contain the largest
     # ratio of two different secrets.
-    suprema, infima = (
-        [bound(row, scale, k) for row in fixed] for bound, k in ((_most, j), (_least, l))
-    )
+    suprema = [sum(sorted(row, reverse=True)[:j]) + scale - sum(row) for row in fixed]
+    infima = [sum(sorted(row)[:l]) for row in fixed]
     highs = sorted(range(len(fixed)), key=lambda s: -suprema[s])[:2]
     lows = sorted(range(len(fixed)), key=lambda s: infima[s])[:2]
     for s, t in ((s, t) for s, t in product(highs, lows) if s != t):
@@ -256,13 +255,3 @@ def _places(row: Sequence[int], s: int, count: int, *, largest: bool) -> list[in
     """Return the answers (s, u) of the `count` largest or smallest bounds."""
     order = sorted(range(len(row)), key=lambda u: -row[u] if largest else row[u])
     return [s * len(row) + u for u in order[:count]]
-
-
-def _most(row: Sequence[int], scale: int, count: int) -> int:
-    """Return scale · largest mass of `count` places, over distributions above the bounds."""
-    return sum(sorted(row, reverse=True)[:count]) + (scale - sum(row) if count else 0)
-
-
-def _least(row: Sequence[int], scale: int, count: int) -> int:
-    """Return scale · least mass of `count` places, over distributions above the bounds."""
-    return scale if count == len(row) else sum(sorted(row)[:count])
