@@ -169,12 +169,15 @@ def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 
 def test_memory_of_a_version_never_goes_back(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db")
-    for version in (1, 3, 2):
-        store.remember(CHAIN, "ab", Remembered(version, f"sha256:{version}", b""))
-    remembered = store.survey(CHAIN, "ab")
+    for version, digest in ((1, "one"), (3, "three"), (2, "two"), (3, "another three")):
+        store.remember(CHAIN, "ab", Remembered(version, digest, b""))
+    assert store.survey(CHAIN, "ab") == Remembered(3, "three", b"")
+    # Only the document whose signing keys have been withdrawn gives way.
+    store.remember(CHAIN, "ab", Remembered(3, "new", b""), instead_of="two")
+    assert store.survey(CHAIN, "ab") == Remembered(3, "three", b"")
+    store.remember(CHAIN, "ab", Remembered(3, "new", b""), instead_of="three")
+    assert store.survey(CHAIN, "ab") == Remembered(3, "new", b"")
     store.close()
-    assert remembered is not None
-    assert remembered.version == 3
 
 
 def test_evidence_cannot_fill_the_disk(tmp_path: Path) -> None:

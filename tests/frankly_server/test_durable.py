@@ -14,6 +14,10 @@ from frankly_server.keys import Keyring
 Events = list[tuple[str, str]]
 
 
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
 @pytest.fixture
 def events(monkeypatch: pytest.MonkeyPatch) -> Events:
     """Each fsync and rename of this process, with the path, in order."""
@@ -109,3 +113,30 @@ def test_a_file_is_replaced_only_on_request(tmp_path: Path) -> None:
         raise AssertionError("nothing may be written")
     assert (caught.value.code, caught.value.field) == ("file_exists", str(tmp_path / "b.zip"))
     assert (tmp_path / "b.zip").read_bytes() == b"before"
+
+
+def test_a_file_appears_with_the_end_of_the_block_and_is_its_owners_alone(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        with written_whole(tmp_path / "key.pem") as file:
+            file.write(b"whole")
+            [half] = tmp_path.iterdir()
+            assert half.name != "key.pem"
+            assert half.stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(old)
+    assert files(tmp_path) == {"key.pem": b"whole"}
+    assert (tmp_path / "key.pem").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("call", ["fsync", "rename"])
+def test_of_a_file_that_cannot_be_finished_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, call, full)
+    with pytest.raises(OSError, match="No space"), written_whole(tmp_path / "key.pem") as file:
+        file.write(b"whole")
+    assert files(tmp_path) == {}

@@ -23,7 +23,7 @@ from frankly_protocol.trust.tokens import (
     encode_token,
     token_message,
 )
-from frankly_server.intake import Intake
+from frankly_server.intake import Intake, invites
 from frankly_server.intake.invites import Invites
 from frankly_server.store import Database
 
@@ -257,3 +257,13 @@ def test_an_issuer_s_key_has_2048_to_4096_bits(bits: int, is_key: bool) -> None:
     with pytest.raises(InvalidInput) as caught:
         RsaPssVerifier(key)
     assert caught.value.field == "token.key"
+
+
+def test_the_most_invites_that_a_message_offers_are_made(
+    sqlite: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(sqlite, with_rule(INVITE))
+    monkeypatch.setattr(invites, "MAX_INVITES", 3)
+    assert len(set(Invites(sqlite).make(SURVEY, 3))) == 3
+    with pytest.raises(InvalidInput, match="1 to 3 tokens"):
+        Invites(sqlite).make(SURVEY, 4)

@@ -103,6 +103,24 @@ def test_roots_on_two_sticks_sign_one_after_the_other(tmp_path: Path) -> None:
         Rotation(keyring, CLOCK, sticks[2:], PASSPHRASE).sign()
 
 
+def test_no_step_is_done_in_a_folder_that_others_may_enter(tmp_path: Path) -> None:
+    """Private keys are written into it; the files' own modes do not keep others from replacing them."""
+    keyring = made(tmp_path, roots=2, root_threshold=2)
+    _, other = keyring.key_files("root.pem")
+    other.rename(tmp_path / "stick.pem")
+    steps = Rotation(keyring, CLOCK)
+    assert not steps.propose(RotationChange(publishers=1)).in_force
+    (tmp_path / "stick.pem").rename(other)
+    keyring.folder.chmod(0o750)
+    before = sorted(path.name for path in keyring.folder.iterdir())
+    for step in (steps.sign, lambda: steps.propose(RotationChange(publishers=1))):
+        with pytest.raises(InvalidInput, match="chmod 700"):
+            step()
+    assert sorted(path.name for path in keyring.folder.iterdir()) == before
+    keyring.folder.chmod(0o700)
+    assert steps.sign().in_force
+
+
 def test_new_roots_sign_beside_the_old_ones(tmp_path: Path) -> None:
     keyring = made(tmp_path)
     first = keyring.document()
