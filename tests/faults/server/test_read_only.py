@@ -2,6 +2,7 @@
 """File systems and databases that become read-only: nothing is half done, nothing acknowledged is lost."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -90,7 +91,8 @@ def test_commands_on_a_read_only_home(tmp_path: Path, operator: Operator) -> Non
             "database",
             "disk",
         }
-        assert "yours to write" in findings["database"][1]
+        # SQLite cannot even open a file whose log it may not create.
+        assert re.search("yours to write|missing or read-only", findings["database"][1])
         assert files(home) == before
         assert not (tmp_path / "backup.zip").exists()
         disk.set_read_only(False)

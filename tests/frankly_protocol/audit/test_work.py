@@ -456,7 +456,8 @@ UNITS = {
     "product srlip": 492_144,
     "product rldp": 239_048,
     "product dpv": 245_816,
-    "everything": 9_675_414,
+    "agreement ldp": 205_300,
+    "everything": 9_897_614,
 }
 
 
