@@ -5,7 +5,7 @@ No socket is touched before the transaction has ended.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from frankly_protocol.audit import ReportLevel
 from frankly_protocol.blocks import Block
@@ -29,7 +29,8 @@ class Row:
     """One respondent's answers.
 
     respondent : the result of `Store.respondent_name`.
-    truth : the answers to randomise. public : the answers to public questions.
+    truth : the answers to randomise. public : the answers to public questions. Both are settled
+    before they are drawn from.
     token : as the document's token rule requires, None if there is no rule.
     """
 
@@ -38,14 +39,18 @@ class Row:
     public: Answer
     token: str | None = field(default=None, repr=False)
 
-    def fault(self, document: SurveyDocument) -> UnknownChoice | None:
-        """Return the error of the answers, None if there is none.
+    def settled(self, document: SurveyDocument) -> "Row | UnknownChoice":
+        """Return the row with settled answers, or the error.
 
         The error is not raised, so that no traceback holds the answers.
         """
-        return self.truth.fault(document.questions) or self.public.fault(
-            {q.id: q for q in document.strata}
-        )
+        truth = self.truth.settled(document.questions)
+        if isinstance(truth, UnknownChoice):
+            return truth
+        public = self.public.settled({q.id: q for q in document.strata})
+        if isinstance(public, UnknownChoice):
+            return public
+        return replace(self, truth=truth, public=public)
 
 
 def require_token(document: SurveyDocument, token: str | None) -> None:

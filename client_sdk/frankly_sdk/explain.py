@@ -4,10 +4,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import groupby, product
 
 from frankly_protocol.audit import ReportLevel, ln_up
-from frankly_protocol.blocks import Block, Choice
+from frankly_protocol.blocks import Block, Choice, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import (
     AgreementMechanism,
@@ -140,15 +140,14 @@ def explain(
 
 
 def _block(block: Block, language: str, has_strata: bool) -> BlockExplanation:
-    question_texts = tuple(question.text[language] for question in block.questions)
+    question_texts = tuple(
+        dict.fromkeys((question.box or question).text[language] for question in block.questions)
+    )
     mechanism = block.mechanism
     guess, blind = _guesses(mechanism)
     same = _same(mechanism)
     lines = [
-        *(
-            f"{question.text[language]} ({_choices(question.choices, language)})"
-            for question in block.questions
-        ),
+        *_questions(block.questions, language),
         *_chances(block, same, language),
         _guess_sentence(mechanism, guess, blind),
         *block_promises(block, has_strata),
@@ -164,6 +163,25 @@ def _block(block: Block, language: str, has_strata: bool) -> BlockExplanation:
         ceiling=block.ceiling,
         words="\n  ".join(lines),
     )
+
+
+def _questions(questions: Sequence[Question], language: str) -> Iterator[str]:
+    """Yield every question with what can be answered; one with boxes, once."""
+    for box, group in groupby(questions, lambda question: question.box and question.box.of):
+        first, *more = list(group)
+        if box is None:
+            for question in (first, *more):
+                kind = "a number, of which only the range is used: " if question.asks_number else ""
+                yield f"{question.text[language]} ({kind}{_choices(question.choices, language)})"
+            continue
+        boxes = [question.box for question in (first, *more) if question.box is not None]
+        labels = " / ".join(one.label[language] for one in boxes)
+        yield f"{boxes[0].text[language]} (any of: {labels})"
+    if any(question.ask_if for question in questions):
+        yield (
+            "Your device skips questions that an earlier answer rules out. It answers them with the choice made for that, "
+            "randomised like any other answer: the report does not show what you were asked."
+        )
 
 
 def _guess_sentence(mechanism: AnyMechanism, guess: Fraction, blind: Fraction) -> str:

@@ -18,7 +18,7 @@ from frankly_protocol.clock import format_time
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import ClockError, DocumentRejected, UnsupportedDocument
 from frankly_protocol.mechanisms import AgreementMechanism
-from frankly_protocol.questions import Languages, Question, Words
+from frankly_protocol.questions import Languages, Question, Words, require_rules
 from frankly_protocol.report import MAX_TOKEN, Report
 from frankly_protocol.tokens import TokenRule
 
@@ -85,6 +85,7 @@ class SurveyDocument:
             q.id for q in self.strata
         ]
         schema.distinct(tuple(questions), "blocks")
+        require_rules(self.questions.values())
         self._require_tables()
 
     @classmethod
@@ -130,7 +131,11 @@ class SurveyDocument:
             release_every=schema.text(data["release_every"], "release_every"),
             release_step=schema.integer(data["release_step"], "release_step", 2),
             strata=schema.items(
-                data["strata"], "strata", 0, 8, lambda v, f: Question.from_json(v, f, languages)
+                data["strata"],
+                "strata",
+                0,
+                8,
+                lambda v, f: Question.public_from_json(v, f, languages),
             ),
             blocks=schema.items(data["blocks"], "blocks", 1, 100, _block_reader(languages)),
             token=schema.optional(data["token"], "token", TokenRule.from_json),
