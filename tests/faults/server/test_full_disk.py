@@ -2,8 +2,8 @@
 """A disk that fills: reports get 503, the server says that it is not ready, and nothing acknowledged is lost."""
 
 import json
-import re
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
