@@ -1,75 +1,186 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lower bounds on the value of a form, over all mechanisms of its level (docs/maths/forms.md).
 
-For shares under even priors: with u_i the posterior of question i minus 1/k_i, an unbiased estimator
-has Σ_i c_i/J_i as its least value, where J_i = E‖u_i‖² and c_i = importance · ((k_i−1)/k_i)². For any
-weights ω ≥ 0 this is at least (Σ √(c_i ω_i))² / I, I the largest Σ ω_i‖u_i‖² of a report's column.
-Columns have two values, 1 and E, on a set of measure μ. Two bounds on I:
+With g_i the posterior of question i divided by its prior p_i, minus 1, and P_i the projection of
+L²(p_i) onto the row space of the question's centred targets W_i, an unbiased estimator has
+Σ_i ω_i·ν_i²/J_i as its least value: ω_i is the importance, ν_i the nuclear norm of W_i and
+J_i = E‖P_i g_i‖². For any c ≥ 0 this is at least (Σ √ω_i·c_i·ν_i)²/I, I the largest Σ c_i²‖P_i g_i‖²
+of a report's column. Columns have two values, 1 and E, on a set of measure μ. Three bounds on I:
 
-- Parseval: Σ_i k_i‖u_i‖² ≤ ((E−1)/(1+(E−1)μ))² · μ(1−μ).
-- Entropy: Σ_i KL(posterior_i) ≤ KL(posterior) for an even prior, also after a constant below 1 is
-  taken off the column, and ‖u‖² ≤ ψ(KL).
+- Parseval: Σ_i ‖g_i‖² ≤ ((E−1)/(1+(E−1)μ))² · μ(1−μ).
+- Entropy: Σ_i KL(posterior_i ‖ p_i) ≤ KL(posterior), also after a constant below 1 is taken off the
+  column, and ‖P_i g_i‖² ≤ ψ_i(KL).
+- Alone: no question has a larger ‖P_i g_i‖² than one that is asked by itself.
 
-At each μ the smaller counts, and I is the largest over μ.
-
-Questions with other targets or priors count by what they would need alone at the whole level; of
-these no bound is claimed here, so they count as 0.
+At each μ the smallest counts, and I is the largest over μ. Wanted pairs add what each would need by
+itself at the whole level.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from frankly_server.design.form.request import FormRequest
+from frankly_server.design.form.request import FormQuestion, FormRequest, shares_of
 from frankly_server.design.tables.linear import FloatArray
 
-_INTERVALS: Final = 1500
-"""Intervals of ln(1 + (E−1)μ); the loss is at most ε/1500 nats of entropy."""
+_INTERVALS: Final = 600
+"""Intervals of ln(1 + (E−1)μ); the loss is at most ε/600 nats of entropy."""
 _POINTS: Final = 4000
-_OFFSETS: Final = 40
-_SAFE: Final = 1 - 1e-9  # rounding of the float arithmetic above
+"""Points of a curve of ψ, or of all curves of which one is above it."""
+_OFFSETS: Final = 24
+_ROUNDS: Final = 5
+_SAFE: Final = 1 - 1e-9  # rounding of the float arithmetic
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Curve:
+    """What one question can gain: ν, points (KL, ‖P g‖²) above ψ, and the largest ‖P g‖² alone."""
+
+    nuclear: float
+    entropies: FloatArray
+    squares: FloatArray
+    alone: float
+
+    @classmethod
+    def of(cls, question: FormQuestion, ratio: float) -> "_Curve":
+        p = shares_of(question.prior)
+        targets = np.array([[float(v) for v in row] for row in question.targets])
+        centred = (targets - (targets @ p)[:, None]) * np.sqrt(p)
+        values = np.linalg.svd(centred, compute_uv=False)
+        # Shares of two choices are one contrast, and all of them.
+        if len(p) == 2 or np.count_nonzero(values > 1e-9 * values[0]) > 1:
+            return cls.of_all_contrasts(p, float(values.sum()), ratio)
+        scores = targets[0] - float(targets[0] @ p)
+        return cls._of_one(p, scores / np.sqrt(float(p @ scores**2)), float(values[0]), ratio)
+
+    @classmethod
+    def of_all_contrasts(cls, p: FloatArray, nuclear: float, ratio: float) -> "_Curve":
+        """ψ is attained by posteriors of two values r and q on a set of measure s, and they rise in s."""
+        least = float(p.min())
+        if np.ptp(p) < 1e-12:
+            low = high = np.arange(1, len(p)) / len(p)
+            steps = _POINTS
+        else:
+            steps = _POINTS // 10
+            odds = np.geomspace(least / (1 - least), (1 - least) / least, 200)
+            low, high = odds[:-1] / (1 + odds[:-1]), odds[1:] / (1 + odds[1:])
+        entropies, squares = [], []
+        for s, upper in zip(low, high, strict=True):
+            r = 1 + (1 / s - 1) * np.linspace(0, 1, steps) ** 2
+            entropies.append(_entropy(s, r)[:-1])
+            squares.append(np.minimum((r - 1) ** 2 * upper / (1 - upper), 1 / least - 1)[1:])
+        best = min(max(1 / (1 + ratio), least), 1 - least)
+        alone = (ratio - 1) ** 2 * best * (1 - best) / (1 + (ratio - 1) * best) ** 2
+        return cls(nuclear, *_hull(np.concatenate(entropies), np.concatenate(squares)), alone)
+
+    @classmethod
+    def _of_one(cls, p: FloatArray, scores: FloatArray, nuclear: float, ratio: float) -> "_Curve":
+        """ψ is attained by exponential tilting of the prior, in either direction."""
+        entropies, squares, alone = [], [], 0.0
+        for direction in (scores, -scores):
+            tilts = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 2 * _POINTS)])
+            exponents = tilts[:, None] * (direction - direction.max())
+            weights = p * np.exp(exponents)
+            total = weights.sum(axis=1)
+            means = weights @ direction / total
+            # KL = tilt · mean − ln E exp(tilt · score).
+            entropy = tilts * (means - direction.max()) - np.log(total)
+            entropies.append(np.maximum(entropy, 0))
+            squares.append(np.append(means[1:], direction.max()) ** 2)
+            order = np.argsort(-direction)
+            share, gain = np.cumsum(p[order])[:-1], np.cumsum((p * direction)[order])[:-1]
+            alone = max(alone, float(((ratio - 1) * gain / (1 + (ratio - 1) * share)).max() ** 2))
+        return cls(nuclear, *_hull(np.concatenate(entropies), np.concatenate(squares)), alone)
 
 
 def lower_bound(request: FormRequest, ratio: float, variances: Sequence[float]) -> float:
     """Return a value that no mechanism of this level is below.
 
-    ratio : agree/disagree. variances : of the questions in some design, for good weights ω.
+    ratio : agree/disagree. variances : of the questions in some design, for good weights c.
     """
-    counted = [
-        (question.choices, float(question.importance), variance)
-        for question, variance in zip(request.questions, variances, strict=True)
-        if question.wanted == "shares" and len(set(question.prior)) == 1
-    ]
-    if not counted or ratio <= 1:
+    if ratio <= 1:
         return 0.0
-    k = np.array([choices for choices, _, _ in counted], dtype=np.float64)
-    own = ((k - 1) / k) ** 2
-    c = own * np.array([importance for _, importance, _ in counted])
-    spread = np.array([variance for _, _, variance in counted])
-    bounds = []
-    for weights in (c * spread**2 / own**2, k):
-        normal = weights / weights.max()
-        information = _information(k, normal, ratio)
-        bounds.append(float(np.sqrt(c * normal).sum() ** 2) / information)
-    return max(bounds) * _SAFE
+    places: dict[FormQuestion, list[int]] = {}
+    for i, question in enumerate(request.questions):
+        places.setdefault(question, []).append(i)
+    classes = [
+        _Class(_Curve.of(q, ratio), float(q.importance), len(found), variances[found[0]])
+        for q, found in places.items()
+    ]
+    best = max(_searched(classes, start, ratio) for start in ([1.0] * len(classes), _of(classes)))
+    return (max(best, sum(one.alone for one in classes)) + _of_pairs(request, ratio)) * _SAFE
 
 
-def _information(k: FloatArray, weights: FloatArray, ratio: float) -> float:
-    """Return an upper bound on Σ ω_i‖u_i‖² over all columns with values 1 and `ratio`."""
-    classes: dict[tuple[int, float], int] = {}
-    for choices, weight in zip(k, weights, strict=True):
-        key = int(choices), round(float(weight), 12)
-        classes[key] = classes.get(key, 0) + 1
+@dataclass(frozen=True, slots=True, eq=False)
+class _Class:
+    """Equal questions: their curve, importance, number, and the variance of each in some design."""
+
+    curve: _Curve
+    importance: float
+    number: int
+    variance: float
+
+    @property
+    def alone(self) -> float:
+        """What these questions need at least, each by itself at the whole level."""
+        return self.number * self.importance * self.curve.nuclear**2 / self.curve.alone
+
+
+def _of(classes: Sequence[_Class]) -> list[float]:
+    """Return the c that would be best if the design were."""
+    return [one.importance**0.5 * one.variance / one.curve.nuclear for one in classes]
+
+
+def _searched(classes: Sequence[_Class], start: Sequence[float], ratio: float) -> float:
+    """Return the bound for the best c found from `start`, one class after the other.
+
+    Every c gives a bound, so the search only has to be short.
+    """
+    c, step = list(start), 1.5
+    best = _bound(classes, c, ratio)
+    for _ in range(_ROUNDS if len(classes) > 1 else 0):
+        before = best
+        for i in range(len(c)):
+            for factor in (step, 1 / step):
+                moved = [*c[:i], c[i] * factor, *c[i + 1 :]]
+                value = _bound(classes, moved, ratio)
+                if value > best:
+                    best, c = value, moved
+        if best <= before * (1 + 1e-4):
+            step **= 0.5
+    return best
+
+
+def _bound(classes: Sequence[_Class], c: Sequence[float], ratio: float) -> float:
+    gain = sum(
+        one.number * one.importance**0.5 * factor * one.curve.nuclear
+        for one, factor in zip(classes, c, strict=True)
+    )
+    columns = [(one.curve, f**2, one.number) for one, f in zip(classes, c, strict=True)]
+    return float(gain**2 / _information(columns, ratio))
+
+
+def _of_pairs(request: FormRequest, ratio: float) -> float:
+    """Return what the wanted pairs' cells need at least, each pair by itself at the whole level."""
+    total = 0.0
+    for a, b in request.cross_tables:
+        first, second = (shares_of(request.questions[i].prior) for i in (a, b))
+        p = np.outer(first, second).reshape(-1)
+        centred = (np.eye(len(p)) - p) * np.sqrt(p)
+        nuclear = float(np.linalg.svd(centred, compute_uv=False).sum())
+        total += nuclear**2 / _Curve.of_all_contrasts(p, nuclear, ratio).alone
+    return total
+
+
+def _information(classes: Sequence[tuple[_Curve, float, int]], ratio: float) -> float:
+    """Return an upper bound on Σ c_i²‖P_i g_i‖² over all columns with values 1 and `ratio`.
+
+    classes : curve, c² and number of questions.
+    """
+    most = _together(classes)
     ends = np.exp(np.linspace(0, np.log(ratio), _INTERVALS + 1))
-    multipliers = np.geomspace(1e-4, 1e4, 200)
-    # max Σ ω_i ψ_i(d_i) with Σ d_i ≤ D is at most λ D + Σ max_d (ω_i ψ_i(d) − λ d) for any λ ≥ 0.
-    duals = np.zeros(len(multipliers))
-    for (choices, weight), number in classes.items():
-        entropy, square = _psi(choices)
-        gains = weight * square[None, :] - multipliers[:, None] * entropy[None, :]
-        duals += number * np.maximum(gains.max(axis=1), 0)
     offsets = 1 - np.geomspace(1e-6, 1, _OFFSETS)
     low, high = ends[:-1], ends[1:]
     # In these terms N = 1 + (E−1)μ runs over the intervals [low, high].
@@ -79,11 +190,11 @@ def _information(k: FloatArray, weights: FloatArray, ratio: float) -> float:
             _linear(low, offset, ratio) / (low - offset),
             _linear(high, offset, ratio) / (high - offset),
         ) - np.log(low - offset)
-        scale = (1 - offset / high) ** 2
-        bound = (multipliers[None, :] * entropy_most[:, None] + duals[None, :]).min(axis=1)
-        per_offset.append(scale * bound)
-    by_parseval = float((weights / k).max()) * _level_one(low, high, ratio)
-    return float(np.minimum(np.min(per_offset, axis=0), by_parseval).max())
+        per_offset.append((1 - offset / high) ** 2 * np.interp(entropy_most, *most))
+    largest = max(square for _, square, _ in classes)
+    by_parseval = largest * _level_one(low, high, ratio)
+    together = float(np.minimum(np.min(per_offset, axis=0), by_parseval).max())
+    return min(together, sum(number * square * curve.alone for curve, square, number in classes))
 
 
 def _level_one(low: FloatArray, high: FloatArray, ratio: float) -> FloatArray:
@@ -105,23 +216,49 @@ def _linear(N: FloatArray, offset: float, ratio: float) -> FloatArray:
     return result
 
 
-@lru_cache(maxsize=64)
-def _psi(choices: int) -> tuple[FloatArray, FloatArray]:
-    """Return points (KL, ‖posterior − even‖²) above the graph of ψ, by laws of two values.
+def _together(classes: Sequence[tuple[_Curve, float, int]]) -> tuple[FloatArray, FloatArray]:
+    """Return the corners of the largest Σ c²ψ(d) over Σ d ≤ D, as a function of D.
 
-    Each point pairs the smaller KL of two neighbours with the larger square, so that nothing
-    between them lies above.
+    It is concave, so the steepest pieces of all curves come first.
     """
-    entropies, squares = [], []
-    for size in range(1, choices):
-        # `size` choices share the mass t ≥ size/k evenly, the others the rest.
-        t = np.linspace(size / choices, 1, _POINTS)
-        rest = choices - size
-        with np.errstate(divide="ignore", invalid="ignore"):
-            entropy = t * np.log(t * choices / size) + np.where(
-                t < 1, (1 - t) * np.log((1 - t) * choices / rest), 0
-            )
-        square = t**2 / size + (1 - t) ** 2 / rest - 1 / choices
-        entropies.append(entropy[:-1])
-        squares.append(square[1:])
-    return np.maximum(np.concatenate(entropies), 0), np.concatenate(squares)
+    steps = [
+        (number * np.diff(curve.entropies), number * square * np.diff(curve.squares))
+        for curve, square, number in classes
+    ]
+    widths, heights = (np.concatenate(parts) for parts in zip(*steps, strict=True))
+    with np.errstate(divide="ignore"):
+        order = np.argsort(-heights / widths)
+    # Pieces without a width come first; at D = 0 the value is theirs.
+    jump = float(heights[widths == 0].sum())
+    order = order[widths[order] > 0]
+    return (
+        np.concatenate([[0.0], np.cumsum(widths[order])]),
+        jump + np.concatenate([[0.0], np.cumsum(heights[order])]),
+    )
+
+
+def _entropy(s: float, r: FloatArray) -> FloatArray:
+    """Return KL of densities r on a set of measure s and q on the others, s·r + (1−s)·q = 1."""
+    q = np.maximum(1 - s * r, 0) / (1 - s)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rest = np.where(q > 0, (1 - s) * q * np.log(q), 0.0)
+    result: FloatArray = np.maximum(s * r * np.log(r) + rest, 0)
+    return result
+
+
+def _hull(entropies: FloatArray, squares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the corners of the smallest concave function above the points and above (0, 0)."""
+    order = np.lexsort((-squares, entropies))
+    corners: list[tuple[float, float]] = [(0.0, 0.0)]
+    for x, y in zip(entropies[order].tolist(), squares[order].tolist(), strict=True):
+        if y <= corners[-1][1]:
+            continue
+        while len(corners) > 1 and _turns_left(corners[-2], corners[-1], (x, y)):
+            corners.pop()
+        corners.append((x, y))
+    found = np.array(corners)
+    return found[:, 0], found[:, 1]
+
+
+def _turns_left(a: tuple[float, float], b: tuple[float, float], c: tuple[float, float]) -> bool:
+    return (b[0] - a[0]) * (c[1] - a[1]) >= (b[1] - a[1]) * (c[0] - a[0])
