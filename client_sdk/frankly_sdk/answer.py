@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The true answers, on their way from the app to the sampler: never shown, stored or logged."""
+"""The true answers, on their way from the app to the sampler: never shown or logged.
+
+Only the answers to public questions leave the device as they were given.
+"""
 
 from collections.abc import Mapping
 from typing import Never
@@ -10,13 +13,13 @@ from frankly_sdk.errors import UnknownChoice
 
 
 class Answer:
-    """Question id → choice id, redacted wherever Python would show them.
+    """Answers by question id, which Python never shows.
 
     An app may wrap answers itself, ``Answer({"q1": "yes"})``, to keep them out of its own logs and
     crash reports: the repr shows nothing, and pickling or copying raises TypeError.
 
     Checks return their error instead of raising it: a traceback keeps the local variables of every
-    frame it passes, and crash reporters upload them.
+    frame that it passes, and crash reporters may upload them.
     """
 
     __slots__ = ("_choices",)
@@ -27,13 +30,13 @@ class Answer:
         return given if isinstance(given, cls) else cls(given)
 
     def __init__(self, given: object) -> None:
-        # Copied: a mapping that changes between check and use must not get past the checks.
+        # Copied, so that the answers that are used are those that were checked.
         self._choices = dict(given) if isinstance(given, Mapping) else None
 
     def fault(self, questions: Mapping[str, Question]) -> UnknownChoice | None:
-        """Return the error, with the valid values, or None.
+        """Return None if exactly `questions` are answered, each with one of its choices.
 
-        None means that exactly `questions` are answered, each with one of its choices.
+        Otherwise returns the error, which lists the valid values.
         """
         choices = self._choices
         if choices is None:
@@ -59,7 +62,7 @@ class Answer:
         return None
 
     def row(self, block: Block) -> int:
-        """Return the block's true row; call it only after `fault` has returned None."""
+        """Return the row of the block's true answer. Call it only after `fault` has returned None."""
         return block.truth(self.revealed())
 
     def revealed(self) -> Mapping[str, str]:
@@ -73,7 +76,7 @@ class Answer:
         return "Answer(…)"
 
     def __reduce__(self) -> Never:
-        raise TypeError("answers are not copied, stored or sent")
+        raise TypeError("an Answer cannot be copied or pickled")
 
 
 def _unknown(question: Question, detail: str) -> UnknownChoice:

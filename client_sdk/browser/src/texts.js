@@ -16,7 +16,7 @@ const STRANGER = "the reply did not come from the survey's server";
 const nats = (/** @type {any[]} */ [level, cap, delta, allowed]) => {
   const isSure = compare(delta, parseChance(allowed, "")) <= 0;
   const but = isSure ? "" : ` (its promises need a δ of ${chanceUp(delta)}, and this app allows ${allowed})`;
-  return `${lnUp(level)} nats${but}, this app allows ${cap}`;
+  return `${lnUp(level)} nats${but}, but this app allows ${cap}`;
 };
 const tells = (/** @type {string | null} */ secret, /** @type {any[]} */ given) =>
   `its report can move the odds about ${secret === null ? "the answers" : `“${secret}”`} by ${nats(given)}`;
@@ -149,8 +149,8 @@ const TEXTS = {
   final: (...given) => `it costs ${nats(given)}: nothing else could ever be answered here afterwards; ` +
     "publish it with lower ceilings, or let the app name this survey in finalSurveys",
   budget: (...given) => `with earlier answers it would cost ${nats(given)}`,
-  budget_final: "it uses up the whole budget, so it can only be answered first, but something was answered before",
-  budget_delta: (delta, allowed) => `earlier answers have used up a δ of ${chanceUp(delta)}, this app allows ${allowed}`,
+  budget_final: "it uses up the whole budget, so it must be answered before any other survey, but another one has been answered",
+  budget_delta: (delta, allowed) => `earlier answers have used up a δ of ${chanceUp(delta)}, but this app allows ${allowed}`,
   // Answering.
   no_respondent: "a respondent's key is a non-blank string; without one, the answer is that of this install's owner",
   no_answers: choices("answers are given as an object of question id to choice id"),
