@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Messages of errors and receipts, by the keys they are thrown with. index.js and element.js bring it along, so that they
- * have words when the network is gone; who uses core.js loads it when there is something to show. No text repeats an answer.
+ * Texts of errors and receipts, by key. index.js and element.js load this module at once, so that the texts are there when
+ * the network is not; a page with core.js loads it when there is something to show. No text repeats an answer.
  */
 
 import { compare, parseChance } from "./rational.js";
@@ -12,7 +12,7 @@ const UPDATE = "update the app";
 const NAMES = { notion: "unknown notion", kind: "unknown kind of mechanism", token: "unknown kind of token" };
 const STRANGER = "the reply did not come from the survey's server";
 
-/** A level, the cap, and the δ that the promises need and the app allows. */
+/** Return a level, the cap, and the δ that the promises need if the app allows less. */
 const nats = (/** @type {any[]} */ [level, cap, delta, allowed]) => {
   const isSure = compare(delta, parseChance(allowed, "")) <= 0;
   const but = isSure ? "" : ` (its promises need a δ of ${chanceUp(delta)}, and this app allows ${allowed})`;
@@ -185,16 +185,16 @@ const TEXTS = {
   report_refused: "the server refused the report for good",
 };
 
-/** The words for what happened. */
+/** Return the text for a key and its values. */
 export function inWords(/** @type {import("./errors.js").Said} */ [key, ...values]) {
-  const text = Object.hasOwn(TEXTS, key) ? TEXTS[key] : key; // parts that are loaded later bring words of their own
+  const text = Object.hasOwn(TEXTS, key) ? TEXTS[key] : key; // modules that are loaded later pass the text itself
   return typeof text === "function" ? text(...values) : text;
 }
 
 /** @typedef {{detail: string, said?: import("./errors.js").Said, field?: string | null}} Told an error, a receipt or an event */
 
-/** The message of an error, a receipt or an event, for pages that load core.js and so have none. */
+/** Return the message of an error, a receipt or an event, for pages with core.js, where these hold only keys. */
 export function describe(/** @type {Told} */ { detail, said = [detail], field = null }) {
-  const words = inWords(said); // of receipts and events the key is all there is
+  const words = inWords(said); // receipts and events have only the key
   return field ? `${field}: ${words}` : words;
 }

@@ -110,7 +110,7 @@ class FakeServer:
         refused = self._refusal(url, report)
         if refused is not None:
             return refused
-        # As in the database, the first report with an id stays, whoever sends the second one.
+        # As in the database, the first report with an id stays.
         first_report = self.reports.setdefault(report.id, report)
         if first_report != report:
             return _problem(Problem.ID_CONFLICT)
