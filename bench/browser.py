@@ -29,7 +29,8 @@ _ARGUMENTS = [
 ]
 _ENTRIES = ("core", "index", "element")
 _ASKED_FOR = tuple(
-    f"{name}.js" for name in "log rare tokens memory respondents budget beside verifier".split()
+    f"{name}.js"
+    for name in "log rare agreement tokens memory respondents budget beside verifier".split()
 )
 """Parts that a survey may ask for."""
 _STATIC = re.compile(r'(?:from|^import|[;}]import) ?"\./([\w.]+)"', re.MULTILINE)

@@ -21,7 +21,13 @@ WAIT_MS = 600_000
 def main(connection: Connection) -> None:
     """Run the requested migrations on `connection`."""
     on_postgresql = connection.dialect.name == "postgresql"
+    timeouts: dict[str, str] = {}
     if on_postgresql:
+        # RESET would give the server's own, which are none: the connection goes back into the pool.
+        timeouts = {
+            name: connection.exec_driver_sql(f"SHOW {name}").scalar_one()
+            for name in ("lock_timeout", "statement_timeout")
+        }
         for statement in ("SET lock_timeout = 0", "SET statement_timeout = '10min'"):
             connection.exec_driver_sql(statement)
         connection.exec_driver_sql(f"SELECT pg_advisory_lock({ADVISORY_LOCK})")
@@ -49,8 +55,8 @@ def main(connection: Connection) -> None:
         connection.rollback()
         if on_postgresql:
             connection.exec_driver_sql(f"SELECT pg_advisory_unlock({ADVISORY_LOCK})")
-            connection.exec_driver_sql("RESET lock_timeout")
-            connection.exec_driver_sql("RESET statement_timeout")
+            for name, value in timeouts.items():
+                connection.exec_driver_sql(f"SET {name} = '{value}'")
             connection.commit()
         else:
             connection.connection.dbapi_connection.execute("PRAGMA foreign_keys=ON")

@@ -69,8 +69,12 @@ class PostgresServer:
 
     def stop(self) -> None:
         """Stop at once and remove every file."""
-        self._run("pg_ctl", "-D", str(self._home / "data"), "-m", "immediate", "stop")
+        self.halt()
         shutil.rmtree(self._home)
+
+    def halt(self) -> None:
+        """Stop at once; the files stay."""
+        self._run("pg_ctl", "-D", str(self._home / "data"), "-m", "immediate", "stop")
 
     def url(self, database: str) -> str:
         """Return the SQLAlchemy URL of a database."""

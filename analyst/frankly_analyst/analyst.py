@@ -73,8 +73,9 @@ class Analyst:
         """Plan a survey: given two of privacy level, number of reports and margin, return the third.
 
         solve_for : "n", "epsilon" or "margin". fields : the other two by name; a design input (``prior={"joint": …},
-        notion="ldp", mechanism="grr"``) or a mechanism (``weights=…, bits=…``); optionally level, method, population,
-        subgroup, response_rate, targets, frontier. These are the fields of `frankly plan --json`.
+        notion="ldp", mechanism="grr"``), a mechanism (``weights=…, bits=…``) or a form (``form={"questions":
+        [{"choices": 5}], "epsilon": "2"}``); optionally level, method, population, subgroup, response_rate, and but
+        for a form targets, frontier. These are the fields of `frankly plan --json`.
 
         Raises Unreachable, or Refused, whose `field` names the invalid input.
         """

@@ -122,7 +122,7 @@ def layout_before(document: SurveyDocument) -> Layout:
     radices = tuple(
         (b.mechanism.reports,) if ok else () for b, ok in zip(document.blocks, tables, strict=True)
     )
-    return Layout(radices, (), ())
+    return Layout(radices, (), (), tuple(block.mechanism for block in document.blocks))
 
 
 def _block(name: str, mechanism: Mechanism) -> Block:

@@ -10,10 +10,18 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-from frankly_protocol.mechanisms import KINDS, DenseMechanism, Mechanism, ProductMechanism
+from frankly_protocol.mechanisms import (
+    BLOCK_KINDS,
+    AgreementMechanism,
+    DenseMechanism,
+    Mechanism,
+    ProductMechanism,
+)
+from frankly_server.forms import part_table
 from frankly_server.requests.design import design_json
 from frankly_server.surveys.definition import parse_definition
 from frankly_server.surveys.drafting import draft_blocks
+from frankly_server.told import tells_every_cell
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,17 +58,26 @@ def example_designs() -> Iterator[Shipped]:
             "bits": response["bits"],
             **(response["params"] if "params" in response else {"weights": response["weights"]}),
         }
-        mechanism = KINDS[response["kind"]].from_params(parameters, "mechanism")
+        name = str(path.relative_to(DESIGNS).with_suffix(""))
+        mechanism = BLOCK_KINDS[response["kind"]].from_params(parameters, "mechanism")
+        if isinstance(mechanism, AgreementMechanism):
+            yield from _parts(name, mechanism)
+            continue
         prior = tuple(int(sum(column)) for column in zip(*request["prior"]["joint"], strict=True))
         if len(prior) != mechanism.answers:
             prior = tuple(int(v) for row in request["prior"]["joint"] for v in row)
-        yield Shipped(
-            str(path.relative_to(DESIGNS).with_suffix("")),
-            mechanism,
-            prior,
-            (mechanism.answers,),
-            USUAL,
-        )
+        yield Shipped(name, mechanism, prior, (mechanism.answers,), USUAL)
+
+
+def _parts(name: str, form: AgreementMechanism) -> Iterator[Shipped]:
+    """Yield the table of the reports that show a part, for each part that is unlike those before."""
+    tables = set()
+    for part, questions in enumerate(form.parts):
+        table = part_table(form, (part,))
+        if table.weights not in tables and tells_every_cell(form, (part,)):
+            tables.add(table.weights)
+            sizes = tuple(form.choices[question] for question in questions)
+            yield Shipped(f"{name}: part {part}", table, None, sizes, USUAL)
 
 
 def surveys() -> Iterator[Shipped]:
@@ -73,7 +90,7 @@ def surveys() -> Iterator[Shipped]:
             sizes = tuple(len(question.choices) for question in block.questions)
             yield Shipped(
                 f"{name}: {block.id}",
-                block.mechanism,
+                block.numbered_mechanism,
                 block.design_prior,
                 sizes,
                 definition.min_reports,

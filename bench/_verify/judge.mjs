@@ -23,7 +23,7 @@ for await (const path of createInterface({ input: process.stdin })) {
   };
   const [read, survey] = await seconds(async () => {
     try {
-      return readSurvey(bytes, digest);
+      return await readSurvey(bytes, digest);
     } catch (error) {
       return failed(error);
     }

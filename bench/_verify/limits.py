@@ -38,7 +38,7 @@ _OPEN = """async ({text, beside}) => {
     last = performance.now();
   };
   const looking = setInterval(look, 4);
-  const began = performance.now(), bytes = bytesOf(text), survey = readSurvey(bytes, await digestOf(bytes));
+  const began = performance.now(), bytes = bytesOf(text), survey = await readSurvey(bytes, await digestOf(bytes));
   await requireAllPrivate(survey, beside ? bytes : null);
   reportLevel(survey);
   const took = performance.now() - began;

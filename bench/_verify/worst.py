@@ -14,18 +14,21 @@ from frankly_protocol.blocks import Block, Choice, Prior, Promise, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import (
+    AgreementMechanism,
+    AnyMechanism,
     DenseMechanism,
     Mechanism,
     ProductMechanism,
     SubsetMechanism,
     UnaryMechanism,
 )
+from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
 
 MOST = (2**53 - 1, 1)
 BITS = 48
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 Joint = tuple[tuple[int, ...], ...]
-Made = tuple[Mechanism, Sequence[Claim]]
+Made = tuple[AnyMechanism, Sequence[Claim]]
 
 
 def document(*blocks: Block, strata: int = 1) -> SurveyDocument:
@@ -42,17 +45,21 @@ def document(*blocks: Block, strata: int = 1) -> SurveyDocument:
 
 
 def block(
-    mechanism: Mechanism,
+    mechanism: AnyMechanism,
     claims: Sequence[Claim],
     name: str = "b",
     *,
     tables: tuple[Joint, ...] = (),
 ) -> Block:
     """Return a block with one promise for each claim, each about a secret of its own."""
-    sizes, answers = [], mechanism.answers
-    while answers > 1:
-        sizes.append(next(k for k in range(min(64, answers), 1, -1) if answers % k == 0))
-        answers //= sizes[-1]
+    if isinstance(mechanism, AgreementMechanism):
+        sizes = list(mechanism.choices)
+    else:
+        sizes, answers = [], mechanism.answers
+        while answers > 1:
+            sizes.append(next(k for k in range(min(64, answers), 1, -1) if answers % k == 0))
+            answers //= sizes[-1]
+    counted = sum(sizes) if isinstance(mechanism, AgreementMechanism) else mechanism.answers
     promises = []
     for i, claim in enumerate(claims):
         secret = f"{name}-s{i}"
@@ -65,7 +72,7 @@ def block(
             promises.append(Promise(replace(claim, joint=prior.table), prior, secret, "made up"))
     return Block(
         id=name, questions=tuple(_question(f"{name}-q{i}", size) for i, size in enumerate(sizes)), mechanism=mechanism,
-        promises=tuple(promises), design_prior=(1,) * mechanism.answers, ceiling=stated_ceiling(mechanism),
+        promises=tuple(promises), design_prior=(1,) * counted, ceiling=stated_ceiling(mechanism),
         mechanism_name="made-up", certificate=None,
     )  # fmt: skip
 
@@ -218,6 +225,26 @@ def _rldp_of_sets(kind: str) -> Callable[[int], Made]:
     return make
 
 
+def _form(cover: Cover, threshold: int) -> Callable[[int], Made]:
+    """Return what makes a form of 100 questions, each in a pool of its own, with n components."""
+
+    def make(n: int) -> Made:
+        pools = tuple(Pool((i,), 1, cover, 8) for i in range(100))
+        chances = [2**BITS - (n - 1), *[1] * (n - 1)]
+        form = AgreementMechanism(
+            BITS,
+            3,
+            1,
+            (cover.answers,) * 100,
+            tuple((i,) for i in range(100)),
+            tuple(Component(chance, threshold, pools) for chance in chances),
+        )
+        return form, (Claim("ldp", MOST),)
+
+    return make
+
+
+_HEAVY = Cover(4, None, tuple((1 << x, 2**51 - 1) for x in range(4)))
 _CASES: dict[str, tuple[Callable[[int], Made], int]] = {
     "dense ldp, 16 claims, 4 × n": (lambda n: (_table(4, n), (Claim("ldp", MOST),) * 16), 4096),
     "dense dp, n × 16": (
@@ -289,6 +316,8 @@ _CASES: dict[str, tuple[Callable[[int], Made], int]] = {
         lambda n: (_product(16, n, 2), (Claim("dp", MOST, delta=(1, 2)),)),
         1000,
     ),
+    "agreement, 100 slots, n components": (_form(Cover(2, 1), 1), 256),
+    "agreement, long numbers, n components": (_form(_HEAVY, 50), 24),
     "product dp, 2 × 2, n reports": (
         lambda n: (_product(2, n, 2), (Claim("dp", MOST, delta=(1, 2)),)),
         4000,

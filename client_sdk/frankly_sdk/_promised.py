@@ -11,6 +11,7 @@ from fractions import Fraction
 from frankly_protocol.audit import ReportLevel, SecretLevel, chance_up, is_endless, ln_up
 from frankly_protocol.blocks import Block, Promise
 from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.mechanisms import AgreementMechanism
 
 from frankly_sdk._figures import percent_up, times
 from frankly_sdk.budget import Budget
@@ -18,6 +19,12 @@ from frankly_sdk.budget import Budget
 
 def block_promises(block: Block, has_strata: bool) -> Iterator[str]:
     """Yield a block's own promises, and the bound that holds even if a published table is wrong."""
+    if isinstance(block.mechanism, AgreementMechanism):
+        yield (
+            "From this alone, odds between any two ways of answering all of these questions change by at most "
+            f"×{times(block.ratio)}, whatever else is known."
+        )
+        return
     for promise in block.promises:
         yield _block_promise(promise, has_strata)
     if not block.rests_on_prior:

@@ -5,13 +5,14 @@ Nothing is sent before the transaction has ended.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from frankly_protocol.audit import ReportLevel
 from frankly_protocol.blocks import Block
 from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import ClockError, InvalidInput, RandomnessError
+from frankly_protocol.mechanisms.agreement import FormAnswers
 from frankly_protocol.mechanisms.base import RandomBits
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report, SymbolJson
@@ -28,7 +29,8 @@ class Row:
     """One respondent's answers.
 
     respondent : the result of `Store.respondent_name`.
-    truth : the answers to randomise. public : the answers to public questions.
+    truth : the answers to randomise. public : the answers to public questions. Only the row that
+        `settled` returns is randomised.
     token : the token that the document's token rule requires, None if there is no rule.
     """
 
@@ -37,14 +39,18 @@ class Row:
     public: Answer
     token: str | None = field(default=None, repr=False)
 
-    def fault(self, document: SurveyDocument) -> UnknownChoice | None:
-        """Return the error of the answers, None if there is none.
+    def settled(self, document: SurveyDocument) -> "Row | UnknownChoice":
+        """Return the row with settled answers, or the error.
 
         The error is not raised, so that no traceback holds the answers.
         """
-        return self.truth.fault(document.questions) or self.public.fault(
-            {q.id: q for q in document.strata}
-        )
+        truth = self.truth.settled(document.questions)
+        if isinstance(truth, UnknownChoice):
+            return truth
+        public = self.public.settled({q.id: q for q in document.strata})
+        if isinstance(public, UnknownChoice):
+            return public
+        return replace(self, truth=truth, public=public)
 
 
 def require_token(document: SurveyDocument, token: str | None) -> None:
@@ -172,7 +178,7 @@ class Sealing:
             raise SurveyClosed(closed) from None
 
 
-def _symbol(block: Block, truth: int, randbits: RandomBits) -> SymbolJson:
+def _symbol(block: Block, truth: int | FormAnswers, randbits: RandomBits) -> SymbolJson:
     """Draw one block's symbol, in its JSON form."""
     mechanism = block.mechanism
     return mechanism.symbol_json(mechanism.sample(truth, randbits))  # type: ignore[arg-type]  # its own symbol

@@ -3,6 +3,7 @@
 
 import csv
 import io
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,12 +12,16 @@ from pathlib import Path
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
+from frankly_protocol.questions import Question
 
 from frankly_sdk._checks import SPELLING, key_fault
 from frankly_sdk._sealing import require_token
 from frankly_sdk.answer import Answer
 from frankly_sdk.batch import Respondent
+from frankly_sdk.errors import UnknownChoice
 from frankly_sdk.store import normal_key
+
+_NUMBER = re.compile(r"-?[0-9]{1,15}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +91,23 @@ def _rows(
         _require_own_key(last, respondent, lines_by_key, columns)
         token = None if document.token is None else row.pop(columns.token)
         public = {name: row.pop(name) for name in strata}
-        truth = Answer(row)
+        truth = Answer(
+            {name: _number(document.questions[name], cell) for name, cell in row.items()}
+        )
         # From here on only `truth` may hold the answers: a traceback shows local variables.
         del cells, row
-        fault = truth.fault(document.questions) or Answer(public).fault(strata)
-        if fault is not None:
-            raise _bad(last, fault.detail, fault.field)
+        for answers, questions in ((truth, document.questions), (Answer(public), strata)):
+            settled = answers.settled(questions)
+            if isinstance(settled, UnknownChoice):
+                raise _bad(last, settled.detail, settled.field)
         _require_new(last, token, spent, columns, document)
         yield respondent, truth, public, token
+
+
+def _number(question: Question, cell: str) -> str | int:
+    """Return the number in a cell of a question that asks for one, else the cell."""
+    is_number = question.asks_number and question.index(cell) is None
+    return int(cell) if is_number and _NUMBER.fullmatch(cell) else cell
 
 
 def _require_own_key(

@@ -4,25 +4,33 @@
 Only the answers to public questions leave the device as they were given.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Never
 
 from frankly_protocol.blocks import Block, Question
+from frankly_protocol.mechanisms.agreement import FormAnswers
+from frankly_protocol.questions import NO, YES, Box
 
 from frankly_sdk.errors import UnknownChoice
+
+Given = str | int | Collection[str]
+"""What an app passes for a question: a choice id, a number, or the ids of the ticked boxes."""
+_SHAPE = "pass the answers as a mapping of question id to choice id"
 
 
 class Answer:
     """Answers by question id, which Python never shows.
 
-    An app may wrap answers itself, ``Answer({"q1": "yes"})``, to keep them out of its own logs and
-    crash reports: the repr shows nothing, and pickling or copying raises TypeError.
+    An answer is a choice id; a whole number, for a question that asks for one; or the ids of the
+    ticked boxes, for a question with boxes. An app may wrap answers itself,
+    ``Answer({"q1": "yes"})``, to keep them out of its own logs and crash reports: the repr shows
+    nothing, and pickling or copying raises TypeError.
 
     Checks return their error instead of raising it: a traceback keeps the local variables of every
     frame that it passes, and crash reporters may upload them.
     """
 
-    __slots__ = ("_choices",)
+    __slots__ = ("_given",)
 
     @classmethod
     def of(cls, given: object) -> "Answer":
@@ -31,52 +39,106 @@ class Answer:
 
     def __init__(self, given: object) -> None:
         # Copied, so that the answers that are used are those that were checked.
-        self._choices = dict(given) if isinstance(given, Mapping) else None
+        self._given = dict(given) if isinstance(given, Mapping) else None
 
-    def fault(self, questions: Mapping[str, Question]) -> UnknownChoice | None:
-        """Return None if exactly `questions` are answered, each with one of its choices.
+    def settled(self, questions: Mapping[str, Question]) -> "Answer | UnknownChoice":
+        """Return the answers as one choice id for each of `questions`, or the error.
 
-        Otherwise returns the error, which lists the valid values.
+        Numbers become the choice of their range, and ticked boxes a yes or no for every box. A
+        question that a rule skips gets the choice that says so, whatever was given for it. The
+        error lists the valid values.
         """
-        choices = self._choices
-        if choices is None:
-            return UnknownChoice(
-                None,
-                list(questions),
-                "pass the answers as a mapping of question id to choice id",
-            )
+        if self._given is None:
+            return UnknownChoice(None, list(questions), _SHAPE)
+        given, chosen = dict(self._given), dict[str, str]()
         for name, question in questions.items():
-            if name not in choices:
-                return _unknown(question, "this question has no answer")
-            # A subclass of str could compare equal to one choice now and to another later.
-            if type(choices[name]) is not str:
-                return _unknown(question, "a choice is given by its id, a string")
-            if question.index(choices[name]) is None:
-                return _unknown(question, "the answer is not one of the choices")
-        if len(choices) != len(questions):
-            return UnknownChoice(
-                None,
-                list(questions),
-                "there is an answer to a question that is not in the survey",
-            )
-        return None
+            rule, box = question.ask_if, question.box
+            if rule is not None and chosen[rule.question] not in rule.choices:
+                chosen[name] = question.skipped
+            else:
+                choice = (
+                    _chosen(question, given)
+                    if box is None
+                    else _ticked(question, box, given, questions)
+                )
+                if isinstance(choice, UnknownChoice):
+                    return choice
+                chosen[name] = choice
+        fault = _alone(questions, chosen)
+        if fault is not None:
+            return fault
+        if set(given) - set(questions) - {q.box.of for q in questions.values() if q.box}:
+            detail = "there is an answer to a question that is not in the survey"
+            return UnknownChoice(None, list(questions), detail)
+        return Answer(chosen)
 
-    def row(self, block: Block) -> int:
-        """Return the row of the block's true answer. Call it only after `fault` has returned None."""
+    def row(self, block: Block) -> int | FormAnswers:
+        """Return the block's true answer as its mechanism takes it.
+
+        Call it only on the result of `settled`.
+        """
         return block.truth(self.revealed())
 
     def revealed(self) -> Mapping[str, str]:
-        """Return the true choices.
+        """Return the true choices of settled answers.
 
         Only for the sampler, and for public questions, whose answers are sent in the clear.
         """
-        return self._choices or {}
+        return self._given or {}
 
     def __repr__(self) -> str:
         return "Answer(…)"
 
     def __reduce__(self) -> Never:
         raise TypeError("an Answer cannot be copied or pickled")
+
+
+def _chosen(question: Question, given: Mapping[str, object]) -> str | UnknownChoice:
+    """Return the choice given for a question, by its id or by a number."""
+    if question.id not in given:
+        return _unknown(question, "this question has no answer")
+    answer = given[question.id]
+    # A bool is an int to Python. A subclass of str could compare equal to one choice now and to
+    # another later.
+    if type(answer) is int and question.asks_number:
+        choice = question.of_number(answer)
+        return choice or _unknown(question, "the number is below the smallest range")
+    if type(answer) is not str:
+        number = ", or as a whole number" if question.asks_number else ""
+        return _unknown(question, f"a choice is given by its id, a string{number}")
+    if question.index(answer) is None:
+        return _unknown(question, "the answer is not one of the choices")
+    return answer
+
+
+def _ticked(
+    question: Question, box: Box, given: Mapping[str, object], questions: Mapping[str, Question]
+) -> str | UnknownChoice:
+    """Return whether a box is ticked, by the list of its question or by an answer of its own."""
+    if box.of not in given:
+        return _chosen(question, given)
+    ticked = given[box.of]
+    boxes = [q.box_id for q in questions.values() if q.box is not None and q.box.of == box.of]
+    if isinstance(ticked, str | Mapping) or not isinstance(ticked, Collection):
+        return UnknownChoice(box.of, boxes, "ticked boxes are given as a list of their ids")
+    if any(type(one) is not str or one not in boxes for one in ticked):
+        return UnknownChoice(box.of, boxes, "a ticked box is not one of the question's")
+    if question.id in given:
+        return UnknownChoice(box.of, boxes, "the boxes are given both as a list and one by one")
+    return YES if question.box_id in ticked else NO
+
+
+def _alone(questions: Mapping[str, Question], chosen: Mapping[str, str]) -> UnknownChoice | None:
+    """Return the error if a box that excludes the others is ticked beside one."""
+    ticked: dict[str, list[Box]] = {}
+    for name, question in questions.items():
+        if question.box is not None and chosen[name] == YES:
+            ticked.setdefault(question.box.of, []).append(question.box)
+    for of, boxes in ticked.items():
+        if len(boxes) > 1 and any(box.role for box in boxes):
+            ids = [q.box_id for q in questions.values() if q.box is not None and q.box.of == of]
+            return UnknownChoice(of, ids, "a box that excludes the others is ticked beside one")
+    return None
 
 
 def _unknown(question: Question, detail: str) -> UnknownChoice:

@@ -10,7 +10,8 @@ from frankly_protocol.problems import Problem
 
 from frankly_sdk._checks import SPELLING, key_fault
 from frankly_sdk._sealing import Row, Sealing, require_token
-from frankly_sdk.answer import Answer
+from frankly_sdk.answer import Answer, Given
+from frankly_sdk.errors import UnknownChoice
 from frankly_sdk.events import Event, OnEvent
 from frankly_sdk.store import Sealed
 
@@ -18,8 +19,8 @@ AT_ONCE = 500
 """Rows sealed in one transaction: a full sync for each row would take most of the time."""
 
 Respondent = (
-    tuple[str, Mapping[str, str] | Answer, Mapping[str, str]]
-    | tuple[str, Mapping[str, str] | Answer, Mapping[str, str], str | None]
+    tuple[str, Mapping[str, Given] | Answer, Mapping[str, str]]
+    | tuple[str, Mapping[str, Given] | Answer, Mapping[str, str], str | None]
 )
 """Key, choices, strata and, if the survey requires one, a token."""
 
@@ -106,10 +107,16 @@ def _checked(
 ) -> tuple[str, Row]:
     if isinstance(row_or_fault, InvalidInput):
         raise _placed(row_or_fault, i)
-    fault = row_or_fault[1].fault(sealing.document) or _token_fault(sealing, row_or_fault[1])
+    key, row = row_or_fault
+    settled = row.settled(sealing.document)
+    # A traceback keeps local variables.
+    del row, row_or_fault
+    if isinstance(settled, UnknownChoice):
+        raise _placed(settled, i)
+    fault = _token_fault(sealing, settled)
     if fault is not None:
         raise _placed(fault, i)
-    return row_or_fault
+    return key, settled
 
 
 def _token_fault(sealing: Sealing, row: Row) -> InvalidInput | None:

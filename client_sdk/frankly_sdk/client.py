@@ -23,11 +23,11 @@ from frankly_protocol.mechanisms.base import RandomBits
 from frankly_sdk._checks import each, key_fault, require, time_of
 from frankly_sdk._opening import Opening
 from frankly_sdk._sealing import Row, Sealing
-from frankly_sdk.answer import Answer
+from frankly_sdk.answer import Answer, Given
 from frankly_sdk.batch import Randomised, Respondent, randomise
 from frankly_sdk.budget import Budget
 from frankly_sdk.delivery import Delivery
-from frankly_sdk.errors import AlreadyAnswered, Disabled
+from frankly_sdk.errors import AlreadyAnswered, Disabled, UnknownChoice
 from frankly_sdk.events import Event, OnEvent, announcer
 from frankly_sdk.explain import Explanation, explain
 from frankly_sdk.link import SurveyLink
@@ -243,7 +243,7 @@ class Client:
 
     def answer(
         self,
-        choices: Mapping[str, str] | Answer,
+        choices: Mapping[str, Given] | Answer,
         *,
         strata: Mapping[str, str] | None = None,
         respondent: str | None = None,
@@ -284,11 +284,11 @@ class Client:
                 "disabled",
                 "the app has switched this off: nothing was drawn, stored or sent",
             )
-        fault = row.fault(parts.survey.document)
-        if fault is not None:
-            raise fault
+        settled = row.settled(parts.survey.document)
+        if isinstance(settled, UnknownChoice):
+            raise settled
         # Only after every check of the answers, because this may write the store's salt.
-        row = replace(row, respondent=parts.store.respondent_name(respondent or ""))
+        row = replace(settled, respondent=parts.store.respondent_name(respondent or ""))
         sealed = parts.sealing.one(row)
         if sealed is None:
             raise AlreadyAnswered(self._deliver_again(parts, row.respondent, patience_s))

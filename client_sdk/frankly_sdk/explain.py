@@ -4,14 +4,15 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import groupby, product
 
 from frankly_protocol.audit import ReportLevel, ln_up
-from frankly_protocol.blocks import Block, Choice
+from frankly_protocol.blocks import Block, Choice, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import (
+    AgreementMechanism,
+    AnyMechanism,
     DenseMechanism,
-    Mechanism,
     SubsetMechanism,
     Symbol,
     UnaryMechanism,
@@ -19,7 +20,7 @@ from frankly_protocol.mechanisms import (
 )
 from frankly_protocol.report import Report
 
-from frankly_sdk._figures import percent
+from frankly_sdk._figures import percent, times
 from frankly_sdk._promised import block_promises, cost, whole_report
 from frankly_sdk.budget import Budget
 
@@ -140,19 +141,16 @@ def explain(
 
 
 def _block(block: Block, language: str, has_strata: bool) -> BlockExplanation:
-    question_texts = tuple(question.text[language] for question in block.questions)
+    question_texts = tuple(
+        dict.fromkeys((question.box or question).text[language] for question in block.questions)
+    )
     mechanism = block.mechanism
-    guess = mechanism.guess
-    blind = Fraction(1, mechanism.answers)
+    guess, blind = _guesses(mechanism)
     same = _same(mechanism)
     lines = [
-        *(
-            f"{question.text[language]} ({_choices(question.choices, language)})"
-            for question in block.questions
-        ),
+        *_questions(block.questions, language),
         *_chances(block, same, language),
-        f"A guess from this alone is right {percent(guess)} of the time; a blind guess, "
-        f"{percent(blind)}, if all answers are equally common.",
+        _guess_sentence(mechanism, guess, blind),
         *block_promises(block, has_strata),
     ]
     return BlockExplanation(
@@ -168,7 +166,53 @@ def _block(block: Block, language: str, has_strata: bool) -> BlockExplanation:
     )
 
 
-def _same(mechanism: Mechanism) -> tuple[Fraction, Fraction] | None:
+def _questions(questions: Sequence[Question], language: str) -> Iterator[str]:
+    """Yield every question with its possible answers; a question with boxes once, with all of them."""
+    for box, group in groupby(questions, lambda question: question.box and question.box.of):
+        first, *more = list(group)
+        if box is None:
+            for question in (first, *more):
+                kind = "a number, of which only the range is used: " if question.asks_number else ""
+                yield f"{question.text[language]} ({kind}{_choices(question.choices, language)})"
+            continue
+        boxes = [question.box for question in (first, *more) if question.box is not None]
+        labels = " / ".join(one.label[language] for one in boxes)
+        yield f"{boxes[0].text[language]} (any of: {labels})"
+    if any(question.ask_if for question in questions):
+        yield (
+            "Your device skips questions that an earlier answer rules out. It answers them with the choice "
+            "made for that, randomised like any other answer: the report does not show what you were asked."
+        )
+
+
+def _guess_sentence(mechanism: AnyMechanism, guess: Fraction, blind: Fraction) -> str:
+    if isinstance(mechanism, AgreementMechanism) and len(mechanism.choices) > 1:
+        return (
+            f"A guess at one of these answers from this alone is right at most {percent(guess)} of the time, where a "
+            f"blind guess is right {percent(blind)}, if all answers are equally common."
+        )
+    return (
+        f"A guess from this alone is right {percent(guess)} of the time; a blind guess, {percent(blind)}, if all "
+        "answers are equally common."
+    )
+
+
+def _guesses(mechanism: AnyMechanism) -> tuple[Fraction, Fraction]:
+    """Return the chances that the best guess is right, from the symbol and without it.
+
+    All answers are taken as equally likely. For the agreement kind, the guess is at the question of
+    which a symbol tells most.
+    """
+    if not isinstance(mechanism, AgreementMechanism):
+        return mechanism.guess, Fraction(1, mechanism.answers)
+    chances = zip(mechanism.guesses, mechanism.choices, strict=True)
+    return max(
+        ((guess, Fraction(1, choices)) for guess, choices in chances),
+        key=lambda pair: pair[0] / pair[1],
+    )
+
+
+def _same(mechanism: AnyMechanism) -> tuple[Fraction, Fraction] | None:
     """Return the smallest and the largest chance on the diagonal.
 
     Returns None unless the diagonal is the strict maximum of every column.
@@ -195,6 +239,8 @@ def _chances(block: Block, same: tuple[Fraction, Fraction] | None, language: str
         low, high = map(percent, same)
         chance = low if same[0] == same[1] else f"{low} to {high}, depending on the answer"
         yield f"The random result names your true answer with a chance of {chance}; otherwise it names another one."
+    elif isinstance(mechanism, AgreementMechanism):
+        yield from _agreement(mechanism)
     elif isinstance(mechanism, UnaryMechanism):
         keep, flip = (
             Fraction(weight, mechanism.denominator) for weight in (mechanism.keep, mechanism.flip)
@@ -220,8 +266,26 @@ def _chances(block: Block, same: tuple[Fraction, Fraction] | None, language: str
         yield from _table(block, language)
 
 
+def _agreement(mechanism: AgreementMechanism) -> Iterator[str]:
+    """Yield how a report about many questions is drawn."""
+    low, high = mechanism.questions_drawn
+    most = len(mechanism.choices)
+    number = str(low) if low == high else f"{low} to {high}"
+    if low < most:
+        yield (
+            f"Your device picks {number} of these {most} questions at random; your answers do not influence which. "
+            "The report is about these questions only."
+        )
+    yield (
+        "For each question in the report your device draws a random set of its answers. Sets that hold your true "
+        "answers are likelier: a report in which enough of them do is "
+        f"×{times(mechanism.level)} as likely as any other. The chances are listed in the signed survey."
+    )
+
+
 def _table(block: Block, language: str) -> Iterator[str]:
     """Yield one line per answer: the chances of the symbols."""
+    assert not isinstance(block.mechanism, AgreementMechanism)  # noqa: S101 - has its own sentences
     chances = columns(block.mechanism)
     labels = product(
         *([choice.label[language] for choice in question.choices] for question in block.questions)
@@ -273,8 +337,12 @@ def _leaves(document: SurveyDocument) -> str:
     )
 
 
-def _shape(mechanism: Mechanism) -> str:
+def _shape(mechanism: AnyMechanism) -> str:
     """Return a placeholder for a symbol: its range or length."""
+    if isinstance(mechanism, AgreementMechanism):
+        sizes = [1 + 2 * len(component.slots) for component in mechanism.components]
+        least = "" if min(sizes) == max(sizes) else f"{min(sizes)} to "
+        return f"[<{least}{max(sizes)} numbers: a component, then parts and their sets>]"
     widest = mechanism.longest_symbol_json()
     if isinstance(widest, str):
         return f"<{len(widest)} hex digits>"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The application factory: the one place where settings, services, clock and web frame meet."""
+"""Application factory: assembles the WSGI application from settings, services and blueprints."""
 
 import os
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class _NoSession(SecureCookieSessionInterface):
-    """No session is ever opened, so no cookie is ever read or set."""
+    """Flask's cookie session, switched off: the admin pages set cookies of their own."""
 
     def open_session(self, *_arguments: Any) -> NullSession:
         return NullSession()
@@ -54,22 +54,24 @@ def create_app(
 
     Parameters
     ----------
-    settings : read once; limits and addresses.
-    clock : the source of time; default the machine's.
-    services : ready-made services; default those of `settings`, after every start-up check.
+    settings : limits and addresses.
+    clock : the source of time; default: the system clock.
+    services : ready-made services; default: those of `settings`, after the start-up checks.
 
     Raises
     ------
-    FranklyError : unsafe_setting or key_file, one line each, if a promise could not be kept (bad input 54).
+    FranklyError : unsafe_setting for an unsafe setting or database, key_file without a usable
+        publisher key, unavailable if the database cannot be reached; the message has one line
+        (bad input 54).
     """
     _refuse_debug()
     bound = services if services is not None else _open(settings, clock or SystemClock())
     app = APIFlask(
         "frankly_server", title="Frankly", version=__version__, spec_path=None, docs_path=None, json_errors=False,
-        static_folder=None,  # type: ignore[arg-type]  # no file of ours is ever served by path
+        static_folder=None,  # type: ignore[arg-type]  # files are served by routes only
     )  # fmt: skip
     app.session_interface = _NoSession()
-    # A redirect or a repaired path would be a second address for the same thing; every other address is a 404.
+    # Each resource has one address: a path with a doubled slash is a 404, not a redirect.
     app.url_map.merge_slashes = False
     app.url_map.strict_slashes = True
     app.config.update(MAX_CONTENT_LENGTH=settings.body_limit_bytes, PROVIDE_AUTOMATIC_OPTIONS=False)
@@ -84,7 +86,7 @@ def create_app(
     app.register_blueprint(admin_pages(bound))
     _add_description(app)
     receiving = Receiving(app, bound.intake, allowed.reports, settings.report_limit_bytes)
-    # As Flask's manual says.
+    # Flask documents this assignment for middleware; mypy reports an assignment to a method.
     app.wsgi_app = Slots(receiving, settings.threads, metrics.of(app))  # type: ignore[method-assign]
     return app
 
@@ -98,7 +100,7 @@ def wsgi() -> APIFlask:
     answer = app.wsgi_app
 
     def awake(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        services.wake()  # in the worker, wherever the application was made
+        services.wake()  # here, because threads started before a fork do not exist in the worker
         return answer(environ, start_response)
 
     app.wsgi_app = awake  # type: ignore[method-assign]
@@ -106,7 +108,7 @@ def wsgi() -> APIFlask:
 
 
 def _open(settings: Settings, clock: Clock) -> Services:
-    """Return checked services; nothing stays open if a check fails."""
+    """Return services that have passed the start-up checks; close them if a check fails."""
     services = Services.open(settings, clock)
     try:
         services.check_start()
@@ -124,7 +126,7 @@ def _refuse_debug() -> None:
 
 
 def _add_description(app: APIFlask) -> None:
-    """Serve the OpenAPI document, made once and including itself."""
+    """Add the route of the OpenAPI document, which is built once and includes this route."""
     document = b""
 
     @app.get("/openapi.json")

@@ -13,9 +13,8 @@ MAX_NAMES = 4096
 class BucketLevel:
     """The state of a bucket.
 
-    level : what can be taken now, 0.0 or more. wait_s : seconds until one more is allowed, 0.0 if
-    it is now.
-    full_s : seconds until the bucket is full.
+    level : number of tokens, 0.0 or more; a debt is shown as 0.0. wait_s : seconds until the next
+    request is allowed, 0.0 if it is allowed now. full_s : seconds until the bucket is full.
     """
 
     level: float
@@ -24,15 +23,15 @@ class BucketLevel:
 
     @property
     def retry_after_s(self) -> int:
-        """Whole seconds to wait, at least 1, as for the Retry-After header."""
+        """Value of the Retry-After header: whole seconds to wait, at least 1."""
         return max(1, ceil(self.wait_s))
 
 
 class Buckets:
-    """One bucket per name, of at most `burst`, which gains `per_s` a second; thread-safe.
+    """One bucket per name, of at most `burst` tokens, gaining `per_s` a second; thread-safe.
 
-    Callers may choose names, so only the MAX_NAMES used last are remembered: memory is bounded. A
-    name that was forgotten starts again with a full bucket.
+    Clients may choose names, so only the MAX_NAMES names that took a token last are remembered. A
+    forgotten name starts again with a full bucket.
     """
 
     def __init__(self, per_s: float, burst: float) -> None:
@@ -45,14 +44,15 @@ class Buckets:
         )  # name -> (level, time in s)
 
     def look(self, name: str, now: float) -> BucketLevel:
-        """Return the allowance of a name without taking anything."""
+        """Return the state of a name's bucket without taking anything."""
         with self._guard:
             return self._allowance(self._level(name, now))
 
     def take(self, name: str, now: float, cost: float = 1.0) -> BucketLevel:
-        """Take `cost` if the level is at least 1; return the allowance before that.
+        """Take `cost` tokens if there is at least one; return the bucket's state before that.
 
-        A cost above the level leaves a debt: later callers see wait_s > 0 until it is paid.
+        A cost above the level leaves a debt: wait_s is positive until the bucket holds a token
+        again.
         """
         with self._guard:
             level = self._level(name, now)
@@ -65,7 +65,7 @@ class Buckets:
             return self._allowance(level)
 
     def _level(self, name: str, now: float) -> float:
-        # max: a clock that was set back must not empty the bucket.
+        # max: if the clock was set back, the bucket must not lose tokens.
         level, then = self._levels.get(name, (self.burst, now))
         return min(self.burst, level + max(0.0, now - then) * self.per_s)
 

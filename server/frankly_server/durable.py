@@ -4,7 +4,7 @@
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,15 +16,16 @@ from frankly_protocol.problems import Problem
 def written_whole(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
     """Yield a temporary file that becomes `path` at the end of the block, with mode 0600.
 
-    If the block raises, the file is deleted and `path` stays as it was. Raises
+    If the block raises, the temporary file is deleted and `path` stays as it was. Raises
     InvalidInput(file_exists) before anything is written if `path` exists and `replace` is false.
     """
     if path.exists() and not replace:
         raise InvalidInput(Problem.FILE_EXISTS, "this file exists; --force replaces it", str(path))
-    # In the same folder, because a rename is atomic within one file system only.
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)  # mode 0600
-    temporary = Path(name)
+    temporary = None
     try:
+        # In the same folder, because a rename is atomic within one file system only.
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)  # mode 0600
+        temporary = Path(name)
         with os.fdopen(descriptor, "w+b") as file:
             yield file
             file.flush()
@@ -33,8 +34,14 @@ def written_whole(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
         temporary.rename(path)
         sync_folder(path.parent)
     # BaseException: an interrupt must not leave the temporary file either.
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        # A file system that has become read-only refuses even that; the first error counts.
+        if temporary is not None:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        # write and fsync name no file, and nobody knows the temporary one.
+        if isinstance(error, OSError):
+            error.filename = str(path)
         raise
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation of pydantic's errors into ours: field path, message, never the rejected value."""
+"""Translation of pydantic's errors: field path and message, without the rejected value."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +15,7 @@ _PROBLEMS = {"extra_forbidden": Problem.FIELD_UNKNOWN, "missing": Problem.FIELD_
 _MESSAGES = {
     "extra_forbidden": "this field is not known here; check its spelling",
     "missing": "this field is missing",
-    # Pydantic would name our class here.
+    # Pydantic's own message would name a Python class.
     "model_type": "expected an object: a map of field names to values",
 }
 _MAX_LISTED = 5
@@ -49,6 +51,19 @@ def invalid(faults: list[Fault]) -> InvalidInput:
     return InvalidInput(first.problem, detail, first.field or None)
 
 
+@contextmanager
+def named(field: str) -> Iterator[None]:
+    """Prefix the field of an InvalidInput with the path of the object that it is in."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput(
+            error.problem,
+            error.detail,
+            f"{field}.{error.field}" if error.field else field,
+        ) from None
+
+
 def field_path(parts: tuple[Any, ...]) -> str:
     """Return ``("blocks", 0, "id")`` as ``blocks[0].id``."""
     path = ""
@@ -61,7 +76,7 @@ def _fault(detail: ErrorDetails, default: Problem) -> Fault:
     kind = detail["type"]
     problem = _PROBLEMS.get(kind) or Problem.from_code(kind)
     if problem is None:
-        # Pydantic's names of wrong types, such as int_type and int_parsing.
+        # Pydantic's codes for values of a wrong type end like this: int_type, int_parsing.
         problem = Problem.FIELD_TYPE if kind.endswith(("_type", "_parsing")) else default
     message = _MESSAGES.get(kind) or detail["msg"].removeprefix("Value error, ")
     return Fault(problem, field_path(detail["loc"]), message)

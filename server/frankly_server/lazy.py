@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heavy libraries, imported at first use: commands that design or estimate nothing start without them."""
+"""Heavy libraries, imported on first use, so that commands that need none of them start quickly."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates as a Parquet file, where pyarrow is installed."""
+"""Estimates as a Parquet file; this needs pyarrow."""
 
 import io
 from collections.abc import Mapping
@@ -14,12 +14,14 @@ from frankly_protocol.problems import Problem
 def to_parquet(answer: Mapping[str, Any]) -> bytes:
     """Return the lines of `frankly_analyst.formats.lines` as one Parquet file.
 
-    Raises InvalidInput(unsupported) where pyarrow is not installed.
+    Raises InvalidInput(unsupported) if pyarrow is not installed.
     """
     try:
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
-        message = "this server writes no Parquet: install frankly-server[parquet], or ask for csv"
+        message = (
+            "this server cannot write Parquet: install frankly-server[parquet], or request csv"
+        )
         raise InvalidInput(Problem.UNSUPPORTED, message, "format") from None
     file = io.BytesIO()
     parquet.write_table(to_arrow(arrow, answer), file)

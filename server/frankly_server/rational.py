@@ -1,25 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact linear algebra over the rationals; the only module that imports python-flint.
 
-Matrices of Python ints come in, Fractions go out. Only the weights of least squares are rounded,
-which may be any positive numbers (see `normal_equations`).
+Matrices hold Python ints or Fractions, and results are exact. Only the least-squares weights of
+`normal_equations` are rounded; any positive weights are valid there.
 """
 
 from collections.abc import Sequence
 from fractions import Fraction
 from math import lcm
 
-from flint import fmpq, fmpq_mat, fmpz_mat
+from flint import fmpq, fmpq_mat, fmpz_mat, nmod_mat
 
 IntRows = Sequence[Sequence[int]]
 FractionRows = tuple[tuple[Fraction, ...], ...]
 
 WEIGHT_BITS = 64
+_PRIME = 2**61 - 1
 
 
 def rank(rows: IntRows) -> int:
-    """Return the exact rank of a matrix of whole numbers."""
+    """Return the exact rank of an integer matrix."""
+    least = least_rank(rows)
+    if least == min(len(rows), len(rows[0])):
+        return least
     return fmpz_mat([list(row) for row in rows]).rank()
+
+
+def least_rank(rows: IntRows) -> int:
+    """Return the rank modulo a prime of 61 bits, in much less time than the exact one.
+
+    Minors that are not 0 modulo a prime are not 0, so the exact rank is never smaller. It is larger
+    only if the prime divides all the largest minors that are not 0.
+    """
+    return nmod_mat([[value % _PRIME for value in row] for row in rows], _PRIME).rank()
 
 
 def row_echelon(rows: IntRows) -> FractionRows:
@@ -34,10 +47,10 @@ def normal_equations(
 ) -> tuple[list[list[int]], list[list[int]], int]:
     """Return (G, H, scale), G = WΓWᵀ and H = WΓ, for least squares with weights W[x][y].
 
-    Γ = diag(round(scale / u_y)) stands for D₀⁻¹, where u = prior · W is proportional to P(report).
-    Rounding 1/u_y to 64 significant bits keeps the numbers of the solution short; any positive Γ
-    gives an unbiased decoder, and this one's variance differs from D₀⁻¹'s by less than one part in
-    2^64.
+    u = prior · W is proportional to P(report), and Γ = diag(round(scale / u_y)) is proportional to
+    diag(P(report))⁻¹, up to rounding. Rounding 1/u_y to at least 64 significant bits keeps the
+    numbers of the solution short. The decoder stays unbiased, because any positive Γ gives an
+    unbiased one; its variance changes by less than one part in 2^64.
 
     Raises ValueError if some report has no mass under `prior`.
     """
@@ -74,7 +87,7 @@ def product(
 
 
 def whole(row: Sequence[Fraction]) -> list[int]:
-    """Return whole numbers in the same proportions."""
+    """Return the row times its common denominator: integers in the same proportions."""
     return over_one_denominator(row)[0]
 
 

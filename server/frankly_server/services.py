@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of one server, wired once; views and commands parse, call one of them, and render."""
+"""The services of one server, constructed in one place for views and commands."""
 
+from contextlib import suppress
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -12,7 +13,7 @@ from frankly_server.intake import Intake, Invites, Releasing
 from frankly_server.keys import Access, Keyring
 from frankly_server.log import LogService
 from frankly_server.settings import Settings
-from frankly_server.store import Database
+from frankly_server.store import Database, StoreUnavailable
 from frankly_server.surveys import Surveys
 from frankly_server.surveys.jobs import Jobs
 from frankly_server.surveys.outbound import Post
@@ -23,11 +24,11 @@ from frankly_server.surveys.webhooks import Webhooks, WebhookThread
 class Services:
     """The services over one database and one key folder; nothing is opened before its first use.
 
-    surveys, intake, releasing, analysis : the survey's life. access : API keys. keys : signing
-    keys.
-    log : the transparency log. accounts, second_factors, passkeys : people who sign in. lifecycle,
-    jobs : states of surveys, and publishing in the background. webhooks, herald : addresses that
-    learn of closed surveys, and the thread that posts to them.
+    surveys, intake, releasing, analysis : surveys, their reports, releases and estimates.
+    access : API keys. keys : signing keys. log : the transparency log. invites : invite tokens.
+    accounts, second_factors, passkeys : people who sign in. lifecycle, jobs : states of surveys,
+    and publishing in the background. webhooks, herald : webhook addresses, and the thread that
+    posts events to them.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Services:
         self.invites = Invites(database)
         self.analysis = Analysis(database)
         self.accounts = Accounts(database, clock, passwords)
-        # The host's name: apps list the accounts of several servers.
+        # With the host's name, because an authenticator app may list accounts of several servers.
         issuer = f"Frankly {urlsplit(settings.public_url).hostname}"
         self.second_factors = SecondFactors(database, clock, self.accounts, issuer)
         self.passkeys = Passkeys(database, clock, self.accounts, self.keys, settings.public_url)
@@ -66,7 +67,7 @@ class Services:
     def open(cls, settings: Settings, clock: Clock) -> Self:
         """Return the services over the database of `settings`, after checking its schema.
 
-        Raises UnsafeStore or StoreUnavailable.
+        Raises UnsafeStore or StoreUnavailable as `Database.check` does.
         """
         database = Database(settings.store_url())
         try:
@@ -76,22 +77,26 @@ class Services:
         return cls(settings, database, clock)
 
     def check_start(self) -> None:
-        """Refuse to serve on an unsafe or unknown database, or without a publisher key (bad input 54).
+        """Check the database and the publisher key before the server starts (bad input 54).
 
-        Raises UnsafeStore, StoreUnavailable or InvalidInput(key_file): one line each.
+        A full or read-only database does not stop the start: documents and estimates can be read,
+        and `/health/ready` fails until it can be written. Raises UnsafeStore, StoreUnavailable or
+        InvalidInput(key_file): one line each.
         """
         self.database.check()
+        with suppress(StoreUnavailable):
+            self.database.check_writable()
         self.database.close()  # processes forked from here open connections of their own
         self.keys.check()
 
     def check_health(self) -> None:
-        """Raise StoreUnavailable or UnsafeStore unless the database has our schema or a newer one."""
-        # A newer schema is fine here: it is migrated while older processes still run.
+        """Raise StoreUnavailable or UnsafeStore if the database is down, unsafe or not migrated."""
+        # A newer schema is accepted, because a migration may run while older processes still serve.
         self.database.check(started=True)
 
     def close(self) -> None:
-        """Write what is in memory and close the connections; a later use opens new ones."""
-        # The database last: the others may still write.
+        """Stop the threads, write counts held in memory, and close the connections."""
+        # The database is closed last, because the other services may still write to it.
         self.herald.stop()
         self.releasing.stop()
         self.intake.close()

@@ -56,7 +56,7 @@ class Settings(BaseSettings):
         default=8000,
         ge=0,
         le=65535,
-        description="port to listen on; 0 takes a free one",
+        description="port to listen on; 0 chooses a free one",
     )
     public_url: Annotated[str, AfterValidator(_bare_origin)] = Field(
         default="http://127.0.0.1:8000", description="address in survey links and documents"
@@ -73,13 +73,18 @@ class Settings(BaseSettings):
         le=MAX_REPORT_BYTES,
         description="largest single report; the format's own limit is the default",
     )
-    batch_limit: int = Field(default=1000, ge=1, le=10_000, description="most reports in one batch")
+    batch_limit: int = Field(
+        default=1000,
+        ge=1,
+        le=10_000,
+        description="largest number of reports in one batch",
+    )
     request_timeout_s: float = Field(
         default=30,
         ge=1,
         le=600,
         allow_inf_nan=False,
-        description="seconds in which a request must have arrived whole",
+        description="seconds within which a whole request must have arrived",
     )
     threads: int = Field(default=8, ge=1, le=64, description="requests served at the same time")
     survey_rate_per_s: float = Field(
@@ -87,7 +92,7 @@ class Settings(BaseSettings):
         gt=0,
         le=1e6,
         allow_inf_nan=False,
-        description="requests stored per second, by survey and process",
+        description="requests with accepted reports per second, by survey and process",
     )
     key_rate_per_s: float = Field(
         default=20,
@@ -99,20 +104,20 @@ class Settings(BaseSettings):
     metrics_token: SecretStr | None = Field(
         default=None,
         min_length=32,
-        description="token that Prometheus sends to read /metrics; no metrics without it",
+        description="token that Prometheus sends to read /metrics; without it there is no /metrics",
     )
     webhook_hosts: str = Field(
         default="",
         max_length=2000,
         pattern=r"^[a-z0-9.,-]*$",
-        description="hosts that webhooks may be sent to, separated by commas; none: no webhooks",
+        description="hosts that webhooks may be sent to, separated by commas; empty: no webhooks",
     )
     debug: bool = Field(default=False, description="must stay off; there is no debug mode")
 
     @field_validator("metrics_token", mode="before")
     @classmethod
     def _empty_is_none(cls, value: Any) -> Any:
-        # A compose file turns a variable that is not set into an empty one.
+        # A compose file passes a variable that is not set as an empty text.
         return None if value == "" else value
 
     @field_validator("debug")
@@ -148,7 +153,7 @@ class Settings(BaseSettings):
             raise invalid(faults) from None
 
     def store_url(self) -> str:
-        """Return the database URL with its password; use it for opening the database only."""
+        """Return the database URL, which may contain a password: do not log or show it."""
         if self.database_url is not None:
             return self.database_url.get_secret_value()
         return f"sqlite:///{self.home.resolve() / 'frankly.db'}"

@@ -12,7 +12,7 @@ _LEFT, _RIGHT, _PANEL, _LABEL, _BOTTOM = 46, WIDTH - 12, 108, 22, 26
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """Share in one period; low, high : None for a product without an interval."""
+    """Estimated share in one period; low, high : ends of its interval, None without one."""
 
     period: str
     estimate: float
@@ -22,14 +22,14 @@ class TrendPoint:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """Choice, with a point for each period that has enough answers."""
+    """A choice, with a point for each period that has enough answers."""
 
     label: str
     points: Sequence[TrendPoint]
 
 
 def trend_plot(title: str, periods: Sequence[str], trends: Sequence[Trend]) -> str:
-    """Return an SVG of dots with whiskers joined by a line; missing periods leave a gap."""
+    """Return an SVG of dots with whiskers, joined by a line that passes over missing periods."""
     if not periods or not any(trend.points for trend in trends):
         raise ValueError("a plot needs at least one point")
     values = [
@@ -39,7 +39,7 @@ def trend_plot(title: str, periods: Sequence[str], trends: Sequence[Trend]) -> s
         for value in (point.estimate, point.low, point.high)
         if value is not None
     ]
-    # With one period, its points stand in the middle.
+    # A single period is drawn in the middle; an axis from 0 to 0 would have no length.
     last = len(periods) - 1
     x = svg.Axis(0, last, _LEFT + 10, _RIGHT - 10, 1) if last else svg.Axis(-1, 1, _LEFT, _RIGHT, 1)
     parts = []

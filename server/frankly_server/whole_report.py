@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Level of a whole report: factors for people, nats in JSON, all rounded up."""
+"""Privacy level of a whole report: as factors for people, in nats for JSON; all rounded up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Any, Final
 from frankly_protocol.audit import DEVICE_CAP, ReportLevel, ln_up
 
 ANSWERS: Final = "the answers themselves, or anything else"
-"""Subject of the last line of a table: its bound holds for any prior knowledge."""
+"""Label of the last line of a table, whose bound holds for any prior knowledge."""
 HEADERS: Final = ("about", "belief, at most", "odds, at most", "odds by the public answers alone")
 
 
@@ -17,8 +17,8 @@ HEADERS: Final = ("about", "belief, at most", "odds, at most", "odds by the publ
 class LevelFactors:
     """Factors by which a whole report can change beliefs about one secret; "∞" without a bound.
 
-    belief, odds : given the public answers. strata_odds : by the public answers alone; None for the
-    answers.
+    belief, odds : by the randomised answers, given the public ones. strata_odds : by the public
+    answers alone; None in the line about the answers themselves.
     """
 
     about: str
@@ -44,7 +44,7 @@ def level_table(
     *,
     has_strata: bool,
 ) -> tuple[Sequence[str], list[Sequence[str]]]:
-    """Return headers and rows of `level_factors`; public answers have a column if there are strata."""
+    """Return headers and rows of `level_factors`; the last column is left out without strata."""
     width = len(HEADERS) if has_strata else len(HEADERS) - 1
     rows = [
         (factors.about, *map(_factor, (factors.belief, factors.odds, factors.strata_odds)))
@@ -54,7 +54,7 @@ def level_table(
 
 
 def cost_words(level: ReportLevel) -> str:
-    """Return the sentence about the cost of answering for pages and commands."""
+    """Return a sentence about the cost of answering, for pages and commands."""
     budget = f"of a device's budget, {DEVICE_CAP} nats unless its app sets another"
     # An infinite cost uses up the budget of every device.
     if level.cost.odds is None:
@@ -63,7 +63,7 @@ def cost_words(level: ReportLevel) -> str:
 
 
 def report_json(level: ReportLevel) -> dict[str, Any]:
-    """Return the level in nats as decimal texts, "inf" without a bound; `odds` are log-odds."""
+    """Return the level in nats as decimal texts, "inf" without a bound; `odds` bound log-odds."""
     return {
         "secrets": {
             name: {

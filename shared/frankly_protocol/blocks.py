@@ -10,7 +10,8 @@ from typing import Any
 from frankly_protocol import schema
 from frankly_protocol.audit import lift_bound, stated_ceiling
 from frankly_protocol.errors import DocumentRejected, InvalidInput, UnsupportedDocument
-from frankly_protocol.mechanisms import KINDS, Mechanism
+from frankly_protocol.mechanisms import BLOCK_KINDS, AgreementMechanism, AnyMechanism, Mechanism
+from frankly_protocol.mechanisms.agreement import MAX_CHOICES, MAX_QUESTIONS, FormAnswers
 from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS
 from frankly_protocol.promises import MAX_PROMISES, Prior, Promise, counts
 from frankly_protocol.questions import Choice, Languages, Question, Words
@@ -46,15 +47,17 @@ class Block:
     """One or more questions randomised together by one mechanism.
 
     Joint answers of several questions are numbered in row-major order, the last question fastest.
+    A block of the agreement kind holds up to 100 questions and has no numbered joint answers.
 
     promises : 1 to 16, all of which must hold; the mechanism was designed for the first.
-    design_prior : counts over joint answers, which determine the published decoder.
+    design_prior : counts over joint answers, which determine the published decoder; of the agreement
+        kind, over the choices of each question, one question after the other.
     ceiling : recomputed and compared when a block is created; None if infinite or above 2^53 − 1.
     """
 
     id: str
     questions: tuple[Question, ...]
-    mechanism: Mechanism
+    mechanism: AnyMechanism
     promises: tuple[Promise, ...]
     design_prior: tuple[int, ...]
     ceiling: Fraction | None
@@ -62,7 +65,32 @@ class Block:
     certificate: Certificate | None
 
     def __post_init__(self) -> None:
-        answers = prod(len(q.choices) for q in self.questions)
+        counted = self._require_answers()
+        if not 1 <= len(self.promises) <= MAX_PROMISES:
+            raise schema.reject(f"a block has 1 to {MAX_PROMISES} claims", "claims")
+        # A count of 0 could leave the published decoder undefined for that answer.
+        if len(self.design_prior) != counted or not all(self.design_prior):
+            raise schema.reject(f"expected {counted} positive counts", "design_prior")
+        # Recomputed, because no figure from the publisher is trusted for privacy.
+        if self.ceiling != stated_ceiling(self.mechanism):
+            raise DocumentRejected(
+                "privacy",
+                "the stated ceiling is not that of the mechanism",
+                "ceiling",
+            )
+
+    def _require_answers(self) -> int:
+        """Return how many counts `design_prior` must have.
+
+        Raises DocumentRejected if the mechanism's answers are not those of the questions.
+        """
+        sizes = tuple(len(question.choices) for question in self.questions)
+        if isinstance(self.mechanism, AgreementMechanism):
+            if self.mechanism.choices != sizes:
+                detail = "the mechanism must have the choices of the questions, in their order"
+                raise DocumentRejected("weights", detail, "choices")
+            return sum(sizes)
+        answers = prod(sizes)
         if answers > MAX_ANSWERS:
             raise schema.reject(
                 f"a block's questions may have at most {MAX_ANSWERS} joint answers",
@@ -74,18 +102,17 @@ class Block:
                 f"{answers} joint answers need a mechanism with as many answers",
                 _SHAPE[self.mechanism.kind],
             )
-        if not 1 <= len(self.promises) <= MAX_PROMISES:
-            raise schema.reject(f"a block has 1 to {MAX_PROMISES} claims", "claims")
-        # A count of 0 could leave the published decoder undefined for that answer.
-        if len(self.design_prior) != answers or not all(self.design_prior):
-            raise schema.reject(f"expected {answers} positive counts", "design_prior")
-        # Recomputed, because no figure from the publisher is trusted for privacy.
-        if self.ceiling != stated_ceiling(self.mechanism):
-            raise DocumentRejected(
-                "privacy",
-                "the stated ceiling is not that of the mechanism",
-                "ceiling",
-            )
+        return answers
+
+    @property
+    def numbered_mechanism(self) -> Mechanism:
+        """The mechanism, for a block whose joint answers are numbered.
+
+        Raises TypeError for the agreement kind.
+        """
+        if isinstance(self.mechanism, AgreementMechanism):
+            raise TypeError("the answers of a form have no numbers")
+        return self.mechanism
 
     @property
     def notion(self) -> str:
@@ -105,21 +132,24 @@ class Block:
         """
         return lift_bound(self.promises[0].claim)
 
-    def truth(self, choices: Mapping[str, str]) -> int:
-        """Return the row of the joint answer.
+    def truth(self, choices: Mapping[str, str]) -> int | FormAnswers:
+        """Return the true answer as the mechanism takes it.
 
+        That is the row of the joint answer or, for the agreement kind, the position of the choice of
+        each question.
         `choices` maps every question id of the block to one of its choice ids.
 
         Raises KeyError for a missing question or an unknown choice: callers check answers first and
         raise a readable error.
         """
-        row = 0
+        row, positions = 0, []
         for question in self.questions:
             position = question.index(choices[question.id])
             if position is None:
                 raise KeyError(question.id)
             row = row * len(question.choices) + position
-        return row
+            positions.append(position)
+        return tuple(positions) if isinstance(self.mechanism, AgreementMechanism) else row
 
     @classmethod
     def from_json(cls, value: Any, field: str, languages: Languages) -> "Block":
@@ -134,10 +164,10 @@ class Block:
         if (
             isinstance(value, dict)
             and "kind" in value
-            and not (isinstance(kind, str) and kind in KINDS)
+            and not (isinstance(kind, str) and kind in BLOCK_KINDS)
         ):
             raise UnsupportedDocument("unknown kind of mechanism: update the app", field)
-        params = KINDS[kind].PARAMS if isinstance(kind, str) and kind in KINDS else ()
+        params = BLOCK_KINDS[kind].PARAMS if isinstance(kind, str) and kind in BLOCK_KINDS else ()
         data = schema.DOCUMENT.record(value, field, _KEYS | set(params))
         try:
             return cls(
@@ -146,14 +176,18 @@ class Block:
                     data["questions"],
                     field + ".questions",
                     1,
-                    16,
+                    MAX_QUESTIONS if kind == AgreementMechanism.kind else 16,
                     lambda v, f: Question.from_json(v, f, languages),
                 ),
                 mechanism=_mechanism(data["kind"], {name: data[name] for name in params}, field),
                 promises=schema.items(
                     data["claims"], field + ".claims", 1, MAX_PROMISES, Promise.from_json
                 ),
-                design_prior=counts(data["design_prior"], field + ".design_prior"),
+                design_prior=counts(
+                    data["design_prior"],
+                    field + ".design_prior",
+                    MAX_CHOICES if kind == AgreementMechanism.kind else MAX_ANSWERS,
+                ),
                 ceiling=schema.optional(
                     data["ceiling"], field + ".ceiling", lambda v, f: Fraction(*schema.ratio(v, f))
                 ),
@@ -187,7 +221,7 @@ _KEYS = frozenset("id questions kind claims design_prior ceiling mechanism certi
 _SHAPE = {"dense": "weights", "unary": "answers", "subset": "answers", "product": "factors"}
 
 
-def _mechanism(kind: str, params: Mapping[str, Any], field: str) -> Mechanism:
+def _mechanism(kind: str, params: Mapping[str, Any], field: str) -> AnyMechanism:
     """Build the mechanism.
 
     Wrong types and sums have the reason weights, not schema (bad input 18).
@@ -200,10 +234,10 @@ def _mechanism(kind: str, params: Mapping[str, Any], field: str) -> Mechanism:
             raise DocumentRejected(
                 "weights",
                 "expected a table of whole numbers",
-                f"{field}.{KINDS[kind].PARAMS[1]}",
+                f"{field}.{BLOCK_KINDS[kind].PARAMS[1]}",
             )
     try:
-        return KINDS[kind].from_params(params, field)
+        return BLOCK_KINDS[kind].from_params(params, field)
     except InvalidInput as error:
         raise DocumentRejected("weights", error.detail, f"{field}.{error.field}") from None
 

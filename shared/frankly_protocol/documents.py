@@ -17,7 +17,8 @@ from frankly_protocol.blocks import Block
 from frankly_protocol.clock import format_time
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import ClockError, DocumentRejected, UnsupportedDocument
-from frankly_protocol.questions import Languages, Question, Words
+from frankly_protocol.mechanisms import AgreementMechanism
+from frankly_protocol.questions import Languages, Question, Words, require_rules
 from frankly_protocol.report import MAX_TOKEN, Report
 from frankly_protocol.tokens import TokenRule
 
@@ -84,6 +85,7 @@ class SurveyDocument:
             q.id for q in self.strata
         ]
         schema.distinct(tuple(questions), "blocks")
+        require_rules(self.questions.values())
         self._require_tables()
 
     @classmethod
@@ -129,7 +131,11 @@ class SurveyDocument:
             release_every=schema.text(data["release_every"], "release_every"),
             release_step=schema.integer(data["release_step"], "release_step", 2),
             strata=schema.items(
-                data["strata"], "strata", 0, 8, lambda v, f: Question.from_json(v, f, languages)
+                data["strata"],
+                "strata",
+                0,
+                8,
+                lambda v, f: Question.public_from_json(v, f, languages),
             ),
             blocks=schema.items(data["blocks"], "blocks", 1, 100, _block_reader(languages)),
             token=schema.optional(data["token"], "token", TokenRule.from_json),
@@ -242,8 +248,10 @@ def _block_reader(languages: Languages) -> Callable[[Any, str], Block]:
         nonlocal counts
         block = Block.from_json(value, field, languages)
         counts += sum(promise.prior.size for promise in block.promises if promise.prior)
+        if isinstance(block.mechanism, AgreementMechanism):
+            counts += block.mechanism.cells
         if counts > MAX_COUNTS:
-            detail = f"the priors hold more than {MAX_COUNTS} counts, written out for every secret and stratum"
+            detail = f"priors and forms hold more than {MAX_COUNTS} counts, all tables written out"
             raise DocumentRejected("work_limit", detail, field)
         return block
 

@@ -249,9 +249,9 @@ def _rows_per_secret(table: Joint) -> Joint:
     return tuple(tuple(n if s == x else 0 for x in range(len(row))) for s, n in enumerate(row))
 
 
-def counts(value: Any, field: str) -> tuple[int, ...]:
-    """Read a list of 2 to 256 counts, one for each answer."""
-    return schema.items(value, field, 2, MAX_ANSWERS, schema.integer)
+def counts(value: Any, field: str, most: int = MAX_ANSWERS) -> tuple[int, ...]:
+    """Read a list of 2 to `most` counts, one for each answer."""
+    return schema.items(value, field, 2, most, schema.integer)
 
 
 def _bounds_row(value: Any, field: str) -> tuple[tuple[int, int], ...]:

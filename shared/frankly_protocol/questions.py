@@ -1,31 +1,132 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions and choices of a survey, with a text per language."""
+"""Questions and choices of a survey, with a text per language (spec 3.5).
 
-from collections.abc import Mapping
+A device turns every way of answering into one choice of each question: ticked boxes, a number, and
+questions that are skipped. What is randomised and sent is the same for all of them.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from fractions import Fraction
+from itertools import groupby, pairwise
+from typing import Any, Final
 
 from frankly_protocol import schema
 
 Words = Mapping[str, str]
 Languages = tuple[str, ...]
 
+NO_ANSWER: Final = "no_answer"
+NOT_APPLICABLE: Final = "not_applicable"
+ROLES: Final = (NO_ANSWER, NOT_APPLICABLE)
+"""Roles of a choice or box that is no answer: the person prefers not to say, or was not asked."""
+NO, YES = BOX_CHOICES = ("no", "yes")
+_NO_SKIPPED: Final = f"a question with a rule needs a choice or a box of the role {NOT_APPLICABLE}"
+_SCORE: Final = re.compile(r"(?!-0$)-?(0|[1-9][0-9]{0,8})(\.[0-9]{0,5}[1-9])?")
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One answer that can be given; `label` holds a text per language."""
+    """One answer that can be given.
+
+    label : a text per language. role : one of ROLES, or None. low : smallest number of its range, in
+    a question that asks for a number. score : its value on a scale.
+    """
 
     id: str
     label: Words
+    role: str | None = None
+    low: int | None = None
+    score: Fraction | None = None
+
+    @classmethod
+    def from_json(cls, value: Any, field: str, languages: Languages) -> "Choice":
+        """Read a choice; raises DocumentRejected("schema"), naming the field."""
+        data = schema.DOCUMENT.record(value, field, {"id", "label"}, {"role", "from", "score"})
+        low = data.get("from")
+        return cls(
+            schema.identifier(data["id"], field + ".id"),
+            schema.words(data["label"], field + ".label", languages),
+            _role(data, field),
+            None if "from" not in data else schema.integer(low, field + ".from", -(2**53) + 1),
+            _score(data["score"], field + ".score") if "score" in data else None,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the choice in its JSON form."""
+        optional = {
+            "role": self.role,
+            "from": self.low,
+            "score": None if self.score is None else decimal_text(self.score),
+        }
+        return {"id": self.id, "label": dict(self.label)} | _given(optional)
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box of a question of which any number of boxes can be ticked.
+
+    Each box is a question of its own, with the choices BOX_CHOICES and the id `of` + `-` + the box's.
+    of, text : id and text of the question that the person reads. label : of the box. role : one of
+    ROLES if the box excludes the others, else None.
+    """
+
+    of: str
+    text: Words
+    label: Words
+    role: str | None = None
+
+    @classmethod
+    def from_json(cls, value: Any, field: str, languages: Languages) -> "Box":
+        """Read a box; raises DocumentRejected("schema"), naming the field."""
+        data = schema.DOCUMENT.record(value, field, {"of", "text", "label"}, {"role"})
+        return cls(
+            schema.identifier(data["of"], field + ".of"),
+            schema.words(data["text"], field + ".text", languages),
+            schema.words(data["label"], field + ".label", languages),
+            _role(data, field),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the box in its JSON form."""
+        texts = {"of": self.of, "text": dict(self.text), "label": dict(self.label)}
+        return texts | _given({"role": self.role})
+
+
+@dataclass(frozen=True, slots=True)
+class AskIf:
+    """Skip rule: the question is asked only if an earlier one has one of these choices as its answer.
+
+    A device answers a skipped question with the choice or the box of the role NOT_APPLICABLE.
+    """
+
+    question: str
+    choices: tuple[str, ...]
+
+    @classmethod
+    def from_json(cls, value: Any, field: str) -> "AskIf":
+        """Read a rule; raises DocumentRejected("schema"), naming the field."""
+        data = schema.DOCUMENT.record(value, field, {"question", "choices"})
+        choices = schema.items(data["choices"], field + ".choices", 1, 63, schema.identifier)
+        schema.distinct(choices, field + ".choices")
+        return cls(schema.identifier(data["question"], field + ".question"), choices)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the rule in its JSON form."""
+        return {"question": self.question, "choices": list(self.choices)}
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with 2 to 64 choices."""
+    """A question with 2 to 64 choices, or one box."""
 
     id: str
     text: Words
     choices: tuple[Choice, ...]
+    box: Box | None = None
+    ask_if: AskIf | None = None
     _positions: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -43,27 +144,163 @@ class Question:
         """
         return self._positions.get(choice)
 
+    @property
+    def box_id(self) -> str:
+        """Id of the box among those of its question; empty for other questions."""
+        return "" if self.box is None else self.id[len(self.box.of) + 1 :]
+
+    @property
+    def asks_number(self) -> bool:
+        """True if the person gives a number, of which only the range is used."""
+        return any(choice.low is not None for choice in self.choices)
+
+    @property
+    def skipped(self) -> str:
+        """Id of the choice that a device takes if the question is skipped."""
+        if self.box is not None:
+            return YES if self.box.role == NOT_APPLICABLE else NO
+        return next(choice.id for choice in self.choices if choice.role == NOT_APPLICABLE)
+
+    def of_number(self, number: int) -> str | None:
+        """Return the id of the choice whose range holds a number, None if it is below all ranges."""
+        ranges = [(choice.low, choice.id) for choice in self.choices if choice.low is not None]
+        place = bisect_right([low for low, _ in ranges], number)
+        return ranges[place - 1][1] if place else None
+
     @classmethod
     def from_json(cls, value: Any, field: str, languages: Languages) -> "Question":
         """Read a question; raises DocumentRejected("schema"), naming the field."""
-        data = schema.DOCUMENT.record(value, field, {"id", "text", "choices"})
-
-        def choice(entry: Any, where: str) -> Choice:
-            choice_data = schema.DOCUMENT.record(entry, where, {"id", "label"})
-            return Choice(
-                schema.identifier(choice_data["id"], where + ".id"),
-                schema.words(choice_data["label"], where + ".label", languages),
-            )
-
-        choices = schema.items(data["choices"], field + ".choices", 2, 64, choice)
-        schema.distinct(tuple(c.id for c in choices), field + ".choices")
-        return cls(
+        data = schema.DOCUMENT.record(value, field, {"id", "text", "choices"}, {"box", "ask_if"})
+        question = cls(
             schema.identifier(data["id"], field + ".id"),
             schema.words(data["text"], field + ".text", languages),
-            choices,
-        )
+            schema.items(
+                data["choices"], field + ".choices", 2, 64,
+                lambda entry, where: Choice.from_json(entry, where, languages),
+            ),
+            Box.from_json(data["box"], field + ".box", languages) if "box" in data else None,
+            AskIf.from_json(data["ask_if"], field + ".ask_if") if "ask_if" in data else None,
+        )  # fmt: skip
+        question._require_choices(field + ".choices")
+        if question.box is not None:
+            question._require_box(question.box, field)
+        return question
+
+    @classmethod
+    def public_from_json(cls, value: Any, field: str, languages: Languages) -> "Question":
+        """Read a public question: it has no boxes, rules, roles, ranges or scores."""
+        question = cls.from_json(value, field, languages)
+        if question.box or question.ask_if or any(
+            choice != Choice(choice.id, choice.label) for choice in question.choices
+        ):  # fmt: skip
+            raise schema.reject("a public question has plain choices only", field)
+        return question
+
+    def _require_choices(self, field: str) -> None:
+        schema.distinct(tuple(choice.id for choice in self.choices), field)
+        roles = tuple(choice.role for choice in self.choices if choice.role is not None)
+        schema.distinct(roles, field)
+        answers = [choice for choice in self.choices if choice.role is None]
+        if not answers:
+            raise schema.reject("expected a choice that is an answer", field)
+        for name, values in (
+            ("from", [choice.low for choice in answers]),
+            ("score", [choice.score for choice in answers]),
+        ):
+            if any(v is None for v in values) != all(v is None for v in values):
+                raise schema.reject(
+                    f"expected {name} in every choice that is an answer, or none", field
+                )
+        if any(
+            choice.low is not None or choice.score is not None
+            for choice in self.choices
+            if choice.role
+        ):
+            raise schema.reject("a choice with a role has no range and no score", field)
+        lows = [choice.low for choice in answers if choice.low is not None]
+        if any(a >= b for a, b in pairwise(lows)):
+            raise schema.reject("expected ranges in increasing order", field)
+
+    def _require_box(self, box: Box, field: str) -> None:
+        plain = zip(BOX_CHOICES, self.choices, strict=False)
+        if self.choices != tuple(Choice(name, choice.label) for name, choice in plain):
+            raise schema.reject("a box has the plain choices no and yes", field + ".choices")
+        if not (self.id.startswith(box.of + "-") and self.box_id):
+            raise schema.reject(f"expected an id that begins with {box.of}-", field + ".id")
 
     def to_json(self) -> dict[str, Any]:
         """Return the question in its JSON form."""
-        choices = [{"id": c.id, "label": dict(c.label)} for c in self.choices]
-        return {"id": self.id, "text": dict(self.text), "choices": choices}
+        choices = [choice.to_json() for choice in self.choices]
+        optional = {
+            "box": self.box and self.box.to_json(),
+            "ask_if": self.ask_if and self.ask_if.to_json(),
+        }
+        return {"id": self.id, "text": dict(self.text), "choices": choices} | _given(optional)
+
+
+def require_rules(questions: Iterable[Question]) -> None:
+    """Raise DocumentRejected("schema") unless boxes stand together and rules can be followed.
+
+    questions : all that a document randomises, in its order.
+    """
+    earlier: dict[str, Question] = {}
+    for question in questions:
+        if question.ask_if is not None:
+            source = earlier.get(question.ask_if.question)
+            if source is None or any(source.index(c) is None for c in question.ask_if.choices):
+                raise schema.reject("expected choices of an earlier question", question.id)
+            if question.box is None and all(c.role != NOT_APPLICABLE for c in question.choices):
+                raise schema.reject(_NO_SKIPPED, question.id)
+        earlier[question.id] = question
+    # Python and JavaScript give the first of several errors, in this order.
+    seen = set(earlier)
+    for name, group in groupby(earlier.values(), lambda one: one.box and one.box.of):
+        if name is None:
+            continue
+        if name in seen:
+            raise schema.reject(
+                "boxes of one question stand together, under an id of their own", name
+            )
+        seen.add(name)
+        _require_group(name, tuple(group))
+
+
+def _require_group(name: str, questions: Sequence[Question]) -> None:
+    """Raise DocumentRejected unless these boxes are one question's."""
+    boxes = [question.box for question in questions if question.box is not None]
+    texts, rules = [box.text for box in boxes], [question.ask_if for question in questions]
+    if any(text != texts[0] for text in texts) or any(rule != rules[0] for rule in rules):
+        raise schema.reject("boxes of one question have one text and one rule", name)
+    roles = tuple(box.role for box in boxes if box.role is not None)
+    schema.distinct(roles, name)
+    if len(roles) == len(boxes):
+        raise schema.reject("expected a box that is an answer", name)
+    if rules[0] is not None and NOT_APPLICABLE not in roles:
+        raise schema.reject(_NO_SKIPPED, name)
+
+
+def decimal_text(score: Fraction) -> str:
+    """Return a score as its shortest decimal text."""
+    whole, rest = divmod(abs(score), 1)
+    digits = f"{int(rest * 10**6):06}".rstrip("0")
+    return f"{'-' if score < 0 else ''}{whole}{'.' if digits else ''}{digits}"
+
+
+def _score(value: Any, field: str) -> Fraction:
+    if not isinstance(value, str) or not _SCORE.fullmatch(value):
+        raise schema.reject(
+            'expected a number such as "2.5", as text, with at most 6 decimals', field
+        )
+    return Fraction(value)
+
+
+def _role(data: Mapping[str, Any], field: str) -> str | None:
+    if "role" not in data:
+        return None
+    if data["role"] not in ROLES:
+        raise schema.reject(f"expected one of {', '.join(ROLES)}", field + ".role")
+    return str(data["role"])
+
+
+def _given(optional: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in optional.items() if value is not None}

@@ -154,7 +154,7 @@ def check_requested_promises(block: Block, request: Mapping[str, Any]) -> None:
     first = block.promises[0].claim
     assert first.notion == request["notion"]
     for promise in block.promises:
-        for field, ratio in needed(block.mechanism, promise.claim).items():
+        for field, ratio in needed(block.numbered_mechanism, promise.claim).items():
             level = getattr(promise.claim, field)
             assert level is None or (ratio is not None and ratio <= Fraction(*level))
     if "epsilon" in request:
@@ -172,7 +172,7 @@ def matrix(mechanism: Mechanism) -> tuple[NDArray[np.float64], list[Any]]:
 
 def decoder(block: Block) -> tuple[NDArray[np.float64], NDArray[np.float64], list[Any]]:
     """V = (QᵀD₀⁻¹Q)⁺QᵀD₀⁻¹ (spec 8.1), Q with row = report there; Q as `matrix`; the symbols."""
-    Q, symbols = matrix(block.mechanism)
+    Q, symbols = matrix(block.numbered_mechanism)
     p = np.array(block.design_prior) / sum(block.design_prior)
     if block.mechanism.kind == "unary":  # bit by bit: (1{x in y} − flip)/(keep − flip)
         ones = np.array([[y >> x & 1 for y in symbols] for x in range(len(p))], dtype=float)

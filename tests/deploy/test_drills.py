@@ -138,7 +138,7 @@ def test_a_backup_is_restored_elsewhere_and_is_the_same_server(
 ) -> None:
     ours, script = desk.services(), drill(root, "backup")
     printed = desk.shell(script) if full else desk.line_by_line(script)
-    assert "every count follows from the reports" in " ".join(printed.split())
+    assert "every count agrees with the reports" in " ".join(printed.split())
     # Both hold signing keys.
     for path in (desk.folder / "keys.tar", desk.folder / "drill"):
         assert path.stat().st_mode & 0o077 == 0

@@ -71,12 +71,16 @@ BLOCKS: Final[dict[tuple[str, str], Fate]] = {
     ),
     ("docs/design.md", '{"prior": {"joint": [[40, 110, 210, 140]'): _run(_DESIGN),
     ("docs/design.md", '{"kind": "dense"'): _made(_DESIGN),
+    ("docs/design.md", '{"form": {"questions": [{"choices": 2}'): _run(
+        "tests/docs/test_form_examples.py"
+    ),
     ("docs/design.md", '$ echo \'{"weights"'): _run(_HERE),
     ("docs/design.md", "from fractions import Fraction"): _run(_DESIGN),
     ("docs/estimates.md", "GET /v1/surveys/ID/estimates?"): _made(_HERE),
     ("docs/estimates.md", "from frankly_analyst import Analyst"): _run(_GUIDES),
     ("docs/estimates.md", 'Analyst(url, key).plan("n"'): _run(_GUIDES),
     ("docs/estimates.md", 'echo \'{"prior"'): _run(_HERE),
+    ("docs/estimates.md", 'echo \'{"form"'): _run(_HERE),
     ("docs/operations.md", 'umask 077\necho "POSTGRES_PASSWORD='): _run(_FIRST),
     ("docs/operations.md", "umask 077\nfor image in POSTGRES_IMAGE="): _run(_FIRST),
     ("docs/operations.md", "sha256sum --check"): _run(_FIRST),

@@ -104,7 +104,7 @@ def shape(text: str) -> str:
     """Return what of an output is the same in every run: everything but names drawn at random, and estimates."""
     text = re.sub(r"[0-9a-f]{16,}|[A-Za-z0-9_-]{40,}", "H", text)
     text = re.sub(r'"y":\[\d\]', '"y":[N]', text)
-    if not re.search(r"% ±|% to [\d−-]|│ +[\d.−]+% +│|\bestimate +low\b|\bbytes of it", text):
+    if not re.search(r"% ±|% to [\d−-]|│ +[\d.−]+% +│|\bestimate +low\b|\ball \d+ bytes\b", text):
         return text
     text = re.sub(r"[−-]?\d+(\.\d+)?", "N", text)
     text = re.sub(

@@ -84,3 +84,13 @@ def test_commands_answer_as_the_pages_say(root: Path, tmp_path: Path) -> None:
     # k-ary randomised response: the truth with p, each other answer with q; worst where a report is as likely as not
     p, q = math.e / (math.e + 2), 1 / (math.e + 2)
     assert planned["n"] == math.ceil(NormalDist().inv_cdf(0.975) ** 2 / 4 / (0.05 * (p - q)) ** 2)
+
+
+def test_the_plan_of_a_form_gives_every_question_its_margin(root: Path, tmp_path: Path) -> None:
+    (line,) = block(root, "estimates.md", 'echo \'{"form"').commands
+    planned = json.loads(Session(tmp_path, literal=False).typed(line))
+    assert [
+        margin <= goal for margin, goal in zip(planned["margins"], (0.05, 0.05, 0.03), strict=True)
+    ] == [True] * 3
+    assert max(planned["margins"][:2]) > 0.0499 or planned["margins"][2] > 0.0299
+    assert len(planned["shown"]) == 3

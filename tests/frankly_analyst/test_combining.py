@@ -213,7 +213,7 @@ def test_a_saved_result_replays(served: Served, tmp_path: Path, monkeypatch: pyt
     saved = capsys.readouterr().out
     (tmp_path / "result.json").write_bytes(saved.encode())
     assert front.run(["replay", str(tmp_path / "result.json")]) == 0
-    assert "the same" in capsys.readouterr().out
+    assert "identical" in capsys.readouterr().out
     (tmp_path / "result.json").write_bytes(
         json.dumps(json.loads(saved) | {"n": 61}, sort_keys=True).encode()
     )

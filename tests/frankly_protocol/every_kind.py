@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A block of every kind under every notion, at exactly the level it needs by the definitions (brute force)."""
+"""A block of every kind under every notion it can promise, at exactly the level it needs by the definitions."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -9,12 +9,15 @@ from frankly_protocol.audit import NOTIONS, Claim, stated_ceiling
 from frankly_protocol.blocks import Block, Prior, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import (
+    AgreementMechanism,
+    AnyMechanism,
     DenseMechanism,
     Mechanism,
     ProductMechanism,
     SubsetMechanism,
     UnaryMechanism,
 )
+from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
 
 from tests.frankly_protocol.audit.definitions import ONE, needed
 from tests.frankly_protocol.samples import question, survey
@@ -30,6 +33,25 @@ KINDS: dict[str, Mechanism] = {
     "subset": SubsetMechanism(48, 4, 2, 11 * UNIT),
     "product": ProductMechanism((HALF, HALF)),
 }
+FORM = AgreementMechanism(
+    48,
+    7,
+    2,
+    (2, 3, 3),
+    ((0,), (1,), (2,), (0, 2)),
+    (
+        Component(
+            11 * UNIT + 1,
+            2,
+            (
+                Pool((0,), 1, Cover(2, 1), 2),
+                Pool((1, 2), 1, Cover(3, None, ((1, 3), (6, 3), (3, 2), (4, 2)))),
+            ),
+        ),
+        Component(5 * UNIT - 1, 1, (Pool((1,), 1, Cover(3, 2)), Pool((3,), 1, Cover(6, 2)))),
+    ),
+)
+"""A form of three questions; its answers have no numbers, and only LDP can be promised of it."""
 JOINT = ((5, 2, 1, 3), (1, 4, 2, 2), (2, 2, 6, 1))
 PRIOR = Prior("secret", ("low", "mid", "top"), (JOINT,), "a made-up table")
 BOUNDS = (((1, 5), (1, 3)), ((1, 2), (1, 7)))
@@ -46,7 +68,7 @@ DATA: dict[str, dict[str, Any]] = {
 assert set(DATA) == set(NOTIONS)
 
 
-def promise(mechanism: Mechanism, notion: str) -> Promise:
+def promise(mechanism: AnyMechanism, notion: str) -> Promise:
     """The promise of a notion at exactly what the mechanism needs; the claim is on the line."""
     claim = Claim(notion, **{"level": ONE, **DATA[notion]})
     levels: dict[str, Any] = {}
@@ -79,12 +101,29 @@ def block(kind: str, *notions: str, name: str = "") -> Block:
     )
 
 
+def form_block(form: AgreementMechanism = FORM, name: str = "form") -> Block:
+    """A block that holds a form, with its level as the promise."""
+    return Block(
+        id=name,
+        questions=tuple(
+            question(f"{name}-{i}", *map(str, range(n))) for i, n in enumerate(form.choices)
+        ),
+        mechanism=form,
+        promises=(Promise(Claim("ldp", form.level.as_integer_ratio())),),
+        design_prior=tuple(range(1, sum(form.choices) + 1)),
+        ceiling=form.level,
+        mechanism_name="made-up",
+        certificate=None,
+    )
+
+
 def documents() -> dict[str, SurveyDocument]:
     """A document for every kind and notion, and one that holds all of them."""
     single = {
         f"{kind} {notion}": survey(block(kind, notion)) for kind in KINDS for notion in NOTIONS
     }
-    together = survey(*(block(kind, *NOTIONS, name=kind) for kind in KINDS))
+    together = survey(*(block(kind, *NOTIONS, name=kind) for kind in KINDS), form_block())
+    single["agreement ldp"] = survey(form_block())
     return single | {"everything": together}
 
 

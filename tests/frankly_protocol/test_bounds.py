@@ -40,6 +40,15 @@ BAD_LEVELS = [
 ]
 
 
+def test_exp_is_bounded_up_to_64_and_not_beyond() -> None:
+    assert exp_lower(Fraction(0)) == 1
+    assert exp_lower(Fraction(64)) < exp_upper(Fraction(64))
+    for r in (Fraction(-1, 10**9), Fraction(64) + Fraction(1, 10**9)):
+        for bound in (exp_lower, exp_upper):
+            with pytest.raises(ValueError, match="64"):
+                bound(r)
+
+
 @pytest.mark.parametrize(("value", "code"), BAD_LEVELS, ids=[repr(v)[:20] for v, _ in BAD_LEVELS])
 def test_bad_levels_are_refused_by_name(value: object, code: str) -> None:
     with pytest.raises(InvalidInput) as caught:

@@ -121,3 +121,9 @@ def test_any_bytes_give_a_value_or_a_typed_error(data: bytes) -> None:
         canonical.parse_json(data, decimals=True)
     except InvalidInput as refused:
         assert refused.problem.status in (400, 413, 422)
+
+
+def test_a_decimal_has_at_most_eighty_characters() -> None:
+    assert canonical._decimal("0." + "1" * 78) == Decimal("0." + "1" * 78)
+    with pytest.raises(ValueError, match="too many digits"):
+        canonical._decimal("0." + "1" * 79)

@@ -64,7 +64,7 @@ def put(path: str, value: Any) -> Callable[[dict[str, Any]], None]:
     return edit
 
 
-W = [list(row) for row in dense_of(DOCUMENT.blocks[0].mechanism).weights]
+W = [list(row) for row in dense_of(DOCUMENT.blocks[0].numbered_mechanism).weights]
 CASES: list[tuple[Callable[[dict[str, Any]], object], str, str | None]] = [
     (put("extra", 1), "schema", "extra"),
     (put("title", ...), "schema", "title"),
@@ -204,7 +204,7 @@ def test_one_unit_moved_inside_a_row_breaks_a_promise_that_is_kept_exactly() -> 
     assert block.ceiling is not None
     exact = replace(block, promises=at(block, block.ceiling.as_integer_ratio()))
     survey(exact).require_private()
-    (on, off), second_row = dense_of(exact.mechanism).weights
+    (on, off), second_row = dense_of(exact.numbered_mechanism).weights
     altered = DenseMechanism(48, ((on + 1, off - 1), second_row))
     with pytest.raises(DocumentRejected) as caught:
         survey(replace(exact, mechanism=altered, ceiling=ceiling(altered))).require_private()

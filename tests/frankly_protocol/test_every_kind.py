@@ -14,7 +14,7 @@ from frankly_protocol.audit import NOTIONS, stated_ceiling
 from frankly_protocol.blocks import Prior, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, FranklyError
-from frankly_protocol.mechanisms import ProductMechanism
+from frankly_protocol.mechanisms import AgreementMechanism, ProductMechanism
 from frankly_protocol.report import Report
 from frankly_protocol.tokens import TokenRule
 
@@ -104,7 +104,10 @@ def test_reports_of_every_kind_have_the_documents_one_length() -> None:
         randbits = Random(seed).getrandbits
         symbols = []
         for entry in document.blocks:
-            symbol = entry.mechanism.sample(seed % 4, randbits)
+            truth: Any = seed % 4
+            if isinstance(entry.mechanism, AgreementMechanism):
+                truth = tuple(seed % choices for choices in entry.mechanism.choices)
+            symbol = entry.mechanism.sample(truth, randbits)
             symbols.append(entry.mechanism.symbol_json(symbol))  # type: ignore[arg-type]
         report = Report(document.digest, "0f" * 16, tuple(symbols))
         data = report.to_bytes(document.report_length)
@@ -118,6 +121,7 @@ def test_reports_of_every_kind_have_the_documents_one_length() -> None:
 ONE = {name: json.loads(document.payload()) for name, document in DOCUMENTS.items()}
 C = "blocks.0.claims.0."
 F = "blocks[0].claims[0]."
+POOL = "blocks.0.components.0.pools.1."
 BAD: list[tuple[str, str, Any, str, str]] = [
     ("unary ldp", "blocks.0.keep", 2**48 + 1, "weights", "blocks[0].keep"),
     ("unary ldp", "blocks.0.flip", 8 << 44, "weights", "blocks[0].flip"),
@@ -133,6 +137,26 @@ BAD: list[tuple[str, str, Any, str, str]] = [
     ("product ldp", "blocks.0.factors", [[]] * 17, "weights", "blocks[0].factors"),
     ("product ldp", "blocks.0.factors.1", [[1, 2]], "weights", "blocks[0].factors[1].weights"),
     ("product ldp", "blocks.0.factors.1", 3, "weights", "blocks[0].factors"),
+    ("agreement ldp", "blocks.0.agree", 1, "weights", "blocks[0].agree"),
+    ("agreement ldp", "blocks.0.agree", 8, "privacy", "blocks[0].ceiling"),
+    ("agreement ldp", "blocks.0.bits", 49, "weights", "blocks[0].bits"),
+    ("agreement ldp", "blocks.0.choices.0", 3, "weights", "blocks[0].choices"),
+    ("agreement ldp", "blocks.0.questions.0", ..., "weights", "blocks[0].choices"),
+    ("agreement ldp", "blocks.0.parts.3", [0, 1, 2], "weights", "blocks[0].components[1].pools"),
+    ("agreement ldp", "blocks.0.components.0.chance", 1, "weights", "blocks[0].components"),
+    ("agreement ldp", POOL + "score", 9, "weights", "blocks[0].components[0].pools[1].score"),
+    ("agreement ldp", POOL + "cover.0.1", 4, "weights", "blocks[0].components[0].pools[1].cover"),
+    (
+        "agreement ldp",
+        POOL + "cover.2.0",
+        "9",
+        "weights",
+        "blocks[0].components[0].pools[1].cover[2]",
+    ),
+    ("agreement ldp", "blocks.0.design_prior.0", 0, "schema", "blocks[0].design_prior"),
+    ("agreement ldp", "blocks.0.weights", [], "schema", "blocks[0].weights"),
+    ("agreement ldp", C + "level", [3, 1], "privacy", F + "level"),
+    ("agreement ldp", C + "level", None, "schema", F + "level"),
     ("dense ldp", C + "level", None, "schema", F + "level"),
     ("dense ldp", C + "delta", [0, 1], "schema", F + "delta"),
     ("dense dp", C + "delta", None, "schema", F + "delta"),

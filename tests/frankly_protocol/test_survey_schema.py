@@ -11,7 +11,7 @@ from frankly_protocol import canonical
 from frankly_protocol.audit import NOTIONS
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import FranklyError
-from frankly_protocol.mechanisms import KINDS
+from frankly_protocol.mechanisms import BLOCK_KINDS
 from jsonschema import Draft202012Validator
 
 from tests.frankly_protocol.every_kind import documents
@@ -35,10 +35,12 @@ def test_the_schema_is_one_and_lists_every_kind_and_notion() -> None:
     notions = [
         option["properties"]["notion"]["const"] for option in SCHEMA["$defs"]["claim"]["oneOf"]
     ]
-    assert kinds == list(KINDS)
+    assert kinds == list(BLOCK_KINDS)
     assert set(notions) == set(NOTIONS)
     for option in SCHEMA["$defs"]["block"]["oneOf"]:
-        assert set(KINDS[option["properties"]["kind"]["const"]].PARAMS) <= set(option["required"])
+        assert set(BLOCK_KINDS[option["properties"]["kind"]["const"]].PARAMS) <= set(
+            option["required"]
+        )
 
 
 @pytest.mark.parametrize("name", ONE)

@@ -31,6 +31,8 @@ from frankly_sdk import (
     RollbackDetected,
     UnsupportedDocument,
 )
+from frankly_sdk._trusted import accept_survey
+from frankly_sdk.link import SurveyLink
 from frankly_sdk.store import Store
 from frankly_sdk.transport import Reply
 
@@ -61,7 +63,7 @@ def weaker() -> SurveyDocument:
 def moved() -> SurveyDocument:
     """A document kept exactly, with one unit of weight moved within a row."""
     block = ldp_block()
-    (on, off), second_row = dense_of(block.mechanism).weights
+    (on, off), second_row = dense_of(block.numbered_mechanism).weights
     altered = DenseMechanism(48, ((on + 1, off - 1), second_row))
     exact = Fraction(on, off).as_integer_ratio()
     return survey(
@@ -84,7 +86,7 @@ def edited(path: str, value: Any) -> FakeServer:
     return server
 
 
-W = dense_of(GOOD.blocks[0].mechanism).weights[0][0]
+W = dense_of(GOOD.blocks[0].numbered_mechanism).weights[0][0]
 CASES: list[tuple[Callable[[], FakeServer], type[FranklyError], str | None]] = [
     (lambda: FakeServer(envelope=b"{}"), DocumentRejected, None),
     (lambda: FakeServer(envelope=b"<html>a proxy's page</html>"), DocumentRejected, None),
@@ -391,3 +393,14 @@ def test_expired_keys_are_replaced_and_an_expired_survey_needs_no_new_ones(tmp_p
         server.open(tmp_path / "s.db", clock=FixedClock(NOW + timedelta(days=301)))
     assert caught.value.field == "expires"
     assert [url.rpartition("/")[2] for url in server.fetched] == ["chain"]
+
+
+def test_who_consults_no_log_is_not_told_that_the_document_is_in_one() -> None:
+    accepted = accept_survey(
+        sealed(GOOD.payload()),
+        SurveyLink("https://collect.example", GOOD.survey, None),
+        Role((PUBLISHER.public,), 1),
+        None,
+        NOW,
+    )
+    assert not accepted.logged

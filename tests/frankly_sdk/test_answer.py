@@ -24,6 +24,8 @@ from frankly_sdk import (
     StoreError,
     UnknownChoice,
 )
+from frankly_sdk._sealing import Row
+from frankly_sdk.answer import Answer
 from frankly_sdk.store import Store
 from frankly_sdk.transport import Reply
 
@@ -396,3 +398,8 @@ def test_a_locked_store_stops_before_sampling(
             client.answer(ANSWERS)
         locker.close()
     assert server.posted == []
+
+
+def test_what_is_about_to_be_sealed_shows_neither_answers_nor_token() -> None:
+    row = Row("", Answer.of({"smokes": "c4n4ry"}), Answer.of({"region": "c4n4ry"}), "c4n4ry")
+    assert "c4n4ry" not in repr(row)

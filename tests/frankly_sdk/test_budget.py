@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from frankly_protocol.audit import Claim, ceiling, level_for, ln_up
+from frankly_protocol.audit import Charge, Claim, ceiling, level_for, ln_up
 from frankly_protocol.blocks import Prior, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_sdk import Budget, BudgetExceeded, Client, Disabled, Policy, PolicyRefused, conformance
+from frankly_sdk.budget import nats_left
 from frankly_sdk.cli import main
 from frankly_sdk.store import Store
 from frankly_sdk.testing import FakeServer, make_survey
@@ -207,6 +208,17 @@ def test_what_is_left_of_a_cap_of_many_digits_is_rounded_down(tmp_path: Path) ->
         tmp_path / "s.db", policy=Policy(cap="1.99999")
     ) as client:
         assert (client.budget().left, client.budget().left_after) == ("1.9999", "0.9999")
+
+
+def test_nothing_is_left_of_a_cap_that_is_overdrawn() -> None:
+    """A survey that may use up the budget can cost more than is left: what is left is 0, never below."""
+    assert nats_left("1", Charge(Fraction(2))) == "0.3068"
+    assert nats_left("1", Charge(Fraction(3))) == "0.0000"
+    assert nats_left("1", Charge(None)) == "0.0000"
+
+
+def test_a_cap_of_forty_digits_is_not_rounded_before_what_is_left_is() -> None:
+    assert nats_left("1." + "0" * 3 + "9" * 36, Charge(Fraction(1))) == "1.0009"
 
 
 def test_a_form_that_does_not_fit_any_more_says_so(tmp_path: Path) -> None:

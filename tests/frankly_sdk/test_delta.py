@@ -8,11 +8,12 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from frankly_protocol.audit import chance_up, parse_chance
+from frankly_protocol.audit import chance_up, parse_chance, report_level
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_sdk import BudgetExceeded, Policy, PolicyRefused, conformance
+from frankly_sdk._promised import cost
 from frankly_sdk.store import Store
 
 from tests.frankly_protocol.samples import dp_block, ldp_block, survey
@@ -145,3 +146,11 @@ def test_chances_are_read_exactly_and_never_shown_smaller(text: str) -> None:
     assert chance == Fraction(text)
     assert chance <= Fraction(chance_up(chance)) <= chance * Fraction(101, 100)
     assert "e" not in chance_up(chance / 10**9 + Fraction(1, 3 * 10**12)).lower()
+
+
+def test_a_cost_without_delta_says_nothing_of_delta() -> None:
+    plain, with_delta = (survey(block) for block in (ldp_block(), dp_block()))
+    assert "δ" not in cost(plain.report_level, None)
+    level = report_level(with_delta, Fraction(1, 2))
+    assert level.cost.delta
+    assert "δ that the app allows" in cost(level, None)

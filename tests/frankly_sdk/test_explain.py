@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 from frankly_protocol.audit import ceiling
+from frankly_protocol.audit.report import SecretLevel
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.report import Report
 from frankly_protocol.tokens import TokenRule
-from frankly_sdk.explain import LIMITS, Explanation
+from frankly_sdk import _promised
+from frankly_sdk._figures import percent
+from frankly_sdk.explain import LIMITS, Explanation, _table
 from frankly_sdk.explain import explain as explain_level
 
 from tests.frankly_protocol.samples import PUBLISHER, at, ldp_block, lip_block, question, survey
@@ -29,7 +32,7 @@ def test_the_figures_are_those_of_the_weights(tmp_path: Path) -> None:
     with server.open(tmp_path / "s.db") as client:
         explanation = client.survey.explain()
     warner, lip = explanation.blocks
-    on = dense_of(server.document.blocks[0].mechanism).weights[0][0]
+    on = dense_of(server.document.blocks[0].numbered_mechanism).weights[0][0]
     assert (warner.guess, warner.blind) == (Fraction(on, 2**48), Fraction(1, 2))
     assert lip.guess == Fraction(3, 4)
     assert lip.ceiling == 3
@@ -195,3 +198,61 @@ def test_public_answers_are_listed_as_leaving_in_clear() -> None:
     explanation = explain(document)
     assert "are sent as you give them, not randomised: region?" in str(explanation)
     assert '"region":"your public answer"' in explanation.leaves
+
+
+def test_a_language_that_the_document_lacks_is_answered_in_its_first() -> None:
+    document = replace(
+        survey(ldp_block()), languages=("de", "en"), title={"de": "Eine Umfrage", "en": "A survey"}
+    )
+    block = document.blocks[0]
+    both = {
+        name: {"de": f"{name} auf Deutsch", "en": f"{name} in English"}
+        for name in ("affair", "no", "yes")
+    }
+    asked = replace(
+        block.questions[0],
+        text=both["affair"],
+        choices=tuple(replace(c, label=both[c.id]) for c in block.questions[0].choices),
+    )
+    document = replace(document, blocks=(replace(block, questions=(asked,)),))
+    for language, title in (
+        ("en", "A survey"),
+        ("de", "Eine Umfrage"),
+        ("fr", "Eine Umfrage"),
+        (None, "Eine Umfrage"),
+    ):
+        lines = str(explain_level(document, document.report_level, (), language))
+        assert title in lines
+        assert ("in English" in lines) == (language == "en")
+
+
+def test_only_certainty_is_called_certain() -> None:
+    shares = {Fraction(0): "0.0%", Fraction(1): "100.0%", Fraction(1, 10**9): "0.1%",
+              1 - Fraction(1, 10**9): "99.9%", Fraction(1, 3): "33.3%", Fraction(2, 3): "66.7%"}  # fmt: skip
+    assert {share: percent(share) for share in shares} == shares
+
+
+@pytest.mark.parametrize(
+    ("level", "odds"), [(None, Fraction(2)), (Fraction(2), None), (None, None)]
+)
+def test_a_secret_without_a_bound_in_any_unit_has_no_limit(
+    level: Fraction | None, odds: Fraction | None
+) -> None:
+    document = payable_survey()
+    secret = SecretLevel(level, odds, "lift")
+    sentence = "no limit is promised on what can be learnt about your “income”."
+    assert _promised._secret("income", secret, document.report_level) == sentence
+
+
+def test_a_symbol_that_is_never_sent_is_no_rounding_and_one_that_nearly_is_not_sent_is_said() -> (
+    None
+):
+    remainder = "any other with a chance below 0.001%"
+    D = 1 << 48
+    for row, is_said in (((D, 0), False), ((D - 1, 1), True), ((D - (1 << 24), 1 << 24), True),
+                         ((D - (1 << 24) - 1, (1 << 24) + 1), False)):  # fmt: skip
+        mechanism = DenseMechanism(48, (row, (D // 2, D // 2)))
+        block = replace(ldp_block(), mechanism=mechanism, ceiling=ceiling(mechanism))
+        lines = list(_table(block, "en"))
+        assert (remainder in lines[0]) is is_said, row
+        assert remainder not in lines[1]

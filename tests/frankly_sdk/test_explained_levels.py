@@ -157,7 +157,9 @@ def answers_bound(case: Case, odds: str) -> None:
 
 def answers_open(case: Case, blocks: str) -> None:
     for block in case.document.blocks:
-        assert (worlds.answer_odds([block.mechanism]) is None) == (f"“{block.id}”" in blocks)
+        assert (worlds.answer_odds([block.numbered_mechanism]) is None) == (
+            f"“{block.id}”" in blocks
+        )
 
 
 def sure_bound(case: Case, percent: str, name: str, value: str) -> None:

@@ -10,7 +10,7 @@ from frankly_protocol.report import Report
 from frankly_sdk import Policy
 from frankly_sdk.explain import explain
 
-from tests.frankly_protocol.every_kind import KINDS, block
+from tests.frankly_protocol.every_kind import FORM, KINDS, block, form_block
 from tests.frankly_protocol.samples import survey
 from tests.frankly_sdk.fakes import FakeServer
 
@@ -62,3 +62,22 @@ def test_an_answer_leaves_as_a_symbol_of_its_kind(tmp_path: Path, kind: str) -> 
     (symbol,) = json.loads(posted)["y"]
     mechanism = document.blocks[0].mechanism
     assert mechanism.probability(mechanism.check_symbol(symbol), 2) > 0  # type: ignore[arg-type]
+
+
+def test_a_form_is_explained_answered_and_sent_as_one_symbol(tmp_path: Path) -> None:
+    document = survey(form_block(name="q"))
+    explanation = explain(document, document.report_level, ("00" * 32,))
+    assert "Your device picks 2 to 3 of these 3 questions at random" in str(explanation)
+    assert "×3.50 as likely as any other" in str(explanation)
+    assert "odds between any two ways of answering all of these questions" in str(explanation)
+    shape = "[<5 numbers: a component, then parts and their sets>]"
+    assert f'"y":[{shape}]' in explanation.leaves
+    assert len(explanation.example) == document.report_length
+    assert explanation.blocks[0].blind <= explanation.blocks[0].guess <= 1
+    server = FakeServer(document=document)
+    with server.open(tmp_path / "s.db", policy=Policy(cap="20")) as client:
+        client.answer({"q-0": "1", "q-1": "2", "q-2": "0"})
+    (posted,) = server.posted
+    assert len(posted) == document.report_length
+    (symbol,) = json.loads(posted)["y"]
+    assert FORM.probability(FORM.check_symbol(symbol), (1, 2, 0)) > 0

@@ -2,8 +2,8 @@
 """Links: what is accepted, and what is refused before any socket opens."""
 
 import pytest
-from frankly_sdk import InsecureTransport, LinkError
-from frankly_sdk.link import SurveyLink, require_secure
+from frankly_sdk import DocumentRejected, InsecureTransport, LinkError
+from frankly_sdk.link import SurveyLink, is_host, require_collect, require_secure
 
 ID, PIN = "ab" * 16, "cd" * 32
 GOOD = [
@@ -82,3 +82,21 @@ def test_an_address_without_tls_is_refused_with_the_scheme_to_use() -> None:
     with pytest.raises(InsecureTransport) as caught:
         SurveyLink.parse(f"http://host/s/{ID}")
     assert "use https://" in caught.value.detail
+
+
+def test_a_refused_place_for_reports_says_which_rule_it_broke() -> None:
+    origin = "https://collect.example"
+    with pytest.raises(DocumentRejected) as caught:
+        require_collect("https://other.example/in", origin)
+    assert (caught.value.reason, caught.value.field) == ("host", "collect_url")
+    with pytest.raises(InsecureTransport, match="on this machine"):
+        require_collect("https://127.0.0.1/in", origin, ("127.0.0.1",))
+
+
+NOT_HOSTS = [None, 5, "", "a b", " ", "a/b", "Host", "host:443", "https://host", "a\u200bb", "["]
+
+
+@pytest.mark.parametrize("name", NOT_HOSTS, ids=repr)
+def test_a_host_is_a_name_in_the_form_of_an_address(name: object) -> None:
+    assert is_host("collect.example")
+    assert not is_host(name)

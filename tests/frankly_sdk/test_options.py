@@ -80,6 +80,15 @@ def test_debug_writes_events_to_the_log_and_nothing_else(
     assert CANARY not in caplog.text
 
 
+def test_without_asking_for_it_nothing_is_written_to_the_log(
+    server: FakeServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "frankly_sdk")
+    with server.open(tmp_path / "s.db") as client:
+        client.answer({"smokes": CANARY})
+    assert [record for record in caplog.records if record.name == "frankly_sdk"] == []
+
+
 def test_switched_off_touches_neither_network_nor_files(server: FakeServer, tmp_path: Path) -> None:
     events: list[Event] = []
     with server.open(tmp_path / "s.db", enabled=False, on_event=events.append) as client:

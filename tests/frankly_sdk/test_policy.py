@@ -70,10 +70,18 @@ def test_a_form_on_the_cap_is_accepted(tmp_path: Path) -> None:
     FakeServer().open(tmp_path / "t.db", policy=final).close()
 
 
-@pytest.mark.parametrize("value", ["nan", "0", "-1", "1e3", "five", " 1", True, None, 5.0, "65"])
-def test_caps_are_plain_decimals(value: object) -> None:
+@pytest.mark.parametrize("name", ["cap", "max_ceiling"])
+@pytest.mark.parametrize("value", ["nan", "0", "-1", "1e3", "five", " 1", True, 5.0, "64.01"])
+def test_caps_are_plain_decimals(name: str, value: object) -> None:
     with pytest.raises(InvalidInput) as caught:
-        Policy(cap=value)  # type: ignore[arg-type]
+        Policy(**{name: value})  # type: ignore[arg-type]
+    assert caught.value.field == name
+    Policy(**{name: "64"})  # type: ignore[arg-type]
+
+
+def test_there_is_always_a_cap() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Policy(cap=None)  # type: ignore[arg-type]
     assert caught.value.field == "cap"
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from frankly_protocol.audit import Charge
 from frankly_protocol.trust import KnownKeys
-from frankly_sdk import AlreadyAnswered, StoreError
+from frankly_sdk import AlreadyAnswered, StoreError, _database
 from frankly_sdk._trusted import Remembered
-from frankly_sdk.store import Store
+from frankly_sdk.store import LogHead, Store
 
 from tests.frankly_sdk.fakes import ANSWERS, FakeServer
 
@@ -169,12 +169,15 @@ def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 
 def test_memory_of_a_version_never_goes_back(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.db")
-    for version in (1, 3, 2):
-        store.remember(CHAIN, "ab", Remembered(version, f"sha256:{version}", b""))
-    remembered = store.survey(CHAIN, "ab")
+    for version, digest in ((1, "one"), (3, "three"), (2, "two"), (3, "another three")):
+        store.remember(CHAIN, "ab", Remembered(version, digest, b""))
+    assert store.survey(CHAIN, "ab") == Remembered(3, "three", b"")
+    # Only the document whose signing keys have been withdrawn gives way.
+    store.remember(CHAIN, "ab", Remembered(3, "new", b""), instead_of="two")
+    assert store.survey(CHAIN, "ab") == Remembered(3, "three", b"")
+    store.remember(CHAIN, "ab", Remembered(3, "new", b""), instead_of="three")
+    assert store.survey(CHAIN, "ab") == Remembered(3, "new", b"")
     store.close()
-    assert remembered is not None
-    assert remembered.version == 3
 
 
 def test_evidence_cannot_fill_the_disk(tmp_path: Path) -> None:
@@ -216,6 +219,44 @@ def test_a_journal_is_all_zeros_after_a_receipt(tmp_path: Path) -> None:
         assert not any((tmp_path / "s.db-journal").read_bytes())
     with sqlite3.connect(tmp_path / "s.db") as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_a_journal_is_overwritten_once_whatever_its_size_and_a_clean_one_not_even_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chunks that are zero already are skipped, those after them are not; a sync is the slow part."""
+    journal = tmp_path / "s.db-journal"
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    writes: list[int] = []
+    pwrite = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda *call: writes.append(call[2]) or pwrite(*call))
+    chunk = _database._CHUNK
+    journal.write_bytes(b"a" + bytes(2 * chunk - 1) + b"b" * chunk + b"c")
+    for expected in ([0, 2 * chunk, 3 * chunk], []):
+        synced.clear()
+        writes.clear()
+        with journal.open("r+b") as file:
+            _database._overwrite(file.fileno())
+        assert journal.read_bytes() == bytes(3 * chunk + 1)
+        assert (writes, len(synced)) == (expected, min(len(expected), 1))
+
+
+def test_what_a_killed_process_left_anywhere_in_a_journal_is_overwritten_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    """Behind a clean first chunk as well: a journal keeps its length, and is zero where nothing was written since."""
+    store = Store(tmp_path / "s.db")
+    store.keep_evidence(CHAIN, {"sha256:0": b"x"})
+    store.close()
+    journal = tmp_path / "s.db-journal"
+    for left in (
+        bytes(_database._CHUNK) + b"symbols",
+        b"symbols".rjust(600, b"\0") + bytes(_database._CHUNK),
+    ):
+        journal.write_bytes(left)
+        Store(tmp_path / "s.db").close()
+        assert not any(journal.read_bytes())
 
 
 PRAGMAS = [
@@ -308,4 +349,42 @@ def test_a_child_forked_while_another_thread_reads_can_write(tmp_path: Path) -> 
     finished.set()
     reader.join()
     assert (statuses, failures, len(store.evidence())) == ([0] * 8, [], 9)
+    store.close()
+
+
+def test_what_is_reserved_is_what_is_sealed_to_the_byte(tmp_path: Path) -> None:
+    """Otherwise the row could grow onto another page when it is sealed, after the draw, on a full disk."""
+    store, sizes = Store(tmp_path / "s.db"), []
+    query = "SELECT length(report_id), length(body) FROM answers"
+    with store.transaction():
+        store.reserve(CHAIN, "ab", "sha256:1", "https://host", 300, COST)
+        sizes.append(store._database.rows(query))
+        store.seal(CHAIN, "ab", "0f" * 16, b"x" * 300)
+        sizes.append(store._database.rows(query))
+    assert sizes == [[(32, 300)]] * 2
+    store.close()
+
+
+def test_tables_that_were_rolled_back_are_made_again(tmp_path: Path) -> None:
+    """The first transaction of a new file makes them; it failed after it had read from them."""
+    store = Store(tmp_path / "s.db")
+    with pytest.raises(KeyError), store.transaction():
+        assert store.answer(CHAIN, "ab") is None
+        raise KeyError
+    with store.transaction():
+        store.reserve(CHAIN, "ab", "sha256:1", "https://host", 10, COST)
+        store.seal(CHAIN, "ab", "0f" * 16, b"x" * 10)
+    assert store.answer(CHAIN, "ab") is not None
+    store.close()
+
+
+def test_a_log_renamed_again_is_compared_with_its_last_name(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.db")
+    names = ["a.example/log", "b.example/log", "c.example/log"]
+    renamed_from = [
+        store.remember_log(CHAIN, LogHead(name, i + 1, name.encode()), "sha256:1", b"proof")
+        for i, name in enumerate(names)
+    ]
+    assert renamed_from == [None, *names[:2]]
+    assert {piece.decode() for piece in store.evidence().values()} == set(names[:2])
     store.close()

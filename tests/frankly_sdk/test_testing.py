@@ -57,7 +57,7 @@ def test_an_integration_runs_end_to_end(server: FakeServer, tmp_path: Path) -> N
 def test_the_kits_tables_keep_the_promised_level(server: FakeServer) -> None:
     """Against the definition: no column's ratio above e^0.7, and above e^0.69 for one; rows sum to 2^48."""
     for block, a in zip(server.document.blocks, (2, 3), strict=True):
-        weights = dense_of(block.mechanism).weights
+        weights = dense_of(block.numbered_mechanism).weights
         assert [sum(row) for row in weights] == [2**48] * a
         worst = max(Fraction(max(column), min(column)) for column in zip(*weights, strict=True))
         assert exp_upper(Fraction("0.69")) < worst <= exp_upper(Fraction("0.7"))

@@ -6,10 +6,16 @@ from pathlib import Path
 
 import pytest
 from frankly_protocol.clock import SystemClock
+from frankly_protocol.errors import InvalidInput
+from frankly_server import durable
 from frankly_server.durable import written_whole
 from frankly_server.keys import Keyring
 
 Events = list[tuple[str, str]]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.fixture
@@ -77,3 +83,60 @@ def test_keys_are_synced_file_by_file_before_their_folder_has_its_name(
         for kind, path in events[: events.index(next(e for e in events if e[0] == "rename"))]
     }
     assert {path.name for path in folder.iterdir()} <= before
+
+
+def test_a_disk_that_fails_after_the_rename_is_named_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The temporary file has its new name by then: that it is not there any more is no error."""
+
+    def fail(_folder: Path) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(durable, "sync_folder", fail)
+    with pytest.raises(OSError, match="Input/output"), written_whole(tmp_path / "b.zip") as file:
+        file.write(b"whole")
+
+
+def test_no_file_stays_open(tmp_path: Path) -> None:
+    """A server that runs for months writes thousands of files."""
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(3):
+        with written_whole(tmp_path / "b.zip", replace=True) as file:
+            file.write(b"whole")
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_a_file_is_replaced_only_on_request(tmp_path: Path) -> None:
+    (tmp_path / "b.zip").write_bytes(b"before")
+    with pytest.raises(InvalidInput) as caught, written_whole(tmp_path / "b.zip"):
+        raise AssertionError("nothing may be written")
+    assert (caught.value.code, caught.value.field) == ("file_exists", str(tmp_path / "b.zip"))
+    assert (tmp_path / "b.zip").read_bytes() == b"before"
+
+
+def test_a_file_appears_with_the_end_of_the_block_and_is_its_owners_alone(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        with written_whole(tmp_path / "key.pem") as file:
+            file.write(b"whole")
+            [half] = tmp_path.iterdir()
+            assert half.name != "key.pem"
+            assert half.stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(old)
+    assert files(tmp_path) == {"key.pem": b"whole"}
+    assert (tmp_path / "key.pem").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("call", ["fsync", "rename"])
+def test_of_a_file_that_cannot_be_finished_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, call, full)
+    with pytest.raises(OSError, match="No space"), written_whole(tmp_path / "key.pem") as file:
+        file.write(b"whole")
+    assert files(tmp_path) == {}

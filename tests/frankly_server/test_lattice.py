@@ -123,7 +123,9 @@ def check(site: Site, history: History, answers: dict[str, bytes]) -> int:
                 assert (question_result["status"], question_result["rows"]) == ("insufficient", [])
                 continue
             shares = estimate(
-                block.mechanism, [tally[y] for y in range(2)], design_prior=block.design_prior
+                block.numbered_mechanism,
+                [tally[y] for y in range(2)],
+                design_prior=block.design_prior,
             ).unbiased
             assert question_result["rows"][0]["estimate"] == pytest.approx(shares[0], abs=1e-12)
             numbers += 1

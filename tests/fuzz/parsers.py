@@ -38,7 +38,7 @@ from frankly_sdk.delivery import _judge, _retry_after
 from frankly_sdk.link import SurveyLink
 from frankly_sdk.transport import Reply
 
-from tests.frankly_protocol.every_kind import DATA, KINDS
+from tests.frankly_protocol.every_kind import DATA, FORM, KINDS
 from tests.frankly_protocol.samples import (
     NOW,
     PUBLISHER,
@@ -72,7 +72,7 @@ DOCUMENTS = [
     for entry in _vectors("documents")["documents"]
     if entry["name"] != "everything"
 ]
-assert len(DOCUMENTS) == len(KINDS) * len(DATA)
+assert len(DOCUMENTS) == len(KINDS) * len(DATA) + 1  # and a form
 ROLE = keys_document().publisher
 LINK = SurveyLink("https://collect.example", "ab" * 16, None)
 LOG = FakeLog([f"sha256:{i:064x}" for i in range(5)])
@@ -104,7 +104,7 @@ def _envelope(data: bytes) -> object:
 
 def _report(data: bytes) -> object:
     report = Report.from_bytes(data)
-    for mechanism, symbol in zip(KINDS.values(), report.symbols, strict=False):
+    for mechanism, symbol in zip((*KINDS.values(), FORM), report.symbols, strict=False):
         mechanism.check_symbol(symbol)
     return report.to_bytes(0)
 
@@ -149,7 +149,7 @@ def _problems() -> Iterable[bytes]:
 
 
 LOOSE = (*REPORTS, RECEIPT)
-PAYLOADS = (survey(lip_block()).payload(), *DOCUMENTS[::5])
+PAYLOADS = (survey(lip_block()).payload(), *DOCUMENTS[::5], DOCUMENTS[-1])
 SURVEYS = tuple(map(sealed, PAYLOADS))
 NOTES = (PROOF.signed.to_bytes(), LOG.head(0).to_bytes(), LOG.head(3, ["w1.example"]).to_bytes())
 URLS = (

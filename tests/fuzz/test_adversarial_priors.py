@@ -216,7 +216,7 @@ def expected_outcome(family: str, odds: Fraction | None, cost: Fraction | None) 
 
 def true_lift(document: SurveyDocument) -> Fraction:
     """The largest |lift| of everything sent about S = X1 xor X2 with fair bits, by summing over all answers."""
-    tables = [b.mechanism for b in document.blocks if b.promises[0].secret is not None]
+    tables = [b.numbered_mechanism for b in document.blocks if b.promises[0].secret is not None]
     best = Fraction(1)
     for y in product(*(range(m.reports) for m in tables)):
         chance = [Fraction(0), Fraction(0)]

@@ -72,6 +72,39 @@ FORBIDDEN: dict[str, tuple[str, Any, int]] = {
     "a level too low by a hair": ("blocks.0.claims.0.level.1", 2**48 + 2**10, 9),
 }
 
+FORM = "blocks.0.components.0."
+COVER = FORM + "pools.1.cover"
+FORMS: dict[str, tuple[str, Any, int | None]] = {
+    "a form": ("title.en", "A form", None),
+    "a form with sets of two answers": (COVER, 2, None),
+    "a form whose sets have other weights": (COVER + ".0.1", 3, None),
+    "a form with another score": (FORM + "pools.0.score", 1, None),
+    "a form with a score too much": (FORM + "pools.0.score", 9, 4),
+    "a form with another threshold": (FORM + "threshold", 3, None),
+    "a form with a threshold out of reach": (FORM + "threshold", 4, 4),
+    "a form whose sets cover one answer more often": (COVER + ".0.1", 4, 4),
+    "a form with an empty set": (COVER + ".2.0", "0", 4),
+    "a form with a full set": (COVER + ".1.0", "7", 4),
+    "a form with a set of other answers": (COVER + ".1.0", "e", 4),
+    "a form with a set twice": (COVER + ".1.0", "1", 4),
+    "a form with sets of all answers": (COVER, 3, 4),
+    "a form whose chances do not sum to 2^48": (FORM + "chance", 1 << 44, 4),
+    "a form with more picked than there are": (FORM + "pools.0.pick", 2, 4),
+    "a form with a part out of order": ("blocks.0.parts.3", [2, 0], 4),
+    "a form with a part of a fourth question": ("blocks.0.parts.3", [0, 3], 4),
+    "a form with a part in no pool": ("blocks.0.components.1.pools.1", ..., 4),
+    "a form with a question twice in a component": (FORM + "pools.0.parts", [3], 4),
+    "a form with a question too many": ("blocks.0.choices", [2, 3, 3, 2], 4),
+    "a form with an unknown parameter": (FORM + "extra", 1, 4),
+    "a form that weighs disagreement more": ("blocks.0.agree", 1, 4),
+    "a form with another ceiling": ("blocks.0.agree", 8, 9),
+    "a form with a lower level": ("blocks.0.claims.0.level", [10, 3], 9),
+    "a form that promises another notion": (
+        "blocks.0.claims.0",
+        {"notion": "dp", "level": [7, 2], "delta": [0, 1]},
+        9,
+    ),
+}
 STRATA = in_strata(((60, 40), (50, 50)), ((30, 20), (40, 60)))
 BY_STRATUM: list[tuple[str, Any, int | None]] = [
     ("a table for each stratum", [[[60, 40], [50, 50]], [[30, 20], [40, 60]]], None),
@@ -202,6 +235,9 @@ def acceptance() -> Case:
                 name, sealed(_edited("blocks.0.claims.0.prior.tables", tables, STRATA)), refused_at
             )
         )
+    form = sample_documents()["agreement ldp"]
+    for name, (path, value, refused_step) in FORMS.items():
+        cases.append(_case(name, sealed(_edited(path, value, form)), refused_step))
     role = {"public_keys": [PUBLISHER.public.raw.hex()], "threshold": 1}
     return {"publisher": role, "origin": ORIGIN, "survey": PLAIN.survey, "cases": cases}
 

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import chain, product
 from random import Random
 from typing import Any
 
 from frankly_protocol.mechanisms import (
+    AgreementMechanism,
     DenseMechanism,
     Mechanism,
     ProductMechanism,
@@ -18,12 +19,14 @@ from frankly_protocol.mechanisms import (
     Symbol,
     UnaryMechanism,
 )
+from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
 from frankly_protocol.report import Report
 from frankly_protocol.tokens import TokenRule
 from frankly_server.estimate.decoder import decoder, shares
 from frankly_server.estimate.sets import SetCounts, SetEvidence
 
-from tests.frankly_protocol.every_kind import DENSE, KINDS
+from tests.frankly_protocol.every_kind import DENSE, FORM, KINDS
+from tests.frankly_protocol.mechanisms import test_agreement
 from tests.frankly_protocol.samples import question
 from tests.vectors.from_documents import sample_documents
 
@@ -40,10 +43,29 @@ MECHANISMS: dict[str, Mechanism] = {
     "subset, 4 of 11": SubsetMechanism(48, 11, 4, 150_000_000_000_000),
     "product, three parts": ProductMechanism((PRODUCT.factors[0], DENSE, PRODUCT.factors[0])),
 }
+FORMS: dict[str, AgreementMechanism] = {
+    "agreement": FORM,
+    "agreement, few bits": test_agreement.FORM,
+    "agreement, two of four": test_agreement.EQUAL,
+    "agreement, 20 questions": AgreementMechanism(
+        48,
+        31_735_211_221,
+        1 << 32,
+        (10,) * 20,
+        tuple((i,) for i in range(20)),
+        (
+            Component(200_000_000_000_000, 9, (Pool(tuple(range(20)), 20, Cover(10, 3)),)),
+            Component(81_474_976_710_656, 2, (Pool(tuple(range(20)), 3, Cover(10, 2), 2),)),
+        ),
+    ),
+}
 
 
 def sampling() -> Case:
-    """Symbols from random bits: each draw is (how many bits, their value), in the order in which they are asked for."""
+    """Symbols from random bits: each draw is (how many bits, their value), in the order in which they are asked for.
+
+    A form draws numbers of more than 48 bits: in pieces of 48, the highest first, and the remaining bits last.
+    """
     cases = []
     for name, mechanism in MECHANISMS.items():
         described = {"kind": mechanism.kind, **mechanism.params_json()}
@@ -52,6 +74,11 @@ def sampling() -> Case:
             for x, i in _truths(mechanism)
         ]
         cases.append({"name": name, "mechanism": described, "draws": [*drawn, *_edges(mechanism)]})
+    for name, form in FORMS.items():
+        described = {"kind": form.kind, **form.params_json()}
+        seeded = [Random(f"{name} {i}") for i in range(12)]
+        draws = [_drawn(form, _answers(form, source), source.getrandbits) for source in seeded]
+        cases.append({"name": name, "mechanism": described, "draws": [*draws, *_turns(form)]})
     return {"mechanisms": cases, "reports": [_report(with_token) for with_token in (False, True)]}
 
 
@@ -63,6 +90,48 @@ def _sampled(mechanism: Mechanism, x: int, randbits: Callable[[int], int]) -> Ca
     log = Recorded(randbits)
     symbol: Any = mechanism.sample(x, log)
     return {"truth": x, "bits": log.draws, "symbol": mechanism.symbol_json(symbol)}
+
+
+def _answers(form: AgreementMechanism, source: Random) -> tuple[int, ...]:
+    return tuple(source.randrange(choices) for choices in form.choices)
+
+
+def _drawn(
+    form: AgreementMechanism, truth: tuple[int, ...], randbits: Callable[[int], int]
+) -> Case:
+    log = Recorded(randbits)
+    symbol = form.sample(truth, in_pieces(log))
+    return {"truth": truth, "bits": log.draws, "symbol": form.symbol_json(symbol)}
+
+
+def _turns(form: AgreementMechanism) -> Iterator[Case]:
+    """Draw on both sides of the limit between outcomes that agree and others, and at both ends of all."""
+    truth, (first, *_) = tuple(choices - 1 for choices in form.choices), form.components
+    yield _drawn(form, truth, lambda _bits: 0)
+    if any(pool.pick < len(pool.parts) for pool in first.pools):
+        return  # other draws come between
+    limit, end = form.agree * first.tails[0][0], form.mean_weight(first)
+    bits = (end - 1).bit_length()
+    sizes = [48] * (bits // 48) + [bits % 48] * (bits % 48 > 0)
+    for u in (limit - 1, limit, end - 1):
+        left, pieces = bits, [0]
+        for size in sizes:
+            left -= size
+            pieces.append(u >> left & (1 << size) - 1)
+        source = iter(pieces)
+        yield _drawn(form, truth, lambda _bits, source=source: next(source))
+
+
+def in_pieces(randbits: Callable[[int], int]) -> Callable[[int], int]:
+    """Return a source of numbers of any size that asks for at most 48 bits at a time, the highest first."""
+
+    def number(bits: int) -> int:
+        value = 0
+        for size in chain([48] * (bits // 48), [bits % 48] * (bits % 48 > 0)):
+            value = value << size | randbits(size)
+        return value
+
+    return number
 
 
 def _edges(mechanism: Mechanism) -> Iterator[Case]:
@@ -103,9 +172,11 @@ def _report(with_token: bool) -> Case:
     token = "dG9rZW4" if with_token else None
     if with_token:
         document = replace(document, token=TokenRule("invite"))
-    log, truths, symbols = Recorded(Random(7).getrandbits), [1, 3, 0, 2], []
+    log, symbols = Recorded(Random(7).getrandbits), []
+    truths: list[Any] = [1, 3, 0, 2, (1, 2, 0)]
     for block, x in zip(document.blocks, truths, strict=True):
-        symbol: Any = block.mechanism.sample(x, log)
+        is_form = isinstance(block.mechanism, AgreementMechanism)
+        symbol: Any = block.mechanism.sample(x, in_pieces(log) if is_form else log)
         symbols.append(block.mechanism.symbol_json(symbol))
     report = Report(document.digest, f"{log(128):032x}", tuple(symbols), {"region": "north"}, token)
     return {

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
-from math import prod
+from math import comb, prod
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,8 +20,9 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from frankly_protocol.audit import Claim
 from frankly_protocol.mechanisms import (
+    AgreementMechanism,
+    AnyMechanism,
     DenseMechanism,
-    Mechanism,
     ProductMechanism,
     SubsetMechanism,
     UnaryMechanism,
@@ -39,10 +40,11 @@ from tests.vectors.second_bytes import (
     root,
 )
 from tests.vectors.second_bytes import path as inclusion_path
+from tests.vectors.second_numbers import cover_sets
 
 KEYS_TYPE = "application/vnd.frankly.keys+json"
 SKEW = timedelta(minutes=10)
-KINDS = ("dense", "unary", "subset", "product")
+KINDS = ("dense", "unary", "subset", "product", "agreement")
 NOTIONS = ("ldp", "dp", "secret-ldp", "lip", "alip", "srlip", "rldp", "dpv")
 
 
@@ -121,6 +123,7 @@ def _require_form(document: dict[str, Any], schema: dict[str, Any]) -> None:
         or re.search("[\u0000-\u001f\u202a-\u202e\u2066-\u2069]", document["title"]["en"])
         or any(not _fits(prior, document["strata"]) for prior in _priors(document))
         or any(not _is_table(block) for block in document["blocks"] if block["kind"] == "dense")
+        or any(not _is_form(block) for block in document["blocks"] if block["kind"] == "agreement")
     ):
         raise Refused("4")
 
@@ -159,6 +162,70 @@ def _is_table(block: dict[str, Any]) -> bool:
     )
 
 
+def _is_form(block: dict[str, Any]) -> bool:
+    """What spec 1.10 asks of a form and the schema cannot say."""
+    choices, parts, components = block["choices"], block["parts"], block["components"]
+    sizes = [prod(choices[q] for q in part if q < len(choices)) for part in parts]
+    used = {
+        part for component in components for pool in component["pools"] for part in pool["parts"]
+    }
+    return (
+        choices == [len(q["choices"]) for q in block["questions"]]
+        and sum(choices) == len(block["design_prior"]) <= 2000
+        and all(block["design_prior"])
+        and block["agree"] >= block["disagree"]
+        and all(part == sorted(set(part)) and max(part) < len(choices) for part in parts)
+        and max(sizes) <= 256
+        and {q for part in parts for q in part} == set(range(len(choices)))
+        and used == set(range(len(parts)))
+        and sum(component["chance"] for component in components) == 2 ** block["bits"]
+        and all(_is_component(component, parts, sizes) for component in components)
+        and sum(_cells(component, block, sizes) for component in components) <= 2**20
+    )
+
+
+def _is_component(component: dict[str, Any], parts: list[list[int]], sizes: list[int]) -> bool:
+    named: list[int] = []
+    for pool in component["pools"]:
+        if pool["parts"] != sorted(set(pool["parts"])) or max(pool["parts"]) >= len(parts):
+            return False
+        answers = {sizes[part] for part in pool["parts"]}
+        if len(answers) > 1 or pool["pick"] > len(pool["parts"]):
+            return False
+        if not _is_cover(pool["cover"], answers.pop()):
+            return False
+        named += [q for part in pool["parts"] for q in parts[part]]
+    most = sum(pool["pick"] * pool["score"] for pool in component["pools"])
+    return len(set(named)) == len(named) and 1 <= component["threshold"] <= most
+
+
+def _is_cover(cover: Any, answers: int) -> bool:
+    if isinstance(cover, int):
+        return 1 <= cover < answers and comb(answers, cover) <= 4096
+    digits = {len(text) for text, _ in cover}
+    sets = cover_sets(cover, 4 * max(digits))
+    covered = {sum(weight for held, weight in sets if x in held) for x in range(answers)}
+    return (
+        digits == {(answers + 3) // 4}
+        and len({text for text, _ in cover}) == len(cover)
+        and all(held < set(range(answers)) and held for held, _ in sets)
+        and sum(weight for _, weight in sets) < 2**53
+        and len(cover) * answers <= 2**18
+        and len(covered) == 1
+    )
+
+
+def _cells(component: dict[str, Any], block: dict[str, Any], sizes: list[int]) -> int:
+    cells = 0
+    for pool in component["pools"]:
+        cover, answers = pool["cover"], sizes[pool["parts"][0]]
+        joint = [block["parts"][part] for part in pool["parts"] if len(block["parts"][part]) > 1]
+        sets = comb(answers, cover) if isinstance(cover, int) else len(cover)
+        cells += sets * (answers + sum(block["choices"][q] for part in joint for q in part))
+        cells += 8 * pool["pick"] * (component["threshold"] + 1)
+    return cells
+
+
 def require_private(document: dict[str, Any]) -> None:
     """Step 9: every claim by its definition, and the ceiling as the largest ratio of any column."""
     for block in document["blocks"]:
@@ -167,6 +234,8 @@ def require_private(document: dict[str, Any]) -> None:
         ceiling = None if any(0 in q for q in columns) else max(max(q) / min(q) for q in columns)
         if (None if block["ceiling"] is None else Fraction(*block["ceiling"])) != ceiling:
             raise Refused("9")
+        if block["kind"] == "agreement" and any(c["notion"] != "ldp" for c in block["claims"]):
+            raise Refused("9")
         for claim in (claim for claim_json in block["claims"] for claim in claims_of(claim_json)):
             for name, ratio in needed(mechanism, claim).items():
                 level = getattr(claim, name)
@@ -174,8 +243,12 @@ def require_private(document: dict[str, Any]) -> None:
                     raise Refused("9")
 
 
-def mechanism_of(block: dict[str, Any]) -> Mechanism:
+def mechanism_of(block: dict[str, Any]) -> AnyMechanism:
     """The mechanism of a block, only as a holder of numbers."""
+    if block["kind"] == "agreement":
+        return AgreementMechanism.from_params(
+            {name: block[name] for name in AgreementMechanism.PARAMS}
+        )
     if block["kind"] == "dense":
         return _dense(block["bits"], block["weights"])
     if block["kind"] == "product":

@@ -2,7 +2,7 @@
 """A second sampler and a second estimator, from the words of docs/protocol.md §7 and docs/maths; nothing is shared."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import combinations, product
 from math import ceil, floor, log2, prod
@@ -31,12 +31,28 @@ class Bits:
             if value < n:
                 return value
 
+    def large_below(self, n: int) -> int:
+        """Uniform below n, of any size: in pieces of 48 bits, the highest first."""
+        bits = len(f"{n - 1:b}") if n > 1 else 0
+        while True:
+            pieces = [self.take(min(48, bits - done)) for done in range(0, bits, 48)]
+            value = 0
+            for i, piece in enumerate(pieces):
+                value = value * 2 ** min(48, bits - 48 * i) + piece
+            if value < n:
+                return value
 
-def symbol(mechanism: dict[str, Any], truth: int, bits: Bits) -> Any:
+
+def symbol(mechanism: dict[str, Any], truth: Any, bits: Bits) -> Any:
     """Return the symbol that a device sends for a truth."""
-    return {"dense": _dense, "unary": _unary, "subset": _subset, "product": _product}[
-        mechanism["kind"]
-    ](mechanism, truth, bits)
+    draws: dict[str, Callable[[dict[str, Any], Any, Bits], Any]] = {
+        "dense": _dense,
+        "unary": _unary,
+        "subset": _subset,
+        "product": _product,
+        "agreement": _agreement,
+    }
+    return draws[mechanism["kind"]](mechanism, truth, bits)
 
 
 def _dense(mechanism: dict[str, Any], truth: int, bits: Bits) -> int:
@@ -85,6 +101,107 @@ def _product(mechanism: dict[str, Any], truth: int, bits: Bits) -> list[int]:
     return [_dense(factor, part, bits) for factor, part in zip(factors, cells, strict=True)]
 
 
+Slot = tuple[dict[str, Any], int]
+
+
+def _agreement(mechanism: dict[str, Any], truth: list[int], bits: Bits) -> list[int]:
+    """Component, parts, then one number that says whether the outcome agrees and which of all such it is."""
+    c = _component(mechanism, bits)
+    slots = [slot for pool in mechanism["components"][c]["pools"] for slot in _picked(pool, bits)]
+    ways = Ways(mechanism, mechanism["components"][c]["threshold"], slots, truth)
+    agree, disagree = (
+        mechanism["agree"] * ways.count(0, 0, True),
+        mechanism["disagree"] * ways.count(0, 0, False),
+    )
+    u = bits.large_below(agree + disagree)
+    if u < agree:
+        return [c, *ways.outcome(u % ways.count(0, 0, True), True)]
+    return [c, *ways.outcome((u - agree) % ways.count(0, 0, False), False)]
+
+
+def _component(mechanism: dict[str, Any], bits: Bits) -> int:
+    u, c = bits.take(mechanism["bits"]), 0
+    while u >= mechanism["components"][c]["chance"]:
+        u -= mechanism["components"][c]["chance"]
+        c += 1
+    return c
+
+
+def _picked(pool: dict[str, Any], bits: Bits) -> list[Slot]:
+    order = list(pool["parts"])
+    for i in range(pool["pick"] if pool["pick"] < len(order) else 0):
+        j = i + bits.below(len(order) - i)
+        order[i], order[j] = order[j], order[i]
+    return [(pool, part) for part in sorted(order[: pool["pick"]])]
+
+
+class Ways:
+    """The ways to draw a set for each slot, counted with their weights."""
+
+    def __init__(
+        self, mechanism: dict[str, Any], threshold: int, slots: list[Slot], truth: list[int]
+    ) -> None:
+        self.threshold, self.slots = threshold, slots
+        self.answers: list[int] = []
+        self.sets: list[list[tuple[set[int], int]]] = []
+        self.counted: dict[tuple[int, int, bool], int] = {}
+        for pool, part in slots:
+            questions = mechanism["parts"][part]
+            joint = list(product(*(range(mechanism["choices"][q]) for q in questions)))
+            self.answers.append(joint.index(tuple(truth[q] for q in questions)))
+            self.sets.append(cover_sets(pool["cover"], len(joint)))
+
+    def weight(self, j: int, is_inside: bool) -> int:
+        """The weight of the sets of slot j that hold the true answer, or do not."""
+        return sum(w for held, w in self.sets[j] if (self.answers[j] in held) == is_inside)
+
+    def more(self, j: int, score: int) -> int:
+        """The score after a set of slot j that holds the true answer."""
+        return min(score + int(self.slots[j][0]["score"]), self.threshold)
+
+    def count(self, j: int, score: int, does_agree: bool) -> int:
+        """The weight of all ways to go on from slot j that end with enough of the score, or without."""
+        if j == len(self.slots):
+            return int((score >= self.threshold) == does_agree)
+        key = (j, score, does_agree)
+        if key not in self.counted:
+            self.counted[key] = self.weight(j, True) * self.count(
+                j + 1, self.more(j, score), does_agree
+            ) + self.weight(j, False) * self.count(j + 1, score, does_agree)
+        return self.counted[key]
+
+    def outcome(self, rank: int, does_agree: bool) -> list[int]:
+        """Parts and sets of the outcome of this rank."""
+        symbol, score = [], 0
+        for j, (_, part) in enumerate(self.slots):
+            more = self.more(j, score)
+            first = self.weight(j, True) * self.count(j + 1, more, does_agree)
+            is_inside = rank < first
+            score, rank = (more, rank) if is_inside else (score, rank - first)
+            rank, place = divmod(rank, self.weight(j, is_inside))
+            symbol += [part, self.set_at(j, place, is_inside)]
+        return symbol
+
+    def set_at(self, j: int, place: int, is_inside: bool) -> int:
+        """The number of the set at a place among those that hold the true answer, or do not."""
+        for number, (held, w) in enumerate(self.sets[j]):
+            if (self.answers[j] in held) == is_inside:
+                if place < w:
+                    return number
+                place -= w
+        raise AssertionError("there is no such place")
+
+
+def cover_sets(cover: Any, answers: int) -> list[tuple[set[int], int]]:
+    """The sets of a cover in their order, each with its weight: all of one size, or as they are listed."""
+    if isinstance(cover, int):
+        return [(set(held), 1) for held in combinations(range(answers), cover)]
+    return [
+        ({x for x in range(answers) if int(digits, 16) // 2**x % 2}, weight)
+        for digits, weight in cover
+    ]
+
+
 def hexed(held: list[int], answers: int) -> str:
     """A set of answers as it travels: answer x is bit x; one hex digit for every four answers begun."""
     return format(sum(2**x for x in held), "x").rjust((answers + 3) // 4, "0")
@@ -116,7 +233,22 @@ def _longest(block: dict[str, Any]) -> Any:
         return len(block["weights"][0]) - 1
     if block["kind"] == "product":
         return [len(weights[0]) - 1 for weights in block["factors"]]
+    if block["kind"] == "agreement":
+        return max((_longest_of(block, c) for c in range(len(block["components"]))), key=_written)
     return hexed([], block["answers"])
+
+
+def _written(symbol: list[int]) -> int:
+    return len(json.dumps(symbol))
+
+
+def _longest_of(block: dict[str, Any], c: int) -> list[int]:
+    symbol = [c]
+    for pool in block["components"][c]["pools"]:
+        answers = prod(block["choices"][q] for q in block["parts"][pool["parts"][0]])
+        for part in pool["parts"][len(pool["parts"]) - pool["pick"] :]:
+            symbol += [part, len(cover_sets(pool["cover"], answers)) - 1]
+    return symbol
 
 
 def unbiased(case: dict[str, Any]) -> list[Fraction | None]:

@@ -141,6 +141,16 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("rounding to whole numbers", "frankly_server.design.tables.quantise:quantise"),
         ("when the warning about a poor mechanism is given", "frankly_server.design.api.regret:LEAST_RATIO"),
     ),
+    "Forms": (
+        ("the largest sizes of a form", "frankly_protocol.mechanisms.agreement:MAX_QUESTIONS"),
+        ("how a device turns numbers, boxes and skipped questions into choices", "frankly_sdk.answer:Answer.settled"),
+        ("what a request may say about a form", "frankly_server.requests.form_fields:FormFields"),
+        ("how a form is designed", "frankly_server.design.form.engine:design_form"),
+        ("which designs a form is compared with", "frankly_server.design.form.comparisons:separate_blocks"),
+        ("the margins of a planned form", "frankly_server.requests.plan_form:plan_form"),
+        ("how the parts of a form are counted", "frankly_server.forms:counted_blocks"),
+        ("which joint tables a form can estimate", "frankly_server.told:told_pairs"),
+    ),
     "Accounts and access": (
         ("the order of roles, and their rights", "frankly_server.accounts.roles:ROLES"),
         ("which role an admin page needs (stated at each view in `server/frankly_server/web/admin/`)",

@@ -70,6 +70,7 @@ export const listing = (/** @type {Mechanism} */ m) => Number(m.reports) * m.ans
 
 /** Return the units for verifying a claim that follow from sizes; for (ε, δ) of a product, the units for counting its likelihoods. */
 function workOfSizes(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
+  if (m.kind === "agreement") return 1e5; // its level follows from two numbers
   const { notion, joint = [], attributes = [] } = claim, a = m.answers;
   const tables = 1e5 + joint.length * a * 100;
   if (notion === "dp" || notion === "rldp") return tables + rare.workOfSizes(m, claim);
@@ -107,6 +108,7 @@ export function work(
 export function requirePrivate(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
   requireSound(m, claim); // again, because a claim within a stratum may have lost rows of its prior
   const { notion, level, low_level } = claim, isDp = notion === "dp";
+  if (m.kind === "agreement" && notion !== "ldp") throw refuse(claim, "notion", "form_ldp");
   if (m.kind === "product" && notion !== "ldp" && !isDp && m.reports > MAX_REPORTS) throw refuse(claim, "notion", "large_product", MAX_REPORTS);
   if (work([{ mechanism: m, claim }]) > MAX_WORK) throw new DocumentRejected("work_limit", "notion", "too_long", notion);
   const isTwoSided = notion === "alip", least = isDp || notion === "dpv" ? 0n : 1n;
@@ -131,6 +133,7 @@ export function requirePrivate(/** @type {Mechanism} */ m, /** @type {Claim} */ 
 /** @returns {Iterable<ratios.Candidate>} */
 function candidates(/** @type {Mechanism} */ m, /** @type {Claim} */ claim) {
   const { notion } = claim, joint = (claim.joint ?? []).map((row) => row.map(BigInt));
+  if (m.kind === "agreement") return [[...m.level, false]];
   if (isRare(claim)) return rare.candidates(m, claim, joint);
   if (m.kind === "unary" || m.kind === "subset") {
     const shape = sets.shapeOf(m);

@@ -172,7 +172,7 @@ export class Client {
     const charge = this.policy.check(survey, this.#level, { pinned: false, logged: false, ...this.trust, spent });
     let body, id;
     try {
-      const y = survey.blocks.map(({ questions, mechanism }) => mechanism.sample(rowOf(questions, truth), this.draw));
+      const y = survey.blocks.map((block) => block.mechanism.sample(/** @type {any} */ (truthOf(block, truth)), this.draw));
       id = hex(crypto.getRandomValues(new Uint8Array(16)));
       body = reportBytes({ doc: digest, id, y, strata, token }, reportLength(survey));
     } catch {
@@ -227,6 +227,12 @@ function checked(/** @type {any} */ given, /** @type {Question[]} */ questions) 
   return copy;
 }
 
-/** Return the row of the joint answer, with the last question fastest. */
-const rowOf = (/** @type {Question[]} */ questions, /** @type {Choices} */ truth) =>
-  questions.reduce((row, { id, choices }) => row * choices.length + choices.findIndex((choice) => choice.id === truth[id]), 0);
+/** Return the position of the true choice of every question. */
+const positionsOf = (/** @type {Question[]} */ questions, /** @type {Choices} */ truth) =>
+  questions.map(({ id, choices }) => choices.findIndex((choice) => choice.id === truth[id]));
+
+/** Return the true answer as the mechanism takes it: for a form, the positions of the choices; otherwise the row of the joint answer, with the last question fastest. */
+const truthOf = (/** @type {import("./documents.js").Block} */ { mechanism, questions }, /** @type {Choices} */ truth) => {
+  const positions = positionsOf(questions, truth);
+  return mechanism.kind === "agreement" ? positions : positions.reduce((row, x, i) => row * questions[i].choices.length + x, 0);
+};

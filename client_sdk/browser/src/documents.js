@@ -4,7 +4,7 @@
 import { MAX_COUNTS, MAX_WORK, SHORT_WORK, prepare, requirePrivate, requireSound, statedCeiling, work } from "./audit.js";
 import { bytesOf, loads } from "./canonical.js";
 import { ClockError, DocumentRejected, UnsupportedDocument, part } from "./errors.js";
-import { KINDS } from "./mechanisms.js";
+import { KINDS as NUMBERED } from "./mechanisms.js";
 import { compare, rational } from "./rational.js";
 import { any, base64url, chosen, digest, flag, hex128, identifier, integer, language, list, moment, object, optional, ratio } from "./schema.js";
 import { reject, requireDistinct, requireKeys, text, under, words } from "./schema.js";
@@ -117,31 +117,47 @@ function promised(/** @type {any} */ value, /** @type {string} */ path) {
   return { claim, secret, source, prior: known ?? null, ...(known && { secret: known.secret, source: known.source }) };
 }
 
+/** @type {typeof import("./agreement.js")} */
+let forms;
+const AGREEMENT = { params: ["bits", "agree", "disagree", "choices", "parts", "components"], read: (/** @type {any} */ value, /** @type {string} */ path) => forms.read(value, path) };
+const KINDS = { ...NUMBERED, agreement: AGREEMENT };
+
 /** @type {Read} */
 const block = (value, path, root) => {
   const kind = chosen(value, path, "kind", KINDS);
   const read = object({
     id: identifier,
-    questions: list(1, 16, question),
+    questions: list(1, kind === AGREEMENT ? 100 : 16, question),
     kind: () => kind.read(value, path),
     claims: list(1, 16, promised),
-    design_prior: counts,
+    design_prior: list(2, kind === AGREEMENT ? 2000 : 256, integer()),
     ceiling: optional((v, at) => rational(...ratio()(v, at))),
     mechanism: identifier,
     certificate: optional(object({ objective: identifier, value: text(64), bound: optional(text(64)) })),
   }, kind?.params)(value, path, root);
   const { id, questions, kind: mechanism, claims: promises, design_prior: design, ceiling } = read;
-  const answers = questions.reduce((/** @type {number} */ all, /** @type {Question} */ q) => all * q.choices.length, 1);
-  if (answers > 256) throw reject(under(path, id), "too_many_answers");
-  if (mechanism.answers !== answers) throw new DocumentRejected("weights", under(path, mechanism.shape), "rows_of_answers", answers);
+  const answers = countedAnswers(mechanism, questions, path, id);
   if (design.length !== answers || !design.every(Boolean)) throw reject(under(path, "design_prior"), "design_prior", answers);
-  // Priors of one row are written out to a row per answer: 4 MiB of them would fill the memory.
+  // Priors of one row are written out to a row per answer, and the covers of a form to all their sets: 4 MiB of them would fill the memory.
   root.counts = promises.reduce((/** @type {number} */ all, /** @type {Promised} */ { prior: known, claim }) =>
-    all + (known ? known.tables.length * known.secrets.length * /** @type {number[][]} */ (claim.joint)[0].length : 0), root.counts ?? 0);
+    all + (known ? known.tables.length * known.secrets.length * /** @type {number[][]} */ (claim.joint)[0].length : 0), (root.counts ?? 0) + (mechanism.cells ?? 0));
   if (root.counts > MAX_COUNTS) throw new DocumentRejected("work_limit", path, "many_counts");
   if (compare(ceiling, statedCeiling(mechanism))) throw new DocumentRejected("privacy", under(path, "ceiling"), "ceiling_of_another");
   return { id, questions, mechanism, promises, ceiling, restsOnPrior: promises.some((/** @type {Promised} */ one) => one.secret !== null) };
 };
+
+/** How many counts a block's design prior has: one for each joint answer, or of a form for each choice of each question. */
+function countedAnswers(/** @type {any} */ mechanism, /** @type {Question[]} */ questions, /** @type {string} */ path, /** @type {string} */ id) {
+  const sizes = questions.map(({ choices }) => choices.length);
+  if (mechanism.kind === "agreement") {
+    if (String(sizes) !== String(mechanism.choices)) throw new DocumentRejected("weights", under(path, "choices"), "choices_of_questions");
+    return sizes.reduce((all, n) => all + n, 0);
+  }
+  const answers = sizes.reduce((all, n) => all * n, 1);
+  if (answers > 256) throw reject(under(path, id), "too_many_answers");
+  if (mechanism.answers !== answers) throw new DocumentRejected("weights", under(path, mechanism.shape), "rows_of_answers", answers);
+  return answers;
+}
 
 /** @type {Read} */
 const token = (value, path) => {
@@ -174,10 +190,11 @@ const survey = object({
   type: any,
 });
 
-/** Read exact payload bytes, whose digest is `name` (steps 1, 4, 5). @returns {Survey} */
-export function readSurvey(/** @type {Uint8Array} */ payload, /** @type {string} */ name) {
+/** Read exact payload bytes, whose digest is `name` (steps 1, 4, 5). @returns {Promise<Survey>} */
+export async function readSurvey(/** @type {Uint8Array} */ payload, /** @type {string} */ name) {
   const data = loads(payload);
   if (data?.type !== "frankly.survey/2") throw new UnsupportedDocument("type", "no_survey");
+  if (Array.isArray(data.blocks) && data.blocks.some((/** @type {any} */ entry) => entry?.kind === "agreement")) forms = await part(() => import("./agreement.js"));
   const found = survey(data, "");
   const { issued, opens, closes, expires, blocks, strata } = found;
   if (!(issued <= opens && opens < closes && closes <= expires)) throw reject("expires", "order_of_times");

@@ -144,8 +144,9 @@ export class FranklySurvey extends HTMLElement {
     const language = choose(this.#wanted, survey.languages), strings = stringsFor(language, this.strings);
     const told = explain(survey, /** @type {import("./ledger.js").ReportLevel} */ (client.level), client.signedBy ?? [], language, this.#budget);
     const promise = make("div", { class: "promise", part: "promise", role: "note" }, make("p", {}, told.blocks.some((block) => block.unchanged) ? strings.unchanged : strings.private));
+    const isForm = survey.blocks[0]?.mechanism.kind === "agreement" && survey.blocks[0].questions.length > 1;
     if (told.blocks.length === 1)
-      promise.append(make("p", {}, strings.learns.replace("{guess}", percent(told.blocks[0].guess)).replace("{blind}", percent(told.blocks[0].blind))));
+      promise.append(make("p", {}, strings[isForm ? "learnsOne" : "learns"].replace("{guess}", percent(told.blocks[0].guess)).replace("{blind}", percent(told.blocks[0].blind))));
     const form = make("form", { part: "form", novalidate: true },
       ...(survey.token ? [this.#invited(strings)] : []),
       ...survey.strata.map((question) => this.#question(question, language, strings.public)),

@@ -5,7 +5,7 @@ import { reportLength, textOfReport } from "./documents.js";
 import { guess as guessOf, isUnchanged } from "./guesses.js";
 import { blockPromises, cost, wholeReport } from "./promised.js";
 import { ONE, rational } from "./rational.js";
-import { lnUp, percent } from "./shown.js";
+import { lnUp, percent, times } from "./shown.js";
 
 /**
  * @typedef {import("./rational.js").Rational} Rational
@@ -45,11 +45,13 @@ export function explain(
 
 function explainBlock(/** @type {Block} */ block, /** @type {string} */ language, /** @type {boolean} */ hasStrata) {
   const { mechanism: m, questions } = block;
-  const guess = guessOf(m), blind = rational(1, m.answers), same = sameOf(m);
+  const [guess, blind] = m.kind === "agreement" ? m.guess() : [guessOf(m), rational(1, m.answers)], same = sameOf(m);
   const words = [
     ...questions.map((q) => `${q.text[language]} (${q.choices.map((c) => c.label[language]).join(" / ")})`),
     ...chances(block, same, language),
-    `A guess from this alone is right ${percent(guess)} of the time; a blind guess, ${percent(blind)}, if all answers are equally common.`,
+    m.kind === "agreement" && m.choices.length > 1
+      ? `A guess at one of these answers from this alone is right at most ${percent(guess)} of the time, where a blind guess is right ${percent(blind)}, if all answers are equally common.`
+      : `A guess from this alone is right ${percent(guess)} of the time; a blind guess, ${percent(blind)}, if all answers are equally common.`,
     ...blockPromises(block, hasStrata),
   ];
   return { block: block.id, questions: questions.map((q) => q.text[language]), same, guess, blind, ceiling: block.ceiling, unchanged: isUnchanged(m), words: words.join("\n  ") };
@@ -64,6 +66,16 @@ function sameOf(/** @type {import("./mechanisms.js").Mechanism} */ m) {
   return [rational(Math.min(...own), D), rational(Math.max(...own), D)];
 }
 
+/** How a report about many questions is drawn. */
+function formChances(/** @type {import("./mechanisms.js").Agreement} */ m) {
+  const [low, high] = m.questionsDrawn(), most = m.choices.length;
+  return [
+    ...(low < most ? [`Your device picks ${low === high ? low : `${low} to ${high}`} of these ${most} questions at random; your answers do not influence which. The report is about these questions only.`] : []),
+    "For each question in the report your device draws a random set of its answers. Sets that hold your true answers are likelier: a report in which enough of them do is " +
+      `×${times(m.level)} as likely as any other. The chances are listed in the signed survey.`,
+  ];
+}
+
 function chances(/** @type {Block} */ { mechanism: m, questions }, /** @type {[Rational, Rational] | null} */ same, /** @type {string} */ language) {
   const D = 1n << BigInt(m.bits), of = (/** @type {number} */ w) => percent(rational(w, D));
   if (isUnchanged(m)) return ["Your answer to this is sent unchanged: every symbol that can be sent stands for one answer."];
@@ -71,6 +83,7 @@ function chances(/** @type {Block} */ { mechanism: m, questions }, /** @type {[R
     const [low, high] = same.map(percent), even = same[0].join() === same[1].join();
     return [`The random result names your true answer with a chance of ${even ? low : `${low} to ${high}, depending on the answer`}; otherwise it names another one.`];
   }
+  if (m.kind === "agreement") return formChances(m);
   if (m.kind === "unary")
     return [`The random result is a yes or a no for every answer: for the true one a yes with a chance of ${of(m.keep)}, for any other with a chance of ${of(m.flip)}.`];
   if (m.kind === "subset")
@@ -98,7 +111,8 @@ function row(/** @type {import("./mechanisms.js").Dense | import("./mechanisms.j
 function leaves(/** @type {Survey} */ survey) {
   const strata = Object.fromEntries(survey.strata.map((q) => [q.id, "your public answer"]));
   const sample = textOfReport({ doc: survey.digest, id: "", y: [], strata, token: survey.token && "your token" });
-  const symbols = survey.blocks.map(({ mechanism: { longest } }) =>
+  const symbols = survey.blocks.map(({ mechanism: m, mechanism: { longest } }) =>
+    m.kind === "agreement" ? `[<${m.numbers[0] < m.numbers[1] ? `${m.numbers[0]} to ` : ""}${m.numbers[1]} numbers: a component, then parts and their sets>]` :
     typeof longest === "string" ? `<${longest.length} hex digits>` : typeof longest === "number" ? `0–${longest}` : `[${longest.map((part) => `0–${part}`).join()}]`);
   return sample.replace('"id":""', '"id":<32 random hex digits>').replace('"y":[]', () => `"y":[${symbols.join()}]`);
 }

@@ -10,6 +10,7 @@ const columnsOf = (/** @type {number[][]} */ weights) => weights[0].map((_, y) =
 
 /** Return true if every report has a single possible truth. @returns {boolean} */
 export function isUnchanged(/** @type {Mechanism} */ m) {
+  if (m.kind === "agreement") return false;
   if (m.kind === "dense") return columnsOf(m.weights).every((column) => column.filter(Boolean).length === 1);
   if (m.kind === "product") return m.factors.every(isUnchanged);
   if (m.kind === "unary") return Math.min(m.keep, m.flip) === 0 && Math.max(m.keep, m.flip) === 2 ** m.bits;
@@ -17,7 +18,7 @@ export function isUnchanged(/** @type {Mechanism} */ m) {
 }
 
 /** Return the chance that the best guess from a report is right, if all answers are equally likely. @returns {Rational} */
-export function guess(/** @type {Mechanism} */ m) {
+export function guess(/** @type {import("./mechanisms.js").Numbered} */ m) {
   const D = 1n << BigInt(m.bits), a = BigInt(m.answers);
   if (m.kind === "dense") return rational(columnsOf(m.weights).reduce((all, column) => all + BigInt(Math.max(...column)), 0n), D * a);
   if (m.kind === "product") return m.factors.map(guess).reduce((all, [n, d]) => rational(all[0] * n, all[1] * d));

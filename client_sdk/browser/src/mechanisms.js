@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The four kinds of mechanism, in whole numbers and sampled exactly (docs/protocol.md §§1, 7). */
+/** The kinds of mechanism, in whole numbers and sampled exactly (docs/protocol.md §§1, 7); agreement.js holds the kind of forms. */
 
 import { DocumentRejected, RandomnessError } from "./errors.js";
 import { integer } from "./schema.js";
@@ -18,7 +18,9 @@ import { integer } from "./schema.js";
  * @typedef {Common & {kind: "unary", keep: number, flip: number}} Unary
  * @typedef {Common & {kind: "subset", size: number, inside: number}} Subset
  * @typedef {Common & {kind: "product", factors: Dense[], parts: (truth: number) => number[]}} Product
- * @typedef {Dense | Unary | Subset | Product} Mechanism
+ * @typedef {Dense | Unary | Subset | Product} Numbered a mechanism whose answers are numbered
+ * @typedef {ReturnType<typeof import("./agreement.js").read>} Agreement
+ * @typedef {Numbered | Agreement} Mechanism
  */
 
 export const MAX_REPORTS = 4096;
@@ -36,7 +38,7 @@ export function systemBits(bits) {
 }
 
 /** Return an exactly uniform number on 0 … n − 1 by rejection sampling; the number of draws does not depend on the truth. */
-function drawBelow(/** @type {number} */ n, /** @type {RandomBits} */ draw) {
+export function drawBelow(/** @type {number} */ n, /** @type {RandomBits} */ draw) {
   const bits = n > 1 ? (n - 1).toString(2).length : 0;
   for (;;) {
     const u = bits ? draw(bits) : 0;

@@ -111,7 +111,7 @@ export async function accept(
   const envelope = readEnvelope(data, SURVEY_TYPE); // (1) (2)
   const signedBy = await requireSigned(envelope, keys.publisher, verify); // (3)
   const digest = await digestOf(envelope.payload);
-  const survey = readSurvey(envelope.payload, digest), { version } = survey; // (4) (5)
+  const survey = await readSurvey(envelope.payload, digest), { version } = survey; // (4) (5)
   if (survey.survey !== link.survey) throw new DocumentRejected("pin", "survey", "other_survey");
   requireCollector(survey.collectUrl, link.origin, opening.collectHosts);
   requireWindow(survey, now); // (6)

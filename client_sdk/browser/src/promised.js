@@ -22,7 +22,9 @@ const withDelta = (/** @type {string} */ odds, /** @type {string} */ noun, /** @
   `no result is more than ×${odds} as likely with one ${noun} as with another${average}, plus a chance of at most ${percentUp(delta)}`;
 
 /** Return a block's own promises, and the bound that holds even if a published table is wrong. @returns {string[]} */
-export function blockPromises(/** @type {Block} */ { promises, restsOnPrior, ceiling }, /** @type {boolean} */ hasStrata) {
+export function blockPromises(/** @type {Block} */ { mechanism, promises, restsOnPrior, ceiling }, /** @type {boolean} */ hasStrata) {
+  if (mechanism.kind === "agreement")
+    return [`From this alone, odds between any two ways of answering all of these questions change by at most ×${levelOf(promises[0].claim.level)}, whatever else is known.`];
   const said = promises.map((promise) => blockPromise(promise, hasStrata));
   if (!restsOnPrior) return said;
   if (!isEndless(ceiling)) return [...said, `Even if that is not true, this alone changes odds by at most ×${times(ceiling)}, which also protects the answer itself.`];

@@ -15,7 +15,7 @@ import { Search, aroundAverageOfSets, shapeOf } from "./sets.js";
 /** @typedef {import("./ratios.js").Candidate} Candidate */
 /** @typedef {import("./sets.js").Shape} Shape */
 /** @typedef {import("./audit.js").Claim} Claim */
-/** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
+/** @typedef {import("./mechanisms.js").Numbered} Mechanism */
 
 const product = (/** @type {number[]} */ values) => values.reduce((a, b) => a * b, 1);
 
@@ -59,7 +59,7 @@ export function candidates(/** @type {Mechanism} */ m, /** @type {Claim} */ clai
     const shape = shapeOf(m);
     if (notion === "dp") return excessesOfSets(shape, p, q);
     if (notion === "srlip") return sideChannelRatiosOfSets(shape, joint, attributes);
-    if (notion === "rldp") return robustRatiosOfSets(shape, bounds, diagonal);
+    if (notion === "rldp") return robustRatiosOfSets(shape, bounds);
     return posteriorsOfSets(shape, joint, sensitive);
   }
   if (notion === "dp") return m.kind === "dense" ? excesses(m, p, q) : productExcesses(m, p, q);
@@ -143,25 +143,17 @@ function* sideChannelRatiosOfSets(/** @type {Shape} */ sets, /** @type {bigint[]
   }
 }
 
-/** @returns {Generator<Candidate>} */
-function* robustRatiosOfSets(/** @type {Shape} */ sets, /** @type {[number, number][][]} */ bounds, /** @type {boolean} */ diagonal) {
+/** Of two different secrets: a secret compared with itself needs no more, as audit/sets.py proves. @returns {Generator<Candidate>} */
+function* robustRatiosOfSets(/** @type {Shape} */ sets, /** @type {[number, number][][]} */ bounds) {
   const [scale, fixed] = scaledBounds(bounds);
   const width = fixed[0].length, low = sets.low * scale, g = sets.high - sets.low;
   const h = sets.size ?? width;
   const j = Math.min(h, width), l = Math.max(0, h - (sets.answers - width));
   const rising = fixed.map((row) => [...row].sort(order));
-  const most = (/** @type {bigint[]} */ row) => sum(row.slice(width - j)) + (j ? scale - sum(row) : 0n);
-  const least = (/** @type {bigint[]} */ row) => (l === width ? scale : sum(row.slice(0, l)));
   // As for listed reports, the two largest suprema and the two least infima give the largest ratio of two different secrets.
-  const ends = rising.map((row) => [most(row), least(row)]);
+  const ends = rising.map((row) => [sum(row.slice(width - j)) + scale - sum(row), sum(row.slice(0, l))]);
   const ranked = (/** @type {number} */ end) => [...ends.keys()].sort((s, t) => order(ends[s][end], ends[t][end]));
   for (const s of ranked(0).slice(-2)) for (const t of ranked(1).slice(0, 2)) if (s !== t) yield [low + g * ends[s][0], low + g * ends[t][1], false];
-  const few = Math.max(1, sets.size === null ? 0 : l);
-  if (diagonal && few < width)
-    for (const row of rising) {
-      const known = sum(row.slice(0, few));
-      yield [low + g * (known + scale - sum(row)), low + g * known, false];
-    }
 }
 
 /** @returns {Generator<Candidate>} */

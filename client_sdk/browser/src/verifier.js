@@ -5,7 +5,7 @@ import { readSurvey, requireAllPrivate } from "./documents.js";
 import { DocumentRejected } from "./errors.js";
 
 globalThis.onmessage = async (/** @type {MessageEvent<{payload: Uint8Array, digest: string}>} */ { data: { payload, digest } }) => {
-  const verdict = await requireAllPrivate(readSurvey(payload, digest)).then(() => null, (error) => {
+  const verdict = await readSurvey(payload, digest).then((survey) => requireAllPrivate(survey)).then(() => null, (error) => {
     if (error instanceof DocumentRejected) return [/** @type {any} */ (error).reason, error.field, ...error.said];
     return undefined; // a part could not be loaded: the page verifies by itself and reports that
   });

@@ -14,6 +14,7 @@ export const STRINGS = {
     private: "Your answers are randomised on this device; only the random result is sent. Below you can read what it can tell.",
     public: "Sent as you give it, not randomised",
     unchanged: "This survey sends at least one of your answers unchanged.",
+    learnsOne: "Whoever guesses one of your answers from the random result alone is right at most {guess} of the time; by guessing blindly, {blind}, if all answers are equally common.",
     learns: "Whoever guesses your answer from the random result alone is right {guess} of the time; by guessing blindly, {blind}, if all answers are equally common.",
     details: "What leaves this device, and what it can tell",
     english: "",

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lockout after wrong passwords or codes."""
 
+from datetime import datetime, timedelta
 from typing import Final
+
+from frankly_protocol.clock import parse_time
 
 TRIES: Final = 5
 _LOCK_S: Final = 60
@@ -12,13 +15,25 @@ _MOST_FAILURES: Final = 10 * TRIES
 def after_failure(failures: int, longest_s: int = _LONGEST_LOCK_S) -> tuple[int, int]:
     """Return the stored number of failures after one more, and the seconds of the lock; 0 for none.
 
-    Every fifth wrong password in a row locks, for one minute at first, then for twice as long as
-    before, up to `longest_s`.
+    Every fifth wrong password or code in a row locks the account: for one minute at first, then for
+    twice as long as before, up to `longest_s`.
     """
     failures += 1
-    # The stored number stays small: the last five repeat, and so does the longest lock.
+    # The stored number stays within a bound: the last five values repeat, and so does the longest
+    # lock.
     failures = failures if failures <= _MOST_FAILURES else failures - TRIES
     if failures % TRIES:
         return failures, 0
-    # A limit on the lock: otherwise strangers could lock an owner out for days.
+    # The lock has a limit, because strangers could otherwise lock an owner out for days.
     return failures, min(_LOCK_S << (failures // TRIES - 1), longest_s)
+
+
+def is_locked(until: str | None, now: datetime, longest_s: int = _LONGEST_LOCK_S) -> bool:
+    """Return True if a lock that ends at `until` (RFC 3339) holds now.
+
+    A lock that would hold for longer than the longest one was made by a clock that was ahead, and
+    holds no more.
+    """
+    if until is None:
+        return False
+    return timedelta(0) < parse_time(until) - now <= timedelta(seconds=longest_s)

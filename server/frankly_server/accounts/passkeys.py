@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passkeys (WebAuthn): sign-in without a password, and so without a slot of the password checks."""
+"""Passkeys (WebAuthn): sign-in without a password, so it needs no slot for a password check."""
 
 import hmac
 import ipaddress
@@ -46,8 +46,8 @@ class Ceremony:
 class Passkeys:
     """Passkeys of every account, over one database.
 
-    public_url : the server's address as people see it; its origin, and its host as WebAuthn's
-    relying party.
+    public_url : the server's address as people see it, which is the origin that WebAuthn expects;
+    its host is the relying party.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Passkeys:
 
     @property
     def available(self) -> bool:
-        """True unless the server's address is an IP address, which WebAuthn does not take."""
+        """True unless the server's address is an IP address, which WebAuthn does not accept."""
         try:
             ipaddress.ip_address(self._host)
         except ValueError:
@@ -72,7 +72,7 @@ class Passkeys:
             return tx.passkeys.of_account(person.id)
 
     def begin(self, person: Person, token: str) -> Ceremony:
-        """Return what a browser needs to make a passkey; token : of its session."""
+        """Return what a browser needs to create a passkey; token : the token of its session."""
         challenge = self._challenge(f"register {person.id} {token}")
         options = webauthn.generate_registration_options(
             rp_id=self._host,
@@ -80,7 +80,7 @@ class Passkeys:
             user_id=bytes.fromhex(person.id),
             user_name=person.email,
             challenge=challenge,
-            # It replaces the password, so the device must verify its user; possession alone is not enough.
+            # A passkey replaces the password, so possession of the device must not be enough.
             authenticator_selection=structs.AuthenticatorSelectionCriteria(
                 resident_key=structs.ResidentKeyRequirement.REQUIRED,
                 user_verification=structs.UserVerificationRequirement.REQUIRED,
@@ -110,7 +110,7 @@ class Passkeys:
         token, challenge : as for `begin`. credential : the browser's answer, as JSON. name : 1 to
         64 characters. Raises as `Accounts.require_password` does, and InvalidInput: field_type for
         the name, unauthenticated if the answer is not valid, forbidden beyond ten passkeys,
-        file_exists.
+        file_exists if the passkey has been added already.
         """
         if not 1 <= len(name) <= 64 or not name.isprintable():
             raise InvalidInput(Problem.FIELD_TYPE, "a name has 1 to 64 characters", "name")
@@ -136,7 +136,7 @@ class Passkeys:
         )
         with self._database.administering("add passkey") as tx:
             tx.second_factors.lock(person.id)
-            # Counted under the lock: two forms at once must not exceed the limit.
+            # Counted under the lock, so that two forms sent at once cannot exceed the limit.
             if len(tx.passkeys.of_account(person.id)) >= _MOST:
                 raise InvalidInput(
                     Problem.FORBIDDEN,
@@ -162,7 +162,7 @@ class Passkeys:
             self._record(tx, person, "second factor removed", "passkey")
 
     def ask(self, token: str) -> Ceremony:
-        """Return what a browser needs to sign in with a passkey; token : of its cookie."""
+        """Return what a browser needs for a sign-in with a passkey; token : its cookie's value."""
         challenge = self._challenge(f"sign in {token}")
         options = webauthn.generate_authentication_options(
             rp_id=self._host,
@@ -172,7 +172,7 @@ class Passkeys:
         return Ceremony(webauthn.options_to_json(options), challenge.hex())
 
     def sign_in(self, token: str, challenge: str, credential: str, browser: str = "") -> SignedIn:
-        """Start a session for the owner of a passkey, whatever locks their password.
+        """Start a session for the owner of a passkey, even while their password is locked.
 
         token, challenge : as for `ask`. credential : the browser's answer, as JSON. browser : as
         for `Accounts.sign_in`. Raises InvalidInput(unauthenticated); an answer works once.
@@ -181,7 +181,7 @@ class Passkeys:
         answer = _checked(lambda: helpers.parse_authentication_credential_json(credential))
         with self._database.reading("find passkey") as tx:
             row = tx.passkeys.get(helpers.bytes_to_base64url(answer.raw_id))
-        # The user handle is signed: an answer for one account must not open another.
+        # If the authenticator names an account, it must be that of the passkey (WebAuthn 7.2).
         if row is None or answer.response.user_handle not in (None, bytes.fromhex(row.account)):
             raise _refused()
         used = _checked(
@@ -205,8 +205,9 @@ class Passkeys:
             return start_session(tx, account, self._clock.now(), browser)
 
     def _challenge(self, purpose: str) -> bytes:
-        """Return a challenge that `_issued` recognises: nothing is stored for a stranger's visit."""
-        # The time limits its life; the MAC binds it to this browser and purpose.
+        """Return a challenge that `_issued` recognises, although it is not stored."""
+        # With the time of issue, so that it expires; the MAC binds it to the browser's token and
+        # purpose.
         head = self._now().to_bytes(8, "big") + secrets.token_bytes(16)
         return head + self._mac(head, purpose)
 
@@ -236,10 +237,10 @@ class Passkeys:
 
 
 def _checked(check: Callable[[], _T]) -> _T:
-    """Return what the library returns; raise InvalidInput(unauthenticated) if it raises anything."""
+    """Return the result of `check`; raise InvalidInput(unauthenticated) if it raises an error."""
     try:
         return check()
-    # The library lets errors of its parsers through. Whatever it cannot verify is refused.
+    # Errors of the parsers that the library uses come through unchanged, so all are caught.
     except Exception:  # noqa: BLE001
         raise _refused() from None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Password hashing with argon2id; the number of concurrent checks (64 MiB each) is bounded."""
+"""Password hashing with argon2id. Each check needs 64 MiB, so their number at a time is bounded."""
 
 import secrets
 import threading
@@ -18,7 +18,7 @@ _WAIT_S: Final = 5.0
 
 
 class Busy(FranklyError):
-    """Too many concurrent password checks: 429, to be tried again."""
+    """Too many concurrent password checks (HTTP 429); trying again later may help."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -38,7 +38,7 @@ class _Queue:
     @contextmanager
     def slot(self) -> Iterator[None]:
         """Hold a slot. Raises Busy at once if the queue is full, or after `wait_s`."""
-        # The first semaphore bounds the callers that wait, the second those that hash.
+        # `_places` bounds the callers that work or wait, `_slots` those that work.
         if not self._places.acquire(blocking=False):
             raise Busy
         try:
@@ -53,15 +53,15 @@ class _Queue:
 
 
 class Passwords:
-    """Hashes and checks passwords, at most `at_once` of strangers at the same time.
+    """Hashes and checks passwords, at most `at_once` of them for strangers at a time.
 
     hasher : default argon2id with 64 MiB, 3 passes and 4 lanes (RFC 9106's second choice).
     wait_s : longest time in the queue, in seconds, before Busy is raised. queue : length of the
-    queue. A caller that finds it full gets Busy at once, so that people who sign in never hold all
-    the threads that take reports.
+    queue. A caller that finds it full gets Busy at once, so that sign-ins do not fill the threads
+    that accept reports.
 
-    One more slot with a queue of its own is for the people whom the server knows already: those
-    who are signed in, and known browsers. Strangers can never fill it.
+    One more slot, with a queue of its own, serves people who are signed in and known browsers.
+    Strangers cannot occupy it.
     """
 
     def __init__(
@@ -72,14 +72,15 @@ class Passwords:
         queue: int = 2,
     ) -> None:
         self._hasher = hasher or PasswordHasher()
-        # Two queues: a flood of strangers must leave a slot for the people of this server.
+        # Two queues, because a flood of strangers must not keep known people from signing in.
         self._strangers = _Queue(at_once, queue, wait_s)
         self._known = _Queue(1, queue, wait_s)
-        # Made at the first check: at start it would delay every command with these services.
+        # Computed at the first check, because here it would delay every command that needs
+        # accounts.
         self._decoy_hash: str | None = None
 
     def hash(self, password: str) -> str:
-        """Return the hash of a new password, which only people known to the server set.
+        """Return the hash of a new password. Only known people set one, so it uses their slot.
 
         Raises InvalidInput(field_type) if it is too short or too long, and Busy.
         """
@@ -95,17 +96,17 @@ class Passwords:
     def check(self, stored_hash: str | None, password: str, *, known: bool = False) -> bool:
         """Return True if a password matches the stored hash. Raises Busy.
 
-        None as the stored hash (no such account) is False, after the same work. known : the
-        request carries the cookie of one of the account's known browsers.
+        If the stored hash is None (no such account), returns False after the same amount of work.
+        known : the request carries the cookie of one of the account's known browsers.
         """
         with (self._known if known else self._strangers).slot():
-            # The time of the answer must not show which addresses have accounts.
+            # The response time must not show which addresses have accounts.
             if self._decoy_hash is None:
                 self._decoy_hash = self._hasher.hash(secrets.token_bytes(32))
             try:
-                # Cut at the longest password that can be set: hashing more would only cost time.
+                # Cut at the length of the longest password that can be set, which bounds the work.
                 self._hasher.verify(stored_hash or self._decoy_hash, _bytes(password[:MAX_LENGTH]))
-            # A damaged hash in the database is a wrong password, not a fault.
+            # With a damaged hash in the database, every password is wrong.
             except (VerificationError, InvalidHashError):
                 return False
             return stored_hash is not None

@@ -4,7 +4,7 @@
 from typing import Final
 
 ROLES: Final = ("viewer", "analyst", "admin", "owner")
-"""viewer : sees surveys, their intake, links and estimates. analyst : downloads estimates as well. admin : makes
+"""viewer : sees surveys, their intake, links and estimates. analyst : also downloads estimates. admin : also makes
 surveys and API keys. owner : also decides who has an account, and reads the audit trail."""
 
 

@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from typing import Final
 
 import pyotp
-from frankly_protocol.clock import Clock, format_time, parse_time
+from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.accounts.lockout import after_failure
+from frankly_server.accounts.lockout import after_failure, is_locked
 from frankly_server.accounts.service import Accounts, require_owner
 from frankly_server.accounts.sessions import (
     Person,
@@ -35,15 +35,16 @@ _CODES: Final = 10
 _CODE_BYTES: Final = 10
 _GROUP: Final = 4
 _LONGEST_LOCK_S: Final = 8 * 3600
-"""Longer than for passwords: only who has the password can try codes, and there are few codes."""
+"""Longer than for passwords: trying codes requires the password, and a code has only six digits."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecondFactorState:
     """Second factor of a person, for their account page.
 
-    totp : codes of an app are asked for. new_secret : base32 secret whose first code is still
-    awaited, else None. link : the same as an otpauth address. codes : unused recovery codes.
+    totp : True if sign-ins need a code of an app. new_secret : a new secret in base32 until its
+    first code has been entered, else None. link : that secret as an otpauth address, or None.
+    codes : number of unused recovery codes.
     """
 
     totp: bool
@@ -74,7 +75,7 @@ class SecondFactors:
         return SecondFactorState(totp, secret, link, codes)
 
     def begin_totp(self, person: Person, password: str, browser: str = "") -> None:
-        """Make a new secret; it counts once `confirm_totp` has seen its first code.
+        """Make a new secret, which is used once `confirm_totp` has accepted its first code.
 
         Raises as `Accounts.require_password` does, and InvalidInput(file_exists) for an account
         that uses TOTP already.
@@ -87,12 +88,12 @@ class SecondFactors:
                     "codes of an app are asked for already: remove it first",
                     "code",
                 )
-            # A second call replaces a secret that has not shown its first code.
+            # A second call replaces a secret whose first code has not been entered.
             secret = pyotp.random_base32()
             tx.second_factors.change(person.id, totp_secret=secret, last_step=0)
 
     def confirm_totp(self, person: Person, code: str) -> Sequence[str]:
-        """Ask for codes of the app from now on; return recovery codes if the account has none.
+        """Require codes of the app from now on; return recovery codes if the account had none.
 
         Raises InvalidInput: unauthenticated for a wrong code, not_found without a new secret.
         """
@@ -108,13 +109,14 @@ class SecondFactors:
                     "this is not the app's code: look at it again, and at the device's clock",
                     "code",
                 )
-            # Only now are codes asked for: a mistyped secret must not lock its owner out.
+            # Codes are required only from here on, because a mistyped secret must not lock its
+            # owner out.
             tx.second_factors.change(person.id, totp_since=time_text(now), last_step=step)
             self._record(tx, person, "second factor added", "codes of an app")
             return [] if tx.second_factors.codes(person.id) else new_codes(tx, person.id)
 
     def renew_codes(self, person: Person, password: str, browser: str = "") -> Sequence[str]:
-        """Replace the recovery codes. Raises as `Accounts.require_password`, and not_found."""
+        """Replace the recovery codes. Raises as `Accounts.require_password` does, and not_found."""
         self._accounts.require_password(person, password, browser)
         with self._database.administering("recovery codes") as tx:
             tx.second_factors.lock(person.id)
@@ -123,11 +125,11 @@ class SecondFactors:
                     Problem.NOT_FOUND, "the account has no second factor", "recovery"
                 )
             self._record(tx, person, "recovery codes made", person.email)
-            # The old codes end: their owner may have lost the list.
+            # The old codes become invalid, because their owner may have lost the list.
             return new_codes(tx, person.id)
 
     def remove_totp(self, person: Person, password: str, browser: str = "") -> None:
-        """Ask for no codes any more. Raises as `Accounts.require_password` does."""
+        """Stop requiring codes of an app. Raises as `Accounts.require_password` does."""
         self._accounts.require_password(person, password, browser)
         with self._database.administering("remove TOTP") as tx:
             tx.second_factors.lock(person.id)
@@ -136,16 +138,16 @@ class SecondFactors:
             self._record(tx, person, "second factor removed", "codes of an app")
 
     def members(self, organisation: str) -> tuple[bool, set[str]]:
-        """Return True if members need a second factor, and the ids of the accounts that have one."""
+        """Return (True if members need a second factor, ids of the accounts that have one)."""
         with self._database.reading("second factors") as tx:
             needed = tx.organisations.needs_second_factor(organisation)
             return needed, tx.second_factors.of_organisation(organisation)
 
     def require(self, by: Person, needed: bool) -> None:
-        """Ask every member of an owner's organisation for a second factor, or none any more.
+        """Require a second factor of all members of an owner's organisation, or stop requiring it.
 
-        Who has none is led to their account page until they do. Raises InvalidInput(forbidden) for
-        a person who is no owner any more.
+        A member without one is sent to the account page until they have added one. Raises
+        InvalidInput(forbidden) for a person who is no longer an owner.
         """
         with self._database.administering("require second factor") as tx:
             require_owner(tx, by)
@@ -164,9 +166,9 @@ class SecondFactors:
         token : of SecondFactorNeeded. browser : as for `Accounts.sign_in`. Raises
         InvalidInput(unauthenticated), with the field "sign-in" if it no longer waits. Five wrong
         codes lock this step of the account for a minute, each further five for twice as long, up
-        to 8 hours: for known browsers too.
+        to 8 hours. Known browsers are locked as well.
         """
-        # Read first: strangers must not take the database's write lock.
+        # Read first, because strangers must not take the database's write lock.
         if not self.waits(token):
             raise _too_late()
         now = self._clock.now()
@@ -180,7 +182,7 @@ class SecondFactors:
             if accepted:
                 tx.second_factors.end_pending(account.id)
                 return start_session(tx, account, now, browser)
-        # Outside of the transaction, which has counted the failure.
+        # Raised after the transaction, which must commit the counted failure.
         raise InvalidInput(
             Problem.UNAUTHENTICATED,
             "the code is wrong or was used before, or there were too many tries: wait and try again",
@@ -188,7 +190,7 @@ class SecondFactors:
         )
 
     def reset(self, email: str) -> Person:
-        """Remove an account's second factors, end its sessions; for the command line.
+        """Remove an account's second factors and end its sessions; for the command line.
 
         Raises InvalidInput(not_found).
         """
@@ -206,14 +208,14 @@ class SecondFactors:
     def _accept(self, tx: Transaction, row: SecondFactorRow, code: str, now: datetime) -> bool:
         """Use a code; return False and count it if it is wrong or the row is locked."""
         # While it is locked nothing is compared: each comparison would be one more guess.
-        if row.locked_until is not None and now < parse_time(row.locked_until):
+        if is_locked(row.locked_until, now, _LONGEST_LOCK_S):
             return False
         step = _step_of(row, code, now) if row.totp_since else None
         if step is not None or tx.second_factors.use_code(row.account, token_hash(code)):
             last = row.last_step if step is None else step
             tx.second_factors.change(row.account, last_step=last, failures=0, locked_until=None)
             return True
-        # Six digits can be guessed: the lock grows far beyond that of passwords.
+        # Six digits can be guessed, so the lock grows far longer than that of passwords.
         failures, lock_s = after_failure(row.failures, _LONGEST_LOCK_S)
         locked = format_time(now + timedelta(seconds=lock_s)) if lock_s else None
         tx.second_factors.change(row.account, failures=failures, locked_until=locked)
@@ -228,14 +230,14 @@ class SecondFactors:
 
 
 def new_codes(tx: Transaction, account_id: str) -> Sequence[str]:
-    """Replace an account's recovery codes by ten new ones of 80 bits; return them for reading."""
+    """Replace an account's recovery codes by ten new ones of 80 bits; return the new codes."""
     codes = [_readable(secrets.token_bytes(_CODE_BYTES)) for _ in range(_CODES)]
     tx.second_factors.put_codes(account_id, [token_hash(_plain(code)) for code in codes])
     return codes
 
 
 def forget_codes_if_alone(tx: Transaction, account_id: str) -> None:
-    """Delete the recovery codes of an account that has no second factor any more."""
+    """Delete the recovery codes of an account that no longer has a second factor."""
     if not has_second_factor(tx, account_id):
         tx.second_factors.put_codes(account_id, [])
 
@@ -246,7 +248,7 @@ def _too_late() -> InvalidInput:
 
 
 def _readable(random: bytes) -> str:
-    # Base32 has no letters that look like digits, and groups are easy to copy from paper.
+    # Base32 has no 0, 1 or 8, which look like letters, and groups are easy to copy from paper.
     text = base64.b32encode(random).decode().lower()
     return "-".join(text[i : i + _GROUP] for i in range(0, len(text), _GROUP))
 
@@ -257,16 +259,17 @@ def _plain(code: str) -> str:
 
 
 def _step_of(row: SecondFactorRow, code: str, now: datetime) -> int | None:
-    """Return the time step whose code this is, or None; each step counts once, in order.
+    """Return the time step whose code this is, or None.
 
-    The steps before and after this moment's count too: clocks differ, and typing takes time.
+    The current step and the ones before and after it are tried, because clocks differ and typing
+    takes time. Steps up to the last one used are refused.
     """
     if row.totp_secret is None or len(code) != _DIGITS:
         return None
     totp, current = pyotp.TOTP(row.totp_secret), int(now.timestamp()) // _STEP_S
     for step in (current - 1, current, current + 1):
         right = totp.generate_otp(step).encode()
-        # surrogatepass: a code with lone surrogates is wrong, not an error.
+        # surrogatepass, because a code with lone surrogates is a wrong code, not an error.
         if step > row.last_step and hmac.compare_digest(
             right, code.encode("utf-8", "surrogatepass")
         ):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accounts and sessions. Every change is on the audit trail, in the same transaction."""
+"""Accounts and sessions. What people change is on the audit trail, in the same transaction."""
 
 import re
 import secrets
@@ -9,11 +9,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from frankly_protocol.clock import Clock, format_time, parse_time
+from frankly_protocol.clock import Clock, format_time
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
-from frankly_server.accounts.lockout import TRIES, after_failure
+from frankly_server.accounts.lockout import TRIES, after_failure, is_locked
 from frankly_server.accounts.passwords import Passwords
 from frankly_server.accounts.roles import ROLES
 from frankly_server.accounts.sessions import (
@@ -64,7 +64,7 @@ class Accounts:
         """Create an account.
 
         Raises InvalidInput: field_type for a bad name, address, role or password, file_exists if
-        the address has an account.
+        the address has an account. Raises Busy.
         """
         if not _ORGANISATION.fullmatch(organisation):
             message = "an organisation is 1 to 64 of a-z, 0-9, - and _, beginning with a-z or 0-9"
@@ -90,10 +90,10 @@ class Accounts:
         )
         with self._database.administering("create account") as tx:
             if tx.accounts.by_email(address) is not None:
-                # An address may be taken in another organisation: the message does not say so.
+                # The address may belong to another organisation, which the message must not reveal.
                 raise InvalidInput(
                     Problem.FILE_EXISTS,
-                    "this address cannot be used; take another one",
+                    "this address cannot be used; use another one",
                     "email",
                 )
             tx.accounts.add(row)
@@ -105,10 +105,10 @@ class Accounts:
 
         browser : the cookie of a known browser, or any other text. Raises
         InvalidInput(unauthenticated) with one message for every cause, SecondFactorNeeded after the
-        right password of an account that has one, and Busy. Five wrong
-        passwords lock an account for one minute; each further five double the time, up to 15
-        minutes. A known browser of the account is not subject to that lock, nor to the queue of
-        strangers: its own fifth wrong password makes it a stranger again.
+        right password of an account with a second factor, and Busy. Five wrong passwords lock an
+        account for one minute; each further five double the time, up to 15 minutes. A known browser
+        of the account is subject neither to that lock nor to the queue of strangers; after five
+        wrong passwords it is forgotten.
         """
         address = folded(email)
         with self._database.reading("find account") as tx:
@@ -161,7 +161,8 @@ class Accounts:
         with self._database.reading("find account") as tx:
             row = tx.accounts.get(person.id)
             known = row is not None and knows(tx, row, self._clock.now(), browser)
-        # Guesses count here as at the sign-in: a session left open must not be a way around it.
+        # Guesses count here as at the sign-in: a session left open must not be a way around the
+        # lock.
         if row is not None and self._is_locked(row) and not known:
             raise InvalidInput(
                 Problem.UNAUTHENTICATED,
@@ -182,10 +183,10 @@ class Accounts:
         new_hash = self._passwords.hash(new)
         with self._database.administering("change password") as tx:
             tx.accounts.change(row.id, password=new_hash)
-            # A person who knew the old password loses session and browser too.
+            # Another person who knew the old password must not keep a session or a known browser.
             end_all(tx, row.id)
             self._record(tx, row.organisation, row.email, "password changed", row.email)
-            # This browser stays a known one: strangers may have locked the account meanwhile.
+            # This browser becomes a known one again, because strangers may have locked the account.
             return start_session(tx, row, self._clock.now(), browser)
 
     def list(self, organisation: str) -> Sequence[AccountRow]:
@@ -196,7 +197,8 @@ class Accounts:
     def set_role(self, by: Person, account_id: str, role: str) -> None:
         """Change a colleague's role and end their sessions.
 
-        Raises InvalidInput: not_found, forbidden for one's own account.
+        Raises InvalidInput: field_type, not_found, forbidden for one's own account or for a person
+        who is no longer an owner.
         """
         if role not in ROLES:
             raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
@@ -207,7 +209,7 @@ class Accounts:
             self._record(tx, by.organisation, by.email, "role changed", f"{row.email} ({role})")
 
     def disable(self, by: Person, account_id: str) -> None:
-        """End a colleague's account and sessions. Raises InvalidInput: not_found, forbidden."""
+        """Disable a colleague's account and end its sessions. Raises not_found, forbidden."""
         with self._database.administering("disable account") as tx:
             row = _colleague(tx, by, account_id)
             tx.accounts.change(row.id, disabled=self._now())
@@ -246,7 +248,7 @@ class Accounts:
         return person_of(row)
 
     def disable_address(self, email: str) -> Person:
-        """End an account and its sessions; for the command line. Raises InvalidInput(not_found)."""
+        """Disable an account and end its sessions; for the command line. Raises not_found."""
         with self.command(email, "account disabled") as (tx, row):
             tx.accounts.change(row.id, disabled=self._now())
             end_all(tx, row.id)
@@ -254,7 +256,7 @@ class Accounts:
 
     @contextmanager
     def command(self, email: str, action: str) -> Iterator[tuple[Transaction, AccountRow]]:
-        """Open a transaction on the account of an address, and record the command in it.
+        """Open a transaction with the account of an address, and record the action at its end.
 
         Raises InvalidInput(not_found).
         """
@@ -288,11 +290,13 @@ class Accounts:
             return tx.audit.newest(organisation, before, limit)
 
     def _is_right(self, row: AccountRow | None, password: str, browser: str | None) -> bool:
-        """Return True if this is the password of an account that may be entered; count a wrong one.
+        """Return True if the password is right and the account is neither disabled nor locked.
+
+        A wrong password is counted.
 
         browser : the cookie of one of the account's known browsers, or None.
         """
-        # Checked for unknown, disabled and locked accounts too: the time must not show which exist.
+        # Unknown, disabled and locked accounts are checked too: the time must not show which exist.
         matches = self._passwords.check(
             row.password if row else None, password, known=browser is not None
         )
@@ -302,7 +306,8 @@ class Accounts:
             if not matches:
                 with self._database.transaction("count failure") as tx:
                     tx.browsers.count_failure(token_hash(browser), TRIES)
-            # The account's own count stays: it is the strangers', and must not begin again.
+            # The account's own counter is for strangers' attempts, and a success here must not
+            # reset it.
             return matches
         if self._is_locked(row):
             return False
@@ -315,13 +320,14 @@ class Accounts:
 
     def _count_failure(self, account_id: str) -> None:
         with self._database.transaction("count failure") as tx:
-            row = tx.accounts.get(account_id)  # read again: concurrent guesses must all count
+            # Read again and locked, because other requests may be counting at the same time.
+            row = tx.accounts.get(account_id, for_change=True)
             failures, lock_s = after_failure(row.failures if row else 0)
             locked = format_time(self._clock.now() + timedelta(seconds=lock_s)) if lock_s else None
             tx.accounts.change(account_id, failures=failures, locked_until=locked)
 
     def _is_locked(self, row: AccountRow) -> bool:
-        return row.locked_until is not None and self._clock.now() < parse_time(row.locked_until)
+        return is_locked(row.locked_until, self._clock.now())
 
     def _record(
         self,
@@ -343,11 +349,11 @@ def folded(email: str) -> str:
 
 
 def require_owner(tx: Transaction, by: Person) -> None:
-    """Raise InvalidInput(forbidden) for a person who is not an owner any more.
+    """Raise InvalidInput(forbidden) for a person who is no longer an owner.
 
-    In an administering transaction, so that it stays true until the end.
+    Call this in an administering transaction, so that it stays true until the commit.
     """
-    # The request was authenticated earlier: the role may have changed since then.
+    # The role may have changed since the request was authenticated.
     row = tx.accounts.get(by.id)
     if row is None or row.role != "owner" or row.disabled is not None:
         raise InvalidInput(
@@ -358,14 +364,14 @@ def require_owner(tx: Transaction, by: Person) -> None:
 def _colleague(tx: Transaction, by: Person, account_id: str) -> AccountRow:
     """Return the account that an owner is about to change.
 
-    Raises InvalidInput: forbidden for a person who is not an owner any more, or for their own
-    account; not_found.
+    Raises InvalidInput: forbidden for a person who is no longer an owner, or for their own account;
+    not_found.
     """
     # Read here, not at the request's start: two owners who demote each other at the same moment
     # would leave the organisation without one.
     require_owner(tx, by)
     row = tx.accounts.get(account_id)
-    # Accounts of other organisations are answered like unknown ones.
+    # Accounts of other organisations are treated as unknown.
     if row is None or row.organisation != by.organisation:
         raise InvalidInput(Problem.NOT_FOUND, "there is no such account", "account")
     if row.id == by.id:
@@ -380,7 +386,7 @@ def _colleague(tx: Transaction, by: Person, account_id: str) -> AccountRow:
 
 def _refused() -> InvalidInput:
     message = (
-        "address and password do not fit together, or the account is locked after too many "
+        "address and password do not match, or the account is locked after too many "
         "tries: wait and try again"
     )
     return InvalidInput(Problem.UNAUTHENTICATED, message)

@@ -39,8 +39,8 @@ class Person:
 class SignedIn:
     """A new session.
 
-    token, browser : values of the session's cookie and of the known browser's; the database stores
-    their hashes only.
+    token : value of the session's cookie. browser : value of the cookie that makes the browser a
+    known one. The database stores only their hashes.
     """
 
     person: Person
@@ -49,10 +49,10 @@ class SignedIn:
 
 
 class SecondFactorNeeded(FranklyError):
-    """The password is right; the sign-in goes on with a second factor.
+    """The password is right, and the sign-in continues with a second factor.
 
     token : value of the cookie that ties the second step to this browser, for `PENDING_S` seconds.
-    An exception, so that no caller takes half a sign-in for a session.
+    It is an exception, so that no caller mistakes half a sign-in for a session.
     """
 
     def __init__(self, token: str) -> None:
@@ -71,16 +71,17 @@ def start_pending(tx: Transaction, account_id: str, at: datetime) -> SecondFacto
 
 def end_all(tx: Transaction, account_id: str) -> None:
     """End an account's sessions and waiting sign-ins, and forget its known browsers."""
-    # All three open the account, so none of them may remain.
+    # Each of the three gives access or an easier sign-in, so none of them may remain.
     tx.sessions.end_all(account_id)
     tx.second_factors.end_pending(account_id)
     tx.browsers.forget_all(account_id)
 
 
 def start_session(tx: Transaction, row: AccountRow, at: datetime, old_browser: str) -> SignedIn:
-    """Start a session at the time `at`, and make its browser one that the account knows.
+    """Start a session at the time `at`, and make its browser a known one of the account.
 
-    old_browser : the known browser's cookie until now, which ends; any other text does nothing.
+    old_browser : the previous cookie of a known browser, which becomes invalid; any other text has
+    no effect.
     """
     now = time_text(at)
     # Expired sessions of all accounts are deleted here; no other job does it.
@@ -88,7 +89,7 @@ def start_session(tx: Transaction, row: AccountRow, at: datetime, old_browser: s
     # A new token at every sign-in prevents session fixation.
     signed = SignedIn(person_of(row), secrets.token_urlsafe(32), secrets.token_urlsafe(32))
     tx.sessions.add(token_hash(signed.token), row.id, time_text(at, SESSION_S))
-    # The cookie changes with every use, so that a copied one ends with the next sign-in.
+    # The cookie changes at every sign-in, so that a copied one works until the next one at most.
     if knows(tx, row, at, old_browser):
         tx.browsers.forget(token_hash(old_browser))
     tx.browsers.add(
@@ -116,13 +117,13 @@ def must_enrol(tx: Transaction, row: AccountRow) -> bool:
 
 
 def is_token(text: str) -> bool:
-    """Return True if a text has the form of a cookie of ours; a malformed one costs no query."""
+    """Return True if a text has the form of a token; a malformed cookie then costs no query."""
     return _TOKEN.fullmatch(text) is not None
 
 
 def token_hash(token: str) -> str:
-    """Return the hash under which a random token of 256 bits is stored; a fast one is enough."""
-    # surrogatepass: a token with lone surrogates is unknown, not an error.
+    """Return the SHA-256 of a token; a slow hash is not needed, because tokens are random."""
+    # surrogatepass, because a token with lone surrogates is an unknown one, not an error.
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -11,7 +11,7 @@ from frankly_server.analysis.counted_document import Received
 from frankly_server.analysis.reading import received, replayed, with_periods, with_tables
 from frankly_server.analysis.request import Request
 from frankly_server.analysis.result import answer, encode, needed
-from frankly_server.store import Database
+from frankly_server.store import Database, DocumentRow, Transaction
 
 
 class Analysis:
@@ -25,16 +25,17 @@ class Analysis:
 
         fields : of `EstimatesRequest`; None for a field's default.
 
-        Versions of the survey with the same ids of question and choices are pooled. They are
-        flagged `versions_differ` where a test finds that their truths differ. A version with other
-        ids has a table of its own. Below the documents' minimum of reports a question has status
-        ``insufficient``, n and the number needed, and no estimate.
+        Versions of the survey in which a question has the same ids of question and choices are
+        pooled, and flagged `versions_differ` if a test finds that their truths differ. Other
+        versions of the question have tables of their own. Below the documents' minimum of reports a
+        question has status ``insufficient``, n and the number needed, but no estimate.
 
         Raises InvalidInput: survey_unknown, confidence_range unless 0 < level < 1,
         targets_invalid, strata_invalid, field_type, field_unknown, counts_invalid or unsupported.
         """
         request = Request.from_json(fields)
-        # One read transaction: counts and releases come from one snapshot, even while a release runs.
+        # One read transaction, so that counts and releases are from one snapshot while releases
+        # run.
         with self._database.reading("estimates") as tx:
             rows = tx.documents.versions(survey_id)
             documents = [received(tx, row) for row in rows]
@@ -59,8 +60,8 @@ class Analysis:
     def replay(self, result: Any) -> bytes:
         """Compute a result again, byte for byte, from the reports of the batches that it names.
 
-        Raises InvalidInput(json_invalid) if it is no result of this database's surveys, or if
-        another version of the code computed it.
+        Raises InvalidInput(json_invalid) if it is not a result for a survey of this database, if the
+        database lacks a document that it names, or if another version of the code computed it.
         """
         try:
             inputs = result["inputs"]
@@ -74,7 +75,7 @@ class Analysis:
                 for document in inputs["documents"]
             }
             with self._database.reading("replay") as tx:
-                rows = [row for digest in releases if (row := tx.documents.get(digest)) is not None]
+                rows = [_stored(tx, digest) for digest in releases]
                 documents = [Received.of(row.envelope, {}, releases[row.digest]) for row in rows]
                 joint_blocks = needed(documents, request)
                 documents = [
@@ -84,7 +85,16 @@ class Analysis:
             return encode(answer(str(result["survey"]), documents, request))
         except InvalidInput:
             raise
-        # `result` is a file of the user's: any other error means that it was changed.
+        # `result` is a file from the user, so any other error means that it was changed.
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, FranklyError):
             detail = "this is not a result of `estimates`: give its JSON, whole and unchanged"
             raise InvalidInput(Problem.JSON_INVALID, detail, "inputs") from None
+
+
+def _stored(tx: Transaction, digest: str) -> DocumentRow:
+    # Without one of its documents, a result could be computed again, but about fewer reports.
+    row = tx.documents.get(digest)
+    if row is None:
+        detail = "this database does not hold a version that the result names: replay it where it was computed"
+        raise InvalidInput(Problem.JSON_INVALID, detail, "inputs.documents")
+    return row

@@ -26,7 +26,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """Document with its cells by key.
+    """A document with its cells by key.
 
     release : number (1, 2, …) of the newest release in the cells; 0 if there is none.
     """
@@ -47,7 +47,7 @@ class Received:
     @property
     def n(self) -> int:
         """Number of released reports."""
-        # Every report has one symbol for every block, so that the first block counts them all.
+        # Every report has a symbol for every block, so the cells of block 0 count all reports.
         return sum(
             cell.n
             for (blocks, _, period), cell in self.cells.items()

@@ -2,10 +2,13 @@
 """One document's part in a table: its blocks, its counts, and the targets over its joint answers."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
 
 from frankly_protocol.blocks import Block, Question
-from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism
+from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.counted_document import Tally
 from frankly_server.estimate import Joint, SetCounts
@@ -15,6 +18,7 @@ from frankly_server.estimate.evidence import Evidence
 from frankly_server.estimate.inputs import Tally as Counts
 from frankly_server.estimate.joint import Source
 from frankly_server.estimate.set_law import SetMechanism
+from frankly_server.forms import PartTable, part_table
 from frankly_server.store import is_masked
 
 
@@ -22,9 +26,11 @@ from frankly_server.store import is_masked
 class Part:
     """Blocks, joint counts and targets of one document.
 
-    tally : joint symbols -> number of the n reports; for one block of large sets, pairs of
+    tally : number of the n reports by joint symbols; for a single block of large sets, by pairs of
         positions x ≤ z.
     targets : weights over the joint answers of the blocks.
+    received : reports on the document within the same cells, n of which show these blocks; None
+        if all do.
     strata : the document's public questions. Beside them, counts of everybody promise nothing.
     """
 
@@ -33,25 +39,69 @@ class Part:
     tally: Tally
     targets: Targets
     strata: tuple[Question, ...] = ()
+    received: int | None = None
+
+    @property
+    def respondents(self) -> int:
+        """Number of people who reported on the document, whether or not their reports show the blocks."""
+        return self.n if self.received is None else self.received
+
+    def frame(self, population: int | None, *, census: bool) -> tuple[int | None, bool]:
+        """Return (population, census) of the reports that show the blocks.
+
+        Of a census they are a random sample of its respondents.
+        """
+        if census and self.respondents > self.n:
+            return self.respondents, False
+        return population, census
+
+    def fake_share(self, beta: Fraction) -> Fraction | None:
+        """Return the largest share of fakes among these reports if a share `beta` of all is fake.
+
+        Every fake may show these blocks. None if all of them may be fake.
+        """
+        share = beta * self.respondents / self.n if self.n else beta
+        return share if share < 1 else None
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """Mechanisms of the blocks, none of which is a form: the parts of a form are blocks."""
+        return tuple(block.numbered_mechanism for block in self.blocks)
+
+    @property
+    def together(self) -> PartTable | None:
+        """Table of several parts of one form, which are not drawn independently; None for others.
+
+        Raises InvalidInput(unsupported) for parts of a form together with other blocks.
+        """
+        parts = [m for m in self.mechanisms if isinstance(m, PartTable) and m.form is not None]
+        forms = {id(part.form) for part in parts}
+        if len(self.blocks) == 1 or len(forms) == len(parts):
+            return None
+        if len(forms) > 1 or len(parts) < len(self.blocks) or parts[0].form is None:
+            detail = "several questions of one form cannot be combined with others: name fewer"
+            raise InvalidInput(Problem.UNSUPPORTED, detail, "targets")
+        return part_table(parts[0].form, tuple(i for part in parts for i in part.parts))
 
     @property
     def mechanism(self) -> Source:
-        """Mechanism of the block, or the product of several: their reports are drawn independently."""
+        """Mechanism of the block, or that of several together."""
+        if self.together is not None:
+            return self.together
         if len(self.blocks) == 1:
-            return self.blocks[0].mechanism
+            return self.mechanisms[0]
         tables: list[DenseMechanism] = []
         factors: list[DenseMechanism | SetMechanism] = []
-        for mechanism in (block.mechanism for block in self.blocks):
+        for mechanism in self.mechanisms:
             block_factors = (
                 mechanism.factors if isinstance(mechanism, ProductMechanism) else (mechanism,)
             )
             factors += block_factors
             tables += [factor for factor in block_factors if isinstance(factor, DenseMechanism)]
-        return (
-            ProductMechanism(tuple(tables))
-            if len(tables) == len(factors)
-            else Joint(tuple(factors))
+        is_product = len(tables) == len(factors) and not any(
+            isinstance(table, PartTable) for table in tables
         )
+        return ProductMechanism(tuple(tables)) if is_product else Joint(tuple(factors))
 
     @property
     def design_prior(self) -> tuple[int, ...]:
@@ -64,22 +114,34 @@ class Part:
 
     @property
     def counts(self) -> Counts:
-        """Tally in the form that the estimator of this mechanism takes."""
+        """Tally in the form that the estimator of this mechanism expects."""
         mechanism = self.mechanism
+        if isinstance(mechanism, PartTable) and len(self.blocks) > 1:
+            return self._counts_together(mechanism)
         if isinstance(mechanism, ProductMechanism | Joint):
             return dict(self.tally)
         if isinstance(mechanism, DenseMechanism):
             return [self.tally.get((y,), 0) for y in range(mechanism.reports)]
-        # Small sets are stored by mask, one number a report; large ones as pairs of elements.
+        # Small sets are counted by their bit mask, large ones by pairs of positions.
         if is_masked(mechanism):
             return SetCounts.of_symbols(
                 mechanism.answers, {symbol: n for (symbol,), n in self.tally.items()}
             )
-        # A matrix of pair counts is symmetric; the store keeps x ≤ z only.
+        # The matrix of pair counts is symmetric, and the store holds only x ≤ z.
         pairs = [[0] * mechanism.answers for _ in range(mechanism.answers)]
         for (x, z), n in self.tally.items():
             pairs[x][z] = pairs[z][x] = n
         return SetCounts(self.n, tuple(map(tuple, pairs)))
+
+    def _counts_together(self, table: PartTable) -> list[int]:
+        """Return the counts by column of the joint table, from pairs of the parts' own columns."""
+        counts = [0] * table.reports
+        for columns, n in self.tally.items():
+            parts = zip(self.mechanisms, columns, strict=True)
+            shown = [part.shown(column) for part, column in parts if isinstance(part, PartTable)]
+            number = table.column_of(shown[0][0], [i for _, sets in shown for i in sets])
+            counts[number] += n
+        return counts
 
     @property
     def question_keys(self) -> tuple[tuple[str, ...], ...]:

@@ -10,14 +10,14 @@ from frankly_protocol.problems import Problem
 
 PERIODS: Final = ("day", "week", "month")
 DAYS: Final = "days"
-"""Label of rows that are about one span of days."""
+"""Label of rows about a single span of days."""
 ALL_TIME: Final = ""
 """The period that holds every report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Days from `since` to `until`, ``YYYY-MM-DD`` in UTC, both included; None has no end on that side."""
+    """Days from `since` to `until`, ``YYYY-MM-DD`` in UTC, both included; None means no limit."""
 
     since: str | None = None
     until: str | None = None
@@ -43,16 +43,17 @@ class Span:
         return f"{self.since or '..'}/{self.until or '..'}"
 
     def period(self, day: str, by: str | None) -> str | None:
-        """Return the day, ISO week (``2026-W18``) or month (``2026-05``) of a day.
+        """Return the day, ISO week (``2026-W18``) or month (``2026-05``) of a day, as `by` says.
 
-        Returns the span itself if `by` is None, and None if the day lies outside the span.
+        Returns the span as text if `by` is None, and None if the day lies outside the span.
         """
         if day not in self:
             return None
         if by is None:
             return str(self)
         if by == "week":
-            # The ISO year: the first days of January may belong to the last week of the old year.
+            # The ISO year, because the first days of January may belong to the last week of the old
+            # year.
             year, week, _ = date.fromisoformat(day).isocalendar()
             return f"{year:04d}-W{week:02d}"
         return day if by == "day" else day[:7]

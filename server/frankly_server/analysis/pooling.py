@@ -5,9 +5,10 @@ Raw counts of different documents are never added. The pooled estimate of a targ
 mean of its estimates. Each document has one weight per target, so that the mean always lies
 between the estimates (ADR 0010).
 
-- `respondents`, the default: weights n_v/n, for the mean over all respondents. The weights add up shares to 1.
+- `respondents`, the default: weights n_v/n, for the mean over all respondents. Pooled shares add
+  up to 1.
 - `inverse-variance`: weights by 1/variance at the published design priors, for the least variance if the truths are
-  equal. They differ between targets, so that shares need not add up to 1.
+  equal. They differ between targets, so pooled shares need not add up to 1.
 """
 
 from collections.abc import Sequence
@@ -35,6 +36,8 @@ from frankly_server.estimate.poisoning import Poisoning
 from frankly_server.estimate.pooling import combined_ends, kl_ends, weighted_root, weighted_sum
 from frankly_server.estimate.target_ends import cut
 
+BETA: Final = Fraction(1, 100)
+"""Share of fake reports that the poisoning columns assume; the columns grow as β/(1−β)."""
 _OF_ONE_PART: Final = ("projected", "projected_interval", "mle", "mle_interval", "design_effect", "privacy_cost",
                        "efficiency", "informative")  # fmt: skip
 """Figures per target that do not exist for a weighted mean."""
@@ -44,11 +47,12 @@ _OF_ONE_PART: Final = ("projected", "projected_interval", "mle", "mle_interval",
 class Pooled:
     """Weighted mean of the parts' estimates.
 
-    mean : its figures per target, None where a part does not identify the target. What only one
-        part can have, such as projected shares, is None for several parts. Rank and margins are
-        then those of the first part: the pooled intervals are `ends`.
-    ends : [low, high] by the requested method. uncut : by `score`, before they are cut.
-    estimates, weights : of each part, and of its targets in the mean.
+    mean : figures of the mean per target, None if a part does not identify the target. With several
+        parts, figures that a mean does not have, such as projected shares, are None, and rank and
+        margins are those of the first part; the pooled intervals are `ends`.
+    ends : [low, high] by the requested method. uncut : by `score`, before they are cut at the
+        possible values.
+    estimates, weights : of each part; its estimate, and the weights of its targets in the mean.
     versions_p : p-value of the test that all versions have equal truths, None for one version.
     """
 
@@ -61,40 +65,26 @@ class Pooled:
 
 
 def pool(parts: Sequence[Part], request: Request) -> Pooled:
-    """Return the weighted mean of one or more parts, whose respondents are different people.
+    """Return the weighted mean of one or more parts, which must be reports of different people.
 
     Raises InvalidInput(unsupported) if several parts are pooled with a population, or by a method
     that has no pooled interval.
     """
-    results = [
-        estimate(
-            part.mechanism,
-            part.counts,
-            design_prior=part.design_prior,
-            targets=part.targets,
-            census=request.census,
-            population=request.population,
-            level=request.level,
-            # Where these do not exist, kl is used.
-            methods=(request.method, "kl")
-            if request.method in ("exact", "sequence")
-            else (request.method,),
-        )
-        for part in parts
-    ]
+    results = [_estimated(part, request) for part in parts]
     # One version keeps all its figures; a weighted mean has fewer.
     if len(results) == 1:
         (alone,) = results
         ends = alone.margins.ends(request.method, alone.unbiased)
         return Pooled(alone, ends, alone.margins.uncut, (alone,), ((1.0,) * len(ends),))
-    # Only now: with a single version both requests are answered.
+    # Checked after the case of a single version, which has no such limits.
     _require_poolable(request)
     weigh = inverse_variance_weights if request.weights == INVERSE_VARIANCE else respondents_weights
     weights, evidence = weigh(parts), [part.evidence(part.targets) for part in parts]
     test = homogeneity_of(parts, evidence, results)
     values = [result.unbiased for result in results]
     uncut = combined_ends(weights, values, [result.margins.uncut for result in results])
-    # Chernoff bounds of the weighted sum itself: adding the ends of parts would be wider.
+    # Chernoff bounds of the weighted sum itself, because adding the ends of the parts would be
+    # wider.
     if request.method == "kl":
         ends = kl_ends(
             [_scaled(part, weight) for part, weight in zip(parts, weights, strict=True)],
@@ -136,7 +126,8 @@ def _mean(weights: Sequence[Values], results: Sequence[Estimate]) -> Estimate:
         **dict.fromkeys(_OF_ONE_PART, unknown),
         mle_gap=None,
         fit_p=None,
-        # Of every part: one flagged part among several says little about their mean.
+        # Only flags that every part has: one flagged part among several says little about their
+        # mean.
         row_flags=tuple(
             tuple(flag for flag in flags[0] if all(flag in others for others in flags))
             for flags in zip(*(result.row_flags for result in results), strict=True)
@@ -168,6 +159,29 @@ def _scaled(part: Part, weight: Values) -> Evidence:
     )
 
 
+def _estimated(part: Part, request: Request) -> Estimate:
+    population, census = part.frame(request.population, census=request.census)
+    fake_share = part.fake_share(BETA)
+    result = estimate(
+        part.mechanism,
+        part.counts,
+        design_prior=part.design_prior,
+        targets=part.targets,
+        census=census,
+        population=population,
+        level=request.level,
+        beta=fake_share or Fraction(0),
+        # Where these do not exist, kl is used.
+        methods=(request.method, "kl")
+        if request.method in ("exact", "sequence")
+        else (request.method,),
+    )
+    if fake_share is not None:
+        return result
+    unbounded = (None,) * len(part.targets)
+    return replace(result, poisoning=Poisoning(unbounded, unbounded))
+
+
 def _require_poolable(request: Request) -> None:
     if request.population is not None:
         detail = "several versions are pooled, whose respondents are different parts of it: leave the population out"
@@ -182,11 +196,11 @@ def _covariance(
 ) -> tuple[Values, ...] | None:
     """Return the covariance of the weighted mean, None if that of a part is not known.
 
-    Covariances add up because the parts are reports of different people, so independent.
+    Covariances add up because the parts are reports of different people, and so independent.
     """
     total = np.zeros((len(weights[0]),) * 2)
     for weight, covariance in zip(weights, covariances, strict=True):
-        # Unknown for one part is unknown for the mean; 0 would understate it.
+        # If one is unknown, so is that of the mean; 0 in its place would understate it.
         if covariance is None:
             return None
         w = np.array(weight, dtype=np.float64)

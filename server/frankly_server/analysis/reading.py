@@ -9,11 +9,12 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations_with_replacement
 from typing import Any
 
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism
+from frankly_protocol.mechanisms import AgreementMechanism, AnyMechanism, DenseMechanism
 
 from frankly_server.analysis.counted_document import Blocks, Cell, Key, Received
 from frankly_server.analysis.periods import ALL_TIME
 from frankly_server.analysis.request import Request
+from frankly_server.forms import counted_blocks, counted_symbols
 from frankly_server.store import (
     NO_NUMBER,
     DocumentRow,
@@ -36,13 +37,17 @@ def received(tx: Transaction, row: DocumentRow) -> Received:
     for count, n in tx.counts.of_document(row.digest).items():
         key = ((count.block,), count.stratum, ALL_TIME)
         totals[key] += n
-        # Sets without a number for their symbols are stored as pairs, read below.
+        # The symbols of large sets have no numbers; their pairs are read below.
         if layout.radices[count.block]:
             tallies[key][layout.parts(count.block, count.symbol)] += n
     for block in layout.sets:
         for pair, n in tx.counts.pairs(row.digest, block, block).items():
             tallies[(block,), pair.stratum, ALL_TIME][pair.symbol, pair.other_symbol] += n
-    uncounted = [(i,) for i in range(len(source.document.blocks)) if not layout.covers((i,))]
+    uncounted = [
+        (i,)
+        for i, block in enumerate(counted_blocks(source.document))
+        if not layout.covers((i,)) and not isinstance(block.mechanism, AgreementMechanism)
+    ]
     return source.with_cells(_cells(totals, tallies)).with_cells(
         _from_reports(tx, row, source, uncounted)
     )
@@ -101,7 +106,7 @@ def replayed(
 
     They are computed from the reports, because stored counts hold later releases as well.
     """
-    single = [(i,) for i in range(len(source.document.blocks))]
+    single = [(i,) for i in range(len(counted_blocks(source.document)))]
     cells = _from_reports(tx, row, source, [*single, *joint_blocks], source.release)
     days = {batch.release: batch.released[:10] for batch in tx.batches.of_document(row.digest)}
     periods = {release: request.span.period(day, request.period) for release, day in days.items()}
@@ -119,26 +124,29 @@ def _from_reports(
     newest: int | None = None,
     periods: dict[int, str | None] | None = None,
 ) -> dict[Key, Cell]:
-    """Return the cells that stored counts would give, from every released report.
+    """Return the cells that stored counts would give, by reading every released report.
 
     The time grows with the number of reports. newest : last release to include, None for all.
     periods : period by release, None for all time.
     """
     if not block_groups:
         return {}
-    mechanisms = [block.mechanism for block in source.document.blocks]
+    mechanisms = [block.mechanism for block in counted_blocks(source.document)]
     totals: Counter[Key] = Counter()
     tallies: Tallies = defaultdict(Counter)
     for group in tx.released_reports.of_document(row.survey, row.digest):
         period = ALL_TIME if periods is None else periods.get(group.release)
         if period is None or (newest is not None and group.release > newest):
             continue
+        counted = counted_symbols(mechanisms, group.symbols)
         for blocks in block_groups:
+            symbols = [counted[i] for i in blocks]
+            # A report that does not show all the parts says nothing about them together.
+            if None in symbols:
+                continue
             key = (blocks, group.stratum, period)
             totals[key] += group.n
-            for entry in _entries(
-                [mechanisms[i] for i in blocks], [group.symbols[i] for i in blocks]
-            ):
+            for entry in _entries([mechanisms[i] for i in blocks], symbols):
                 tallies[key][entry] += group.n
     return _cells(totals, tallies)
 
@@ -147,8 +155,13 @@ def _cells(totals: dict[Key, int], tallies: Tallies) -> dict[Key, Cell]:
     return {key: Cell(n, dict(tallies[key])) for key, n in totals.items()}
 
 
-def _entries(mechanisms: Sequence[Mechanism], symbols: Sequence[Any]) -> list[tuple[int, ...]]:
-    """Return the tally keys of one report: pairs of positions for a large set, else one joint key."""
+def _entries(mechanisms: Sequence[AnyMechanism], symbols: Sequence[Any]) -> list[tuple[int, ...]]:
+    """Return the tally keys of one report: pairs of positions for a large set, else one joint key.
+
+    A form itself has none: only its reports are counted.
+    """
+    if isinstance(mechanisms[0], AgreementMechanism):
+        return []
     if len(mechanisms) == 1 and is_set(mechanisms[0]) and not is_masked(mechanisms[0]):
         return list(combinations_with_replacement(members(symbols[0]), 2))
     return [
@@ -160,7 +173,7 @@ def _entries(mechanisms: Sequence[Mechanism], symbols: Sequence[Any]) -> list[tu
     ]
 
 
-def _parts(mechanism: Mechanism, symbol: Any) -> tuple[int, ...]:
+def _parts(mechanism: AnyMechanism, symbol: Any) -> tuple[int, ...]:
     """Return a stored symbol as integers: one, or one per factor of a product."""
     if isinstance(mechanism, DenseMechanism):
         return (int(symbol),)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of the estimates request that `frankly_analyst.request` declares."""
+"""Reader and checks of the estimates request that `frankly_analyst.request` declares."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, Final
 
@@ -31,22 +31,23 @@ Coefficients = Mapping[str, Fraction]
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """Σ of · shares, or that sum over Σ over · shares (a ratio) where `over` is given."""
+    """Sum of shares with the coefficients `of`, divided by the sum with `over` if given."""
 
     of: Coefficients
     over: Coefficients | None = None
 
 
 Combinations = Mapping[str, Mapping[str, Combination]]
-"""question id, or "a,b" for a joint table -> name of the target -> combination of its choices, or cells "x,y"."""
+"""Combinations by question id ("a,b" for a joint table) and name of the target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request(EstimatesRequest):
-    """Estimates request that was read and checked; a result carries it as JSON, so that it can be replayed.
+    """A checked estimates request; a result contains it as JSON, so that it can be replayed.
 
-    method : `simultaneous` and the default are resolved. targets : as JSON, decimals as texts.
-    combinations : targets by question, if these are asked for. span : days of release to include.
+    method : the one to use, after the default and the flag `simultaneous`. targets : as JSON,
+    decimals as texts. combinations : the targets as exact numbers, if they are combinations.
+    span : days of release to include.
     """
 
     method: str = DEFAULT
@@ -83,11 +84,11 @@ class Request(EstimatesRequest):
 
     @classmethod
     def from_json(cls, value: Any) -> "Request":
-        """Read a request; null is a field's default.
+        """Read a request; null stands for a field's default.
 
         Raises InvalidInput: confidence_range, targets_invalid, field_type, field_unknown, counts_invalid, unsupported.
         """
-        # null counts as left out, so that clients may send every field they know.
+        # null counts as absent, so that clients may send all fields.
         given = REQUEST.record(value, None, frozenset(), frozenset(FIELDS))
         fields = {name: _field(name, v) for name, v in given.items() if v is not None}
         fields |= {"method": _method(fields), "simultaneous": False}
@@ -117,7 +118,7 @@ _READERS: Final[Mapping[Any, Callable[[Any, str], Any]]] = {
 
 
 def _field(name: str, value: Any) -> Any:
-    """Return a field as its type and its choices are declared. Raises InvalidInput."""
+    """Return a field, read as its declared type. Raises InvalidInput."""
     choices = FIELDS[name].metadata.get("choices")
     if choices and value not in choices:
         raise InvalidInput(Problem.FIELD_TYPE, f"choose one of {', '.join(choices)}", name)
@@ -127,7 +128,7 @@ def _field(name: str, value: Any) -> Any:
 
 def _method(fields: Mapping[str, Any]) -> str:
     method = fields.get("method")
-    # The flag and the method of the same name mean the same; together they must not contradict.
+    # The flag `simultaneous` asks for a simultaneous method, so any other method contradicts it.
     if not fields.get("simultaneous"):
         return method or DEFAULT
     if method not in (None, "simultaneous", "simultaneous_plugin"):
@@ -148,7 +149,7 @@ def _names(by: str | None) -> list[str]:
 
 
 def _is_table(questions: Any) -> bool:
-    """Return True for a list of different texts, as many as a table can have."""
+    """Return True for a list of distinct texts, not more than a table can have."""
     return (
         isinstance(questions, list)
         and 1 <= len(questions) <= _MAX_JOINT_QUESTIONS
@@ -195,7 +196,7 @@ _RULES: Final[Sequence[tuple[Callable[[Request], bool], Problem, str, str]]] = (
         "in a census every version stands for its own respondents: leave the weights out",
     ),
     (
-        # Inverse-variance weights differ between numerator and denominator: their ratio would
+        # Inverse-variance weights of numerator and denominator differ, so that their ratio would
         # describe no group of people.
         lambda r: r.weights == INVERSE_VARIANCE and r.is_ratio,
         Problem.UNSUPPORTED,
@@ -258,7 +259,7 @@ def _exact(value: Any, field: str) -> Fraction:
         read = REQUEST.number(Decimal(value) if isinstance(value, str) else value, field)
     except ArithmeticError:
         read = Decimal("nan")
-    # Beyond 10^12 a coefficient is a mistake, and exact sums of many would grow without bound.
+    # A coefficient beyond 10^12 is a mistake, and exact arithmetic on such sizes takes long.
     if not read.is_finite() or (read and abs(read.adjusted()) > 12):
         raise InvalidInput(Problem.TARGETS_INVALID, "give numbers of ordinary size", field)
     return Fraction(read)
@@ -266,10 +267,15 @@ def _exact(value: Any, field: str) -> Fraction:
 
 def _written(combination: Combination) -> dict[str, Any]:
     def decimals(coefficients: Coefficients) -> dict[str, str]:
-        # Exact, because every coefficient was read from a decimal.
-        return {
-            c: str(Decimal(v.numerator) / Decimal(v.denominator)) for c, v in coefficients.items()
-        }
+        # Exact: coefficients were read from decimals, so the division ends; a replay needs all digits.
+        return {c: _decimal(v) for c, v in coefficients.items()}
 
     of = decimals(combination.of)
     return of if combination.over is None else {"of": of, "over": decimals(combination.over)}
+
+
+def _decimal(value: Fraction) -> str:
+    # A denominator of n bits divides 10^n, so that many further digits suffice.
+    digits = len(str(value.numerator)) + value.denominator.bit_length()
+    with localcontext(prec=digits):
+        return str(Decimal(value.numerator) / Decimal(value.denominator))

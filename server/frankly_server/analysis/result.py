@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Result of an estimates request, computed from counts of released batches.
 
-This module reads no database and no clock: `answer` is a function of the request, the documents
-and their counts. The result names these under `inputs`, with the version of the code, so that
-`Analysis.replay` can compute it again.
+This module reads no database and no clock: `answer` depends only on the request, the documents and
+their counts. Under `inputs` the result contains the request, the newest release of each document
+and the version of the code, so that `Analysis.replay` can compute it again.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,24 +19,26 @@ from frankly_server import rational
 from frankly_server.analysis.counted_document import Blocks, Key, Received
 from frankly_server.analysis.part import Part
 from frankly_server.analysis.periods import ALL_TIME, DAYS, PERIODS
+from frankly_server.analysis.pooling import BETA
 from frankly_server.analysis.request import VERSION, Request
-from frankly_server.analysis.rows import BETA, NO_PRODUCTS, part_targets, table_json
+from frankly_server.analysis.rows import NO_PRODUCTS, part_targets, table_json
 from frankly_server.analysis.tables import Table, blocks_of, cell_weights, tables
+from frankly_server.forms import counted_blocks
 from frankly_server.store import Layout
 
 NOTES = ("Shares are those of the people who reported; nothing corrects for those who did not.",)
 READ = (
-    "More symbols can come together here than a release counts: every report was read, which takes longer the more "
-    "there are."
+    "A table here has more combinations of symbols than releases count, so every report was read; "
+    "this takes longer the more reports there are."
 )
 
 _MAX_TABLES = 1000
-"""Upper limit of tables in one request, because even this many take seconds."""
+"""Largest number of tables in one request, because even this many take seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Reports that one estimate of a table is about: of some documents, one stratum, one period.
+    """The reports that one estimate of a table is about: some documents, one stratum, one period.
 
     by, choice : a public question and the choice that the reports give there; None for all.
     """
@@ -59,15 +61,15 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
         for table in requested
         for group in _in_periods(table, _groups(table, request), request)
     ]
-    # Before anything is estimated: the count is known from the request and the documents.
+    # Checked before anything is estimated, which could take long.
     if len(groups) > _MAX_TABLES:
         detail = (
-            f"these are more than {_MAX_TABLES} tables: take longer periods, fewer days (since, "
+            f"these are more than {_MAX_TABLES} tables: use longer periods, fewer days (since, "
             "until) or questions"
         )
         raise InvalidInput(Problem.UNSUPPORTED, detail, "by")
     questions = [_question(table, group, request) for table, group in groups]
-    # Title and languages may have changed between versions.
+    # Title and languages may differ between versions.
     newest = documents[-1].document
     request_json = request.to_json()
     return {
@@ -81,7 +83,7 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
             for source in documents
         ],
         "questions": questions,
-        "beta": BETA,
+        "beta": str(BETA),
         "notes": [*NOTES, *([READ] if any(map(_is_read, requested)) else [])],
         "inputs": {
             "code": __version__,
@@ -92,7 +94,7 @@ def answer(survey: str, documents: Sequence[Received], request: Request) -> dict
 
 
 def encode(body: Mapping[str, Any]) -> bytes:
-    """Return an answer as the exact bytes that are served and that `replay` compares."""
+    """Return an answer as the bytes that are served, and that a replay must reproduce."""
     return json.dumps(body, sort_keys=True, allow_nan=False, ensure_ascii=False).encode() + b"\n"
 
 
@@ -102,7 +104,7 @@ def needed(documents: Sequence[Received], request: Request) -> dict[str, set[Blo
     for table in tables(documents, request):
         for source in table.sources:
             blocks = blocks_of(source.document, table.questions)
-            # Counts of single blocks are always there.
+            # Counts of single blocks have been read already.
             if blocks is not None and len(blocks) > 1:
                 joint_blocks.setdefault(source.document.digest, set()).add(blocks)
     return joint_blocks
@@ -117,7 +119,7 @@ def _groups(table: Table, request: Request) -> list[Group]:
         return [
             Group({VERSION: str(source.document.version)}, (source,)) for source in table.sources
         ]
-    # Of all versions: a public question may have been added or dropped.
+    # Of all versions, because a public question may have been added or dropped.
     strata = {q.id: q for source in table.sources for q in source.document.strata}
     if by not in strata:
         groupings = ", ".join([*sorted(strata), VERSION, *PERIODS])
@@ -157,7 +159,9 @@ def _require_days(table: Table) -> None:
         if blocks is not None and (
             len(blocks) > 1 or not Layout.of(source.document).covers(blocks)
         ):
-            detail = f"what came in together on a day is not kept for {table.id}: ask for all days, or other targets"
+            detail = (
+                f"no joint counts by day are kept for {table.id}: ask for all days or other targets"
+            )
             raise InvalidInput(Problem.UNSUPPORTED, detail, "targets")
 
 
@@ -166,6 +170,7 @@ def _question(table: Table, group: Group, request: Request) -> dict[str, Any]:
     keys_by_source = [(source, _keys(source, table, group)) for source in sources]
     used = [(source, keys) for source, keys in keys_by_source if keys]
     n = sum(source.cells[key].n for source, keys in used for key in keys)
+    received = sum(_received(source, keys) for source, keys in keys_by_source)
     # The strictest of the versions: each was promised its own minimum.
     least = max(source.document.min_reports for source in sources)
     digests = [source.document.digest for source, _ in used]
@@ -175,10 +180,11 @@ def _question(table: Table, group: Group, request: Request) -> dict[str, Any]:
         "text": table.text,
         "by": label,
         "n": n,
+        "received": received,
         "needed": least,
         "documents": digests,
     }
-    # No rows: even their number would depend on reports below the minimum.
+    # No rows, because even their number would depend on reports below the minimum.
     if not used or n < least:
         return head | {"status": "insufficient", "rows": [], "covariance": None, **NO_PRODUCTS}
     by = "" if label is None else " ".join(f"{name}={value}" for name, value in label.items())
@@ -191,7 +197,7 @@ def _keys(source: Received, table: Table, group: Group) -> list[Key]:
     return [] if blocks is None else source.within(blocks, group.by, group.choice, group.period)
 
 
-def _part(source: Received, keys: Iterable[Key], table: Table) -> Part:
+def _part(source: Received, keys: Sequence[Key], table: Table) -> Part:
     tally: dict[tuple[int, ...], int] = {}
     n_reports = 0
     for key in keys:
@@ -199,10 +205,17 @@ def _part(source: Received, keys: Iterable[Key], table: Table) -> Part:
         for symbols, n in source.cells[key].tally.items():
             tally[symbols] = tally.get(symbols, 0) + n
     positions = blocks_of(source.document, table.questions) or ()
-    blocks = tuple(source.document.blocks[i] for i in positions)
+    counted = counted_blocks(source.document)
+    blocks = tuple(counted[i] for i in positions)
     cells = cell_weights(blocks, table)
     targets = cells if table.shares else rational.product(part_targets(table), cells)
-    return Part(blocks, n_reports, tally, targets, source.document.strata)
+    return Part(blocks, n_reports, tally, targets, source.document.strata, _received(source, keys))
+
+
+def _received(source: Received, keys: Sequence[Key]) -> int:
+    """Return the number of reports in the cells' strata and periods, whatever they show of a form."""
+    # Every report counts in the document's first block.
+    return sum(source.cells[(0,), stratum, period].n for _, stratum, period in keys)
 
 
 def _is_read(table: Table) -> bool:
@@ -216,4 +229,6 @@ def _is_read(table: Table) -> bool:
 
 def _block_ids(table: Table) -> str:
     document = table.sources[-1].document
-    return " × ".join(document.blocks[i].id for i in blocks_of(document, table.questions) or ())
+    blocks = counted_blocks(document)
+    ids = (blocks[i].id for i in blocks_of(document, table.questions) or ())
+    return " × ".join(dict.fromkeys(ids))

@@ -23,9 +23,6 @@ from frankly_server.estimate.ratios import Ratio, pairs_of, ratio
 from frankly_server.estimate.target_ends import row_flags
 from frankly_server.surveys.devices import is_unstated
 
-BETA: Final = "1/100"
-"""Share of fake reports that the poisoning columns assume; the columns grow as β/(1−β)."""
-
 _EMPTY: Final[dict[str, Any]] = dict.fromkeys(column.name for column in fields(Estimate))
 """Row of the declared columns, all null."""
 
@@ -39,8 +36,8 @@ def table_json(
 ) -> dict[str, Any]:
     """Return rows, covariance, products and fit of a table that has enough reports.
 
-    by : label of the group that the reports are of. Targets that are not identifiable have no row;
-    the other rows are flagged then.
+    by : label of the group of the reports. Targets that are not identifiable have no row; in that
+    case the other rows have a flag.
     """
     pooled = pool(parts, request)
     shared = {
@@ -55,7 +52,8 @@ def table_json(
         "versions_p": pooled.versions_p,
     }
     rows, places, spans_of = [], [], _places(table)
-    # All ratios at once: each needs its numerator, denominator and their sum in one estimate.
+    # All ratios at once, because the evidence of their numerators, denominators and sums is
+    # computed together.
     ratios = iter(_ratios(parts, pooled, [spans for spans in spans_of if len(spans) > 1], request))
     for target, spans in zip(table.targets, spans_of, strict=True):
         is_ratio = target.over is not None
@@ -104,14 +102,14 @@ def _places(table: Table) -> list[list[int]]:
 def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
     """Return the row of a target, None if the target is not identifiable.
 
-    A row whose interval is not known has no ends, and a flag.
+    If the interval is not known, the row has a flag and no ends.
     """
     mean, method, pair = pooled.mean, request.method, pooled.ends[t]
     value = mean.unbiased[t]
     if value is None:
-        return None  # not identifiable, as the admin accepted in writing
+        return None  # not identifiable, which `accept_unidentifiable` allowed
     flags = [flag for flag in mean.row_flags[t] if flag == "few_informative"]
-    # Only a single document has an interval of its own to fall back on.
+    # Only with a single document is there a kl interval to fall back on.
     if pair is None and len(pooled.estimates) == 1 and method in ("exact", "sequence"):
         method, pair = "kl", mean.margins.kl[t]
         flags.append("exact_not_available")
@@ -137,9 +135,9 @@ def _row(pooled: Pooled, t: int, request: Request) -> dict[str, Any] | None:
 def _ratios(
     parts: Sequence[Part], pooled: Pooled, spans: Sequence[Sequence[int]], request: Request
 ) -> list[Ratio | None]:
-    """Return the ratio of each pair of targets by Fieller's method; by `score` unless the method is clt.
+    """Return ratios of pairs of targets by Fieller's method, with `score` unless the method is clt.
 
-    The other methods ignore the correlation of the two. None where covariance or ratio is unknown.
+    Other methods ignore the correlation of the two. None if covariance or ratio is unknown.
     """
     if not spans or pooled.mean.covariance is None:
         return [None] * len(spans)
@@ -148,7 +146,8 @@ def _ratios(
         targets = [(part.targets[i], part.targets[j]) for i, j in spans]
         sums = [(a, b, tuple(x + y for x, y in zip(a, b, strict=True))) for a, b in targets]
         covariance = np.array(estimate.covariance, dtype=np.float64)
-        _, sampling = sampling_factors(estimate.n, request.population, census=request.census)
+        population, census = part.frame(request.population, census=request.census)
+        _, sampling = sampling_factors(estimate.n, population, census=census)
         of_pairs = [covariance[np.ix_(pair, pair)] for pair in spans]
         scales = [np.array([weights[t] or 0.0 for t in pair]) for pair in spans]
         pairs_by_part.append(
@@ -174,8 +173,8 @@ def _ratio_row(
 ) -> dict[str, Any] | None:
     """Return the row of a ratio, None if numerator or denominator is not identifiable.
 
-    Columns that a ratio does not have are left out. A ratio that is unbounded, or whose interval
-    is not known, has no ends, and a flag.
+    Columns that a ratio does not have are left out. If the ratio is unbounded or its interval is
+    not known, the row has a flag and no ends.
     """
     if any(pooled.mean.unbiased[t] is None for t in spans):
         return None
@@ -183,7 +182,7 @@ def _ratio_row(
         (_quotient(pooled, spans), None) if fitted is None else (fitted.value, fitted.ends)
     )
     low, high = ends or (None, None)
-    # A numerator that is equal for all answers needs no reports.
+    # A numerator or denominator that is equal for all answers needs no reports.
     few_informative = [
         "few_informative" in pooled.mean.row_flags[t]
         for t, of in zip(spans, _weights(target), strict=True)
@@ -191,9 +190,9 @@ def _ratio_row(
     ]
     flags = ["few_informative"] if any(few_informative) else []
     if ends is None:
-        # Every interval of a denominator that is estimated as 0 contains 0: the ratio is unbounded.
+        # If the denominator is estimated as 0, its interval contains 0, so the ratio is unbounded.
         flags.append("interval_unknown" if fitted is None and value is not None else "unbounded")
-    # The row has a flag for it, because its method is not the requested one.
+    # The flag shows that the method is not the requested one.
     if request.method not in ("clt", DEFAULT):
         flags.append("score_instead")
     return {
@@ -239,7 +238,7 @@ def _possible(target: Target) -> tuple[float, float]:
 
 def _covariance(pooled: Pooled, table: Table, places: Sequence[int]) -> list[list[float]] | None:
     """Return the covariance of the rows' estimates; None if it is unknown or the table has ratios."""
-    # Ratios are not linear in the shares: a covariance of mixed rows would mean nothing.
+    # Ratios are not linear in the shares, so this covariance is not that of their estimates.
     if pooled.mean.covariance is None or any(target.over is not None for target in table.targets):
         return None
     covariance: list[list[float]] = np.array(pooled.mean.covariance)[
@@ -278,7 +277,7 @@ def _products(pooled: Pooled, table: Table, identifiable: Sequence[str]) -> dict
 
 
 def _nats(block: Block, part: Part) -> str:
-    """Return a block's level; "none" where it bounds no ratio, or public answers void the promise."""
+    """Return a block's level; "none" if it bounds no ratio or public answers void the promise."""
     return "none" if block.ratio is None or is_unstated(block, part) else ln_up(block.ratio)
 
 

@@ -11,11 +11,14 @@ from typing import Final
 from frankly_protocol.blocks import Block, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.problems import Problem
 
 from frankly_server.analysis.counted_document import Blocks, Received
 from frankly_server.analysis.request import Combination, Request
 from frankly_server.estimate.decoder import Targets, shares
+from frankly_server.forms import PartTable, counted_blocks
+from frankly_server.told import tells_every_cell
 
 Texts = Mapping[str, str]
 Weights = tuple[Fraction, ...]
@@ -40,7 +43,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows about one or several questions.
+    """A table of rows about one or several questions.
 
     sources : documents with these ids of questions and choices, oldest first.
     shares : True if the rows are the shares of all cells, in order.
@@ -55,7 +58,7 @@ class Table:
 
     @property
     def id(self) -> str:
-        """Question ids; "B | A" for shares of B's choices among those with the same answer to A."""
+        """Question ids; "B | A" for shares of B's choices among people with one answer to A."""
         return _named([question.id for question in self.questions], self.percent)
 
     @property
@@ -93,14 +96,48 @@ def tables(documents: Sequence[Received], request: Request) -> list[Table]:
 
 
 def blocks_of(document: SurveyDocument, questions: Sequence[Question]) -> Blocks | None:
-    """Return the positions of the blocks with these questions and choices; None if one is missing."""
+    """Return the positions of the counted blocks with these questions and choices; None if one is missing.
+
+    One block with all of them is preferred, the smallest; then the smallest that has each.
+    """
     missing, positions = {_key(question) for question in questions}, []
-    for position, block in enumerate(document.blocks):
+    blocks = _estimable(document)
+    # Stable: among blocks of one size, the order of the document.
+    for position, block in sorted(blocks, key=lambda entry: len(entry[1].questions)):
+        if missing <= {_key(question) for question in block.questions}:
+            return (position,)
+    for position, block in sorted(blocks, key=lambda entry: len(entry[1].questions)):
         matching = missing & {_key(question) for question in block.questions}
         if matching:
             missing -= matching
             positions.append(position)
-    return None if missing else tuple(positions)
+    return None if missing else tuple(sorted(positions))
+
+
+def _estimable(document: SurveyDocument) -> list[tuple[int, Block]]:
+    """Return the counted blocks that estimates are made of; of a form these are its parts."""
+    return [
+        (position, block)
+        for position, block in enumerate(counted_blocks(document))
+        if not isinstance(block.mechanism, AgreementMechanism)
+    ]
+
+
+def _is_untold(document: SurveyDocument, questions: Sequence[Question]) -> bool:
+    """Return True if these questions are parts of one form that does not tell their joint table."""
+    if len(questions) == 1:
+        return False
+    blocks = counted_blocks(document)
+    tables = [blocks[i].mechanism for i in blocks_of(document, questions) or ()]
+    parts = [table for table in tables if isinstance(table, PartTable)]
+    forms = {id(part.form): part.form for part in parts}
+    return any(
+        form is not None
+        and not tells_every_cell(
+            form, tuple(i for part in parts if part.form is form for i in part.parts)
+        )
+        for form in forms.values()
+    )
 
 
 def cell_weights(blocks: Sequence[Block], table: Table) -> Targets:
@@ -114,7 +151,7 @@ def cell_weights(blocks: Sequence[Block], table: Table) -> Targets:
         for question in table.questions
     ]
     sizes = [len(question.choices) for question in block_questions]
-    # Every answer is a cell, in order: return `shares` itself, which the estimator recognises.
+    # If the cells are the joint answers in order, return `shares`, which the estimator recognises.
     if places == list(range(len(block_questions))):
         return shares(prod(sizes))
     zero, unit = Fraction(0), Fraction(1)
@@ -132,7 +169,7 @@ def _grouped_by_ids(documents: Sequence[Received]) -> list[tuple[Question, tuple
     The order is that of the newest document.
     """
     groups: dict[tuple[str, ...], tuple[Question, list[Received]]] = {}
-    # Newest first: its texts and labels are shown, and its order of questions holds.
+    # Newest first, because its texts, labels and order of questions are used.
     for received in reversed(documents):
         for block in received.document.blocks:
             for question in block.questions:
@@ -154,9 +191,18 @@ def _joint_table(
     sources = tuple(
         source for source in documents if blocks_of(source.document, questions) is not None
     )
+    untold = [source for source in sources if _is_untold(source.document, questions)]
+    if sources and len(untold) == len(sources):
+        detail = (
+            "this form does not tell the joint table of these questions: "
+            "cross_tables of the survey file must name them"
+        )
+        raise InvalidInput(Problem.NOT_IDENTIFIABLE, detail, field)
+    sources = tuple(source for source in sources if source not in untold)
     if percent is None:
         return Table(questions, _shares(questions), sources, shares=True)
-    # Each percentage has a denominator of its own, so the work grows with the square of the cells.
+    # Each percentage has its own denominator, so the work grows with the square of the number of
+    # cells.
     if prod(len(question.choices) for question in questions) > _MAX_PERCENT_CELLS:
         detail = (
             f"percentages are of a table of at most {_MAX_PERCENT_CELLS} cells: ask for the cells"

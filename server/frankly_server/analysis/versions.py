@@ -20,13 +20,13 @@ FloatArray = NDArray[np.float64]
 DIFFER: Final = 0.05
 """Versions are flagged as different below this p-value; nothing else depends on it."""
 _CONSTANT = 1e-12
-"""A variance below this fraction of the second moment is rounding: the target is constant."""
+"""A variance below this fraction of the second moment is a rounding error of a constant target."""
 
 
 def respondents_weights(parts: Sequence[Part]) -> list[Values]:
     """Return, per part and target, n_v/n: the weighted mean is that of all respondents."""
-    total = sum(part.n for part in parts)
-    return [(part.n / total,) * len(part.targets) for part in parts]
+    total = sum(part.respondents for part in parts)
+    return [(part.respondents / total,) * len(part.targets) for part in parts]
 
 
 def inverse_variance_weights(parts: Sequence[Part]) -> list[Values]:
@@ -49,8 +49,8 @@ def homogeneity_of(
 ) -> Homogeneity | None:
     """Return the test that several versions have equal truths, None if there is nothing to compare.
 
-    The test assumes independent draws, also in a census: one population that is split by chance
-    gives different halves. evidences, estimates : one per part.
+    The test assumes independent draws even in a census, because a population that is split by
+    chance has different shares in its parts. evidences, estimates : one per part.
     """
     identifiable = sorted(set.intersection(*(set(evidence.known) for evidence in evidences)))
     values = [
@@ -75,7 +75,8 @@ def _covariance(evidence: Evidence, shares: FloatArray | None) -> FloatArray:
         mean = evidence.W @ shares
         moments = evidence.moment_at(shares)
         covariance = (moments - np.outer(mean, mean)) / evidence.n
-    # A constant target has variance 0 but for rounding, which the test must not take for a difference.
+    # The variance of a constant target is a rounding error, in which the test must see no
+    # difference.
     varies = np.diagonal(covariance) * evidence.n > _CONSTANT * np.diagonal(moments)
     return np.asarray(np.where(np.outer(varies, varies), covariance, 0.0), dtype=np.float64)
 
@@ -85,7 +86,7 @@ def _common_shares(parts: Sequence[Part], evidences: Sequence[Evidence]) -> Floa
 
     With covariances at these shares the test keeps its size at a few hundred reports: estimated
     covariances are too small where the estimates are extreme by chance. Versions are weighted by
-    precision, because a noisy one would dominate the error of the mean.
+    precision, because a noisy one would otherwise dominate the error of the mean.
     """
     shares = [evidence.shares for evidence in evidences]
     if len({part.question_keys for part in parts}) > 1 or any(row is None for row in shares):

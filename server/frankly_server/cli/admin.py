@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly admin`: the first account, and help for locked ones, on the server's own machine."""
+"""`frankly admin`: create, list, unlock, reset and disable accounts on the server's machine."""
 
 import secrets
 from pathlib import Path
@@ -16,14 +16,14 @@ from frankly_server.cli.services import open_services
 _password_option = click.option(
     "--password-file",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Read the password from here.",
+    help="Read the password from this file.",
 )
 _email_option = click.option("--email", required=True, help="The account's address.")
 
 
 @click.group()
 def admin() -> None:
-    """Make, list, unlock and disable accounts of the admin pages (/admin/)."""
+    """Make, list, unlock, reset and disable accounts of the admin pages (/admin/)."""
 
 
 @admin.command("create-owner")
@@ -32,12 +32,12 @@ def admin() -> None:
     "--organisation",
     default="main",
     show_default=True,
-    help="Whose surveys the owner sees; made if new.",
+    help="The owner's organisation; created if it is new.",
 )
 @_password_option
 @json_option
 def create_owner(email: str, organisation: str, password_file: Path | None, as_json: bool) -> None:
-    """Make the owner of an organisation. Without a password file, a random one is shown once."""
+    """Make an owner of an organisation. Without --password-file, a random password is shown once."""
     password = _password(password_file)
     with open_services() as services:
         person = services.accounts.create(organisation, email, "owner", password)
@@ -67,7 +67,7 @@ def list_accounts(as_json: bool) -> None:
 @_email_option
 @json_option
 def unlock(email: str, as_json: bool) -> None:
-    """Let an account sign in again that too many wrong passwords have locked."""
+    """Unlock an account that too many wrong passwords have locked."""
     with open_services() as services:
         person = services.accounts.unlock(email)
     _show(person, f"{person.email} can sign in again.", as_json)
@@ -78,7 +78,10 @@ def unlock(email: str, as_json: bool) -> None:
 @_password_option
 @json_option
 def reset_password(email: str, password_file: Path | None, as_json: bool) -> None:
-    """Set an account's password and end its sessions. Without a file, a random one is shown once."""
+    """Set an account's password, unlock it and end its sessions.
+
+    Without --password-file, a random password is shown once.
+    """
     password = _password(password_file)
     with open_services() as services:
         person = services.accounts.reset_password(email, password)
@@ -90,7 +93,10 @@ def reset_password(email: str, password_file: Path | None, as_json: bool) -> Non
 @_email_option
 @json_option
 def reset_second_factor(email: str, as_json: bool) -> None:
-    """Remove an account's second factor and end its sessions; the password alone opens it then."""
+    """Remove an account's second factors, passkeys included, and end its sessions.
+
+    The password alone then suffices to sign in.
+    """
     with open_services() as services:
         person = services.second_factors.reset(email)
     _show(
@@ -102,7 +108,7 @@ def reset_second_factor(email: str, as_json: bool) -> None:
 @_email_option
 @json_option
 def disable(email: str, as_json: bool) -> None:
-    """End an account and its sessions. Its surveys stay with its organisation."""
+    """Disable an account and end its sessions. Its surveys stay with its organisation."""
     with open_services() as services:
         person = services.accounts.disable_address(email)
     _show(person, f"{person.email} cannot sign in any more.", as_json)

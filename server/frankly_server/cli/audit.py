@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly audit`: verification of all that a server has published, from outside."""
+"""`frankly audit`: verify everything that a server has published, from outside."""
 
 from pathlib import Path
 
@@ -19,16 +19,19 @@ _FILE = click.Path(path_type=Path)
 @click.command()
 @click.argument("url")
 @click.option(
-    "--keys", "keys_file", type=_FILE, help="A keys document to begin with, as shipped in an app."
+    "--keys", "keys_file", type=_FILE, help="Keys document to start from, as shipped in an app."
 )
 @click.option(
-    "--state", "state_file", type=_FILE, help="Stores the head; the next one must extend it."
+    "--state",
+    "state_file",
+    type=_FILE,
+    help="File that stores the head; at the next audit, the log must extend it.",
 )
 @json_option
 def audit(url: str, keys_file: Path | None, state_file: Path | None, as_json: bool) -> None:
     """Check the keys, the log, every logged document, proof and count of the server at URL.
 
-    Exit code 0: everything holds. 6: something does not, and the report names it.
+    Exit code 0 if everything holds; 6 if something does not, and the report names it.
     """
     shipped = None if keys_file is None else keys_file.read_bytes()
     since = state_file.read_bytes() if state_file is not None and state_file.exists() else None
@@ -39,7 +42,7 @@ def audit(url: str, keys_file: Path | None, state_file: Path | None, as_json: bo
         _show(result)
     if result.findings:
         raise click.exceptions.Exit(exits.INTEGRITY)
-    # Only a head without findings becomes the reference of the next audit.
+    # Written only without findings: the next audit trusts this head.
     if state_file is not None:
         with written_whole(state_file, replace=True) as file:
             file.write(result.note)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly backup` and `frankly restore`: one file, verified by reading it back each time."""
+"""`frankly backup` and `frankly restore`: one file, verified by reading it back."""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -17,7 +17,9 @@ from frankly_server.store import Contents, read_back, restore_backup, save_backu
 
 _NO_KEYS = "The backup holds no signing keys: keep a copy of the key folder elsewhere, offline."
 _unsigned = click.option(
-    "--unsigned", is_flag=True, help="Without a signature: nothing shows who made the backup."
+    "--unsigned",
+    is_flag=True,
+    help="Neither make nor check a signature: nothing then shows who made the backup.",
 )
 
 
@@ -32,9 +34,12 @@ def backup() -> None:
 @_unsigned
 @json_option
 def create(file: Path, force: bool, unsigned: bool, as_json: bool) -> None:
-    """Write a backup to FILE (a zip, readable by you alone), sign it, and verify it; servers may run."""
+    """Write a backup to FILE (a zip that only you can read), sign it and verify it.
+
+    Servers may keep running.
+    """
     with open_services() as services:
-        # Before the file is begun: without usable keys nothing is written.
+        # Before the file is opened: without usable keys nothing is written.
         check = _Check(services.keys, unsigned)
         sign = None if unsigned else signer(services.keys)
         saved = format_time(services.surveys.now().replace(microsecond=0))
@@ -67,7 +72,7 @@ def verify(file: BinaryIO, unsigned: bool, as_json: bool) -> None:
 def restore(file: BinaryIO, unsigned: bool, as_json: bool) -> None:
     """Fill an empty, migrated database from FILE: all of it, read back and compared, or nothing.
 
-    The key folder in FRANKLY_HOME says whose signature counts: copy it there first.
+    Its signature is checked against the key folder in FRANKLY_HOME: copy that folder there first.
     """
     with open_services() as services:
         check = _Check(services.keys, unsigned)
@@ -76,7 +81,7 @@ def restore(file: BinaryIO, unsigned: bool, as_json: bool) -> None:
 
 
 class _Check:
-    """Checks a manifest's signature, unless `unsigned`, and keeps who made it in `signers`."""
+    """Check of a manifest's signature, skipped if `unsigned`; `signers` is its result."""
 
     def __init__(self, keys: Keyring, unsigned: bool) -> None:
         self._keys, self._unsigned = keys, unsigned
@@ -88,7 +93,7 @@ class _Check:
 
     @property
     def sentence(self) -> str:
-        """Who signed, and with which version of the keys."""
+        """The signers, and the version of the keys document that names them."""
         if self.signers is None:
             return "Its signature was not checked."
         ids = ", ".join(key_id[:16] for key_id in self.signers.key_ids)

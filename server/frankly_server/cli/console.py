@@ -19,7 +19,7 @@ _WIDE = 1000
 
 
 def json_option(command: Command) -> Command:
-    """Add `--json` to a verb."""
+    """Add `--json` to a command."""
     option = click.option(
         "--json", "as_json", is_flag=True, help="Write one JSON object, for programs."
     )
@@ -27,8 +27,8 @@ def json_option(command: Command) -> Command:
 
 
 def remarks() -> Console:
-    """Return the console on stderr; rich obeys NO_COLOR and writes plain text to a pipe."""
-    # Callers print with markup=False: names and paths may hold brackets, which rich interprets.
+    """Return the console on stderr; rich respects NO_COLOR and writes plain text to a pipe."""
+    # Callers print with markup=False: rich would interpret brackets in names and paths.
     return Console(file=sys.stderr, highlight=False, soft_wrap=True)
 
 
@@ -40,12 +40,12 @@ def results() -> Console:
 
 def write_json(value: Any) -> None:
     """Write one JSON object and a newline on stdout."""
-    # NaN is no JSON: a fault must show here, not in the program that reads this.
+    # NaN is not valid JSON: fail here rather than in the program that reads the output.
     click.echo(json.dumps(value, allow_nan=False))
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Return a table without borders."""
+    """Return a table without an outer border."""
     # Text(…): names and labels are input, so they must not be interpreted as markup.
     rendered = Table(title=Text(title), title_justify="left", show_edge=False)
     for name in columns:

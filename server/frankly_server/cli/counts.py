@@ -13,17 +13,17 @@ _MAX_PLACES = 20
 
 @click.group()
 def counts() -> None:
-    """Check the counts that estimates are made from, or make them again from the reports."""
+    """Check the counts that estimates are computed from, or rebuild them from the reports."""
 
 
 @counts.command()
 @click.argument("name", required=False)
 @json_option
 def verify(name: str | None, as_json: bool) -> None:
-    """Count every released report of the survey called NAME (default: all) and compare.
+    """Recount the released reports of the survey called NAME (default: all) and compare.
 
-    Exit code 6 if a count is wrong. It reads one snapshot and blocks no writer. Differences are shown by document and
-    block with their number, not by symbol.
+    Exit code 6 if a count is wrong. It reads one snapshot of the database and blocks no writer. It shows the number of
+    wrong counts of each survey, and the documents and blocks that they belong to, but no symbols.
     """
     with open_database() as database, database.reading("verify counts") as tx:
         differences = {survey.name: tx.counts.recount(survey.id) for survey in _surveys(tx, name)}
@@ -40,7 +40,7 @@ def verify(name: str | None, as_json: bool) -> None:
             (
                 survey,
                 str(len(wrong)),
-                _places(wrong) if wrong else "every count follows from the reports",
+                _places(wrong) if wrong else "every count agrees with the reports",
             )
             for survey, wrong in differences.items()
         ]
@@ -53,15 +53,15 @@ def verify(name: str | None, as_json: bool) -> None:
 @click.argument("name", required=False)
 @json_option
 def rebuild(name: str | None, as_json: bool) -> None:
-    """Count every released report of the survey called NAME (default: all) again, replacing the stored counts.
+    """Recount the released reports of the survey called NAME (default: all) and store the counts.
 
-    Releases wait until it ends; reports and estimates do not.
+    Releases of all surveys wait meanwhile; intake and estimates do not.
     """
     report_counts: dict[str, int] = {}
     with open_database() as database:
         with database.reading("list surveys") as tx:
             surveys = _surveys(tx, name)
-        # One transaction per survey: the releases of the others wait for a shorter time.
+        # One transaction per survey, so that releases can run between two surveys.
         for row in surveys:
             with database.transaction("rebuild counts") as tx:
                 report_counts[row.name] = tx.counts.rebuild(row.id)

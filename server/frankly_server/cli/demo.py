@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly demo`: examples of a checkout, end to end, in a child process."""
+"""`frankly demo`: run an example survey of a checkout end to end, in a child process."""
 
 import os
 import subprocess
@@ -17,14 +17,14 @@ _DEMO = Path("examples/demo/__main__.py")
 @click.argument("survey", required=False)
 @click.pass_context
 def demo(context: click.Context, survey: str | None) -> None:
-    """Run SURVEY (affairs, workplace or multi) end to end: a server, thousands of devices, an analyst.
+    """Run SURVEY (affairs, workplace or multi) end to end: server, simulated devices, analyst.
 
     \b
     --respondents N   let only the first N answer (at least 100)
     --home FOLDER     where keys, database and devices go (.demo in the checkout)
     --report FILE     where the page goes (demo-report.html in the checkout)
 
-    The demo's devices use frankly-sdk, and its data come with statsmodels: it runs from a checkout of Frankly, where
+    The devices use frankly-sdk, and the data come with statsmodels. Run the demo in a checkout of Frankly, where
     `python3 run.py demo` installs both.
     """  # noqa: D301 - click wants the escape itself
     environment = {**os.environ, "PYTHONPATH": str(_checkout())}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly doctor`: checks of everything a server needs, each with its remedy."""
+"""`frankly doctor`: checks of everything a server needs, and how to fix what is missing."""
 
 import os
 import shutil
@@ -36,7 +36,7 @@ class CheckResult:
 
 @click.command()
 @click.option(
-    "--counts", is_flag=True, help="Also count every report again and compare (reads them all)."
+    "--counts", is_flag=True, help="Also recount the reports and compare (reads all of them)."
 )
 @json_option
 def doctor(counts: bool, as_json: bool) -> None:
@@ -52,7 +52,7 @@ def doctor(counts: bool, as_json: bool) -> None:
 
 
 def examine(clock: Clock, *, counts: bool = False) -> Iterator[CheckResult]:
-    """Yield one result per check; only that of the settings if they fail, as all others need them."""
+    """Yield one result per check; only that of the settings if they fail, which all others need."""
     try:
         settings = Settings.load()
     except FranklyError as error:
@@ -80,9 +80,8 @@ def _checked(what: str, check: Callable[[], tuple[str, str]]) -> CheckResult:
 
 
 def _broken(what: str, error: FranklyError) -> CheckResult:
-    return CheckResult(
-        what, "broken", f"{error.field}: {error.detail}" if error.field else error.detail
-    )
+    detail = exits.detail_of(error)
+    return CheckResult(what, "broken", f"{error.field}: {detail}" if error.field else detail)
 
 
 def _address(settings: Settings) -> CheckResult:
@@ -94,7 +93,10 @@ def _address(settings: Settings) -> CheckResult:
 
 
 def is_there(database: Database) -> bool:
-    """Return False for a SQLite file that does not exist: connecting to it would create it."""
+    """Return False if the database is a SQLite file that does not exist.
+
+    Connecting would create the file.
+    """
     return (
         database.engine.dialect.name != "sqlite"
         or Path(database.engine.url.database or "").exists()
@@ -107,7 +109,8 @@ def _database(settings: Settings) -> tuple[str, str]:
         if not is_there(database):
             return "broken", "there is no database yet; run `frankly migrate`"
         database.check()
-        return "ok", f"{database.engine.dialect.name}, durable, schema as this program needs it"
+        database.check_writable()
+        return "ok", f"{database.engine.dialect.name}, durable, with the schema this program needs"
     finally:
         database.close()
 
@@ -115,16 +118,16 @@ def _database(settings: Settings) -> tuple[str, str]:
 def _keys(settings: Settings, clock: Clock) -> tuple[str, str]:
     keys = Keyring(settings.keys_folder, clock)
     keys.check()
-    prove_chain(keys.chain(), None, clock.now())  # the check of every device
+    prove_chain(keys.chain(), None, clock.now())  # as every device does
     time_left = keys.trusted().expires - clock.now()
     if time_left.days < _SOON_DAYS:
-        return "warning", f"the keys document expires in {time_left.days} days; rotate before"
+        return "warning", f"the keys document expires in {time_left.days} days; rotate before then"
     full = nearly_full(keys.chain_used())
     if full is not None:
         return "warning", full
     return (
         "ok",
-        f"the publisher's key is in the keys document, which holds for {time_left.days} more days",
+        f"the publisher's key is in the keys document, valid for {time_left.days} more days",
     )
 
 
@@ -161,7 +164,7 @@ def _libraries() -> CheckResult:
         return CheckResult(
             "libraries",
             "broken",
-            "pycddlib lacks its exact part; install libcdd-dev and build it again",
+            "pycddlib lacks its exact part; install libcdd-dev and rebuild it",
         )
     version = ".".join(map(str, sys.version_info[:3]))
     return CheckResult(
@@ -179,6 +182,6 @@ def _counts(settings: Settings) -> tuple[str, str]:
     if wrong:
         return (
             "broken",
-            f"the counts of {', '.join(wrong)} do not follow from the reports: run `frankly counts rebuild`",
+            f"the counts of {', '.join(wrong)} do not agree with the reports: run `frankly counts rebuild`",
         )
-    return "ok", "every count follows from the reports"
+    return "ok", "every count agrees with the reports"

@@ -35,7 +35,7 @@ _OPTIONS: dict[Any, dict[str, Any]] = {
 
 
 def request_options(command: Command) -> Command:
-    """Add the options of the declared fields; targets have `--crosstab`, which is easier to type."""
+    """Add an option for each declared field but `targets`: `--crosstab` is easier to type."""
     for name, item in reversed(FIELDS.items()):
         more = _OPTIONS.get(KINDS[name], {})
         if choices := item.metadata.get("choices"):
@@ -49,22 +49,26 @@ def request_options(command: Command) -> Command:
 @click.command()
 @click.argument("survey")
 @click.option(
-    "--url", envvar="FRANKLY_URL", help="The server to ask about an id [default: this machine]."
+    "--url",
+    envvar="FRANKLY_URL",
+    help="The server's URL [default: the link's; without a link, this machine's database].",
 )
 @click.option(
-    "--key", envvar="FRANKLY_API_KEY", help="An API key; better set FRANKLY_API_KEY than type it."
+    "--key",
+    envvar="FRANKLY_API_KEY",
+    help="An API key; set FRANKLY_API_KEY rather than typing it.",
 )
 @request_options
 @click.option(
     "--crosstab",
     multiple=True,
-    help="Two or more question ids, one option each: their joint table.",
+    help="Question id of a joint table; repeat the option for each question.",
 )
-@click.option("--language", help="Of labels [default: the survey's first].")
+@click.option("--language", help="Language of the labels [default: the survey's first].")
 @click.option(
     "--result",
     is_flag=True,
-    help="Write the whole answer as JSON, which `frankly replay` computes again.",
+    help="Write the complete result as JSON, for `frankly replay`.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Write CSV.")
 @json_option
@@ -81,7 +85,8 @@ def estimates(
 ) -> None:
     """Show estimates of a SURVEY, each with the ends of its interval.
 
-    A link, or an id with --url, asks that server with an API key. A name or an id alone reads this machine's database.
+    For a link, or an id with --url, they come from that server and need an API key. For a name or an id alone, they
+    come from this machine's database.
     """
     if result + as_csv + as_json > 1:
         raise InvalidInput(Problem.USAGE, "choose one of --result, --csv and --json", "csv")
@@ -111,7 +116,7 @@ def _remote(
     language: str | None,
     fields: dict[str, Any],
 ) -> Estimates:
-    """Return the estimates of the server that the link or --url names. Raises FranklyError."""
+    """Return the estimates from the server that --url or the link names. Raises FranklyError."""
     if not key:
         raise InvalidInput(
             Problem.USAGE, "an API key is needed: set FRANKLY_API_KEY, or use --key", "key"
@@ -137,7 +142,7 @@ def _local(survey: str, language: str | None, fields: dict[str, Any]) -> Estimat
         body = services.analysis.estimates(ids.get(survey, survey), **fields)
         now, versions = services.surveys.now(), services.surveys.versions(body["survey"])
     times = [next_release(version.release_every, now) for version in versions]
-    message = "What came in since the last release is not counted; the next release is at"
+    message = "Reports received since the last release are not counted; the next release is at"
     remarks().print(f"{message} {format_time(min(times))}.", markup=False)
     return Estimates.from_json(body, language)
 
@@ -177,7 +182,7 @@ def _show(response: Estimates) -> None:
     )
     for question, missing_count in response.insufficient.items():
         out.print(
-            f"{question}: not enough reports for a number, {missing_count} more needed.",
+            f"{question}: not enough reports for an estimate, {missing_count} more needed.",
             markup=False,
         )
     for note in response.body["notes"]:
@@ -209,10 +214,10 @@ def _cells(row: Estimate) -> tuple[str, ...]:
 @click.argument("file", type=click.File("rb"))
 @json_option
 def replay(file: BinaryIO, as_json: bool) -> None:
-    """Compute the estimates of a saved result FILE again, and compare byte for byte.
+    """Recompute the estimates of a saved result FILE and compare the two byte for byte.
 
-    It reads this machine's database: the reports of the very batches that the result names, however many were released
-    since. FILE is what `frankly estimates --result` or the server wrote. Exit code 6 if the numbers differ.
+    It reads the batches that the result names from this machine's database, even if more were released since. FILE is
+    the output of `frankly estimates --result`, or the JSON of the server. Exit code 6 if there is any difference.
     """
     saved = file.read(MAX_RESULT_BYTES + 1)
     result = parse_json(saved, max_bytes=MAX_RESULT_BYTES, max_depth=16, decimals=True)
@@ -223,7 +228,7 @@ def replay(file: BinaryIO, as_json: bool) -> None:
     if as_json:
         write_json({"same": True, "bytes": len(saved)})
     else:
-        click.echo(f"the same, all {len(saved)} bytes of it")
+        click.echo(f"identical: all {len(saved)} bytes")
 
 
 class Differs(FranklyError):
@@ -231,5 +236,5 @@ class Differs(FranklyError):
 
     def __init__(self) -> None:
         super().__init__(
-            "the numbers are not what the batches of this result give", code="integrity"
+            "the result differs from the one computed from its batches", code="integrity"
         )

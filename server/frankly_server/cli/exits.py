@@ -37,8 +37,8 @@ def exit_code(error: FranklyError) -> int:
 
 
 def problem_object(error: FranklyError) -> dict[str, Any]:
-    """Return the problem object of an error; codes outside the shared table keep their own slug."""
-    problem, detail = Problem.from_code(error.code), _detail(error)
+    """Return the problem object of an error; a code that is not in the shared table is kept."""
+    problem, detail = Problem.from_code(error.code), detail_of(error)
     if problem is not None:
         return problem_body(problem, detail, error.field)
     body = problem_body(Problem.BAD_REQUEST, detail, error.field)
@@ -49,22 +49,22 @@ def problem_object(error: FranklyError) -> dict[str, Any]:
     }
 
 
-def _detail(error: FranklyError) -> str:
-    """Return the detail of an error, with the reason if the database cannot be opened.
+def detail_of(error: FranklyError) -> str:
+    """Return the detail of an error, with the reason if the database cannot be used.
 
-    Only the terminal shows that reason: the HTTP response leaves it out.
+    Only the terminal shows that reason: HTTP responses leave it out.
     """
     hint = getattr(error, "hint", "")
-    return f"the database cannot be opened: {hint}" if hint else error.detail
+    return f"the database cannot be used: {hint}" if hint else error.detail
 
 
 def write_error(error: FranklyError, *, as_json: bool) -> None:
-    """Write an error to stderr: one JSON object, or two or three plain lines."""
+    """Write an error to stderr: one JSON object, or its title and detail on lines of their own."""
     if as_json:
         click.echo(json.dumps(problem_object(error)), err=True)
         return
     problem = Problem.from_code(error.code)
     click.echo(f"frankly: {problem.title if problem else 'Refused.'} [{error.code}]", err=True)
     click.echo(
-        f"  {error.field}: {error.detail}" if error.field else f"  {_detail(error)}", err=True
+        f"  {error.field}: {error.detail}" if error.field else f"  {detail_of(error)}", err=True
     )

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entry point of `frankly`: its commands, and the only place that turns errors into exit codes."""
+"""Entry point of `frankly`: its commands, and the translation of exceptions into exit codes."""
 
+import errno
 import logging
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Final
 
 import click
 from frankly_protocol import __version__
@@ -15,23 +17,27 @@ from frankly_protocol.problems import Problem
 from frankly_server.cli import exits
 from frankly_server.web import logs
 
-# Imported on use: the solver and the web framework take a second that `frankly --help` can save.
+# Imported on use: importing the solver and the web framework takes a second, for which
+# `frankly --help` need not wait.
 VERBS = {
     "keys": ("frankly_server.cli.keys:keys", "Make signing keys and API keys."),
     "migrate": (
         "frankly_server.cli.migrate:migrate",
         "Create the tables, or bring them up to date.",
     ),
-    "admin": ("frankly_server.cli.admin:admin", "Make accounts for the admin pages."),
+    "admin": ("frankly_server.cli.admin:admin", "Manage the accounts of the admin pages."),
     "survey": ("frankly_server.cli.survey:survey", "Apply, publish and list surveys."),
-    "release": ("frankly_server.cli.release:release", "Release pending reports for counting, now."),
+    "release": (
+        "frankly_server.cli.release:release",
+        "Show the next release times, or release pending reports now.",
+    ),
     "tokens": ("frankly_server.cli.tokens:tokens", "Make invite tokens for a survey."),
     "serve": ("frankly_server.cli.serve:serve", "Serve documents, reports and estimates."),
     "backup": ("frankly_server.cli.backup:backup", "Write a backup of the database, or check one."),
     "restore": ("frankly_server.cli.backup:restore", "Fill an empty database from a backup."),
     "counts": (
         "frankly_server.cli.counts:counts",
-        "Check the counts behind estimates, or make them again.",
+        "Check the counts behind estimates, or rebuild them.",
     ),
     "scale": (
         "frankly_server.cli.scale:scale",
@@ -39,20 +45,20 @@ VERBS = {
     ),
     "doctor": (
         "frankly_server.cli.doctor:doctor",
-        "Check everything a server needs, and how to fix it.",
+        "Check everything a server needs, and say how to fix what is missing.",
     ),
     "estimates": (
         "frankly_server.cli.estimates:estimates",
-        "Show a survey's estimates, each with its margin.",
+        "Show a survey's estimates, each with its interval.",
     ),
     "witness": (
         "frankly_server.cli.witness:witness",
-        "Watch other people's logs and co-sign their heads.",
+        "Watch the logs of other servers and co-sign their heads.",
     ),
     "audit": ("frankly_server.cli.audit:audit", "Re-verify everything a server has published."),
     "replay": (
         "frankly_server.cli.estimates:replay",
-        "Compute a saved result again, byte for byte.",
+        "Recompute a saved result and compare byte for byte.",
     ),
     "design": (
         "frankly_server.cli.json_commands:design",
@@ -76,16 +82,28 @@ VERBS = {
     ),
     "demo": (
         "frankly_server.cli.demo:demo",
-        "Run a real survey end to end: affairs, workplace or multi.",
+        "Run an example survey end to end, with simulated devices.",
     ),
 }
+
+
+_WRITABLE: Final = "may this user write there, and is the disk writable?"
+_WAYS_OUT: Final = {
+    errno.ENOSPC: "make room, and try again",
+    errno.EDQUOT: "make room, and try again",
+    errno.EROFS: _WRITABLE,
+    errno.EACCES: _WRITABLE,
+    errno.EPERM: _WRITABLE,
+    errno.EIO: "the disk fails: see the system log",
+}
+"""Error number of the operating system -> way out for the operator."""
 
 
 class Verbs(click.Group):
     """A group that imports the module of a command when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Return the verbs in the order a new admin needs them."""
+        """Return the verbs in the order in which a new admin needs them."""
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
@@ -120,7 +138,7 @@ def cli() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run one command and exit; the entry point of `frankly`."""
+    """Run one command and exit with its exit code."""
     # Commands print errors as messages; only `serve` writes log lines.
     logs.configure(level=logging.CRITICAL)
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -131,7 +149,7 @@ def run(arguments: list[str], command: click.Command = cli, name: str = "frankly
     """Run a command line; return its exit code. Errors go to stderr, as JSON with --json."""
     as_json = "--json" in arguments
     try:
-        # Not click's own main(): that one turns a closed pipe into a failure.
+        # Not click's own main(), which reports a closed pipe as a failure.
         with command.make_context(name, arguments) as context:
             command.invoke(context)
         sys.stdout.flush()
@@ -147,13 +165,14 @@ def run(arguments: list[str], command: click.Command = cli, name: str = "frankly
         click.echo("frankly: interrupted; completed steps are kept", err=True)
         return exits.INTERRUPTED
     except BrokenPipeError:
-        # The reader closed the pipe, as in `frankly … | head`: no error. Stdout becomes /dev/null so
-        # that the flush at exit does not fail.
+        # A reader that closes the pipe, as in `frankly … | head`, is not an error. Stdout becomes
+        # /dev/null so that the flush at exit does not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.OK
     except Exception as error:  # noqa: BLE001 - no traceback ever reaches a terminal
-        exits.write_error(_fault(error), as_json=as_json)
-        return exits.FAULT
+        refused = _refused_by_disk(error)
+        exits.write_error(refused or _fault(error), as_json=as_json)
+        return exits.BAD_INPUT if refused else exits.FAULT
 
 
 def _usage(error: click.ClickException, as_json: bool) -> int:
@@ -165,9 +184,17 @@ def _usage(error: click.ClickException, as_json: bool) -> int:
     return exits.USAGE
 
 
+def _refused_by_disk(error: Exception) -> FranklyError | None:
+    """Return the error for a file that the disk or its rights refuse; None for another cause."""
+    if not isinstance(error, OSError) or error.errno not in _WAYS_OUT:
+        return None
+    detail = f"{error.strerror}: nothing is half written; {_WAYS_OUT[error.errno]}"
+    return FranklyError(detail, code="disk", field=str(error.filename or "a file"))
+
+
 def _fault(error: Exception) -> FranklyError:
-    """Return an internal fault as its kind and place; its message might quote an input."""
+    """Return an error with the kind and place of a fault, whose message might quote an input."""
     place = logs.code_place(error.__traceback__)
     return FranklyError(
-        f"a fault of ours: {type(error).__name__} at {place}; please report it", code="internal"
+        f"internal error: {type(error).__name__} at {place}; please report it", code="internal"
     )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gunicorn server for one container: a worker process with many threads, replaced if it hangs.
+"""gunicorn server for one container: one worker process with many threads, replaced if it hangs.
 
-One worker, because rate limits and metrics are of one process: to scale, run more containers and
-scrape each by itself.
+There is one worker because rate limits and metrics count within one process. To scale, run more
+containers and scrape the metrics of each.
 """
 
 import contextlib
@@ -39,10 +39,13 @@ _KEEP_ALIVE_S: Final = 75
 
 
 class Quiet(Logger):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn logger without messages, which hold client addresses and paths: logger and error only."""
+    """gunicorn logger that drops messages, because they hold client addresses and paths.
+
+    A log line has the logger's name, the kind of error or the level, and the place in the code.
+    """
 
     def setup(self, cfg: Any) -> None:
-        """Send both of gunicorn's loggers through the allow-list, and write no access log."""
+        """Send gunicorn's error log through the allow-list, and write no access log."""
         self.cfg = cfg
         self._access_log_enabled = False
         self.error_log.handlers[:] = [logs.LibraryHandler()]
@@ -54,7 +57,7 @@ class Quiet(Logger):  # type: ignore[misc]  # gunicorn has no types
 
 
 class TimelySocket:
-    """Socket with one deadline for a whole request: slow small pieces do not extend it."""
+    """Socket with one deadline for a whole request, which a slow client does not extend."""
 
     def __init__(self, plain: socket.socket, seconds: float) -> None:
         self._plain, self._seconds = plain, seconds
@@ -65,7 +68,7 @@ class TimelySocket:
         self._until = time.monotonic() + self._seconds
 
     def gettimeout(self) -> None:
-        """Return None, for no timeout: gunicorn calls this before it discards the rest of a body."""
+        """Return None (no timeout); gunicorn calls this before it discards the rest of a body."""
 
     def settimeout(self, seconds: float | None) -> None:
         """Move the deadline forward if `seconds` from now is earlier."""
@@ -87,16 +90,17 @@ class TimelySocket:
 
 
 class ChunkedBody:
-    """Body of a request: an error of its chunks is the client's, so it is InvalidInput(bad_request).
+    """Body of a request that raises InvalidInput(bad_request) if its chunks cannot be parsed.
 
-    gunicorn raises its own errors while the application reads; there they would be internal faults.
+    gunicorn raises its own exceptions while the application reads the body. Untranslated, they
+    would be reported as internal faults.
     """
 
     def __init__(self, body: Any) -> None:
         self._body = body
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return a method of the body that reads: read, readline, readlines."""
+        """Return `read`, `readline` or `readlines` of the body, with exceptions translated."""
         read = getattr(self._body, name)
 
         def checked(*arguments: Any) -> Any:
@@ -114,14 +118,14 @@ class ChunkedBody:
 
 
 def _is_of_client(error: BaseException) -> bool:
-    """Return True for the errors of gunicorn's parser, all of which a request causes."""
+    """Return True for an exception of gunicorn's parser, which an invalid request causes."""
     return type(error).__module__ == "gunicorn.http.errors"
 
 
 def _is_probe(client: socket.socket) -> bool:
-    """Return True if a whole request of `/health/live` has arrived."""
+    """Return True if a complete request for `/health/live` has arrived."""
     try:
-        # Looked at without being taken: the worker reads it again.
+        # MSG_PEEK leaves the bytes in the buffer, where the worker reads them again.
         head = client.recv(_PROBE_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except OSError:
         return False
@@ -129,24 +133,27 @@ def _is_probe(client: socket.socket) -> bool:
 
 
 class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn worker: no thread waits for an idle connection, or longer than `seconds` for a request."""
+    """gunicorn worker whose threads are not held by idle connections or by slow requests.
+
+    seconds : time limit for a request to arrive completely.
+    """
 
     seconds: float = 30.0
 
     def init_process(self) -> None:
-        """Begin to serve; probes of the process have a thread that no other request can take."""
+        """Start to serve; liveness probes have a thread that no other request can occupy."""
         self._probes = ThreadPoolExecutor(1, "frankly-live")
         super().init_process()
 
     def accept(self, listener: socket.socket) -> None:
-        """Accept a connection, which gets a thread when its request begins to arrive."""
+        """Accept a connection; it gets a thread when a request begins to arrive."""
         try:
             client, address = listener.accept()
         except BlockingIOError:
             return
         self.nr_conns += 1
         conn = TConn(self.cfg, client, address, listener.getsockname())
-        # A silent connection costs no thread, and is closed when this time is over.
+        # A silent connection holds no thread, and is closed after this time.
         conn.timeout = time.monotonic() + self.cfg.keepalive
         self.pending_conns.append(conn)
         arrived = partial(self.on_pending_socket_readable, conn)
@@ -154,7 +161,7 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def enqueue_req(self, conn: Any) -> None:
         """Hand a connection to a thread."""
-        # A request that has arrived whole cannot hold the probes' thread by sending slowly.
+        # Only a complete request goes to the probes' thread: a slow one could hold it.
         threads = self._probes if _is_probe(conn.sock) else self.tpool
         handled = threads.submit(self.handle, conn)
         handled.add_done_callback(
@@ -162,9 +169,10 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         )
 
     def handle(self, conn: Any) -> Any:
-        """Serve a request that begins to arrive; return an idle connection to the poller."""
+        """Serve a request that has begun to arrive; return an idle connection to the poller."""
         if not conn.initialized:
-            # During shutdown wait here: the poller would close a new connection with its request unread.
+            # During shutdown, wait here: the poller would close a new connection before its request
+            # is read.
             if not conn.wait_for_data(0 if self.alive else _STOPPING_WAIT_S):
                 return _DEFER
             conn.init()
@@ -173,7 +181,7 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         return super().handle(conn)
 
     def handle_error(self, req: Any, client: Any, _addr: Any, exc: BaseException) -> None:
-        """Answer a request that never reached the application, or a fault of gunicorn; then close."""
+        """Send an error for a request that did not reach the application, or a fault of gunicorn."""
         late = isinstance(exc, InvalidInput) and exc.problem is Problem.TIMED_OUT
         if late and req is not None:
             return  # the application has answered already
@@ -192,7 +200,7 @@ class TimelyWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
 
 class Production(BaseApplication):  # type: ignore[misc]
-    """gunicorn with a checked application; on SIGTERM it answers its requests and exits with 0."""
+    """gunicorn for one application; on SIGTERM it answers requests in flight and exits with 0."""
 
     def __init__(
         self,
@@ -205,9 +213,10 @@ class Production(BaseApplication):  # type: ignore[misc]
         request_timeout_s: float = 30.0,
         started: Callable[[], None] = lambda: None,
     ) -> None:
-        """Set the options; `ready` is called with the port once the server listens.
+        """Set the options.
 
-        request_timeout_s : a request that has not arrived whole by then is 408. started : called in every worker.
+        ready : called with the port once the server listens. request_timeout_s : a request that has
+        not arrived completely within this time gets 408. started : called in each worker process.
         """
         self._application = application
         worker = type("Worker", (TimelyWorker,), {"seconds": request_timeout_s})
@@ -221,7 +230,7 @@ class Production(BaseApplication):  # type: ignore[misc]
             "timeout": _WORKER_TIMEOUT_S,
             "graceful_timeout": int(DRAIN_S),
             "keepalive": _KEEP_ALIVE_S,
-            # The heartbeat file needs a writable folder; a container's own file system is read-only.
+            # The heartbeat file needs a writable folder; a container's file system may be read-only.
             "worker_tmp_dir": "/dev/shm",  # noqa: S108
             "control_socket_disable": True,
             # No proxy is trusted, because nothing here reads the address of a client.
@@ -229,7 +238,7 @@ class Production(BaseApplication):  # type: ignore[misc]
             "logger_class": Quiet,
             # After the fork: threads of the master do not exist in its workers.
             "post_worker_init": lambda _worker: started(),
-            # The port of the socket: with port 0 the system has chosen a free one.
+            # The socket's port, because for port 0 the system has chosen a free one.
             "when_ready": lambda arbiter: ready(arbiter.LISTENERS[0].sock.getsockname()[1]),
         }
         super().__init__()
@@ -240,7 +249,7 @@ class Production(BaseApplication):  # type: ignore[misc]
             self.cfg.set(name, value)
 
     def load(self) -> Any:
-        """Return the application, made and checked before any worker is forked."""
+        """Return the application, which was created and checked before any worker is forked."""
 
         def application(environ: dict[str, Any], start_response: Any) -> Any:
             environ["wsgi.input"] = ChunkedBody(environ["wsgi.input"])

@@ -28,7 +28,7 @@ def _read_object() -> dict[str, Any]:
     data = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
     if not data.strip():
         raise InvalidInput(Problem.JSON_INVALID, "write one JSON object to standard input")
-    # Decimals, because 0.1 as a float is another level than the one that was asked for.
+    # Decimals, because the float 0.1 is not exactly the level that was asked for.
     value = parse_json(data, max_bytes=MAX_INPUT_BYTES, decimals=True)
     if not isinstance(value, dict):
         raise InvalidInput(Problem.JSON_INVALID, "standard input must hold one JSON object")
@@ -52,7 +52,7 @@ def _answer(question: Callable[[dict[str, Any]], dict[str, Any]], name: str, as_
 
 
 def _plain(value: Any) -> str:
-    """Return a value for reading: numbers to six digits, lists in brackets."""
+    """Return a value as text for people, floats with six significant digits."""
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, list):
@@ -74,7 +74,7 @@ def design(as_json: bool) -> None:
         started = time.monotonic()
         with stops_at_interrupt() as stopped, search_shown() as progress:
             result = design_json(request, time.monotonic, progress, stopped)
-        # Measured here, because the mathematics has no clock.
+        # Measured here, because `design/` reads no clock.
         return result | {"seconds": round(time.monotonic() - started, 3)}
 
     _answer(timed, "design", as_json)
@@ -97,12 +97,12 @@ def estimate(as_json: bool) -> None:
 @click.command()
 @json_option
 def plan(as_json: bool) -> None:
-    """Plan a survey: any two of level, reports and margin give the third; reads them on standard input."""
+    """Plan a survey: reads two of level, reports and margin on standard input, gives the third."""
     _answer(lambda asked: plan_json(asked, time.monotonic), "plan", as_json)
 
 
 @click.command()
 @json_option
 def verify(as_json: bool) -> None:
-    """Verify exactly what a mechanism promises, or a survey document: reads either on standard input."""
+    """Verify a mechanism's claim or a survey document exactly: reads either on standard input."""
     _answer(verify_json, "verify", as_json)

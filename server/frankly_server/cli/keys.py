@@ -22,9 +22,11 @@ keys_rotate.add_to(keys)
 
 
 @keys.command()
-@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
+@click.option("--yes", is_flag=True, help="Do not ask; needed without a terminal.")
 @click.option(
-    "--force", is_flag=True, help="Set existing keys aside: apps that know them will refuse."
+    "--force",
+    is_flag=True,
+    help="Set existing keys aside: apps that know them refuse the new ones.",
 )
 @click.option(
     "--roots", type=click.IntRange(1, 32), default=1, help="How many root keys to make [1]."
@@ -62,7 +64,7 @@ def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **
         question = (
             f"Set aside the keys in {folder}? Every app that knows them will refuse the new ones."
         )
-    # The passphrase was read first: a file that cannot be read is no reason to ask.
+    # Asked after the passphrase is read: with an unreadable file there is nothing to confirm.
     keys_rotate.ask(yes, question)
     new_keys = Keyring(folder, SystemClock()).init(
         force=force, plan=KeyPlan(**plan), passphrase=passphrase
@@ -85,23 +87,24 @@ def init(yes: bool, force: bool, passphrase_file: Path | None, as_json: bool, **
     if aside:
         say.print(f"The older keys are in {aside}.", markup=False)
     say.print(
-        "Move root*.pem to a safe place offline: it is needed only to rotate keys.", markup=False
+        "Move root*.pem to a safe place offline: root keys are needed only to rotate keys.",
+        markup=False,
     )
 
 
 @keys.command()
 @click.option(
-    "--role", type=click.Choice(["analyst", "admin"]), required=True, help="What the key opens."
+    "--role", type=click.Choice(["analyst", "admin"]), required=True, help="The rights of the key."
 )
 @click.option("--label", required=True, help="Your note on who holds it.")
 @json_option
 def api(role: str, label: str, as_json: bool) -> None:
-    """Make an API key; it is shown once, and only its hash is kept."""
+    """Make an API key; it is shown once, and only its hash is stored."""
     with open_services() as services:
         token = services.access.create(role, label)
     if as_json:
         write_json({"key": token, "role": role, "label": label})
         return
-    remarks().print("This key is shown once; store it where secrets live.", markup=False)
+    remarks().print("This key is shown once; store it where you keep secrets.", markup=False)
     # Alone on standard output, for `KEY=$(frankly keys api …)`.
     click.echo(token)

@@ -26,22 +26,31 @@ from frankly_server.surveys import Surveys
 _FILE = click.Path(path_type=Path)
 _PLACES = {True: "here", False: "elsewhere", None: "theirs"}
 passphrase_option = click.option(
-    "--passphrase-file", type=_FILE, help="First line: the passphrase of the root keys (mode 0600)."
+    "--passphrase-file",
+    type=_FILE,
+    help="File (mode 0600) with the passphrase of the root keys in its first line.",
 )
 _root_option = click.option(
-    "--root-key", "root_keys", type=_FILE, multiple=True, help="A root key kept elsewhere."
+    "--root-key",
+    "root_keys",
+    type=_FILE,
+    multiple=True,
+    help="File of a root key that is not in the key folder; repeatable.",
 )
 
 
 def add_to(group: click.Group) -> None:
-    """Add these verbs to `frankly keys`."""
+    """Add the commands of this module to `frankly keys`."""
     for command in (status, rotate, revoke, sign, resign):
         group.add_command(command)
 
 
 def read_passphrase(path: Path | None) -> bytes | None:
-    """Return the first line of a private file, None if no file is given; raises InvalidInput(key_file)."""
-    # Only the line end is cut off: a passphrase may begin or end with spaces.
+    """Return the first line of a private file; None if `path` is None.
+
+    Raises InvalidInput(key_file).
+    """
+    # Only the line break is removed: a passphrase may begin or end with spaces.
     return None if path is None else read_private(path).split(b"\n", 1)[0].rstrip(b"\r")
 
 
@@ -51,7 +60,7 @@ def status(as_json: bool) -> None:
     """Show the keys in force, next and retired, with remarks on what to do."""
     key_status, waiting = keys_status(_keyring(), SystemClock()), _waiting()
     if as_json:
-        # null where there is no database: "unknown" must not read as "none".
+        # null without a database: "unknown" must not look like "none".
         write_json(_as_json(key_status) | {"signed_by_retired": waiting})
         return
     rows = [
@@ -101,7 +110,7 @@ def status(as_json: bool) -> None:
     "--days",
     type=click.IntRange(1, 400),
     default=400,
-    help="How long the new version lasts, 1 to 400 [400].",
+    help="Days for which the new version is valid [400].",
 )
 @_root_option
 @passphrase_option
@@ -115,14 +124,14 @@ def rotate(
     witnesses: Sequence[str],
     **options: Any,
 ) -> None:
-    """Make the next version of the keys; without options the same keys get a new expiry.
+    """Make the next version of the keys document; without options, the same keys get a new expiry.
 
     It is in force once enough old and new root keys have signed; until then it waits in keys.next.json for `sign`.
     """
     keyring = _keyring()
-    # Expired keys too: this command is the way to renew them.
+    # Expired keys too: this command renews them.
     now = keyring.trusted_or_expired()
-    # Replacing a key is dropping it and adding one; thresholds stay unless they are given.
+    # Replacing a key means dropping it and adding one; thresholds stay unless new ones are given.
     drop = {key.key_id for key in now.publisher.keys if options["publisher"]}
     drop |= {key.key_id for key in now.root.keys if options["root"]}
     change = RotationChange(
@@ -137,7 +146,7 @@ def rotate(
         witnesses=tuple(_witness(text) for text in witnesses),
         validity=timedelta(days=options["days"]),
     )
-    # Asked before the passphrase is read: a mistake costs nothing yet.
+    # Asked before any private key is read, and before anything is written.
     ask(yes, f"Make version {now.version + 1} of the keys in {keyring.folder}?")
     passphrase = read_passphrase(passphrase_file)
     _print_proposal(
@@ -158,15 +167,16 @@ def revoke(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Leave keys, such as stolen ones, out of the next version. A role that needs new keys gets them.
+    """Drop keys, such as stolen ones, from the next version; a role with too few gets new ones.
 
-    Devices refuse signatures of a revoked key from their next fetch of the keys on. KEY_ID is the beginning of an id.
+    Devices refuse signatures by a revoked key after their next fetch of the keys. KEY_ID is the beginning of a key's
+    id.
     """
     keyring = _keyring()
     keys_in_force = [
         line.key_id for line in keys_status(keyring, SystemClock()).keys if line.state == "in force"
     ]
-    # All ids are resolved first: one that is wrong must not leave the others revoked.
+    # All ids are resolved first, because with one wrong id no key may be revoked.
     drop = frozenset(_one_key(keys_in_force, start) for start in key_ids)
     ask(yes, f"Revoke {len(drop)} key(s)? Documents that only they signed will be refused.")
     passphrase = read_passphrase(passphrase_file)
@@ -190,14 +200,14 @@ def sign(root_keys: Sequence[Path], passphrase_file: Path | None, as_json: bool)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 def resign(yes: bool, as_json: bool) -> None:
-    """Sign every published survey again with the publisher keys in force; the surveys themselves do not change.
+    """Sign published documents that lack signatures by publisher keys in force; nothing else changes.
 
-    Run it after publisher keys were replaced: devices refuse surveys that only older keys have signed. If a key
-    was stolen, check the list first: documents that a thief put into this database would be signed as well.
+    Run it after publisher keys were replaced: devices refuse documents that only older keys have signed. If a key was
+    stolen, check the list first: documents that a thief put into this database would be signed as well.
     """
     with open_services() as services:
         waiting = services.surveys.signed_by_others()
-        # Listed before the question, so that the list can be checked against known surveys.
+        # Listed before the question, so that the user can compare the list with known surveys.
         for digest in waiting:
             remarks().print(f"  {digest}", markup=False)
         ask(yes or not waiting, f"Sign these {len(waiting)} document(s) with the keys in force?")
@@ -213,9 +223,9 @@ def _keyring() -> Keyring:
 
 
 def _waiting() -> int | None:
-    """Return how many published documents the keys in force have not signed.
+    """Return the number of published documents that lack signatures by keys in force.
 
-    None if the database is missing or unreachable: key ceremonies also run on offline machines.
+    None if the database or the keys cannot be read: key ceremonies also run on offline machines.
     """
     settings, clock = Settings.load(), SystemClock()
     database = Database(settings.store_url())
@@ -239,7 +249,7 @@ def _witness(text: str) -> tuple[str, PublicKey]:
     key = PublicKey(bytes.fromhex(public))
     if not key.is_sound:
         raise InvalidInput(
-            Problem.USAGE, "this is no sound Ed25519 key: copy the witness' own", "--witness"
+            Problem.USAGE, "this is not a valid Ed25519 key: copy the witness's key", "--witness"
         )
     return name, key
 
@@ -248,9 +258,9 @@ def _one_key(key_ids: Sequence[str], start: str) -> str:
     matches = [key_id for key_id in key_ids if start and key_id.startswith(start)]
     if len(matches) != 1:
         detail = (
-            "no key in force begins so"
+            "no key in force has an id that begins with this"
             if not matches
-            else "several keys begin so; write more of the id"
+            else "several keys have an id that begins with this; write more of it"
         )
         raise InvalidInput(Problem.NOT_FOUND, f"{detail}; `frankly keys status` lists them", "key")
     return matches[0]
@@ -259,14 +269,14 @@ def _one_key(key_ids: Sequence[str], start: str) -> str:
 def ask(yes: bool, question: str) -> None:
     """Ask for confirmation unless `yes`.
 
-    Raises InvalidInput(usage), before anything is changed, on a no or without a terminal.
+    Raises InvalidInput(usage) if the user declines or there is no terminal.
     """
     if yes:
         return
     try:
         agreed = click.confirm(question, err=True)
     except click.Abort as abort:
-        # Without a terminal click raises Abort as for Ctrl-C; only the latter is the user's.
+        # click raises Abort on Ctrl-C and also without a terminal, then from an EOFError.
         if isinstance(abort.__context__, EOFError):
             raise InvalidInput(Problem.USAGE, "there is no terminal to ask; add --yes") from None
         raise

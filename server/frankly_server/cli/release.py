@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly release`: times of the next releases, or a release of pending reports now."""
+"""`frankly release`: show the times of the next releases, or release pending reports now."""
 
 import click
 from frankly_protocol.clock import SystemClock, format_time
@@ -14,11 +14,11 @@ from frankly_server.times import next_release
 @click.option("--now", is_flag=True, help="Release at once instead of at the next published time.")
 @json_option
 def release(name: str | None, now: bool, as_json: bool) -> None:
-    """Release the pending reports of the survey called NAME (default: all surveys).
+    """Show the next release times; with --now, release the pending reports of the survey called NAME (default: all).
 
-    A running server does so by itself at the published times: 00:00 UTC, and every full hour for surveys whose
-    documents say `hour`. With --now, an observer who knows the moment and compares the estimates before and after
-    learns about the reports in between: at least as many as the smallest batch, some of which may be the observer's.
+    A running server releases reports by itself at the published times: 00:00 UTC, and every full hour for surveys whose
+    documents say `hour`. With --now, an observer who knows the time of the release and compares the estimates before
+    and after learns about the reports between the two: at least one full batch, some of which may be the observer's.
     """
     with open_services() as services:
         survey = None

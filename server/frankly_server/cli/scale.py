@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly scale`: export of reports as Parquet segments, and counts and estimates from these."""
+"""`frankly scale`: export reports as Parquet segments, and count and estimate from these."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 
 @click.group()
 def scale() -> None:
-    """Export reports as Parquet segments, and count such segments with DuckDB or Apache Spark."""
+    """Export reports as Parquet segments, and count the segments with DuckDB or Apache Spark."""
 
 
 @scale.command("export")
@@ -32,14 +32,14 @@ def scale() -> None:
     type=click.IntRange(min=1),
     default=ROWS,
     show_default=True,
-    help="Most reports in a segment.",
+    help="Maximum number of reports per segment.",
 )
 @json_option
 def export_command(name: str, folder: Path, rows: int, as_json: bool) -> None:
     """Export the reports of the survey called NAME to FOLDER, or update the export that is there.
 
-    A stopped run resumes. Servers may run meanwhile. `frankly survey erase` does not delete exports: remove the folder
-    too.
+    An interrupted export is resumed by the next one. Servers may keep running. `frankly survey erase` does not delete
+    exports: remove their folders too.
     """
     with open_database() as database:
         manifest = export(database, _survey(database, name), folder, rows=rows)
@@ -58,7 +58,7 @@ def partition(name: str, as_json: bool) -> None:
     """Give the survey called NAME a table of its own for its reports (PostgreSQL).
 
     Erasing the survey then drops the table instead of deleting row by row. Reports that arrive meanwhile wait, or get
-    503 and are sent again: do it before the survey is large, or while it is paused.
+    503 and are sent again: run this before the survey grows large, or while it is paused.
     """
     with open_database() as database:
         survey = _survey(database, name)
@@ -76,23 +76,23 @@ def partition(name: str, as_json: bool) -> None:
 @click.option(
     "--spark",
     "master",
-    help="Count on this Spark master, as in spark://host:7077 [default: DuckDB, here].",
+    help="Count on this Spark master, such as spark://host:7077 [default: DuckDB on this machine].",
 )
 @click.option(
     "--estimates",
     "estimated",
     is_flag=True,
-    help="Write the answer that the database would give, as JSON.",
+    help="Write estimates from these counts as JSON, as the database would give them.",
 )
 @click.option(
     "--crosstab",
     multiple=True,
-    help="With --estimates: question ids of a joint table, one option each.",
+    help="With --estimates: question id of a joint table; repeat the option for each question.",
 )
 @click.option(
     "--against-database",
     is_flag=True,
-    help="Compare with this machine's database; exit code 6 if different.",
+    help="Compare with this machine's database; exit code 6 if the counts differ.",
 )
 @json_option
 def count_command(
@@ -103,15 +103,15 @@ def count_command(
     against_database: bool,
     as_json: bool,
 ) -> None:
-    """Count the reports in exports of one survey; a report that is in several of them counts once.
+    """Count the reports in exports of one survey, a report that is in several of them once.
 
-    --json writes all counts: of each document [block, stratum, symbol, n], and pairs [block, other block, stratum,
-    symbol, other symbol, n].
+    --json writes all counts of each document: those of single blocks as [block, stratum, symbol, n], those of pairs as
+    [block, other block, stratum, symbol, other symbol, n].
     """
     if crosstab and not estimated:
         raise InvalidInput(Problem.USAGE, "--crosstab is for --estimates", "crosstab")
     counted = count(folders, Spark(master) if master else DuckDB())
-    # Compared before anything is written, so that the exit code covers the output.
+    # Compared before anything is written: without the database there is no output.
     differs = _differences(counted) if against_database else []
     if estimated:
         answer = counted.analysis().estimates(counted.survey, targets=list(crosstab) or None)
@@ -125,13 +125,13 @@ def count_command(
 
 
 def _differences(counted: ExportCounts) -> list[str]:
-    """Return the digests of documents whose counts are not the database's."""
+    """Return the digests of documents whose counts differ from the database's."""
     wrong = []
     with open_database() as database, database.reading("compare counts") as tx:
         for document in counted.documents:
             layout = Layout.of(document.document())
             pairs: dict[PairKey, int] = {}
-            # Pairs within a set are stored under its own block twice (`PairKey`).
+            # Pairs of positions within a set are stored under (block, block), as in `PairKey`.
             for block, other_block in [*((block, block) for block in layout.sets), *layout.pairs]:
                 pairs |= tx.counts.pairs(document.digest, block, other_block)
             same = counted.singles(document.digest) == tx.counts.of_document(document.digest)
@@ -150,7 +150,7 @@ def _json(counted: ExportCounts) -> dict[str, Any]:
         }
         for document in counted.documents
     ]
-    # Exports that overlap hold some reports twice; ids identify them.
+    # Overlapping exports hold some reports twice; their ids identify them.
     duplicates = counted.rows - counted.reports
     return {
         "survey": counted.survey,

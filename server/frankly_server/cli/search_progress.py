@@ -30,7 +30,7 @@ def stops_at_interrupt() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def search_shown() -> Iterator[Progress | None]:
-    """Show stage, value and bound of a search on stderr; yield None if stderr is no terminal."""
+    """Show stage, value and bound of a search on stderr; yield None if stderr is not a terminal."""
     console = remarks()
     if not console.is_terminal:
         yield None

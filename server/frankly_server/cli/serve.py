@@ -15,7 +15,7 @@ from frankly_server.web import logs
 @click.command()
 @click.option("--host", help="Address to listen on [default: 127.0.0.1].")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), help="Port; 0 takes a free one [default: 8000]."
+    "--port", type=click.IntRange(0, 65535), help="Port; 0 chooses a free one [default: 8000]."
 )
 @click.option(
     "--production", is_flag=True, help="Use gunicorn, for a container behind a proxy that ends TLS."
@@ -25,7 +25,7 @@ def serve(host: str | None, port: int | None, production: bool, as_json: bool) -
     """Serve documents, reports and estimates.
 
     It refuses to start with keys, a schema or durability settings that could break a promise. On SIGTERM it answers
-    all requests in flight and exits with code 0.
+    the requests in flight, for up to 10 seconds, and exits with code 0.
     """
     settings = Settings.load()
     listen_on = settings.host if host is None else host
@@ -36,6 +36,8 @@ def serve(host: str | None, port: int | None, production: bool, as_json: bool) -
 
         def announce(bound_port: int) -> None:
             _announce(f"[{listen_on}]" if ":" in listen_on else listen_on, bound_port, as_json)
+            if fault := services.database.write_fault:
+                remarks().print(f"No report can be stored: the database: {fault}", markup=False)
             logs.configure()
 
         if production:
@@ -57,7 +59,7 @@ def serve(host: str | None, port: int | None, production: bool, as_json: bool) -
             body_limit_bytes=settings.body_limit_bytes,
             request_timeout_s=settings.request_timeout_s,
         )
-        # Announced when the socket listens: a client that reads the address can connect at once.
+        # Announced once the socket listens, so that a client that reads the address can connect.
         announce(server.port)
         services.wake()
         with stopped_by_signals(server.stop):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Context managers for the services and the database that a command uses."""
+"""Helpers for commands: open the services or the database, and find a survey by name."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -29,9 +29,7 @@ _ENDLESS = (
     "the published prior; it does not bind an observer who knows more than that prior."
 )
 _NOT_ESTIMABLE = "In {}, no number of reports distinguishes: {}. What can be estimated: {}."
-_UNCHANGED = (
-    "Answers are sent unchanged in: {}. They say about the secret no more than the promise allows."
-)
+_UNCHANGED = "Answers are sent unchanged in: {}. They reveal no more about the secret than the promise allows."
 
 
 @click.group()
@@ -63,10 +61,13 @@ def apply(
         return
     for line in change.diff:
         click.echo(line)
-    # The level of the whole report comes before the warnings: it is what respondents are promised.
+    # The level of the whole report, which respondents are promised, comes before the warnings.
     strata = bool(definition.strata)
     _print_report_level(
-        remarks(), change.level, has_strata=strata, title="By everything that is sent, at most"
+        remarks(),
+        change.level,
+        has_strata=strata,
+        title="Revealed by everything that is sent, at most",
     )
     _warn(change.warnings)
     verb = (
@@ -83,8 +84,8 @@ def apply(
 @click.argument("name")
 @json_option
 def publish(name: str, as_json: bool) -> None:
-    """Design, certify and sign the survey called NAME; the same definition is published once only."""
-    # The bar ends with the block, before anything is written to standard output.
+    """Design, certify and sign the survey called NAME, unless its definition is unchanged."""
+    # `_progress` removes its bar before anything is written to standard output.
     with open_services() as services, _progress() as report:
         published = services.surveys.publish(name, report)
         draft = services.surveys.draft(name)
@@ -129,7 +130,7 @@ def diff(file: BinaryIO, counts: Sequence[str], as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def export(name: str, as_json: bool) -> None:
-    """Write the draft of the survey called NAME as a file (YAML) for `apply`."""
+    """Write the draft of the survey called NAME as YAML, which `apply` reads."""
     with open_services() as services:
         definition = services.surveys.draft(name)
     if as_json:
@@ -174,7 +175,7 @@ def list_surveys(as_json: bool) -> None:
         surveys = services.surveys.list()
         states = services.lifecycle.states(surveys)
     # The lifecycle calls an open survey "live"; the commands say "open", as `resume` does.
-    # One list for both forms, so that JSON and table cannot differ.
+    # One list for both outputs, so that JSON and table cannot differ.
     states_of_surveys = [
         (s, "open" if states[s.survey_id] == "live" else states[s.survey_id]) for s in surveys
     ]
@@ -206,10 +207,10 @@ def erase(name: str, yes: bool, as_json: bool) -> None:
     """Delete every report of the survey called NAME and all counts of them. There is no way back.
 
     Its draft and its signed documents stay, so that respondents can still check the promises. Later reports are
-    accepted as long as the survey is open. Earlier backups still hold the reports.
+    accepted as long as the survey is open. Earlier backups and exports still hold the reports.
     """
     if not yes:
-        # On standard error: the output may be read by a program.
+        # Asked on standard error, because a program may read standard output.
         click.confirm(f"Delete every report of {name}? There is no way back", abort=True, err=True)
     with open_services() as services:
         erased = services.surveys.erase(name)
@@ -243,7 +244,7 @@ def _warn(warnings: Sequence[str]) -> None:
 
 @contextmanager
 def _progress() -> Iterator[Report]:
-    """Show one bar on stderr while blocks are designed; nothing where stderr is no terminal."""
+    """Show a progress bar on stderr, if that is a terminal, while blocks are designed."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -271,7 +272,8 @@ def _published(survey_version: Published) -> dict[str, object]:
     blocks = [
         {"id": b.id, "mechanism": b.mechanism, "notion": b.notion, "epsilon": b.epsilon, "ceiling": b.ceiling,
          "counted_by": b.counted_by, "answers_unchanged": b.answers_unchanged, "rules_out": b.rules_out,
-         "estimable": list(b.estimable), "untold": list(b.untold), "regret": b.regret and b.regret.to_json()}
+         "estimable": list(b.estimable), "untold": list(b.untold), "regret": b.regret and b.regret.to_json(),
+         "notes": list(b.notes)}
         for b in survey_version.blocks
     ]  # fmt: skip
     return {
@@ -294,7 +296,10 @@ def _show(published: Published) -> None:
     columns = ("block", "notion", "ε (nats)", "mechanism", "ceiling (nats)", "counts by")
     out.print(table(title, columns, [_row(block) for block in published.blocks]))
     _print_report_level(
-        out, published.level, has_strata=published.has_strata, title="By everything that is sent"
+        out,
+        published.level,
+        has_strata=published.has_strata,
+        title="Revealed by everything that is sent",
     )
     out.print(
         f"What is protected stays within the budget of {published.budget} nats of log-odds.",
@@ -315,9 +320,11 @@ def _show(published: Published) -> None:
             )
         if block.regret:
             out.print(f"{block.id}: {block.regret}.", markup=False)
+        for note in block.notes:
+            out.print(f"{block.id}: {note}", markup=False)
     _warn(published.warnings)
     out.print(
-        "Give respondents this whole link; with it a device accepts exactly this document:",
+        "Give respondents this link in full; with it, a device accepts only this document:",
         markup=False,
     )
     # Alone on standard output, so that a script can read it.
@@ -331,7 +338,7 @@ def _row(block: PublishedBlock) -> tuple[str, ...]:
         block.notion,
         "–"
         if block.epsilon == "inf"
-        else block.epsilon,  # dpv, and alip of one side, bound no ratio
+        else block.epsilon,  # dpv, and alip with one side, bound no ratio
         block.mechanism,
         ceiling,
         _COUNTED.get(block.counted_by, block.counted_by),

@@ -23,8 +23,8 @@ option = click.option(
     "--counts",
     multiple=True,
     metavar="BLOCK=FILE",
-    help="Take this block's prior from a CSV: answers in the first line, then a secret and its counts in each; "
-    "for counts by stratum, a column for each public question in front.",
+    help="Take this block's prior from a CSV file: answers in the first line, then one secret and its counts per line; "
+    "for counts by stratum, add a column in front for each public question.",
 )
 
 
@@ -32,8 +32,8 @@ def definition(data: bytes, counts: Sequence[str]) -> SurveyDefinition:
     """Read a survey file; the tables of `--counts` replace the counts in its priors.
 
     The block needs a `prior:` with its source and, for a secret, its name. The table's columns are
-    the ids of the block's answers, in their order. Raises InvalidInput naming the block, or the
-    line of the table.
+    the ids of the block's answers, in their order. Raises InvalidInput if the file or a table is
+    invalid, or if a table does not fit its block.
     """
     value = read_yaml(data)
     public = public_questions(value.get("strata") if isinstance(value, Mapping) else None)
@@ -44,13 +44,13 @@ def definition(data: bytes, counts: Sequence[str]) -> SurveyDefinition:
     try:
         parsed = parse_value(value)
     except InvalidInput as refused:
-        # The definition does not know the table: its error is translated into the table's terms.
+        # The parser does not see the table, so its error is restated in the table's terms.
         if tables and refused.problem is Problem.PRIOR_SHAPE and "columns" in refused.detail:
             detail = f"line 1: the columns are not the answers of the block ({refused.detail})"
             raise InvalidInput(Problem.PRIOR_SHAPE, detail, "counts") from None
         raise
     blocks = {block.id: block for block in parsed.blocks}
-    # After parsing: only now are the joint answers of a block known.
+    # Checked after parsing, because the joint answers of a block are not known before.
     for name, table in tables.items():
         _check(blocks.get(name), table)
     return parsed
@@ -64,7 +64,7 @@ def _table(option_value: str, public: Sequence[PublicQuestion]) -> tuple[str, Co
         )
     try:
         with Path(path).open("rb") as file:
-            # One byte more than allowed, so that `read_counts` sees that a file is too large.
+            # One byte more than allowed, so that `read_counts` detects a file that is too large.
             return block, read_counts(file.read(MAX_BYTES + 1), public)
     except OSError as error:
         raise InvalidInput(
@@ -81,7 +81,7 @@ def _blocks(value: Any) -> list[dict[str, Any]]:
 
 def _counted(prior: Mapping[str, Any], table: CountTable) -> dict[str, Any]:
     """Return the prior with its counts replaced by the table's."""
-    # Source and secret stay those of the file; a table has neither.
+    # A table has no source and no name of the secret, so those of the survey file stay.
     fields = {name: value for name, value in prior.items() if name not in ("joint", "strata")}
     if table.strata:
         fields["strata"] = [

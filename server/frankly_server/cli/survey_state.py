@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly survey pause|resume|close|archive`, recorded on the audit trail as on the intake page."""
+"""`frankly survey pause|resume|close|archive`: the changes of state that the intake page offers."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -12,9 +12,9 @@ from frankly_server.surveys.survey_state import MOVES
 
 _HELP: Final[Mapping[str, str]] = {
     "pause": "Refuse reports of the survey called NAME for now: devices send theirs again later.",
-    "resume": "Take reports of the paused survey called NAME again.",
-    "close": "Take no more reports of the survey called NAME. There is no way back: publish a new survey instead.",
-    "archive": "Put away the closed survey called NAME, or a draft that will not be published. There is no way back.",
+    "resume": "Accept reports of the paused survey called NAME again.",
+    "close": "Accept no more reports of the survey called NAME. There is no way back: publish a new survey instead.",
+    "archive": "Archive the closed survey called NAME, or a draft that will not be published. There is no way back.",
 }
 _FINAL: Final = ("close",)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly tokens`: single-use invites, shown once."""
+"""`frankly tokens`: single-use invite tokens, shown once."""
 
 import click
 
@@ -17,7 +17,7 @@ def tokens(name: str, count: int, as_json: bool) -> None:
     """Make invite tokens for the survey called NAME, one per line; each is valid for one report.
 
     Only their hashes are stored. A list of who got which token, together with the arriving requests, links people to
-    noisy reports: hand tokens out unseen, or let an outside issuer sign them blindly (docs/protocol.md §10).
+    their noisy reports: hand tokens out unseen, or let an outside issuer sign them blindly (docs/protocol.md §10).
     """
     with open_services() as services:
         new_tokens = services.invites.make(name, count)

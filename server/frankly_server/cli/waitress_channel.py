@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""waitress channel and tasks: time limit of arriving requests, and problem objects as errors.
+"""waitress channel and tasks: a time limit for arriving requests, and errors as problem objects.
 
-waitress refuses some requests before the application sees them; these responses are problem
-objects too. A request that does not arrive in time is 408 and may be sent again.
+waitress refuses some requests before the application sees them; its responses are problem objects
+too. A request that does not arrive in time gets 408 and may be sent again.
 """
 
 import time
@@ -21,7 +21,7 @@ class _Refused(Error):  # type: ignore[misc]  # waitress has no types
 
 
 class _Task(WSGITask):  # type: ignore[misc]
-    """A request being answered; once the server stops, the answer ends its connection."""
+    """Task of a request; while the server stops, its response closes the connection."""
 
     def build_response_header(self) -> bytes:
         if getattr(self.channel.server, "stopping", False):
@@ -31,7 +31,7 @@ class _Task(WSGITask):  # type: ignore[misc]
 
 
 class _ErrorTask(ErrorTask):  # type: ignore[misc]
-    """Error response of waitress itself, written as a problem object."""
+    """Error response by waitress itself, written as a problem object."""
 
     def execute(self) -> None:
         problem, headers, body = raw_problem(self.request.error.code)
@@ -51,7 +51,7 @@ class TimelyChannel(HTTPChannel):  # type: ignore[misc]
     _begun = 0.0
 
     def received(self, data: bytes) -> bool:
-        """Read received bytes and start the clock of a new request."""
+        """Parse received bytes, and note the time at which a new request begins."""
         before = self.request
         consumed: bool = super().received(data)
         if self.request is not before:
@@ -59,8 +59,8 @@ class TimelyChannel(HTTPChannel):  # type: ignore[misc]
         return consumed
 
     def refuse_if_late(self, seconds: float) -> None:
-        """Answer 408 if the request that is arriving has taken longer than `seconds`."""
-        # A worker thread may take or finish a request of this connection at the same time.
+        """Send 408 if the request that is arriving has taken longer than `seconds`."""
+        # A worker thread may start or finish a request of this connection at the same time.
         with self.requests_lock:
             request = self.request
             if request is None or self.requests or time.monotonic() - self._begun <= seconds:

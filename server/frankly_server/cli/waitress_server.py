@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graceful shutdown of waitress: after SIGTERM or Ctrl-C only requests in flight are answered."""
+"""waitress server with a time limit for requests, a thread for probes, and a graceful shutdown."""
 
 import signal
 import socket
@@ -21,16 +21,17 @@ from frankly_server.web.slots import LIVE, SPARE_THREADS
 DRAIN_S = 10.0
 _BACKLOG = 1024
 _TICK_S = 0.25
-_QUIET_TICKS = 4  # idle polls in a row, each _TICK_S / 10, before connections are closed
-# Above the application's limit, so that its own 413 is sent; waitress cuts off longer bodies.
+_QUIET_TICKS = 4  # consecutive idle polls, of _TICK_S / 10 each, before connections are closed
+# Added to the application's limit: a body that exceeds it by less is refused by the application,
+# with its own message.
 _SLACK_BYTES = 16 * 2**20
 
 
 class Server:
     """A WSGI server on loopback or behind a proxy that ends TLS.
 
-    It sends no banner, ignores forwarding headers, and writes no access log.
-    port : the port it listens on, also if 0 was requested.
+    It sends no Server header, drops forwarding headers, and writes no access log.
+    port : the port that it listens on; if 0 was requested, the one that the system chose.
     """
 
     def __init__(
@@ -43,9 +44,9 @@ class Server:
         body_limit_bytes: int,
         request_timeout_s: float = 30.0,
     ) -> None:
-        """Listen at once; FranklyError("network") if the address is taken or not this machine's.
+        """Open the listening socket. Raises FranklyError("network"), as for an address in use.
 
-        request_timeout_s : a request that has not arrived whole by then is 408.
+        request_timeout_s : a request that has not arrived completely within this time gets 408.
         """
         self._stopping = False
         self._request_timeout_s = request_timeout_s
@@ -67,15 +68,15 @@ class Server:
             connection_limit=1000,
         )
         self._server.channel_class = TimelyChannel
-        # A queue of its own: the other one may be full of requests that wait.
+        # A queue for probes alone, because the other may be full of waiting requests.
         self._probes = ThreadedTaskDispatcher()
         self._probes.set_thread_count(1)
         self._requests = self._server.task_dispatcher
         self._server.add_task = self._dispatch
 
     def _dispatch(self, channel: TimelyChannel) -> None:
-        """Hand a request to a thread; `/health/live` has one that no other request can take."""
-        # Errors of the parser are requests without a path.
+        """Hand a request to a thread; `/health/live` has one that no other request can occupy."""
+        # A request that the parser refused may have no path.
         is_probe = channel.requests and getattr(channel.requests[0], "path", "") == LIVE
         (self._probes if is_probe else self._requests).add_task(channel)
 
@@ -84,7 +85,7 @@ class Server:
         self._stopping = True
 
     def run(self) -> None:
-        """Serve until `stop`; then answer the requests in flight, for at most DRAIN_S seconds."""
+        """Serve until `stop`; then wait up to DRAIN_S seconds for the requests in flight."""
         while not self._stopping:
             wasyncore.loop(timeout=_TICK_S, map=self._sockets, count=1, use_poll=True)
             self._refuse_late()
@@ -109,7 +110,7 @@ class Server:
         deadline = time.monotonic() + DRAIN_S
         quiet = 0
         while quiet < _QUIET_TICKS and time.monotonic() < deadline:
-            # Poll before closing: a request may have arrived that is not read yet.
+            # Poll before closing: a request that has arrived may not have been read yet.
             wasyncore.loop(timeout=_TICK_S / 10, map=self._sockets, count=1, use_poll=True)
             quiet = 0 if any(_busy(item) for item in list(self._sockets.values())) else quiet + 1
         self._server.task_dispatcher.shutdown(timeout=1)
@@ -122,7 +123,7 @@ def _listen(host: str, port: int) -> socket.socket:
         family, *_, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        # An IPv6 address has two more fields, which name a link of this machine.
+        # An IPv6 address has two more fields, flow and scope, which keep their defaults.
         return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     except OSError as error:
         reason = error.strerror or "no such address"
@@ -132,7 +133,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _take_in(listening: Any) -> None:
-    """Accept pending connections; closing the socket would drop them with their requests unread."""
+    """Accept pending connections, because closing the socket would drop their unread requests."""
     # Bounded, because clients may connect as fast as this loop accepts.
     channel_count = -1
     while (
@@ -144,7 +145,7 @@ def _take_in(listening: Any) -> None:
 
 def _busy(item: Any) -> bool:
     """Return True if a request of the connection is being received, processed or answered."""
-    # The order matters: an answer is put into the buffer before its request leaves the list.
+    # Order matters: a response is put into the buffer before its request leaves the list.
     return isinstance(item, HTTPChannel) and bool(
         item.request or item.requests or item.total_outbufs_len
     )
@@ -152,7 +153,7 @@ def _busy(item: Any) -> bool:
 
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` on SIGTERM and on Ctrl-C, as long as the block runs (main thread only)."""
+    """Call `stop` on SIGTERM and Ctrl-C while the `with` block runs (main thread only)."""
 
     def handler(_number: int, _frame: FrameType | None) -> None:
         stop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`frankly witness`: checks that logs of other servers only grow, and co-signs their heads."""
+"""`frankly witness`: check that the logs of other servers only grow, and co-sign their heads."""
 
 import time
 from collections.abc import Sequence
@@ -29,15 +29,20 @@ KEY_FILE = "witness.pem"
     "--name", required=True, help="Name of this witness, as in witness.example.org/frankly."
 )
 @click.option(
-    "--show", is_flag=True, help="Print NAME=KEY for a keys document (making the key), and stop."
+    "--show",
+    is_flag=True,
+    help="Print NAME=KEY for a keys document and exit; the key is created if needed.",
 )
 @click.option(
-    "--keys", "keys_file", type=click.Path(path_type=Path), help="A keys document to begin with."
+    "--keys",
+    "keys_file",
+    type=click.Path(path_type=Path),
+    help="Keys document to start from at the first visit.",
 )
 @click.option(
     "--every",
     type=click.IntRange(60, 86_400),
-    help="Seconds between visits; without it there is one visit.",
+    help="Seconds between visits [default: one visit only].",
 )
 @json_option
 def witness(
@@ -51,11 +56,11 @@ def witness(
     """Visit servers at URL, check that each log only grew since the last visit, and co-sign its head.
 
     The last head of each log is stored under FRANKLY_HOME/witness. A log that shrank or forked is refused; both heads
-    are stored there as evidence.
+    of a fork are stored there as evidence.
     """
     folder = Settings.load().home / "witness"
     if not is_name(name):
-        raise InvalidInput(Problem.USAGE, "a name has no spaces and no plus", "--name")
+        raise InvalidInput(Problem.USAGE, "a name has no spaces and no plus signs", "--name")
     key = _key(folder)
     if show:
         write_json({"name": name, "public": key.public.raw.hex()}) if as_json else click.echo(
@@ -74,7 +79,7 @@ def witness(
             if failed:
                 raise failed[0]
             return
-        # With --every the next visit may succeed, so that errors are shown and the loop continues.
+        # With --every, the next visit may succeed, so errors are shown and the loop continues.
         for error in failed:
             exits.write_error(error, as_json=as_json)
         time.sleep(every)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mechanism design from priors: pure mathematics, no web, database or clock (spec 1.3, 2.3).
 
-A privacy notion is a cone (`cones`). Its extreme rays (`rays`) are the columns of an optimal
-mechanism. A linear or convex programme over them (`programme`) finds the optimum, and `quantise`
-rounds it to whole numbers that the exact verifier accepts. `engine.design` runs all the steps.
+Every privacy notion except dp is a cone (`cones`), whose extreme rays (`rays`) are the columns of
+optimal mechanisms. A linear or convex programme over them (`programme`) finds an optimum, and
+`quantise` rounds it to whole numbers that the exact verifier accepts. `engine.design` runs all the
+steps.
 """
 
 from frankly_server.design.api.engine import Design, DesignRequest, design

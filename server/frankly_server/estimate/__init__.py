@@ -3,7 +3,7 @@
 
 This package is mathematics only: no web, no database, no clock. The decoder (`decoder`) is a fixed
 matrix, computed exactly from the published integer weights. So estimates are unbiased at every
-number of reports, and the work does not grow with that number.
+number of reports, and the work grows at most with the number of distinct reports.
 """
 
 from frankly_server.estimate.decoder import Decoder

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chernoff bounds on a target from the mean of its scores: at one n (`kl`), or at all n at once.
+"""Chernoff bounds on a target from the mean of its scores, for one n (`kl`) or all (`sequence`).
 
-For a true value θ the worst mixed moment is
+A report of a person with answer x has a score d with mean w_x, the target's weight. If the target
+has the true value θ, the worst mixed moment is
 
     G(λ, θ) = max{Σ_x p_x M_x(λ) : p a distribution, Σ_x p_x w_x = θ}  with M_x(λ) = E[exp(λd)|x].
 
-P(mean ≤ m) ≤ (exp(−λm) G(λ, θ))^n for λ < 0: for independent draws, for a census and for draws
-without replacement (proofs in docs/maths/margins.md).
-Every λ gives a valid bound, so the search for the best λ need not be exact: an inexact one makes
-the interval wider, never invalid.
+For λ < 0 the mean score of n reports satisfies P(mean ≤ m) ≤ (exp(−λm) G(λ, θ))^n: for independent
+draws, for a census and for draws without replacement (proofs in docs/maths/margins.md). Every λ
+gives a valid bound, so an inexact search for the best λ makes the interval wider, never invalid.
 """
 
 import math
@@ -27,14 +27,11 @@ Ends = tuple[float, float]
 _CACHED = 4096  # intervals in the cache: the answers of one question often have the same few counts
 _HALVINGS = 80  # bisection steps: more than a float's 53 bits, because q may lie close to the mean
 _COARSE, _FINE, _TILTS_OF_SUM = 49, 17, 97
-"""Numbers of λ tried: the ends are within a thousandth of the interval's width of the best."""
+"""Numbers of λ tried; the ends differ from the best ones by less than a thousandth of the width."""
 _STEEPEST = 50.0
 """Largest λ times the range around which λ is searched: exp(−50) is negligible."""
 _ROUNDING = 1e-12
-"""Bound on the relative error of a moment in floats.
-
-Moments are raised by it, which can only widen the intervals.
-"""
+"""Bound on the relative error of a moment in floats; moments are raised by it, never lowered."""
 # The mixture of a sequence must be fixed before the first report, or Ville's inequality does not
 # apply.
 _TILTS = np.geomspace(2.0**-13, 2.0**6, 39)
@@ -45,16 +42,19 @@ _WEIGHTS = np.tile(1 / (1 + (np.log2(_TILTS / _HEAVIEST) / 3) ** 2), 2)
 _SIGNED = np.concatenate([-_TILTS, _TILTS])
 _LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
 _SECTIONS, _ROUNDS = 33, 6
-"""Points per round and rounds of the search for an end: 33^6 is more than 10^9."""
+"""Points per round, and rounds, of the search for an end; each narrows the bracket 32-fold."""
 
 
 def kl(score: Score, w: FloatArray, n: int, level: float) -> Ends:
-    """Return ends that hold at every n and every truth; w : the target's weights over the answers.
+    """Return ends that hold at every n and every truth.
 
-    Where the law of the scores is listed, this is the mechanism-aware bound. Otherwise it is
-    Hoeffding's theorem in the Kullback-Leibler form, which uses the scores' range only and is never
-    narrower. Both are cut to the target's range. If no possible value is left, the second form is
-    returned.
+    w : the target's weights over the answers.
+
+    For scores of two values this is the Chernoff bound of a binomial share. For other scores it is
+    Hoeffding's theorem in the Kullback-Leibler form, which uses only the range of the scores,
+    intersected with the mechanism-aware bound if the law of the scores is listed. The interval is
+    cut to the target's range. If no possible value is left in the intersection, Hoeffding's
+    interval is returned.
     """
     limit = math.log(2 / (1 - level)) / n
     if score.two is not None:
@@ -70,8 +70,8 @@ def kl(score: Score, w: FloatArray, n: int, level: float) -> Ends:
         return hoeffding
     tilts = _tilt(mean, chances[0]), _tilt(mean, chances[1])
     aware = _aware_ends(score, score.law, w, limit, tilts)
-    # rounding: at 10^12 reports and more, the margin for rounding makes the aware bound the wider
-    # one.
+    # The aware bound is the narrower one. rounding: from about 10^12 reports on, its allowance for
+    # rounding may make it wider, so both are compared.
     both = max(aware[0], hoeffding[0]), min(aware[1], hoeffding[1])
     return both if both[0] <= both[1] else hoeffding
 
@@ -99,8 +99,7 @@ def kl_of_sum(parts: Sequence[tuple[Score, FloatArray, int]], level: float) -> E
     half = math.sqrt(squares * limit * total / 2)
     targets = [(score, w) for score, w, _ in parts]
     if half > 0:
-        # The first factor is the λ at which Hoeffding's interval is attained; the best λ may be far
-        # larger.
+        # Hoeffding's interval is attained at λ = 4·half/squares/total; the best λ may be larger.
         tilts = 4 * half / squares / total * np.geomspace(1 / 4, 4096, _TILTS_OF_SUM)
         upward = [
             (law, w, mean, n) for law, (_, w, n), mean in zip(laws, parts, above, strict=True)
@@ -116,10 +115,10 @@ def kl_of_sum(parts: Sequence[tuple[Score, FloatArray, int]], level: float) -> E
 
 
 def _law_of(score: Score, w: FloatArray) -> ScoreLaw:
-    """Return the law of a score; if it is not listed, the law on its two ends with the same means.
+    """Return the law of a score or, if it is not listed, the law on its two ends with equal means.
 
-    Of all laws on a range with given means, the one on its two ends has the largest moments, so the
-    bound stays valid.
+    Of all laws on a range with given means, the one on the two ends of the range has the largest
+    moments, so the bound stays valid.
     """
     if score.law is not None:
         return score.law
@@ -133,7 +132,7 @@ def _law_of(score: Score, w: FloatArray) -> ScoreLaw:
 
 
 def _mean_ends(score: Score, n: int) -> Ends:
-    """Return the least and the largest possible mean: they differ only for two groups of values."""
+    """Return the least and the largest possible mean; they may differ for two groups of values."""
     if score.two is None:
         return score.mean, score.mean
     share = score.two.count / n
@@ -145,16 +144,17 @@ def _upper_of_sum(
     limit: float,
     tilts: FloatArray,
 ) -> float:
-    """Return the least upper end over a grid of λ < 0.
+    """Return the smallest upper end of a sum over a grid of λ < 0.
 
-    Each part is its law, weights, mean and n.
+    parts : (law, weights, mean, n) of each.
+    tilts : the |λ| of the grid.
     """
     total = sum(n for *_, n in parts)
     bounds = [
         (MixedMoments.of(law, w, mean, -tilts * (total / n)), n / total)
         for law, w, mean, n in parts
     ]
-    # One common shift of the exponents, so that the parts can be added and nothing overflows.
+    # A common shift of the exponents allows the parts to be added, and avoids overflow.
     shift = np.max([moments.shift for moments, _ in bounds], axis=0)
     start, floor, steps, rises = 0.0, np.zeros(len(tilts)), [], []
     for moments, share in bounds:
@@ -178,11 +178,11 @@ def sequence(score: Score, w: FloatArray, n: int, level: float) -> Ends:
 
     Use this for scores of more than two values, `intervals.sequence_of_two` for two.
 
-    Under a truth of value θ each exp(λ Σd)/G(λ, θ)^n is a non-negative supermartingale in n that
-    starts at 1, and so is a mixture over λ with fixed weights. The probability that it ever reaches
-    1/α is at most α [Ville 1939]; the interval contains the θ for which it is below 1/α now. log G
-    is concave in θ, so they form an interval, which contains the mean if the mean is a possible
-    value.
+    Let α = 1 − level. If θ is the true value, each exp(λ Σd)/G(λ, θ)^n is a non-negative
+    supermartingale in n that starts at 1, and so is a mixture over λ with fixed weights. The
+    probability that it ever reaches 1/α is at most α [Ville 1939], and the result contains the θ
+    for which it is below 1/α now. log G is concave in θ, so these θ form an interval, which
+    contains the mean if the mean is a possible value.
     """
     low, high = score.reach
     if not high > low:
@@ -194,17 +194,17 @@ def sequence(score: Score, w: FloatArray, n: int, level: float) -> Ends:
         ends = _mixed_ends(MixedMoments.of(score.law, w, score.mean, tilts), score.mean, n, excess)
         if ends is not None:
             return ends
-    # Only the range of the scores is used: their law is not listed, or no possible value explains
-    # the mean.
+    # Without a listed law, or if no possible value explains the mean, only the range of the scores
+    # is used.
     moments = MixedMoments.of(two_ends, np.array([low, high]), score.mean, tilts)
     wide = _mixed_ends(moments, score.mean, n, excess)
     return within(wide or score.reach, w)
 
 
 def _mixed_ends(moments: "MixedMoments", mean: float, n: int, excess: float) -> Ends | None:
-    """Return the interval on which the log of the mixture is at most `excess`.
+    """Return the interval of values θ at which the log of the mixture is at most `excess`.
 
-    Returns None if it exceeds the limit even at the possible value nearest to the mean.
+    Returns None if it is larger even at the possible value nearest to the mean.
     """
     knots = moments.knots
     inside = float(min(max(mean, knots[0]), knots[-1]))
@@ -223,14 +223,14 @@ def _last_below(
     n: int,
     excess: float,
 ) -> float:
-    """Return the first point from `inside` towards `outside` where the mixture exceeds its limit.
+    """Return the first point from `inside` to `outside` at which the mixture exceeds its limit.
 
-    Returns `outside` if it exceeds the limit nowhere between them.
+    Returns `outside` if the mixture is within its limit there.
     """
     if moments.mixture(np.array([outside]), n)[0] <= excess:
         return outside
-    # Section search with many points per round: a vectorised call costs about as much as one point.
-    # The outer bracket is returned, so rounding can only widen the interval.
+    # Section search with many points per round, because a vectorised call costs about as much as a
+    # single point. The outer end of the bracket is returned, so the interval is not too narrow.
     for _ in range(_ROUNDS):
         points = np.linspace(inside, outside, _SECTIONS)
         first = int(np.argmax(moments.mixture(points, n) > excess))
@@ -249,9 +249,9 @@ def displayed(ends: Ends, parts: Sequence[tuple[Score, FloatArray]]) -> Ends:
 
     parts : (score, weights) of each target.
 
-    It is uncut if no value in it is possible. An interval from single bits of unary reports belongs
-    to a different estimate from the displayed one, so it is widened to contain that one too. A
-    wider interval covers the truth at least as often.
+    It is not cut if no value in it is possible. An interval from single bits of unary reports
+    (`Score.of_bit`) belongs to another estimate than the displayed one, so it is widened to contain
+    the latter. A wider interval covers the truth at least as often.
     """
     hull = np.array([sum(float(end(w)) for _, w in parts) for end in (np.min, np.max)])
     low, high = within(ends, hull)
@@ -268,7 +268,7 @@ def widened(ends: Ends, value: float) -> Ends:
 
 
 def scaled(low: Ends, high: Ends, chance: Ends) -> Ends:
-    """Return ends for the mean score from ends for the probability of the upper group of values."""
+    """Return ends for the mean score from those for the probability of the upper group."""
     return low[0] + (high[0] - low[0]) * chance[0], low[1] + (high[1] - low[1]) * chance[1]
 
 
@@ -298,7 +298,7 @@ def _divergence(p: float, step: float) -> float:
 
 
 def _tilt(mean: float, end: float) -> float:
-    """Return |λ| times the range at which the bound in the divergence form is attained."""
+    """Return |λ| times the range at which Hoeffding's bound is attained, at most `_STEEPEST`."""
     if not (0 < mean < 1 and 0 < end < 1):
         return _STEEPEST
     odds = abs(math.log(mean) - math.log1p(-mean) - math.log(end) + math.log1p(-end))
@@ -306,21 +306,19 @@ def _tilt(mean: float, end: float) -> float:
 
 
 def _aware_ends(score: Score, law: ScoreLaw, w: FloatArray, limit: float, tilts: Ends) -> Ends:
-    """Return the mechanism-aware ends; low > high if no possible value fits.
-
-    The lower end is computed as an upper end of the negative score.
-    """
+    """Return the mechanism-aware ends; low > high if no possible value fits."""
+    # The lower end is the negative of an upper end of the negative score.
     high = _upper(law, w, score.mean, limit, tilts[1])
     return -_upper(law.mirrored(), -w, -score.mean, limit, tilts[0]), high
 
 
 def _upper(law: ScoreLaw, w: FloatArray, mean: float, limit: float, tilt: float) -> float:
-    """Return the least upper end over a grid of λ < 0 around −tilt/range and a second, finer one."""
+    """Return the smallest upper end over a grid of λ < 0 around −tilt/range, and a finer one."""
     reach = float(law.high[-1] - law.low[0])
     coarse = tilt * np.geomspace(1 / 4, 256, _COARSE)
     ends = _upper_ends(law, w, mean, limit, -coarse / reach)
     best, step = float(coarse[int(np.argmin(ends))]), float(coarse[1] / coarse[0])
-    # `tilt` itself is tried too, so that the end is never beyond that of the divergence form.
+    # `tilt` itself is tried too, so that the end is not beyond that of Hoeffding's interval.
     fine = np.append(best * np.geomspace(1 / step, step, _FINE), tilt)
     return min(float(ends.min()), float(_upper_ends(law, w, mean, limit, -fine / reach).min()))
 
@@ -358,10 +356,10 @@ def _last_reached(knots: FloatArray, values: FloatArray, least: FloatArray) -> F
 class MixedMoments:
     """Worst mixed moments G(λ, θ) of a law, for several λ.
 
-    envelope : G(λ, θ) exp(−λm − shift) at θ = each knot; linear between knots.
-
-    knots : the distinct weights of a target, increasing. envelope : shape (λs, knots). shift : the
-    largest exponent for each λ, taken out so that nothing overflows.
+    knots : the distinct weights of a target, increasing.
+    envelope : G(λ, θ) exp(−λm − shift) at each knot θ, shape (λs, knots); linear between knots. m
+        is the observed mean.
+    shift : the largest exponent for each λ, shape (λs,), which is factored out to avoid overflow.
     """
 
     knots: FloatArray
@@ -371,13 +369,12 @@ class MixedMoments:
     @classmethod
     def of(cls, law: ScoreLaw, w: FloatArray, mean: float, tilts: FloatArray) -> "MixedMoments":
         """Return the worst mixed moments of a law at the λs given by `tilts`."""
-        # Values of a group differ by rounding only; the end with the larger exp(λd) is the safe
-        # one.
+        # Values of a group differ by rounding only; the end with the larger exp(λd) gives the wider
+        # interval.
         exponents = np.maximum(np.outer(tilts, law.low - mean), np.outer(tilts, law.high - mean))
         shift = exponents.max(axis=1)
         moments = np.exp(exponents - shift[:, None]) @ law.chances.T
-        # Of the answers with the same weight, only the one with the largest moment can be in the
-        # worst mixture.
+        # Among answers of equal weight, the worst mixture uses the one with the largest moment.
         knots, knot_of_answer = np.unique(w, return_inverse=True)
         largest = np.full((len(knots), len(tilts)), -np.inf)
         np.maximum.at(largest, knot_of_answer, moments.T)

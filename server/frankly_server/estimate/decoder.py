@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fixed decoder V = W (QᵀD₀⁻¹Q)⁻¹ QᵀD₀⁻¹, exact in rationals (spec 8.1)."""
+"""Fixed decoder V = W (QᵀD₀⁻¹Q)⁻¹ QᵀD₀⁻¹ of reports, in exact fractions (spec 8.1).
+
+Here Q has one row per report. D₀ is the diagonal of the reports' probabilities under a prior p₀. Its
+inverse is rounded to 64 bits, which leaves V exactly unbiased.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,18 +26,20 @@ Row = tuple[Fraction, ...]
 Table = DenseMechanism | ProductMechanism
 
 MAX_CELLS = 1 << 20
-"""Largest number of joint answers × joint reports of a product: 3 questions of 10 choices fit."""
+"""Limit of joint answers × joint reports of a product: 3 questions of 10 choices are within it."""
 
 
 @dataclass(frozen=True)
 class Decoder:
     """Exact unbiased decoder: for each target w the row v with E[v·(counts/n)] = w·p for every p.
 
-    mechanism : the mechanism of the reports. targets : W, one row per target, one column per
-    answer. rows : V, one row per target, one column per report; None for a target that is not
-    identifiable. rank : of Q. design_prior : p₀ as published. fallback : True if the design prior
-    gives some possible report no mass; D₀ is then from the uniform prior (any D₀ is unbiased; it
-    only weighs the reports).
+    mechanism : the mechanism of the reports.
+    targets : W, one row per target, one column per answer.
+    rows : V, one row per target, one column per report; None for a target that is not identifiable.
+    rank : rank of Q.
+    design_prior : p₀ as published.
+    fallback : True if the design prior gives some possible report no mass. D₀ is then computed from
+        the uniform prior, which is unbiased too: D₀ only weights the reports.
     """
 
     mechanism: Table
@@ -58,7 +64,7 @@ class Decoder:
 
     @cached_property
     def whole(self) -> tuple[tuple[list[int], int] | None, ...]:
-        """Return the rows as (numerators, common denominator), which sum faster than Fractions."""
+        """Return the rows as (numerators, common denominator), faster to sum than Fractions."""
         return tuple(
             None if row is None else rational.over_one_denominator(row) for row in self.rows
         )
@@ -72,15 +78,13 @@ class Decoder:
 @lru_cache(maxsize=16)
 def shares(answers: int) -> Targets:
     """Return the identity matrix as targets: the share of every answer."""
-    zero, one = Fraction(0), Fraction(1)  # shared objects: comparing tables then stops at identity
+    # Shared objects are compared by identity first, which makes comparing tables fast.
+    zero, one = Fraction(0), Fraction(1)
     return tuple(tuple(one if i == x else zero for i in range(answers)) for x in range(answers))
 
 
 def weights_of(mechanism: Table) -> Rows:
-    """Return integers proportional to Q, row = truth.
-
-    For a product, the Kronecker product of its factors.
-    """
+    """Return integers proportional to Q(y|x), row = truth; for a product the Kronecker product."""
     if isinstance(mechanism, DenseMechanism):
         return mechanism.weights
     return reduce(_kronecker, (factor.weights for factor in mechanism.factors))
@@ -89,11 +93,11 @@ def weights_of(mechanism: Table) -> Rows:
 def decoder(mechanism: Table, targets: Targets, design_prior: tuple[int, ...] | None) -> Decoder:
     """Return the decoder for `targets`, with D₀ = diag(Q p₀) from the design prior (None: uniform).
 
-    A target is identifiable iff it lies in the span of the columns Q(y|·), decided by exact ranks.
-    If Q has full column rank (in the usual orientation) V is the formula above. Otherwise it is the
-    formula on a maximal set of independent answers, which gives every identifiable target the row
-    of the pseudo-inverse (docs/maths/estimator.md). A product of full rank is decoded factor by
-    factor: V₁ ⊗ V₂ ⊗ … is a left inverse of Q₁ ⊗ Q₂ ⊗ … .
+    A target is identifiable iff it lies in the row space of Q, which exact ranks decide. If Q has
+    full column rank, V is the formula of this module. Otherwise the formula is applied to a maximal
+    set of independent answers, which gives every identifiable target the row of the pseudo-inverse
+    (docs/maths/estimator.md). A product of full rank is decoded factor by factor: V₁ ⊗ V₂ ⊗ … is a
+    left inverse of Q₁ ⊗ Q₂ ⊗ … .
 
     Raises InvalidInput(unsupported) for a product of more than 2^20 cells.
     """
@@ -101,7 +105,7 @@ def decoder(mechanism: Table, targets: Targets, design_prior: tuple[int, ...] | 
         parts = factor_decoders(mechanism, design_prior)
         if parts is not None:
             return _of_factors(mechanism, parts, targets, design_prior)
-    # None stands for the shares, so that the cache need not hash the identity matrix.
+    # None stands for the shares, so that the cache does not have to hash the identity matrix.
     return _solved(
         mechanism,
         None if targets is shares(mechanism.answers) else targets,
@@ -113,9 +117,9 @@ def factor_decoders(
     mechanism: ProductMechanism,
     design_prior: tuple[int, ...] | None,
 ) -> tuple[Decoder, ...] | None:
-    """Return the decoder of each factor's shares, with the prior's margin.
+    """Return the decoder of each factor's shares, with that factor's margin of the prior.
 
-    Returns None if some rank is deficient.
+    Returns None if the rank of some factor is deficient.
 
     Raises InvalidInput(unsupported) for a product of more than 2^20 cells.
     """
@@ -138,7 +142,7 @@ def inverse_of(parts: Sequence[Decoder]) -> tuple[Kronecker, int]:
     for part in parts:
         rows = [row for row in part.whole if row is not None]
         scale = lcm(*(row_denominator for _, row_denominator in rows))
-        # dtype=object: Python's integers, because the numerators exceed 64 bits.
+        # dtype=object keeps Python's integers, because the numerators exceed 64 bits.
         integers = [[v * (scale // row_denominator) for v in row] for row, row_denominator in rows]
         matrices.append(np.array(integers, dtype=object))
         denominator *= scale
@@ -146,7 +150,7 @@ def inverse_of(parts: Sequence[Decoder]) -> tuple[Kronecker, int]:
 
 
 def product_shares(parts: Sequence[Decoder], counts: Sequence[int]) -> tuple[Fraction, ...]:
-    """Return the exact unbiased shares of a product from its factors' decoders and counts."""
+    """Return the exact unbiased shares of a product from its factors' decoders and joint counts."""
     inverse, denominator = inverse_of(parts)
     n = sum(counts)
     return tuple(Fraction(v, denominator * n) for v in inverse @ np.array(counts, dtype=object))
@@ -172,8 +176,8 @@ def _solved(
     identifiable = _identifiable(weights, rows, size)
     chosen = _independent_answers(weights, size)
     gram, weighted, _ = rational.normal_equations(weights, prior)
-    # (QᵀΓQ)⁻¹QᵀΓ on the chosen answers: a left inverse of Q there. The weights are denominator · Q,
-    # which the factor `mechanism.denominator` below undoes.
+    # (QᵀΓQ)⁻¹QᵀΓ on the chosen answers is a left inverse of Q there. The weights are Q times
+    # `mechanism.denominator`, hence that factor below.
     inverse = rational.solve(
         [[gram[i][j] for j in chosen] for i in chosen],
         [weighted[i] for i in chosen],
@@ -191,10 +195,8 @@ def _solved(
 
 
 def estimable(mechanism: Table) -> rational.FractionRows:
-    """Return the canonical basis of the estimable targets: of the row space of Q.
-
-    Q in the usual orientation has one row per report; `weights_of` gives its transpose.
-    """
+    """Return the reduced echelon basis of the estimable targets, which are the row space of Q."""
+    # `weights_of` gives the transpose of Q, so its columns are the rows of Q.
     return rational.row_echelon(list(zip(*weights_of(mechanism), strict=True)))
 
 
@@ -204,7 +206,7 @@ def _of_factors(
     targets: Targets,
     design_prior: tuple[int, ...] | None,
 ) -> Decoder:
-    # Row by row through the factors, without the dense inverse of the product.
+    # Targets are decoded one by one through the factors, so the dense inverse is never built.
     inverse, denominator = inverse_of(parts)
     rows = []
     for target in targets:

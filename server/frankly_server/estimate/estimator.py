@@ -30,37 +30,48 @@ from frankly_server.estimate.sets import SetCounts, SetEvidence
 class Estimate:
     """Estimates of every target with their uncertainty; None wherever a figure does not exist.
 
-    n : number of reports. unbiased : may leave [0, 1]; never clipped. covariance : unbiased
-    estimate of the covariance of the unbiased estimates; needs two reports. se : the roots of its
-    diagonal. se_privacy, se_sampling : its two parts (se² is the sum of their squares). For a
-    census or a finite population the privacy part of these three is at least its value at the
-    projected shares: the unbiased value can be 0 or negative by chance, and a margin of zero would
-    present noise as certainty. worst_case_se : the largest standard error over all possible true
-    shares. margins : at `level`. poisoning : the largest effect that fake reports can have had on
-    the estimates.
+    n : number of reports.
+    unbiased : estimates that may leave [0, 1]; they are never clipped.
+    covariance : unbiased estimate of the covariance of the unbiased estimates; needs two reports.
+    se : the roots of its diagonal.
+    se_privacy, se_sampling : the two parts of se; unless one was raised to its least value, se² is
+        the sum of their squares. For a census or a finite population, se and se_privacy use at
+        least the privacy variance at the projected shares: the unbiased value can be 0 or negative
+        by chance, and a margin of zero would present noise as certainty.
+    worst_case_se : the largest standard error over all possible true shares.
+    margins : margins of error at `level`.
+    poisoning : the largest effect that fake reports can have had on the estimates.
 
-    projected : targets at the projection of the unbiased shares onto the simplex. mle : targets at
-    the maximum-likelihood shares on the simplex, whose log-likelihood over all reports is at most
-    `mle_gap` nats below the maximum. Both are biased, and `se` is the spread of neither.
-    projected_interval, mle_interval : [low, high] at `level`: `margins.score` moved with its
-    estimate to the nearest possible value, cut to the possible values and widened to contain the
-    value if necessary. They contain the true value whenever that margin does.
+    projected : targets at the projection of the unbiased shares onto the simplex.
+    mle : targets at the maximum-likelihood shares on the simplex, whose log-likelihood over all
+        reports is at most `mle_gap` nats below the maximum. Like `projected` it is biased; `se` is
+        the standard error of neither.
+    projected_interval, mle_interval : [low, high] at `level`: the score interval, moved with its
+        estimate to the nearest possible value, cut to the possible values and widened to contain
+        the biased estimate if necessary. They contain the true value whenever `margins.score` does.
 
-    design_effect : variance divided by the variance of as many open answers, at the projected
-    shares; inf if those would not vary. privacy_cost : share of the respondents whose loss would
-    cost as much precision, 1 − 1/design_effect. efficiency : of the fixed decoder relative to the
-    Cramér-Rao bound, at the projected shares. fit_p : p-value of the test that such reports can
-    come from the mechanism; None if nothing can be tested.
+    design_effect : variance divided by that of as many answers without noise, at the projected
+        shares; inf if the latter is 0.
+    privacy_cost : share of the respondents whose loss would cost as much precision,
+        1 − 1/design_effect.
+    efficiency : the Cramér-Rao bound divided by the variance of the fixed decoder, at the projected
+        shares.
+    fit_p : p-value of the test that such reports can come from the mechanism; None if nothing can
+        be tested.
 
     informative : number of reports whose score for a target is not the most common one; None if the
-    scores of single reports are not known. rank : of the mechanism. identifiable : True if every
-    target is. row_flags, per target : not_identifiable, outside_unit_interval (shares only); and
-    for the `score` margin, imprecise (above two thirds of the estimate), margin_too_wide (beyond
-    the target's range, ±100 points of a share), few_informative (fewer than 5 informative reports),
-    reports_do_not_fit (the estimate is 5 worst-case standard errors beyond the possible values).
+        scores of single reports are not known.
+    rank : rank of the mechanism.
+    identifiable : True if every target is.
+    row_flags : for each target: not_identifiable; outside_unit_interval (shares only); imprecise
+        (the score margin exceeds two thirds of the estimate); margin_too_wide (it exceeds the
+        target's range, 100 points of a share); few_informative (fewer than 5 informative reports);
+        reports_do_not_fit (the estimate is more than 5 worst-case standard errors outside the
+        possible values).
     flags : no_reports, one_report, not_identifiable, outside_simplex, privacy_part_negative,
-    sampling_part_negative (a part estimated below 0 is reported as 0, or as its floor above),
-    ill_conditioned, design_prior_replaced, reports_do_not_fit (fit_p < 0.001), mle_not_converged.
+        sampling_part_negative (a part estimated below 0 is reported as 0 or as the least value
+        above), ill_conditioned, design_prior_replaced, reports_do_not_fit (fit_p < 0.001),
+        mle_not_converged.
     """
 
     n: int
@@ -89,11 +100,8 @@ class Estimate:
     flags: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the figures by their names in spec 1.8.
-
-        An infinite design effect is the text "inf".
-        """
-        # JSON has no infinity; `level` and `uncut` are not part of the format.
+        """Return the figures as a JSON object; an infinite design effect is the text "inf"."""
+        # JSON has no infinity, and the format has neither `level` nor `uncut`.
         body = asdict(self)
         del body["level"], body["margins"]["uncut"]
         body["design_effect"] = ["inf" if v == float("inf") else v for v in self.design_effect]
@@ -112,17 +120,22 @@ def estimate(
     beta: Fraction = Fraction(1, 100),
     methods: Collection[str] = METHODS,
 ) -> Estimate:
-    """Estimate W·p from noisy counts; the work does not depend on the number of reports.
+    """Estimate W·p from noisy counts; the work grows at most with the number of distinct reports.
 
-    mechanism : the published mechanism of the reports. counts : reports per symbol, in order; for a
-    product in row-major order, or by symbol; for sets (unary, subset) a `SetCounts`; for a `Joint`
-    by the tuple of its blocks' symbols, sets as masks. design_prior : counts of the answers
-    published with the mechanism, for the decoder's weights (None: uniform). targets : rows of W
-    over answers, or "shares". population : N, if the respondents are drawn without replacement from
-    N people. census : True if the respondents are the population, so that only privacy adds noise
-    [Thesis 6.5]. level : of the margins, in (0, 1). beta : share of all received reports that are
-    fake, in [0, 1), for the poisoning bound. methods : the margins to compute; kl, exact and
-    sequence are slow, and None if they are not among `methods`.
+    mechanism : the published mechanism of the reports.
+    counts : reports per symbol, in order; for a product in row-major order, or by symbol; for sets
+        (unary, subset) a `SetCounts`; for a `Joint` by the tuple of its blocks' symbols, sets as
+        masks.
+    design_prior : counts of the answers published with the mechanism, for the decoder's weights;
+        None for the uniform prior.
+    targets : rows of W over answers, or "shares".
+    population : N, if the respondents are drawn without replacement from N people.
+    census : True if the respondents are the population, so that only privacy adds noise
+        [Thesis 6.5].
+    level : confidence level of the margins, in (0, 1).
+    beta : share of all received reports that are fake, in [0, 1), for the poisoning bound.
+    methods : of the slow margins kl, exact and sequence only those named here are computed; the
+        others are None. All other margins are always computed.
 
     Raises InvalidInput: field_type (beta), counts_invalid, targets_invalid, prior_shape,
     prior_value, confidence_range, and unsupported or not_identifiable for a product or `Joint` that
@@ -133,7 +146,7 @@ def estimate(
     evidence = checked_evidence(mechanism, counts, rows, design_prior)
     checked_population(evidence.n, population, census=census)
     fake_share = checked_beta(beta)
-    # Sums of shares, such as margins of a table, are shares as well: they lie in [0, 1].
+    # Sums of shares, such as the margins of a table, also lie in [0, 1].
     are_shares = rows is shares(mechanism.answers) or all(
         all(w in (0, 1) for w in row) for row in rows
     )
@@ -156,8 +169,8 @@ def evidence_of(
     targets: Targets,
     prior: tuple[int, ...] | None,
 ) -> Evidence:
-    """Return the evidence about the targets from checked counts, by the mechanism's kind."""
-    # `checked_counts` has matched the counts to the mechanism; the assertions repeat that for mypy.
+    """Return the evidence about the targets from checked counts, for any kind of mechanism."""
+    # `checked_counts` has matched the counts to the mechanism; the assertions only inform mypy.
     if isinstance(mechanism, Joint):
         assert isinstance(tally, dict)  # noqa: S101 - checked_counts
         return JointEvidence(mechanism, targets, tally, prior)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evidence about the targets from the counts of one mechanism: the interface of all figures.
 
-Each report decodes to one value per target, d with E[d|x] = w_x; estimates are means of d. For each
-kind of mechanism an evidence class computes the mean (exactly) and the second moments of d from its
-counts.
+A report decodes to one value d per target, whose mean given answer x is the target's weight w_x.
+Estimates are means of d over the reports. For each kind of mechanism an evidence class computes
+this mean (exactly) and the second moments of d from the counts.
 """
 
 from collections.abc import Sequence
@@ -47,8 +47,11 @@ def of_shares(shares: Exact | None, targets: Sequence[Sequence[Fraction]]) -> Ex
 class Evidence(Protocol):
     """Counts with their mechanism.
 
-    n : reports. known : indices of the identifiable targets; arrays have one row for each of them.
-    W : weights of these, shape (known, answers). rank : of Q. fallback : see `Decoder`.
+    n : number of reports.
+    known : indices of the identifiable targets; arrays have one row for each of them.
+    W : weights of the identifiable targets, shape (known, answers).
+    rank : rank of Q.
+    fallback : see `Decoder`.
     """
 
     n: int
@@ -60,11 +63,11 @@ class Evidence(Protocol):
 
     @property
     def exact(self) -> Exact:
-        """Return the exact unbiased estimates, None where not identifiable or n = 0."""
+        """Return the exact unbiased estimates; None for unidentifiable targets and for n = 0."""
 
     @property
     def shares(self) -> Exact | None:
-        """Return the exact unbiased shares, None if not all are identifiable or n = 0."""
+        """Return the exact unbiased shares; None unless all are identifiable and n > 0."""
 
     @property
     def condition(self) -> float:
@@ -83,25 +86,22 @@ class Evidence(Protocol):
         """Return E[d dᵀ] if the true shares are p, shape (known, known)."""
 
     def share_moments(self, p: FloatArray) -> FloatArray:
-        """Return E[s sᵀ] at true shares p, with s the decoded values of a report for every answer.
+        """Return E[s sᵀ] at true shares p, where s are the values that decode all shares.
 
-        Shape (answers, answers). Call it only if all shares are identifiable.
+        Shape (answers, answers). All shares must be identifiable.
         """
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """Return the least and the largest d of each known target."""
 
     def scores(self) -> list[Score]:
-        """Return the scores (decoded values of single reports) of each known target.
-
-        Needs n ≥ 1.
-        """
+        """Return the scores (decoded values of single reports) of each known target; n ≥ 1."""
 
     def likelihood(self) -> tuple[Law, FloatArray] | None:
         """Return (columns of Q up to a factor each, shape (answers, symbols); counts).
 
-        Returns None if symbols were not stored. Symbols without reports may be left out, because
-        the maximum of the likelihood does not depend on them.
+        Returns None if symbols were not stored or there are too many. Symbols without reports may
+        be left out, because the maximum of the likelihood does not depend on them.
         """
 
     def law(self) -> FloatArray | None:
@@ -131,7 +131,7 @@ def condition_of(mechanism: Table) -> float:
 
 
 class Likely:
-    """Figures from the counts per report symbol and Q alone: likelihood, law, scores and fit."""
+    """Base of evidence with listed symbols: likelihood, law, scores and fit from counts and Q."""
 
     answers: int
     rank: int
@@ -140,7 +140,7 @@ class Likely:
 
     def _scores(self, V: FloatArray, means: Exact) -> list[Score]:
         """Return the scores that V decodes to, one row and one observed mean per known target."""
-        # Without a law the intervals use only the range of the scores: they are wider, but quick.
+        # Without a law the intervals use only the range of the scores: wider, but fast to compute.
         law = self.law() if len(V) * self.answers * len(self._counts) <= MOST_LAWS else None
         return [
             listed_score(mean, row, self._counts, law) for mean, row in zip(means, V, strict=True)
@@ -187,7 +187,7 @@ class TableEvidence(Likely):
             return None
         if self._decoder.targets is shares(self.answers):
             return self.exact
-        # Other targets have a decoder of their own; the shares are needed for projection and fit.
+        # The decoder is that of other targets; shares are still needed for projection and fit.
         mechanism, prior = self._decoder.mechanism, self._decoder.design_prior
         factors = (
             factor_decoders(mechanism, prior) if isinstance(mechanism, ProductMechanism) else None
@@ -226,7 +226,7 @@ class TableEvidence(Likely):
 
     @cached_property
     def _share_decoder(self) -> FloatArray:
-        """Return the decoded values of reports for every answer, shape (answers, reports)."""
+        """Return the decoder of all shares in floats, shape (answers, reports)."""
         solved = self._decoder
         if solved.targets is shares(self.answers):
             return self._V

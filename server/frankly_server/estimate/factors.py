@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Factors of a joint table: decoders of the symbols of a single block; see `joint`."""
+"""Factors of a joint table: decoders of the symbols of a single block, see `joint`."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -25,10 +25,9 @@ Ends = tuple[Fraction, Fraction]
 
 
 class Factor(Protocol):
-    """A mechanism whose decoded values are linear in a statistic of `width` integers per symbol.
+    """Mechanism whose decoded values are linear in a statistic of `width` integers per symbol.
 
-    decoder : exact, one row per answer, one column per integer. ends : least and largest decoded
-    value by answer. identifiable : True if every share of the block is.
+    identifiable : True if every share of the block is identifiable.
     """
 
     width: int
@@ -40,7 +39,7 @@ class Factor(Protocol):
 
     @property
     def decoder(self) -> list[list[Fraction]]:
-        """Return the exact decoder, shape (answers, width)."""
+        """Return the exact decoder, shape (answers, width): one column per integer."""
 
     @property
     def ends(self) -> list[Ends]:
@@ -48,7 +47,7 @@ class Factor(Protocol):
 
     @property
     def condition(self) -> float:
-        """Return the condition number of its law, at least 1."""
+        """Return the condition number of Q, at least 1."""
 
     def knows(self, symbol: int) -> bool:
         """Return True if the mechanism can send this symbol."""
@@ -63,14 +62,14 @@ class Factor(Protocol):
         """Return Q(symbol|·) up to a factor each, shape (answers, symbols)."""
 
     def moments(self) -> FloatArray:
-        """Return E[d dᵀ|x], shape (answers, answers, answers), x first."""
+        """Return E[d dᵀ|x] of the decoded values d, shape (answers, answers, answers), x first."""
 
     def law(self) -> FloatArray:
         """Return Q, shape (answers, reports)."""
 
 
 class TableFactor:
-    """A table; the statistic of a symbol is its indicator vector."""
+    """Factor of a table; the statistic of a symbol is its indicator vector."""
 
     def __init__(self, mechanism: DenseMechanism, prior: tuple[int, ...] | None) -> None:
         self.mechanism, self.width = mechanism, mechanism.reports
@@ -120,12 +119,11 @@ class TableFactor:
 
 
 class SetFactor:
-    """A mechanism that reports sets of answers.
+    """Factor of a mechanism that reports sets of answers.
 
-    The statistic is the constant 1, then the indicators of the answers in the set.
-
-    The decoder is the same as for the block alone (`sets`), so the block's estimates are the
-    margins of the joint table.
+    The statistic is the constant 1 and the indicators of the answers in the set. The decoder is the
+    same as for the block alone (`sets`), so the margins of the joint table are the block's
+    estimates.
     """
 
     def __init__(self, mechanism: SetMechanism) -> None:
@@ -153,7 +151,7 @@ class SetFactor:
     @property
     def condition(self) -> float:
         """See Factor."""
-        # All contrasts are scaled by q1 − q0, and their total is 1.
+        # Q scales every contrast by q1 − q0, and the total of the shares is known to be 1.
         return max(1.0, 1 / abs(float(self._q1 - self._q0)))
 
     def knows(self, symbol: int) -> bool:
@@ -180,8 +178,8 @@ class SetFactor:
 
     def moments(self) -> FloatArray:
         """See Factor."""
-        # s and t as in `contrast_moments`. A share is 1/size plus a contrast u (see `sets`), which
-        # is symmetric.
+        # s and t as in `contrast_moments`. A share is 1/size plus a contrast (see `sets`); the
+        # matrix u of the contrasts is symmetric.
         size, (s, t) = self.mechanism.answers, contrast_moments(self.mechanism)
         u = np.eye(size) - 1 / size
         squares = s * (u @ u) + t * u[:, :, None] * u[:, None, :]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of an estimate: variances, margins, fit and flags from the exact moments of its evidence.
+"""Figures of an estimate: variances, margins, fit and flags from the moments of its evidence.
 
-Evidence is exact wherever that matters; from here on everything is in floats.
+Evidence computes the unbiased estimates exactly; all figures derived from them here are floats.
 """
 
 import math
@@ -38,10 +38,7 @@ DOES_NOT_FIT = 1e-3  # p-value of the test of fit below which an estimate is fla
 
 
 class Figures:
-    """Figures of one estimate.
-
-    Sequences have one entry per target, None where a figure does not exist.
-    """
+    """Figures of one estimate, one entry per target; None where there is no figure."""
 
     def __init__(
         self,
@@ -54,8 +51,8 @@ class Figures:
     ) -> None:
         self.evidence, self.targets, self.are_shares = evidence, targets, are_shares
         self.independent, self.like_draws = population is None, population is None and not census
-        # The share of the sampling variance that remains: 1 − n/N of its estimate, (N−n)/(N−1) of
-        # its true value.
+        # The share of the sampling variance that remains in a finite population is 1 − n/N for its
+        # estimate and (N−n)/(N−1) for its true value.
         self.estimated_sampling, self.true_sampling = sampling_factors(
             evidence.n,
             population,
@@ -153,7 +150,7 @@ class Figures:
 
     @cached_property
     def _target_ends(self) -> TargetEnds | None:
-        """Return the computation of the margins with two ends, None without reports."""
+        """Return the object that computes intervals with two ends; None if there are no reports."""
         if not self.evidence.n:
             return None
         kind = {"independent": self.independent, "like_draws": self.like_draws}
@@ -161,7 +158,7 @@ class Figures:
 
     @property
     def informative(self) -> tuple[int | None, ...]:
-        """Return per target the number of reports whose score is not the most common one."""
+        """Return the number of reports of each target whose score is not the most common one."""
         numbers: list[int | None] = [None] * self.targets
         if self._target_ends is not None:
             for t, score in zip(self.evidence.known, self._target_ends.scores, strict=True):
@@ -171,19 +168,19 @@ class Figures:
     def _covariances(self) -> tuple[FloatArray | None, FloatArray | None, FloatArray | None]:
         """Return (total, privacy part, sampling part) of the covariance, each unbiased.
 
-        Total is their sum.
-
-        T = V(diag λ̂ − λ̂λ̂ᵀ)Vᵀ/(n−1) estimates the covariance of independent draws. Its privacy
-        part is (V diag(λ̂)Vᵀ − W diag(p̂)Wᵀ)/n, which needs every w_t,x·w_u,x·p to be identifiable.
-        The remainder is the sampling part. A finite population reduces it by the factor 1 − n/N, a
-        census to 0.
+        With the observed frequencies λ̂ of the reports, T = V(diag λ̂ − λ̂λ̂ᵀ)Vᵀ/(n−1) estimates
+        the covariance of independent draws. Its privacy part is (V diag(λ̂)Vᵀ − W diag(p̂)Wᵀ)/n,
+        which is computed only if all shares are identifiable. The remainder is the sampling part,
+        which a finite population reduces by the factor 1 − n/N, and a census to 0. The total is the
+        sum of both parts.
         """
         evidence = self.evidence
         if evidence.n < 2 or not evidence.known:
             return None, None, None
         independent = evidence.spread() * (evidence.n / (evidence.n - 1)) / evidence.n
         if self._shares is None:
-            # The two parts cannot be separated, so only independent draws have a known covariance.
+            # Without shares the two parts cannot be separated, and only the total of independent
+            # draws is known.
             return (independent if self.estimated_sampling == 1 else None), None, None
         privacy = (evidence.moment() - (evidence.W * self._shares) @ evidence.W.T) / evidence.n
         sampling = (independent - privacy) * self.estimated_sampling
@@ -203,12 +200,10 @@ class Figures:
 
     @cached_property
     def _floors(self) -> FloatArray:
-        """Return per known target the privacy variance at the projected shares.
+        """Return the privacy variance of each known target at the projected shares, as a floor.
 
-        It is 0 for independent draws, which need no floor.
-
-        It is a mean of variances over respondents, so it is positive wherever the mechanism adds
-        noise.
+        It is a mean of variances over respondents, so it is positive if the mechanism adds noise to
+        their answers. Independent draws need no floor; theirs is 0.
         """
         if self._nearest is None or self.estimated_sampling == 1:
             return np.zeros(len(self.evidence.known))
@@ -218,7 +213,7 @@ class Figures:
         )
 
     def _errors(self, total: FloatArray, privacy: FloatArray | None) -> list[float]:
-        """Return the standard errors from `total`, with its privacy part raised to the floors."""
+        """Return the standard errors, with the privacy part of `total` raised to the floors."""
         floors = self._floors
         raised = (
             np.zeros(len(floors))
@@ -248,8 +243,8 @@ class Figures:
         joint = self._joint_factor(level, total)
         ends = self._target_ends
 
-        # `methods` limits the slow ones: these three need the law of the scores or a search per
-        # target.
+        # kl, exact and sequence are slow, because they need the law of the scores or a search for
+        # each target, so they are computed only if `methods` names them.
         def pairs(method: str, compute: Callable[[TargetEnds], Sequence[Ends | None]]) -> Pairs:
             if ends is None or method not in methods:
                 return (None,) * self.targets
@@ -277,13 +272,13 @@ class Figures:
         if total is None or self.targets == 1:
             return bonferroni
         scale = np.sqrt(np.maximum(np.diagonal(total), 0.0))
-        # A variance of 0 has no correlations; Bonferroni needs none.
+        # Correlations with a variance of 0 are undefined; Bonferroni's factor needs none.
         if not np.all(scale > 0):
             return bonferroni
         return intervals.widest(total / np.outer(scale, scale), level)
 
     def _design_effect(self) -> Values:
-        """Return (privacy + sampling)/sampling at the projected shares, for independent draws."""
+        """Return (privacy + sampling)/sampling of independent draws at the projected shares."""
         if self._nearest is None:
             return (None,) * self.targets
         W, p = self.evidence.W, self._nearest
@@ -336,7 +331,7 @@ class Figures:
         return (None,) * self.targets if p is None else self._spread(list(self.evidence.W @ p))
 
     def _cut(self, uncut: Pairs) -> Pairs:
-        """Return the displayed score intervals: cut to the possible values or to the estimate."""
+        """Return the displayed score intervals: cut to the possible values and the estimate."""
         displayed: list[tuple[float, float] | None] = [None] * self.targets
         for t, w in zip(self.evidence.known, self.evidence.W, strict=True):
             ends, estimate = uncut[t], self.evidence.exact[t]
@@ -355,10 +350,7 @@ class Figures:
         return tuple(displayed)
 
     def _spread(self, values: Sequence[float] | None) -> Values:
-        """Return one entry per target from values of the known ones.
-
-        The other entries are None; without values all are.
-        """
+        """Return one entry per target from the values of the identifiable ones; None for others."""
         entries: list[float | None] = [None] * self.targets
         for t, value in zip(self.evidence.known, values or (), strict=False):
             entries[t] = float(value)
@@ -383,7 +375,7 @@ class Figures:
 
 
 def sampling_factors(n: int, population: int | None, *, census: bool) -> tuple[float, float]:
-    """Return the remaining shares of the sampling variance: of its estimate and its true value."""
+    """Return the remaining shares of the sampling variance: (of its estimate, of the true one)."""
     if census:
         return 0.0, 0.0
     if population is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identifiable and unidentifiable combinations of shares of a mechanism, in words for an admin."""
+"""Combinations of shares that a mechanism can and cannot identify, in words for an admin."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,9 +17,11 @@ from frankly_server.estimate.set_law import chances
 
 @dataclass(frozen=True, slots=True)
 class Identifiable:
-    """Combinations of shares in words. can : those that can be estimated.
+    """Combinations of shares, in words.
 
-    cannot : changes of the shares that do not change the law of the reports.
+    rank : rank of Q.
+    can : the combinations that can be estimated.
+    cannot : changes of the shares that do not change the distribution of the reports.
     """
 
     rank: int
@@ -36,22 +38,24 @@ def answers_of(block: Block) -> tuple[str, ...]:
 def in_words(mechanism: Mechanism, labels: Sequence[str]) -> Identifiable:
     """Return a basis of the estimable combinations and one of the unidentifiable changes.
 
-    can : the reduced echelon basis of the row space of Q (usual orientation), exact. cannot : a
-    basis of the kernel of Q: shares may move along it without changing the law of any report. It is
-    empty iff every share is identifiable.
+    `can` is the reduced echelon basis of the row space of Q, where Q has one row per report; it is
+    exact. `cannot` is a basis of the kernel of Q: shares may move along it without changing the
+    distribution of the reports. It is empty iff every share is identifiable.
+
+    labels : names of the answers.
     """
     if isinstance(mechanism, DenseMechanism):
         basis = [list(row) for row in estimable(mechanism)]
     elif isinstance(mechanism, ProductMechanism):
-        # Products of reduced echelon rows are reduced echelon rows. The full table may be too large
-        # to build.
+        # The full table may be too large to build, but Kronecker products of reduced echelon rows
+        # are reduced echelon rows.
         basis = reduce(
             _products,
             ([list(row) for row in estimable(factor)] for factor in mechanism.factors),
         )
     else:
-        # With q1 = q0 a set says nothing about the truth: only the total of all shares, which is 1,
-        # can be estimated.
+        # With q1 = q0 a set reveals nothing about the truth: only the total of the shares, which is
+        # 1, can be estimated.
         q1, q0 = chances(mechanism)
         size = mechanism.answers
         basis = (
@@ -72,7 +76,7 @@ def _products(left: list[list[Fraction]], right: list[list[Fraction]]) -> list[l
 
 
 def _kernel(basis: list[list[Fraction]], answers: int) -> list[list[Fraction]]:
-    """Return a basis of the kernel of the reduced echelon `basis`: one vector per free column."""
+    """Return a basis of the kernel of a reduced echelon `basis`: one vector per free column."""
     pivots = [next(x for x, v in enumerate(row) if v) for row in basis]
     vectors = []
     for free in sorted(set(range(answers)) - set(pivots)):
@@ -84,7 +88,7 @@ def _kernel(basis: list[list[Fraction]], answers: int) -> list[list[Fraction]]:
 
 
 def _sum(row: Sequence[Fraction], labels: Sequence[str]) -> str:
-    """Return Σ row_x · share x in words."""
+    """Return the combination Σ row_x · (share of x) in words."""
     terms = [
         f"{'' if abs(v) == 1 else f'{_decimal(abs(v))} × '}{label}"
         for v, label in zip(row, labels, strict=True)
@@ -96,7 +100,7 @@ def _sum(row: Sequence[Fraction], labels: Sequence[str]) -> str:
 
 
 def _exchange(row: Sequence[Fraction], labels: Sequence[str]) -> str:
-    """Return in words the shares whose exchange has no effect on the reports."""
+    """Return in words which shares can be exchanged without an effect on the reports."""
     up = [label for v, label in zip(row, labels, strict=True) if v > 0]
     down = [label for v, label in zip(row, labels, strict=True) if v < 0]
     return f"{' and '.join(up)} against {' and '.join(down)}"

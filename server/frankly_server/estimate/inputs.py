@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the inputs of `estimate`, made once; every error names the field."""
+"""Checks of the inputs of `estimate`; every error names the field."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -14,13 +14,13 @@ from frankly_server.estimate.sets import SetCounts
 
 Checked = list[int] | SetCounts | dict[tuple[int, ...], int]
 Tally = Sequence[int] | Mapping[tuple[int, ...], int] | SetCounts
-"""Counts as `estimate` takes them, by kind of mechanism."""
+"""Counts in the forms that `estimate` accepts, which depend on the kind of mechanism."""
 
 
 def checked_counts(mechanism: Source, counts: Tally) -> Checked:
     """Return counts per symbol (tables, products), SetCounts, or by tuple of symbols (joint).
 
-    Raises InvalidInput(counts_invalid).
+    Raises InvalidInput: counts_invalid, or unsupported for a product with too many reports.
     """
     if isinstance(mechanism, Joint):
         if not isinstance(counts, Mapping) or any(
@@ -86,8 +86,8 @@ def checked_targets(
     for t, row in enumerate(targets):
         if not isinstance(row, list | tuple) or len(row) != mechanism.answers:
             raise InvalidInput(Problem.TARGETS_INVALID, message, f"targets[{t}]")
-        # No floats: decoders are exact, and a float target would make "identifiable" depend on
-        # rounding.
+        # Floats are refused: decoders are exact, and whether a float target is identifiable would
+        # depend on its rounding.
         if any(isinstance(v, bool) or not isinstance(v, int | Fraction) for v in row):
             raise InvalidInput(
                 Problem.TARGETS_INVALID,
@@ -97,7 +97,7 @@ def checked_targets(
     rows = tuple(
         tuple(v if isinstance(v, Fraction) else Fraction(v) for v in row) for row in targets
     )
-    # The cached object itself: later code recognises the shares by identity (`is`), which is quick.
+    # The cached object is returned, because other code recognises the shares by identity (`is`).
     all_shares = shares(mechanism.answers)
     return all_shares if rows == all_shares else rows
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clopper-Pearson, sequence and score intervals, and the normal factor of several targets.
 
-`exact` and `sequence_of_two` hold at every n and every truth. `exact` holds for a census too, where
-reports are independent but not identically distributed: beyond the mean, binomial tails bound those
-of trials with different probabilities [Hoeffding 1956, Thm 5], which suffices at levels of ½ and
-above. For draws without replacement we have no proof for these two, so they are left out there.
+`exact` and `sequence_of_two` hold at every n and every truth for independent draws. `exact` also
+holds for a census, where reports are independent but not identically distributed: beyond the mean,
+binomial tails bound those of trials with different probabilities [Hoeffding 1956, Thm 5], which
+suffices at levels of ½ and above. Neither is proved for draws without replacement, so callers omit
+them there.
 """
 
 import math
@@ -26,19 +27,20 @@ _CACHED = 4096  # intervals in the cache: the answers of one question often have
 def exact(two: TwoValues, n: int, level: float) -> Ends:
     """Return the Clopper-Pearson interval of a score of two groups, in the target's units.
 
-    With q the probability of the upper group, the mean score lies between low + (high − low)·q at
-    the least values of both groups and at the largest. It grows with q, so ends for q become ends
-    for the target.
+    The mean score is low + (high − low)·q, where q is the probability of the upper group and low
+    and high are values of the two groups. It grows with q, so the ends for q, with the outer values
+    of the groups, give the ends for the target.
     """
     return scaled(two.low, two.high, _clopper_pearson(two.count, n, level))
 
 
 def sequence_of_two(two: TwoValues, n: int, level: float) -> Ends:
-    """Return the ends of a confidence sequence (they hold at all n), for a score of two values.
+    """Return the ends of a confidence sequence, which hold at all n at once, for two values.
 
-    Under the true probability q, the likelihood mixed over a uniform prior divided by that of q is
-    a martingale of mean one. By Ville's inequality it stays below 1/α at all n with probability
-    1 − α [Robbins 1970]. The interval contains the q for which it is below 1/α now.
+    If q is the true probability of the upper value, the likelihood averaged over a uniform prior,
+    divided by the likelihood of q, is a martingale of mean one. By Ville's inequality it stays
+    below 1/α at all n with a probability of at least 1 − α = level [Robbins 1970]. The interval
+    contains the q for which it is below 1/α now.
     """
     return scaled(two.low, two.high, _mixture(two.count, n, level))
 
@@ -55,8 +57,8 @@ class Variance:
 def score(estimate: float, n: int, variance: Variance, z: float) -> Ends:
     """Return the ends of {θ : (estimate − θ)² ≤ z²/n · variance(θ)} [Wilson 1927 for a binomial].
 
-    The constant is itself estimated, so the variance at the estimate can come out below 0. It is
-    taken as 0 there: then the set contains the estimate and is not empty.
+    The constant is an estimate too, so the variance at `estimate` can be negative. It is then
+    replaced by 0, so that the set contains `estimate` and is not empty.
     """
     k, curve = z * z / n, variance.curve
     at_estimate = max(0.0, variance.constant + variance.slope * estimate - curve * estimate**2)
@@ -91,9 +93,9 @@ def _mixture(k: int, n: int, level: float) -> Ends:
 
 
 def _crossing(excess: Callable[[float], float], outside: float, inside: float) -> float:
-    """Return the zero of `excess` between an end (where it is +inf) and the middle (negative)."""
-    # The float next to the end, because brentq needs finite values. If even that one is inside, the
-    # zero is at the end.
+    """Return the zero of `excess` between `outside`, where it is +inf, and `inside` (negative)."""
+    # brentq needs finite values, so the search starts at a float next to the end. If `excess` is
+    # not positive even there, the end itself is returned.
     tiny = 1e-300 if outside == 0.0 else 1 - 1e-16
     if excess(tiny) <= 0:
         return outside
@@ -101,18 +103,19 @@ def _crossing(excess: Callable[[float], float], outside: float, inside: float) -
 
 
 def widest(correlation: NDArray[np.float64], level: float) -> float:
-    """Return z with P(max_t |Z_t| ≤ z) ≥ level for jointly normal Z.
+    """Return z such that P(max_t |Z_t| ≤ z) is about `level` or more, for jointly normal Z.
 
-    Quasi-Monte Carlo with 2^12 points; the result is raised by two standard errors of the quantile.
-    It is at most Bonferroni's factor and at least that of a single target.
+    It is computed by quasi-Monte Carlo with 2^12 points and raised by two standard errors of the
+    quantile. It is at least the factor of a single target and at most Bonferroni's, which is used
+    for more than 24 targets.
     """
     targets = len(correlation)
     bonferroni = normal_quantile(level, targets)
     if targets > _MOST_JOINT:
         return bonferroni
     values, vectors = np.linalg.eigh(correlation)
-    # rounding: shares sum to 1, so their covariance has an eigenvalue that is 0 up to rounding; it
-    # is dropped.
+    # rounding: shares sum to 1, so their covariance has an eigenvalue that is 0 up to rounding,
+    # which is dropped.
     used = values > 1e-9 * max(values.max(), 1e-300)
     if not used.any():
         return bonferroni
@@ -129,7 +132,7 @@ _MOST_JOINT = 24  # targets; beyond that Bonferroni's factor is used
 
 @lru_cache(maxsize=_MOST_JOINT)
 def _normals(dimensions: int) -> NDArray[np.float64]:
-    """Return quasi-random standard normal vectors, always the same: margins are reproducible."""
+    """Return quasi-random standard normal vectors, always the same for reproducible margins."""
     # The first Halton point is the origin, whose normal quantile is infinite.
     points = stats.qmc.Halton(dimensions, scramble=False).random(_POINTS + 1)[1:]
     return np.asarray(stats.norm.ppf(np.clip(points, 1e-12, 1 - 1e-12)), dtype=np.float64)

@@ -3,8 +3,8 @@
 
 The decoded value of a report is the product of those of its blocks: E[d₁(y₁) d₂(y₂) | x₁, x₂] = 1
 at the cell (x₁, x₂) and 0 elsewhere, because the blocks' symbols are independent given the answers.
-Reports with equal symbols are one line of the tally, so the work grows with the number of distinct
-reports.
+Reports with equal symbols are one entry of the tally, so the work grows with the number of distinct
+reports only.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,16 +32,16 @@ from frankly_server.estimate.sets import MOST_LISTED, MOST_SEEN
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-# Second moments take arrays of cells² for the table and of answers³ for a block.
+# Second moments need arrays of cells² entries for the table and of answers³ for a block.
 MOST_CELLS, MOST_ANSWERS = 1024, 160
 _CHUNK = 4096  # distinct reports decoded at a time, which bounds the memory
 
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """Blocks answered by the same people, randomised independently.
+    """Blocks answered by the same people and randomised independently.
 
-    Joint answers are row-major, the last fastest.
+    Joint answers are row-major: the answer of the last block varies fastest.
 
     Raises InvalidInput(unsupported) for more than 1024 joint answers, or 160 of one block.
     """
@@ -101,11 +101,12 @@ class JointEvidence:
         """See Evidence."""
         if not self.n:
             return None
-        # dtype=object: exact fractions, applied to the sufficient statistic, not to every report.
+        # dtype=object keeps exact fractions. They are applied to the sufficient statistic, because
+        # applying them to every report would be slow.
         decoded: NDArray[np.object_] = self._statistic().astype(object)
         for factor in self._factors:
-            # Each step decodes the first axis and puts it last, so all steps together restore the
-            # order.
+            # Each step decodes the first axis and moves it to the end, so all steps together
+            # restore the order.
             decoded = np.tensordot(decoded, np.array(factor.decoder, dtype=object), axes=([0], [1]))
         return tuple(Fraction(v) / self.n for v in decoded.reshape(-1))
 
@@ -153,7 +154,8 @@ class JointEvidence:
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """See Evidence.
 
-        For a sum of cells these are bounds, because the cells' extremes may exclude each other.
+        For a target of several cells these are outer bounds, because no single report may be
+        extreme for all of them.
         """
         cells = [
             reduce(corners, [f.ends[x] for f, x in zip(self._factors, cell, strict=True)])
@@ -214,7 +216,7 @@ class JointEvidence:
         return fit_p(law, self._listed_counts().astype(np.float64), best, self.rank)
 
     def _listed_counts(self) -> IntArray:
-        """Return the counts of all possible tuples of symbols, row-major."""
+        """Return the counts of all possible tuples of symbols, row-major, including zeros."""
         index_of = [
             {y: i for i, y in enumerate(factor.mechanism.symbols())} for factor in self._factors
         ]
@@ -243,7 +245,7 @@ class JointEvidence:
     def _statistic(self) -> IntArray:
         """Return the sufficient statistic: sums over reports of products of the blocks' features.
 
-        Integers, one axis per block.
+        The sums are integers, in an array with one axis per block.
         """
         total: IntArray = np.zeros([factor.width for factor in self._factors], dtype=np.int64)
         for chunk in self._chunks():

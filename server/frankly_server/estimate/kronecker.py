@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kronecker products Q₁ ⊗ Q₂ ⊗ … stored as their factors, which makes products with vectors fast.
 
-p @ Q for two tables of 16 takes two products of 16×16 matrices instead of one 256×256 matrix with a
-vector.
+For two tables of 16×16, p @ Q takes two products of 16×16 matrices instead of a product of a vector
+with a 256×256 matrix.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,11 @@ Array = NDArray[Any]
 
 
 class Kronecker:
-    """A matrix that supports products with vectors, ``p @ Q`` and ``Q @ r``.
+    """Matrix that supports products with vectors, ``p @ Q`` and ``Q @ r``.
 
-    Row = truth, column = report.
-
-    factors : matrices of floats, or of Python ints (dtype object), for which every product is
-    exact. Rows and columns are in row-major order over those of the factors, the last factor
-    fastest.
+    factors : matrices of floats, or of Python ints (dtype object), with which every product is
+        exact. Rows and columns are in row-major order over those of the factors: the last factor
+        varies fastest.
     """
 
     __array_ufunc__: Final = None  # numpy leaves `p @ Q` to __rmatmul__
@@ -58,7 +56,7 @@ Law = NDArray[np.float64] | Kronecker
 def _through(vector: Array, factors: Sequence[Array]) -> Array:
     result = np.asarray(vector)
     for factor in factors:
-        # Each step contracts the first axis and puts the new one last, so all steps together
+        # Each step contracts the first axis and puts the new axis last, so all steps together
         # restore the order.
         result = result.reshape(len(factor), -1).T @ factor
     return result.reshape(-1)

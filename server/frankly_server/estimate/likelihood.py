@@ -3,8 +3,8 @@
 
 The mean log-likelihood L(p) = Σ_y λ̂_y ln (Qp)_y is concave. Its gradient g_x = Σ_y λ̂_y
 Q(y|x)/(Qp)_y has the mean Σ_x p_x g_x = 1, hence L(p*) − L(p) ≤ max_x g_x − 1. This duality gap, in
-nats per report, is the stopping rule and the certificate. Squared EM steps come first; then Newton
-steps, which converge fast where the likelihood is flat.
+nats per report, is the stopping rule and the certificate. Squared expectation-maximisation (EM)
+steps come first, and then Newton steps, which converge fast where the likelihood is flat.
 """
 
 from dataclasses import dataclass
@@ -19,25 +19,26 @@ from frankly_server.lazy import optimize, stats
 FloatArray = NDArray[np.float64]
 
 GAP = 1e-3
-"""Accepted gap in nats over all reports: a χ² statistic is then off by 2e-3 at most."""
+"""Accepted gap in nats over all reports: a likelihood-ratio statistic is off by at most 2e-3."""
 _TARGET_GAP = 1e-9
-"""Gap in nats per report that is aimed at for small n, where it costs nothing."""
+"""Gap in nats per report that is aimed at for small n, where it takes hardly longer."""
 _ROUNDING = 1e-13
 """Gap in nats per report that floats cannot distinguish from 0."""
 # EM needs thousands of steps where the likelihood is flat, so Newton steps take over early.
 _EM_STEPS, _NEWTON_STEPS = 20, 100
 _MAX_STEPS = 5_000
 _MAX_HESSIAN_OPERATIONS = 1 << 27
-"""Operations to build the matrix of second derivatives; beyond that, EM steps alone are faster."""
+"""Limit of operations to build the matrix of second derivatives; beyond it, EM alone is faster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Likeliest:
     """Maximum-likelihood shares on the simplex, with their certificate.
 
-    gap : upper bound, in nats over all reports, on how much more likely other shares are.
-    closed_form : True if no iteration was needed. converged : True if the gap is within 1e-3 or
-    within rounding.
+    gap : upper bound on how much larger the log-likelihood of other shares is, in nats over all
+        reports.
+    closed_form : True if no iteration was needed.
+    converged : True if the gap is within 1e-3 or within rounding.
     """
 
     shares: FloatArray
@@ -49,19 +50,20 @@ class Likeliest:
 def likeliest(Q: Law, counts: FloatArray, unbiased: FloatArray | None) -> Likeliest:
     """Return the maximum-likelihood shares from counts per report.
 
-    Q : row = truth. unbiased : the unbiased shares, None if they are not known.
+    Q : row = truth.
+    unbiased : the unbiased shares, None if they are not known.
 
-    Closed forms are tried first and accepted if their gap certifies them: the unbiased shares, if a
-    mechanism is square and they lie on the simplex [Thesis (6.5), (6.34) with its condition
-    N₁ ≤ N_j]; for two answers, the unbiased shares clamped; for randomised response with equal
-    probabilities off the diagonal, a share of zero for the answers reported least often. Otherwise
-    the method is expectation-maximisation from the projected shares, in squared steps [Varadhan and
-    Roland 2008], and Newton steps [Kim et al. 2020].
+    Closed forms are tried first and accepted if their gap certifies them. For square mechanisms
+    they are the unbiased shares, if these lie on the simplex [Thesis (6.5), (6.34) with its
+    condition N₁ ≤ N_j]; for two answers the unbiased shares clamped; for randomised response with
+    equal probabilities off the diagonal, shares of zero for the answers reported least often.
+    Otherwise the method is EM in squared steps from the projected shares [Varadhan and Roland
+    2008], and then Newton steps [Kim et al. 2020].
     """
     n = float(counts.sum())
     rates, tolerance = counts / n, max(min(GAP / n, _TARGET_GAP), _ROUNDING)
-    # Columns without reports only cost time. A product keeps them, because without them it would
-    # have no factors.
+    # Columns without reports only cost time, so they are dropped, except from a product, which
+    # would no longer have factors.
     sent = rates > 0
     columns, column_rates = (Q, rates) if isinstance(Q, Kronecker) else (Q[:, sent], rates[sent])
     for p in _closed_forms(Q, rates, unbiased):
@@ -70,7 +72,8 @@ def likeliest(Q: Law, counts: FloatArray, unbiased: FloatArray | None) -> Likeli
             return Likeliest(p, n * gap, closed_form=True, converged=True)
     answers = len(Q)
     start = np.full(answers, 1 / answers) if unbiased is None else onto_simplex(unbiased)
-    p = 0.9 * start + 0.1 / answers  # EM multiplies: a share of zero would stay zero
+    # EM multiplies shares, so a share of zero would stay zero.
+    p = 0.9 * start + 0.1 / answers
     p, gap = _iterated(columns, column_rates, p, tolerance)
     return Likeliest(p, n * gap, closed_form=False, converged=gap <= max(GAP / n, _ROUNDING))
 
@@ -78,11 +81,13 @@ def likeliest(Q: Law, counts: FloatArray, unbiased: FloatArray | None) -> Likeli
 def fit_p(Q: Law, counts: FloatArray, best: FloatArray, rank: int) -> float | None:
     """Return the p-value of Pearson's test of the counts at the likeliest shares.
 
-    A mechanism of rank r leaves b − r dimensions of the frequencies that no shares reach. Every
-    share at zero adds one more, along which frequencies outside {Qp} were moved. Given which shares
-    are zero the statistic is χ² with that many degrees of freedom (the χ̄² law of order-restricted
-    inference, one face at a time). Returns None if there are no degrees of freedom. Reports
+    The frequencies of b reports of a mechanism of rank r have b − r dimensions that no shares
+    reach. Every share of zero adds a dimension, because negative shares could have fitted better
+    along it. Given which shares are zero, the statistic is about χ² with that many degrees of
+    freedom (the χ̄² distribution of order-restricted inference, on one face). Reports that are
     expected less than once are pooled, so that a single rare report does not decide the test.
+
+    Returns None if there are no degrees of freedom.
     """
     n = counts.sum()
     expected = n * (best @ Q)
@@ -93,7 +98,7 @@ def fit_p(Q: Law, counts: FloatArray, best: FloatArray, rank: int) -> float | No
     freedom = min(freedom, int(np.sum(mean > 0)) - 1)
     if freedom < 1:
         return None
-    # The mechanism cannot send such a report at these shares, so the fit is impossible.
+    # At these shares the mechanism cannot send some of the observed reports.
     if np.any((mean <= 0) & (observed > 0)):
         return 0.0
     used = mean > 0
@@ -104,10 +109,13 @@ def fit_p(Q: Law, counts: FloatArray, best: FloatArray, rank: int) -> float | No
 def fisher_bound(Q: FloatArray, W: FloatArray, p: FloatArray) -> FloatArray | None:
     """Return the Cramér-Rao bound on each target's variance at n = 1 and shares p.
 
-    Returns None if Q is deficient there.
+    Q : shape (answers, reports).
 
-    The Fisher information about the shares, with their sum free, is QᵀD⁻¹Q. Its inverse less p pᵀ
-    is the bound for shares that sum to one (usual orientation; spec 1.8, `variance`).
+    Returns None if some report has probability 0, or if the information matrix is singular.
+
+    The Fisher information about shares whose sum is free is QD⁻¹Qᵀ, where D is the diagonal of the
+    reports' probabilities. Its inverse less p pᵀ is the bound for shares that sum to one (spec 1.8,
+    `variance`).
     """
     frequencies = p @ Q
     if np.any(frequencies <= 0):
@@ -132,7 +140,7 @@ def _closed_forms(Q: Law, rates: FloatArray, unbiased: FloatArray | None) -> lis
 
 
 def _even_response(Q: FloatArray, rates: FloatArray) -> list[FloatArray]:
-    """Return [closed form] of a table with equal probabilities off the diagonal, else []."""
+    """Return [closed form] if the probabilities on and off the diagonal are equal, else []."""
     off = Q[~np.eye(len(Q), dtype=bool)]
     if np.ptp(off) <= 1e-12 and np.ptp(np.diagonal(Q)) <= 1e-12 and Q[0, 0] > off[0]:
         return [_randomised_response(float(Q[0, 0]), float(off[0]), rates)]
@@ -140,7 +148,7 @@ def _even_response(Q: FloatArray, rates: FloatArray) -> list[FloatArray]:
 
 
 def _randomised_response(on: float, off: float, rates: FloatArray) -> FloatArray:
-    """Return the shares with the frequencies max(off, rates/ν), ν such that these sum to one.
+    """Return the shares whose reports have the frequencies max(off, rates/ν), with a sum of one.
 
     Answers with the frequency `off` have the share zero.
     """
@@ -174,7 +182,7 @@ def _iterated(
     p: FloatArray,
     tolerance: float,
 ) -> tuple[FloatArray, float]:
-    """Return shares and their gap, which is at most `tolerance` unless all steps were used."""
+    """Return (shares, gap); the gap is at most `tolerance` unless the steps ran out or stalled."""
     if Q.shape[0] ** 2 * Q.shape[1] > _MAX_HESSIAN_OPERATIONS:
         return _expectation_maximisation(Q, rates, p, tolerance, _MAX_STEPS)
     dense = Q.dense if isinstance(Q, Kronecker) else Q
@@ -189,7 +197,7 @@ def _iterated(
 def _expectation_maximisation(
     Q: Law, rates: FloatArray, p: FloatArray, tolerance: float, steps: int
 ) -> tuple[FloatArray, float]:
-    """Return shares after EM steps p ← p·g, extrapolated in pairs unless that loses likelihood."""
+    """Return (shares, gap) after EM steps p ← p·g, extrapolated unless that loses likelihood."""
     for _ in range(steps):
         g = _gradient(Q, rates, p)
         gap = max(0.0, float(g.max()) - 1)
@@ -204,8 +212,8 @@ def _expectation_maximisation(
             if length > 0
             else twice
         )
-        # Stays inside the simplex; a share that goes to zero may still shrink by a factor of 1,000
-        # per step.
+        # Keeps the shares positive, but a share that tends to zero may still shrink 1,000-fold per
+        # step.
         far = np.maximum(far, 1e-3 * twice)
         far /= far.sum()
         far = far * _gradient(Q, rates, far)
@@ -216,17 +224,16 @@ def _expectation_maximisation(
 def _newton(Q: FloatArray, rates: FloatArray, p: FloatArray) -> FloatArray | None:
     """Return shares after a Newton step on L(p) − Σp over p ≥ 0, which is largest at Σp = 1.
 
-    Returns None if stuck.
+    With the gradient g and the negative Hessian H = RᵀR, the quadratic model at p is largest at the
+    q ≥ 0 for which |Rq − R⁻ᵀ(Hp + g − 1)| is smallest: a non-negative least squares problem [Kim et
+    al. 2020].
 
-    With the gradient g and H = RᵀR the negative Hessian, the quadratic model at p is largest where
-    |Rq − R⁻ᵀ(Hp + g − 1)| is least over q ≥ 0: a non-negative least squares problem [Kim et al.
-    2020].
+    Returns None if no step improves the likelihood or the gap.
     """
     slope = _gradient(Q, rates, p) - 1
     scaled = Q * (np.sqrt(rates) / np.maximum(p @ Q, 1e-300))
     curved = scaled @ scaled.T
-    # Unidentifiable shares make the matrix singular; the ridge is far too small to move other
-    # shares.
+    # Unidentifiable shares make the matrix singular; the ridge is too small to move other shares.
     curved[np.diag_indices_from(curved)] += 1e-11 * np.trace(curved) / len(curved)
     root = np.linalg.cholesky(curved)
     model = np.linalg.solve(root, curved @ p + slope)
@@ -238,8 +245,7 @@ def _newton(Q: FloatArray, rates: FloatArray, p: FloatArray) -> FloatArray | Non
         nearer = np.maximum(nearer, 0.0) / nearer.sum()
         if _objective(Q, rates, nearer) > current:
             return np.asarray(nearer, dtype=np.float64)
-    # rounding: next to the optimum the objective is flat to the last bit; the gradient may still
-    # improve
+    # rounding: near the optimum the objective is flat in floats, but the gap may still improve
     nearer = np.maximum(p + step, 0.0)
     nearer /= nearer.sum()
     return nearer if _gap(Q, rates, nearer) < _gap(Q, rates, p) else None

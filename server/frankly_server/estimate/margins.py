@@ -26,16 +26,22 @@ class Margins:
     A margin that is not known is None.
 
     score : at each end the wider one of the score interval (Wilson's, for scores of two values) and
-    the normal interval; cut to the possible values or to the estimate, whichever is further out.
-    Never ±0 unless the variance is 0 under every truth. uncut : the same before it is cut, for
-    combinations of several estimates. kl : Chernoff bound; holds at every n and every truth. exact
-    : Clopper-Pearson, for scores of two values and independent reports; None if there is no such
-    target. clt : normal approximation. chebyshev : from the worst-case standard error; holds at
-    every n and every truth. chebyshev_plugin : Chebyshev's factor times the estimated standard
-    error; *not* guaranteed (at n = 50, ε = 4 and a true share of 0 it covers 60%). simultaneous :
-    for all targets at once, the normal factor of their largest deviation times the worst-case
-    error. simultaneous_plugin : the same with the estimated error; narrower, and not guaranteed at
-    small n. sequence : holds at all n at once, for pages that are watched while reports arrive.
+        the normal interval; cut to the possible values or to the estimate, whichever is further
+        out. Its width is 0 only if the variance is 0 under every truth.
+    uncut : the same before it is cut, for combinations of several estimates.
+    kl : Chernoff bound, which holds at every n and every truth.
+    exact : Clopper-Pearson, for scores of two values and independent reports; None if there is no
+        such target.
+    clt : normal approximation.
+    chebyshev : Chebyshev's factor times the worst-case standard error; holds at every n and every
+        truth.
+    chebyshev_plugin : Chebyshev's factor times the estimated standard error, which is *not*
+        guaranteed (at n = 50, ε = 4 and a true share of 0 it covers 60%).
+    simultaneous : for all targets at once, the normal factor of their largest deviation times the
+        worst-case standard error.
+    simultaneous_plugin : the same with the estimated standard error; narrower, and not guaranteed
+        at small n.
+    sequence : holds at all n at once, for pages that are watched while reports arrive.
     """
 
     score: Pairs
@@ -50,9 +56,9 @@ class Margins:
     sequence: Pairs
 
     def ends(self, method: str, estimates: Values) -> Pairs:
-        """Return [low, high] per target by any method.
+        """Return [low, high] of each target by any method.
 
-        `estimates` are the centres of half-widths.
+        estimates : centres of the intervals, used for methods with half-widths.
         """
         margins = getattr(self, method)
         if method in OF_TWO_ENDS:
@@ -77,9 +83,9 @@ def require_level(level: object, field: str = "level") -> float:
 
 
 def normal_quantile(level: float, targets: int = 1) -> float:
-    """Return z with P(|Z| ≤ z) = level.
+    """Return z with P(|Z| ≤ z) = level, or P(every |Z_t| ≤ z) ≥ level for several targets.
 
-    For several targets: z with P(every |Z_t| ≤ z) ≥ level (Bonferroni).
+    The factor for several targets is Bonferroni's.
     """
     return -NormalDist().inv_cdf((1 - level) / (2 * targets))
 

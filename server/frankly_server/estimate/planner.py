@@ -25,17 +25,19 @@ FloatArray = NDArray[np.float64]
 Method = Literal["clt", "chebyshev"]
 
 MOST = 10**12
-"""Largest number of reports considered: more than there are people."""
+"""Largest number of reports considered, more than there are people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """Assumptions of a plan.
 
-    level : confidence, in (0, 1). method : "clt" (normal factor) or "chebyshev" (holds at every n).
-    population : N, if respondents are drawn without replacement from N people; n = N is a census.
-    subgroup : share of the respondents that the estimate is about, in (0, 1]; population counts all
-    people, not the subgroup. response_rate : share of the invited people who respond, in (0, 1].
+    level : confidence level, in (0, 1).
+    method : "clt" (normal factor) or "chebyshev" (holds at every n).
+    population : N, if respondents are drawn without replacement from N people, of whom the subgroup
+        is a part; n = N is a census.
+    subgroup : share of the respondents that the estimate is about, in (0, 1].
+    response_rate : share of the invited people who respond, in (0, 1].
     """
 
     level: float = 0.95
@@ -51,12 +53,12 @@ class Setting:
 
     def invited(self, n: int) -> int:
         """Return the number of people to invite for n reports."""
-        # rounding: 21 / 0.7 comes out just above 30, and would be rounded up to 31
+        # rounding: 21 / 0.7 is just above 30 in floats, and would be rounded up to 31
         return math.ceil(n / self.response_rate - 1e-9)
 
 
 class Plan:
-    """The worst-case precision of one mechanism for some targets, at any number of reports."""
+    """Worst-case precision of one mechanism for some targets, at any number of reports."""
 
     def __init__(
         self,
@@ -65,7 +67,7 @@ class Plan:
         prior: tuple[int, ...] | None,
         setting: Setting,
     ) -> None:
-        """Solve the decoder.
+        """Compute the decoder and its moments.
 
         Raises InvalidInput(not_identifiable) if some target cannot be estimated.
         """
@@ -76,9 +78,12 @@ class Plan:
         self.setting = setting
         self._moments, self._W = evidence.truth_moments(), evidence.W
 
-    def margins(self, n: int) -> list[float]:
-        """Return every target's half-width at n reports; only those of the subgroup are used."""
-        # Only the subgroup's reports carry information about it.
+    def margins(self, n: float) -> list[float]:
+        """Return every target's half-width at n reports, of which the subgroup's are used.
+
+        n may be an expected number.
+        """
+        # Only reports of the subgroup carry information about it.
         inside = n * self.setting.subgroup
         sampling = self._sampling(n)
         worst = [
@@ -87,14 +92,15 @@ class Plan:
         ]
         return [self.setting.factor * math.sqrt(max(0.0, v) / inside) for v in worst]
 
-    def margin(self, n: int) -> float:
+    def margin(self, n: float) -> float:
         """Return the widest half-width of all targets at n reports."""
         return max(self.margins(n))
 
     def reports(self, margin: float) -> int:
-        """Return the least n with a margin at most `margin`.
+        """Return the least n with a margin of at most `margin`.
 
-        Raises InvalidInput(unsupported) if the reports of the full population do not reach it.
+        Raises InvalidInput(unsupported) if reports of the full population, or `MOST` reports if
+        there is none, do not reach it.
         """
         largest = self.setting.population or MOST
         if self.margin(largest) > margin:
@@ -103,18 +109,18 @@ class Plan:
                 "use a larger epsilon or a wider margin"
             )
             raise InvalidInput(Problem.UNSUPPORTED, message, "margin")
-        # Bisection: the worst-case margin falls with n, since both 1/n and the sampling part fall.
+        # Bisection works because the worst-case margin falls with n: 1/n and the sampling part do.
         return _least(lambda n: self.margin(n) <= margin, 1, largest)
 
     def with_setting(self, **changes: object) -> "Plan":
         """Return the same plan under another setting, without solving the decoder again."""
-        # __init__ would build the evidence again, which does not depend on the setting.
+        # The evidence does not depend on the setting, and __init__ would compute it again.
         plan = object.__new__(Plan)
         plan.__dict__.update(self.__dict__)
         plan.setting = replace(self.setting, **changes)  # type: ignore[arg-type]
         return plan
 
-    def _sampling(self, n: int) -> float:
+    def _sampling(self, n: float) -> float:
         """Return the share of the sampling variance that remains (finite population correction).
 
         A subgroup's respondents are drawn from the subgroup's part of the population.
@@ -138,5 +144,8 @@ def _least(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def least_level(holds: Callable[[int], bool], low: int, high: int) -> int | None:
-    """Return the least level in low … high (thousandths of a nat) at which `holds`, or None."""
+    """Return the least level in low … high, in thousandths of a nat, at which a property holds.
+
+    The property must be monotone. Returns None if it does not hold at `high`.
+    """
     return _least(holds, low, high) if holds(high) else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds on the effect of fake reports: lying cannot be prevented, only bounded (spec 8.7)."""
+"""Bounds on the effect of fake reports, which cannot be prevented (spec 8.7)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +16,10 @@ Ends = tuple[Fraction, Fraction]
 class Poisoning:
     """Largest possible shifts of each estimate by fake reports.
 
-    An entry is None if its target is not identifiable.
+    An entry is None if its target is not identifiable or there are no reports.
 
-    up : the fakes may have raised the estimate by this much, so the honest one may be lower by it.
+    up : the fakes may have raised the estimate by this much, so the honest estimate may be that
+        much lower.
     down : they may have lowered it by this much.
     """
 
@@ -33,10 +34,12 @@ def poisoning(
 ) -> Poisoning:
     """Return the largest shifts of the observed estimates if a share `beta` of all reports is fake.
 
-    ends : the least and the largest decoded value of one report, per target. With the honest
-    estimate h, the observed one is (1−β)h + β·v for an attack with mean decoded value v, which lies
-    between the ends. So observed − h = β/(1−β)·(v − observed), at most β/(1−β)·(max − observed) and
-    at least β/(1−β)·(min − observed). Both bounds are reached by fakes that all send that report.
+    ends : the least and the largest decoded value of a report, per target.
+
+    With the honest estimate h, the observed one is (1−β)h + β·v, where v is the mean decoded value
+    of the fakes, which lies between the ends. So observed − h = β/(1−β)·(v − observed), which is at
+    most β/(1−β)·(max − observed) and at least β/(1−β)·(min − observed). Fakes that all send an
+    extreme report reach these bounds.
     """
     odds = beta / (1 - beta)
     up: list[float | None] = []

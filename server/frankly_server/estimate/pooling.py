@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pooling of independent estimates: weighted sums, their intervals, a test of equal truths."""
+"""Pooling of independent estimates: weighted sums, their intervals and a test of equal truths."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,12 @@ of the largest in floats.
 
 @dataclass(frozen=True, slots=True)
 class Homogeneity:
-    """Result of the test that several estimates have equal truths; freedom : degrees of freedom."""
+    """Result of the test that several estimates have equal truths.
+
+    statistic : T, see `homogeneity`.
+    freedom : degrees of freedom.
+    p : p-value.
+    """
 
     statistic: float
     freedom: int
@@ -36,16 +41,18 @@ def homogeneity(
     values: Sequence[FloatArray],
     covariances: Sequence[FloatArray],
 ) -> Homogeneity | None:
-    """Return T = Σ_v (x_v − x̄)ᵀΣ_v⁺(x_v − x̄) with its p-value; None without degrees of freedom.
+    """Return T = Σ_v (x_v − x̄)ᵀC_v⁺(x_v − x̄) with its p-value; None without degrees of freedom.
 
-    x̄ = (Σ_v Σ_v⁺)⁺ Σ_v Σ_v⁺x_v is the inverse-covariance mean. The degrees of freedom are Σ_v rank
-    Σ_v less the rank of Σ_v Σ_v⁺: (V − 1)(k − 1) for V versions of k shares [generalised least
-    squares, Aitken 1935; Cochran 1954].
+    x_v is the estimate of version v, and C_v its covariance. The mean x̄ = (Σ_v C_v⁺)⁺ Σ_v C_v⁺x_v
+    is weighted by inverse covariances. The degrees of freedom are the sum of the ranks of the C_v
+    less the rank of Σ_v C_v⁺: (V − 1)(k − 1) for V versions of k shares [generalised least squares,
+    Aitken 1935; Cochran 1954].
 
-    values : one vector per version. covariances : one matrix per version, under equal truths.
+    values : one vector per version.
+    covariances : one matrix per version, computed under equal truths.
     """
-    # In units of the standard errors: otherwise the rank threshold would drop targets with small
-    # weights.
+    # In units of the standard errors, because otherwise the rank threshold would drop targets with
+    # small weights.
     scale = np.sqrt(np.sum([np.diagonal(C) for C in covariances], axis=0))
     scale = np.where(scale > 0, scale, 1.0)
     values = [x / scale for x in values]
@@ -70,8 +77,7 @@ def weighted_sum(weights: Sequence[Values], values: Sequence[Values]) -> Values:
         terms = [
             w * v for w, v in zip(weight, column, strict=True) if w is not None and v is not None
         ]
-        # fsum is exact up to the last rounding, so the result does not depend on the order of
-        # versions.
+        # fsum rounds only once, so the result does not depend on the order of the versions.
         sums.append(fsum(terms) if len(terms) == len(column) else None)
     return tuple(sums)
 
@@ -89,9 +95,9 @@ def combined_ends(
 ) -> Pairs:
     """Return the ends of a weighted sum from those of its terms (MOVER) [Zou and Donner 2008].
 
-    On either side the squares of the weighted distances from the estimate add up, like those of
-    standard errors; the ends may be asymmetric. The ends must not be cut to the possible values:
-    the distance to a cut end says nothing about the error of the estimate.
+    On either side the squares of the weighted distances from the estimate add up, as those of
+    standard errors do; the ends may be asymmetric. They must not be cut to the possible values,
+    because the distance to a cut end says nothing about the error of the estimate.
     """
     below = weighted_root(weights, [_distances(v, e, 0) for v, e in zip(values, ends, strict=True)])
     above = weighted_root(weights, [_distances(v, e, 1) for v, e in zip(values, ends, strict=True)])
@@ -103,7 +109,10 @@ def combined_ends(
 
 
 def kl_ends(parts: Sequence[Evidence], level: float) -> Pairs:
-    """Return the Chernoff bounds of the sums of the parts' targets, valid for all their truths."""
+    """Return Chernoff bounds of the sums of the parts' targets, valid for any truth of each part.
+
+    None for a target that is not identifiable in some part.
+    """
     scores = [
         dict(zip(part.known, zip(part.scores(), part.W, strict=True), strict=True))
         for part in parts
@@ -120,9 +129,9 @@ def kl_ends(parts: Sequence[Evidence], level: float) -> Pairs:
 
 
 def _inverse(symmetric: FloatArray) -> tuple[FloatArray, int]:
-    """Return the pseudo-inverse of a covariance or precision, and its rank."""
+    """Return the pseudo-inverse of a covariance or precision matrix, and its rank."""
     values, vectors = np.linalg.eigh(symmetric)
-    # 1e-300: a covariance of zeros gets rank 0 instead of a division by zero.
+    # With 1e-300 a matrix of zeros has rank 0, instead of a division by zero.
     positive = values > _RANK * max(float(values.max(initial=0.0)), 1e-300)
     inverse = (vectors[:, positive] / values[positive]) @ vectors[:, positive].T
     return np.asarray(inverse, dtype=np.float64), int(positive.sum())

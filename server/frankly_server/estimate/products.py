@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evidence about the shares of a product of tables, computed factor by factor wherever possible.
 
-The symbols of the factors are independent given the answer. So means, second moments and extremes
-of the decoded values are products of those of the factors. The observed covariance about the mean
-mixes all cells and is not a product.
+The symbols of the factors are independent given the answer. So the means and second moments of the
+decoded values given an answer are products of those of the factors, and extremes follow from those
+of the factors. The observed covariance about the mean mixes all cells and is not a product.
 """
 
 from collections.abc import Sequence
@@ -26,8 +26,8 @@ FloatArray = NDArray[np.float64]
 class ProductEvidence(Likely):
     """Evidence about every share of a product of full rank; see `evidence.Evidence`.
 
-    parts : the decoders of the factors' shares (`decoder.factor_decoders`). counts : per joint
-    symbol, row-major.
+    parts : the decoders of the factors' shares (`decoder.factor_decoders`).
+    counts : reports per joint symbol, row-major.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ProductEvidence(Likely):
 
     def spread(self) -> FloatArray:
         """See Evidence."""
-        # The observed rates are not a product, so here V is needed as a full matrix.
+        # The observed rates are not a product, so V is needed as a full matrix.
         V = Kronecker(self._decoders)
         centred = V.dense - (V @ self._rates)[:, None]
         return np.asarray((centred * self._rates) @ centred.T, dtype=np.float64)
@@ -83,7 +83,8 @@ class ProductEvidence(Likely):
 
     def share_moments(self, p: FloatArray) -> FloatArray:
         """See Evidence."""
-        return self.moment_at(p)  # every share is a target, so both are the same
+        # The targets are the shares, so both moments are the same.
+        return self.moment_at(p)
 
     def ends(self) -> list[tuple[Fraction, Fraction]]:
         """See Evidence."""
@@ -97,15 +98,14 @@ class ProductEvidence(Likely):
         return self._scores(Kronecker(self._decoders).dense, self.exact)
 
     def _second(self, rates: FloatArray) -> FloatArray:
-        """Return V diag(rates) Vᵀ; the values of a pair of cells are products over factors."""
+        """Return V diag(rates) Vᵀ, computed factor by factor."""
         pairs = Kronecker(
             [(V[:, None, :] * V[None, :, :]).reshape(len(V) ** 2, -1) for V in self._decoders],
         )
         by_factor = (pairs @ rates).reshape(
             [size for answers in self._sizes for size in (answers, answers)],
         )
-        # The axes come as (cell, other cell) of each factor;
-        # the cells' axes belong first, then the others'.
+        # The axes are (cell, other cell) of each factor in turn; all cell axes have to come first.
         axes = [*range(0, by_factor.ndim, 2), *range(1, by_factor.ndim, 2)]
         return np.asarray(
             by_factor.transpose(axes).reshape(self.answers, self.answers),

@@ -10,8 +10,8 @@ def onto_simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
     The optimum is max(values − t, 0) with the t for which it sums to 1.
     """
-    # In descending order the values that stay positive are a prefix; the last j with values_j > t_j
-    # ends it.
+    # In descending order the values that stay positive come first, up to the last j with
+    # values_j > t_j, where t_j is the threshold if j values stay positive.
     descending = np.sort(values)[::-1]
     thresholds = (np.cumsum(descending) - 1) / np.arange(1, len(values) + 1)
     positive = int(np.flatnonzero(descending > thresholds)[-1])

@@ -25,7 +25,7 @@ _NEXT_TO = (-1e-9, 1e-9)  # radians on either side of an angle at which the scor
 class Ratio:
     """Ratio with its standard error by the delta method.
 
-    ends : of its interval, None if that is unbounded.
+    ends : the ends of its interval, None if that is unbounded.
     """
 
     value: float
@@ -35,12 +35,16 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The two targets a and b as estimated from one mechanism's reports.
+    """Two targets a and b as estimated from one mechanism's reports; θ are their true values.
 
-    n : reports. values : unbiased, shape (2,). covariance : of `values`, shape (2, 2). weights :
-    shape (2, answers). linear : shape (2, 2, answers), with
-    n·covariance = Σ_x p_x linear_x − sampling·θθᵀ. mean : an unbiased estimate of that sum, shape
-    (2, 2). local : None if not all shares are identifiable.
+    n : number of reports.
+    values : unbiased estimates, shape (2,).
+    covariance : covariance of `values`, shape (2, 2).
+    weights : weights of the targets, shape (2, answers).
+    linear : shape (2, 2, answers), with n·covariance = Σ_x p_x linear_x − sampling·θθᵀ.
+    mean : an unbiased estimate of Σ_x p_x linear_x, shape (2, 2).
+    sampling : share of the sampling variance that remains.
+    local : None if not all shares are identifiable.
     """
 
     n: int
@@ -55,8 +59,8 @@ class Pair:
     def reach(self, v: FloatArray, z: float, *, is_score: bool) -> Ends:
         """Return the distances of the ends of an interval of v·(a, b) below and above its estimate.
 
-        They are those of the normal interval or, if `is_score`, at each end the larger of those of
-        the normal and the score interval.
+        They are those of the normal interval or, if `is_score`, at each end the larger one of the
+        normal and the score interval's.
         """
         normal = z * sqrt(max(0.0, float(v @ self.covariance @ v)))
         if not is_score:
@@ -68,8 +72,8 @@ class Pair:
         below, above = reaches(value, self.n, total, w, c, self.local, self.sampling, z)
         below, above = max(below, normal), max(above, normal)
         if below + above <= VANISHED * z * sqrt(max(0.0, float(c.max())) / self.n):
-            # As in `TargetEnds.score`: if every estimated variance vanishes, the worst-case
-            # variance is used. It is at most the largest c.
+            # As in `TargetEnds.score`, the worst-case variance replaces estimated variances that
+            # all vanish. It is at most the largest c.
             worst = z * sqrt(max(0.0, worst_case_variance(c, w, self.sampling)) / self.n)
             return worst, worst
         return below, above
@@ -82,12 +86,15 @@ def pairs_of(
     sampling: float,
     level: float,
 ) -> list[Pair | None]:
-    """Return pairs from evidence about targets a, b, a + b for each pair.
+    """Return pairs from evidence whose targets are a, b and a + b of each pair in turn.
 
-    Returns None where one is not identifiable.
+    A pair is None if one of its targets is not identifiable, or if `sampling` is below 1 and not
+    all shares are identifiable.
 
-    covariances : of a and b, per pair. scales : factors on a and b, shape (2,) per pair. sampling :
-    the share of the sampling variance that remains. level : of the interval.
+    covariances : covariance of a and b, per pair.
+    scales : factors on a and b, shape (2,) per pair.
+    sampling : the share of the sampling variance that remains.
+    level : confidence level of the interval.
     """
     index = {t: i for i, t in enumerate(evidence.known)}
     second, observed = evidence.truth_moments(), evidence.moment()
@@ -118,11 +125,11 @@ def pairs_of(
 def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
     """Return a/b with the interval of all ρ for which the interval of a − ρb contains 0.
 
-    a and b are sums over the parts, which are reports of different people: the distances of their
-    ends from their estimates add in squares [Zou and Donner 2008]. With normal intervals the result
-    is Fieller's. With score intervals no end is closer to the estimate; a ρ that no shares can give
-    is in the result only if it is in that of the normal intervals. The result is unbounded if and
-    only if the interval of b contains 0.
+    a and b are sums over the parts, which are reports of different people, so the squares of the
+    distances of the ends from the estimates add up [Zou and Donner 2008]. With normal intervals the
+    result is Fieller's. With score intervals no end is closer to the estimate; a ρ that no shares
+    can give is in the result only if it is in that of the normal intervals. The result is unbounded
+    if and only if the interval of b contains 0.
 
     Raises ZeroDivisionError if the estimate of b is 0.
     """
@@ -131,9 +138,9 @@ def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
     value, z = a / b, normal_quantile(level)
     difference = np.array([1.0, -value])
     se = sqrt(max(0.0, float(difference @ covariance @ difference))) / abs(b)
-    # The search runs over angles, because ρ itself may be unbounded. With ρ = value + unit·tan φ,
-    # a − ρb is zero iff cos φ·(a − value·b) − unit·sin φ·b is. `unit` makes the angles independent
-    # of the targets' scales.
+    # The search is over angles, because ρ may be arbitrarily large. With ρ = value + unit·tan φ,
+    # a − ρb is zero iff cos φ·(a − value·b) − unit·sin φ·b is zero. `unit` makes the angles
+    # independent of the scales of the targets.
     largest = [max(float(np.abs(part.weights[side]).max()) for part in parts) for side in (0, 1)]
     unit = largest[0] / largest[1] if min(largest) > 0 else 1.0
     weights = np.concatenate([part.weights for part in parts], axis=1)
@@ -155,8 +162,8 @@ def ratio(parts: Sequence[Pair], level: float, *, is_score: bool) -> Ratio:
 
     if holds(np.array([0.0, 1.0]), is_score=is_score):
         return Ratio(value, se, None)
-    # No shares give ratios beyond those of single answers, and near these the score interval may be
-    # too narrow for the grid, so these angles are tried too.
+    # No shares give ratios beyond those of single answers. Near the ratio of a single answer the
+    # set of ρ may be too narrow for the grid, so the angles of these ratios are tried too.
     corners = [
         atan((float(top / over) - value) / unit) + turn
         for top, over in counted.T
@@ -172,7 +179,7 @@ def _last(holds: Callable[[float], bool], side: int, more: Sequence[float]) -> f
 
     more : angles that are tried in addition to the grid.
     """
-    # From outside, because the set may have gaps, which the interval must cover.
+    # The search begins outside, because the set may have gaps, which the interval must cover.
     steps = [*np.linspace(pi / 2, 0, _ANGLES, endpoint=False), *(pi / 2 * 0.5 ** np.arange(6, 40))]
     angles = sorted(
         {*map(float, steps), *(side * angle for angle in more if side * angle > 0)},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scores (decoded values of single reports) of a target and their law."""
+"""Scores (decoded values of single reports) of a target, and their law."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,19 +14,20 @@ Ends = tuple[float, float]
 SAME = 1e-9
 """Neighbouring values within this fraction of a row's range form one group.
 
-Weights are multiples of 2^-48, so a design that is symmetric on paper decodes to values that differ
-in the last bits. 1e-9 is far above that and far below any difference that matters.
+Weights are multiples of 2^-48, so a design that is symmetric in theory decodes to values that
+differ in the last bits. 1e-9 is far above such differences and far below any that matters.
 """
 MOST_LAWS = 1 << 22
-"""Limit of targets times answers times reports for listed score laws; more would take seconds."""
+"""Limit of targets × answers × reports for listing the laws of scores; more would take seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class TwoValues:
-    """A score whose values form two groups, each given by its least and largest value.
+    """Score whose values form two groups, each given by its least and largest value.
 
-    count : number of reports in `high`. The two ends of a group differ by rounding only (`SAME`);
-    intervals use the outer ones.
+    count : number of reports in the group `high`.
+
+    The two ends of a group differ by rounding only (`SAME`); intervals use the outer ones.
     """
 
     low: Ends
@@ -36,9 +37,10 @@ class TwoValues:
 
 @dataclass(frozen=True, slots=True)
 class ScoreLaw:
-    """Law of a score. low, high : ends of the groups of values, increasing.
+    """Law of a score.
 
-    chances : shape (answers, groups).
+    low, high : ends of the groups of values, increasing, shape (groups,).
+    chances : probability of each group given the answer, shape (answers, groups).
     """
 
     low: FloatArray
@@ -54,11 +56,14 @@ class ScoreLaw:
 class Score:
     """Observed and possible scores of the reports for one target.
 
-    mean : over the reports. reach : least and largest possible score. two : if the values form two
-    groups. law : None if it is not listed. informative : number of reports whose score is not the
-    most common; None if the scores of single reports are not known. of_bit : True if `two` and
-    `informative` describe another unbiased score, which uses only the answer's own bit of a unary
-    report; mean and reach describe the score that uses all bits.
+    mean : mean over the reports.
+    reach : least and largest possible score.
+    two : the two groups of values, if there are two.
+    law : None if it is not listed.
+    informative : number of reports whose score is not the most common one; None if the scores of
+        single reports are not known.
+    of_bit : True if `two` and `informative` describe another unbiased score, which uses only the
+        answer's own bit of a unary report; mean and reach describe the score that uses all bits.
     """
 
     mean: float
@@ -75,8 +80,8 @@ def groups_of(values: FloatArray) -> NDArray[np.intp]:
     A gap above `SAME` starts a new group.
     """
     order = np.argsort(values)
-    # Relative to the range: under strong privacy scores are large, and so is the rounding of their
-    # differences.
+    # The gap is relative to the range, because under strong privacy scores are large, and so are
+    # their rounding errors.
     gaps = np.diff(values[order]) > SAME * np.ptp(values)
     groups = np.empty(len(values), dtype=np.intp)
     groups[order] = np.concatenate([[0], np.cumsum(gaps)])
@@ -91,8 +96,8 @@ def listed_score(
 ) -> Score:
     """Return the score that decodes report y to `values[y]`.
 
-    counts : per report, None if they are not stored. law : Q, shape (answers, reports), None if too
-    large.
+    counts : number of each report, None if they are not stored.
+    law : Q, shape (answers, reports), None if it is too large.
     """
     groups = groups_of(values)
     number = int(groups.max()) + 1
@@ -111,14 +116,14 @@ def listed_score(
 
 def informative(groups: NDArray[np.intp], counts: Sequence[int]) -> int:
     """Return the number of reports outside the most common group."""
-    # The flag few_informative of an estimate depends on this number.
+    # An estimate with few such reports is flagged few_informative.
     sizes = np.bincount(groups, weights=np.array(counts, dtype=np.float64))
     return int(sizes.sum() - sizes.max())
 
 
 def _summed(law: FloatArray, groups: NDArray[np.intp]) -> FloatArray:
     """Return the columns of the law summed by group."""
-    # reduceat over columns sorted by group: one pass over the law, without a loop over groups.
+    # Columns are sorted by group, so that reduceat sums all groups in one pass.
     order = np.argsort(groups, kind="stable")
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
     return np.asarray(np.add.reduceat(law[:, order], starts, axis=1), dtype=np.float64)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test of fit for reports that are sets (unary, subset), from counts of pairs of answers.
 
-The probability of a pair in a set follows from the shares: P(x, z) = A + (B − A)(p_x + p_z), with A
-if neither answer is the truth and B if one of them is. With the unbiased shares in place of p, the
-residual of a pair is a mean over reports of a function whose expectation is 0 under every truth. So
-the quadratic form of all residuals in the inverse of their covariance is χ². The covariance is
-taken at the nearest shares and needs the probability of four answers together, which has a closed
-form. The degrees of freedom are its rank: a(a − 1)/2 for unary, a(a − 3)/2 for subset, whose sets
-have one size. A second test uses the number of answers in a unary set, whose law does not depend on
-the truth.
+The probability that a set contains the answers x and z is P(x, z) = A + (B − A)(p_x + p_z), where A
+is this probability if neither answer is the truth, and B if one of them is. With the unbiased
+shares in place of p, the residual of a pair is a mean over reports of a function whose expectation
+is 0 under every truth. So the quadratic form of all residuals in the inverse of their covariance is
+about χ². The covariance is computed at shares on the simplex and needs the probability that a set
+contains four given answers, which has a closed form. The degrees of freedom are its rank:
+a(a − 1)/2 for unary, a(a − 3)/2 for subset, whose sets have a fixed size. A second test uses the
+number of answers in a unary set, whose distribution does not depend on the truth.
 """
 
 from math import erfc, sqrt
@@ -23,17 +23,18 @@ from frankly_server.lazy import stats
 FloatArray = NDArray[np.float64]
 
 MOST_ANSWERS = 24
-"""Number of answers, the most frequent ones, whose pairs are tested: 276 pairs."""
+"""Number of answers, the most frequent ones, whose pairs are tested; they have 276 pairs."""
 _LEAST_EXPECTED = 5.0
-"""Least expected number of sets with a given pair; below that its residual is far from normal."""
+"""Smallest expected number of sets with, and without, a pair; below it residuals are not normal."""
 
 
 def set_fit(mechanism: SetMechanism, n: int, pairs: FloatArray, p: FloatArray) -> float | None:
     """Return the p-value of the test of fit, None if nothing can be tested.
 
-    pairs : counts of pairs in sets, shape (answers, answers); the diagonal counts single answers. p
-    : shares on the simplex near the truth, at which covariances are taken. Of two tests the smaller
-    p-value is doubled (Bonferroni).
+    pairs : counts of pairs in sets, shape (answers, answers); the diagonal counts single answers.
+    p : shares on the simplex near the truth, at which covariances are computed.
+
+    If both tests apply, the smaller p-value is doubled (Bonferroni).
     """
     tests = _of_sizes(mechanism, n, pairs), _of_pairs(mechanism, n, pairs, p)
     p_values = [value for value in tests if value is not None]
@@ -48,7 +49,7 @@ def _of_sizes(mechanism: SetMechanism, n: int, pairs: FloatArray) -> float | Non
     mean = q1 + false_answers * q0
     variance = q1 * (1 - q1) + false_answers * q0 * (1 - q0)
     total_size = float(np.trace(pairs))
-    # Without noise (q1, q0 in {0, 1}) every set has the same size, and any other total is
+    # Without noise (q1 and q0 are 0 or 1) all sets have the same size, so other totals are
     # impossible.
     if variance == 0:
         return 1.0 if total_size == round(n * mean) else 0.0
@@ -66,11 +67,11 @@ def _of_pairs(mechanism: SetMechanism, n: int, pairs: FloatArray, p: FloatArray)
     left, right = np.triu_indices(len(chosen), 1)
     members = np.zeros((len(left), len(chosen)))
     members[np.arange(len(left)), left] = members[np.arange(len(left)), right] = 1
-    # Residuals are `mixing` times (single rates, pair rates), less a constant.
+    # Residuals are `mixing` times the vector of single rates and pair rates, less a constant.
     mixing = np.hstack([-slope * members, np.eye(len(left))])
     residual = rates[left, right] - without - slope * (members @ (np.diagonal(rates) - q0))
     spread = _covariance(mechanism, np.vstack([np.eye(len(chosen)), members]), q)
-    # rounding: a variance below the rounding of these is that of a residual that is always 0.
+    # rounding: a residual whose variance is within the rounding error of the rates is always 0.
     return _quadratic(
         residual,
         mixing @ spread @ mixing.T / n,
@@ -81,8 +82,11 @@ def _of_pairs(mechanism: SetMechanism, n: int, pairs: FloatArray, p: FloatArray)
 def _covariance(mechanism: SetMechanism, groups: FloatArray, p: FloatArray) -> FloatArray:
     """Return the covariance of the events that groups of one or two answers are in the set.
 
-    groups : 0 or 1, shape (groups, answers). Two groups are in the set iff their union is. The
-    truth is one of the union's answers with a probability of the sum of their shares.
+    groups : 0 or 1, shape (groups, answers).
+    p : shares of the answers, shape (answers,).
+
+    Two groups are in the set iff their union is. The truth is in the union with a probability of
+    the sum of its shares.
     """
     without, with_truth = np.array(
         [(1.0, 1.0), *(held_together(mechanism, m) for m in range(1, 5))],

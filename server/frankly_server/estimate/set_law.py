@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Law of reports that are sets (unary, subset): probabilities of answers and groups in the set."""
+"""Law of reports that are sets (unary, subset): probabilities that a set contains given answers."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -22,13 +22,13 @@ def chances(mechanism: SetMechanism) -> tuple[Fraction, Fraction]:
             mechanism.denominator,
         )
     inside = Fraction(mechanism.inside, mechanism.denominator)
-    # All `size` places go to other answers if the truth is left out, one fewer if not: on average
-    # size − inside.
+    # The other answers have all `size` places if the truth is left out, and one fewer if not: on
+    # average size − inside.
     return inside, (mechanism.size - inside) / (mechanism.answers - 1)
 
 
 def held_together(mechanism: SetMechanism, m: int) -> tuple[float, float]:
-    """Return P(m given answers are in the set) if the truth is not among them, and if it is."""
+    """Return P(m given answers are in the set): (if the truth is not among them, if it is)."""
     if isinstance(mechanism, UnaryMechanism):
         q1, q0 = map(float, chances(mechanism))
         return q0**m, q1 * q0 ** (m - 1)
@@ -48,9 +48,10 @@ def held_together(mechanism: SetMechanism, m: int) -> tuple[float, float]:
 def contrast_moments(mechanism: SetMechanism) -> tuple[float, float]:
     """Return (s, t) with E[D_u D_v | x] = s Σ_z u_z v_z + t u_x v_x.
 
-    D_u = Σ_z u_z 1[z in set]/(q1 − q0), for weights u, v that sum to 0. Two false answers are in
-    the set together with probability A, a false answer and the truth with probability B. Since
-    Σ_{z ≠ z'} u_z v_z' = −Σ u_z v_z, only q0 − A and q1 − q0 − 2(B − A) remain.
+    D_u = Σ_z u_z 1[z in set]/(q1 − q0) is the decoded value for weights u; u and v sum to 0. Let A
+    be the probability that two given false answers are in the set, and B that of a given false
+    answer and the truth. Since Σ_{z ≠ z'} u_z v_z' = −Σ u_z v_z, only q0 − A and q1 − q0 − 2(B − A)
+    remain.
     """
     q1, q0 = map(float, chances(mechanism))
     without, with_truth = held_together(mechanism, 2)
@@ -78,8 +79,8 @@ def set_columns(mechanism: SetMechanism, masks: Sequence[int]) -> FloatArray:
         without = (D - mechanism.inside) * mechanism.size
     largest = max(within, without)
     columns = np.where(held, within / largest, without / largest)
-    # With probabilities of 0 or 1 a column may be all zeros: such a set says nothing about the
-    # truth, so all answers are equally likely.
+    # With probabilities of 0 or 1 the column of the empty or the full set may be all zeros. Such a
+    # set says nothing about the truth, so its column is constant.
     columns[:, ~columns.any(axis=0)] = 1.0
     return np.asarray(columns, dtype=np.float64)
 

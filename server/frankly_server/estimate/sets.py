@@ -4,10 +4,10 @@
 Answer x is in the set with probability q1 if it is the truth and q0 otherwise, so
 b_x = (1[x in set] − q0)/(q1 − q0) decodes it [Wang et al. 2017, eq. 2]. Exactly one answer is true,
 but the b_x of a unary report sum to 1 only on average. The difference is spread evenly:
-d_x = b_x + (1 − Σb)/a. A target w then decodes to w̄ + Σ_x (w_x − w̄) b_x with w̄ the mean of w over the answers. For
-subset reports Σb is 1, so nothing changes. The mean of d and of d dᵀ need only the counts of each
-answer and of each pair of answers in the sets. The symbols, of which there may be 2^answers, are
-not stored.
+d_x = b_x + (1 − Σb)/a, where a is the number of answers. A target w then decodes to
+w̄ + Σ_x (w_x − w̄) b_x, where w̄ is the mean of w over the answers. For subset reports Σb is 1, so
+nothing changes. The means of d and of d dᵀ need only the counts of each answer and of each pair of
+answers in the sets, so the symbols, of which there may be 2^a, need not be stored.
 """
 
 from collections import Counter
@@ -37,21 +37,22 @@ from frankly_server.estimate.set_law import (
 
 FloatArray = NDArray[np.float64]
 MOST_SEEN = 1 << 18
-"""Limit of distinct sets times answers for maximum likelihood; beyond that it takes seconds."""
+"""Limit of distinct sets × answers for maximum likelihood; beyond it, it would take seconds."""
 MOST_LISTED = 1 << 10
 """Largest number of symbols of a mechanism whose law is listed."""
-_ROWS = 1 << 18  # rows per block: counts of ones up to 2^24 are exact in float32
+_ROWS = 1 << 18  # rows per block; counts up to 2^24 are exact in float32
 
 
 @dataclass(frozen=True, slots=True)
 class SetCounts:
-    """Counts of n reports that are sets. They merge by addition.
+    """Counts of n reports that are sets; counts of several batches are added.
 
-    pairs : pairs[x][z] sets contain both x and z, pairs[x][x] contain x. symbols : (mask, number of
-    reports) of the sets, None if they are not stored; only the maximum-likelihood shares need them.
+    pairs : pairs[x][z] sets contain both x and z, and pairs[x][x] contain x.
+    symbols : (mask, number of reports) of the sets, None if they are not stored. Only the
+        maximum-likelihood shares and the scores of targets of several answers need them.
 
-    Raises InvalidInput(counts_invalid) unless the table is square, symmetric, whole and within 0 …
-    n.
+    Raises InvalidInput(counts_invalid) unless the table is square and symmetric, its entries are
+    whole numbers from 0 to n, and no pair occurs more often than either answer.
     """
 
     n: int
@@ -76,7 +77,7 @@ class SetCounts:
 
     @classmethod
     def of_symbols(cls, answers: int, symbols: Mapping[int, int]) -> "SetCounts":
-        """Return the counts from mask -> number of reports, in O(distinct symbols · set size²)."""
+        """Return the counts from a mapping of masks to numbers of reports."""
         pairs = [[0] * answers for _ in range(answers)]
         for mask, n in symbols.items():
             held = [x for x in range(answers) if mask >> x & 1]
@@ -90,7 +91,7 @@ class SetCounts:
         """Return the counts of reports as rows of 0 and 1, shape (n, answers); no `symbols`."""
         pairs = np.zeros((vectors.shape[1],) * 2, dtype=np.int64)
         for start in range(0, len(vectors), _ROWS):
-            # Matrix products of float32 are the fastest, and exact for this many ones.
+            # Matrix products are fastest in float32, which is exact for this many ones.
             held = vectors[start : start + _ROWS].astype(np.float32)
             pairs += (held.T @ held).astype(np.int64)
         return cls(len(vectors), tuple(tuple(int(c) for c in row) for row in pairs))
@@ -114,8 +115,8 @@ class SetEvidence:
         self._mechanism, self._targets, self._counts = mechanism, targets, counts
         self.n, self.answers, self.fallback = counts.n, mechanism.answers, False
         self._q1, self._q0 = chances(mechanism)
-        # Q restricted to contrasts is (q1 − q0) times the identity: either every target is
-        # identifiable, or only the total, which is 1.
+        # Q restricted to contrasts is (q1 − q0) times the identity, so either every target is
+        # identifiable or only the total of the shares, which is 1 and is not estimated.
         self.rank = mechanism.answers if self._q1 != self._q0 else 1
         estimable = [t for t, w in enumerate(targets) if self.rank > 1 or len(set(w)) == 1]
         self.known = estimable if self._q1 != self._q0 else []
@@ -124,7 +125,7 @@ class SetEvidence:
             self.answers,
         )
         self._k = float(self._q1 - self._q0) or 1.0
-        # As in the module's docstring: a target is its mean over the answers plus a contrast.
+        # A target is its mean over the answers plus a contrast, see the module.
         self._level = np.mean(self.W, axis=1, keepdims=True)
         self._contrast = self.W - self._level
 
@@ -147,8 +148,7 @@ class SetEvidence:
     @property
     def condition(self) -> float:
         """See Evidence."""
-        # Contrasts have the singular value |q1 − q0|, the
-        # direction (1, …, 1) at most q1 + (a−1) q0.
+        # Contrasts have the singular value |q1 − q0|; the total of the shares is known to be 1.
         return float(max(1.0, abs(1 / self._k))) if self.known else np.inf
 
     def moment(self) -> FloatArray:
@@ -160,7 +160,7 @@ class SetEvidence:
 
     def spread(self) -> FloatArray:
         """See Evidence."""
-        # In integers, because pairs·n − ones·ones cancels at large n.
+        # Computed in integers, because in floats pairs·n − ones·ones would cancel at large n.
         n, pairs = self.n, self._counts.pairs
         ones = [pairs[x][x] for x in range(self.answers)]
         exact = [
@@ -198,8 +198,8 @@ class SetEvidence:
         for t in self.known:
             level = sum(self._targets[t], Fraction(0)) / self.answers
             w = sorted(((v - level) / k for v in self._targets[t]), reverse=True)
-            # A subset has exactly `size` answers: the extreme sets contain the largest or the least
-            # weights. A unary set may contain any answers.
+            # A subset has exactly `size` answers, so the extreme sets contain the largest or the
+            # smallest weights. A unary set may contain any answers.
             if isinstance(self._mechanism, SubsetMechanism):
                 size = self._mechanism.size
                 top, bottom = sum(w[:size]), sum(w[-size:])
@@ -213,7 +213,7 @@ class SetEvidence:
         return [self._score(t, reach) for t, reach in zip(self.known, self.ends(), strict=True)]
 
     def likelihood(self) -> tuple[FloatArray, FloatArray] | None:
-        """See Evidence; None also if there are more distinct sets than MOST_SEEN allows."""
+        """See Evidence; `MOST_SEEN` limits the number of distinct sets."""
         symbols = self._counts.symbols
         if not symbols or self.rank < self.answers or len(symbols) * self.answers > MOST_SEEN:
             return None
@@ -225,7 +225,7 @@ class SetEvidence:
         return set_law(self._mechanism) if self._mechanism.reports <= MOST_LISTED else None
 
     def fit(self, best: FloatArray | None) -> float | None:
-        """See Evidence; from the counts of pairs alone (`set_fit`)."""
+        """See Evidence; the test needs only the counts of pairs (`set_fit`)."""
         p = self.shares
         if p is None:
             return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intervals [low, high] of identifiable targets by each method, and the flags that they raise."""
+"""Intervals [low, high] of identifiable targets by each method, and the flags of their rows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,20 +20,20 @@ FloatArray = NDArray[np.float64]
 EndsList = list[Ends | None]
 
 IMPRECISE = 2 / 3
-"""Fraction of the estimate above which its margin is flagged."""
+"""Fraction of the estimate above which its margin is flagged as imprecise."""
 FEW = 5
 """Number of informative reports below which a row is flagged."""
 FAR = 5
-"""Worst-case standard errors beyond the possible values from which an estimate is flagged.
+"""Number of worst-case standard errors outside the possible values above which a row is flagged.
 
-It is the same at every level and for every method. Fewer than one in a million honest surveys is
-that far off.
+It is the same at every level and for every method. For a normal estimate, fewer than one in a
+million honest surveys is that far off.
 """
 _EXACT_FROM = 0.5  # least level of `exact`, whose proof for a census needs it (see `intervals`)
 VANISHED = 1e-9
-"""Fraction of the worst-case margin below which a margin is 0 up to rounding."""
+"""Fraction of the worst-case margin up to which a margin is treated as 0."""
 _ROUNDED = 1e-12
-"""Fraction of the squared weights below which a variance is lost in rounding."""
+"""Fraction of the squared weights up to which a variance may be rounding error."""
 
 
 class TargetEnds:
@@ -50,10 +50,11 @@ class TargetEnds:
     ) -> None:
         """Compute the scores of the evidence, which needs at least one report.
 
-        moments : its `truth_moments`. sampling : the share of the sampling variance that remains, 1
-        for independent draws and 0 for a census. like_draws : respondents are independent draws
-        from one population. independent : their reports are independent, as for such draws and in a
-        census.
+        moments : the evidence's `truth_moments`.
+        sampling : the share of the sampling variance that remains, 1 for independent draws and 0
+            for a census.
+        like_draws : True if respondents are independent draws from one population.
+        independent : True if their reports are independent, as for such draws and in a census.
         """
         self._evidence, self._moments, self._sampling = evidence, moments, sampling
         self._independent, self._like_draws = independent, like_draws
@@ -96,14 +97,14 @@ class TargetEnds:
         errors: Values,
         worst: Values,
     ) -> EndsList:
-        """Return the uncut score intervals, at either end no narrower than the normal ones.
+        """Return the score intervals, at either end no narrower than the normal ones.
 
-        They are not cut, so that their distances from the estimates can be combined with those of
-        other parts.
+        They are not cut to the possible values, so that their distances from the estimates can be
+        combined with those of other parts.
 
-        shares : unbiased, of all answers, None if not all are identifiable. nearest : their
-        projection onto the simplex. errors, worst : standard errors as estimated and at the worst
-        truth, per target.
+        shares : unbiased shares of all answers, None if not all are identifiable.
+        nearest : their projection onto the simplex.
+        errors, worst : estimated and worst-case standard error of each target.
         """
         evidence, sampling, z = self._evidence, self._sampling, normal_quantile(level)
         if shares is None and sampling < 1:
@@ -118,7 +119,7 @@ class TargetEnds:
             below, above = reaches(value, evidence.n, float(total), w, c, local, sampling, z)
             low, high = value - max(below, z * error), value + max(above, z * error)
             if high - low <= VANISHED * z * largest:
-                # Every estimated variance is 0, but that of some possible truth may not be.
+                # The estimated variance is 0, but that at another possible truth may not be.
                 low, high = value - z * largest, value + z * largest
             uncut.append((low, high))
         return uncut
@@ -129,16 +130,16 @@ class TargetEnds:
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """Shares p near the estimated ones, and E[s sᵀ] at p of the decoded values of all answers."""
+    """Shares p near the estimated ones, and `Evidence.share_moments` at p."""
 
     p: FloatArray
     moments: FloatArray
 
     @classmethod
     def of(cls, evidence: Evidence, nearest: FloatArray, z: float) -> "Local":
-        """Return the local moments at `nearest` with z² people of equal shares added."""
+        """Return the local shares and moments: `nearest` with z² people of equal shares added."""
         # The added people (Agresti and Coull's number) give weight to answers whose estimated share
-        # is 0.
+        # is 0, because some people may have them even so.
         p = (evidence.n * nearest + z * z / evidence.answers) / (evidence.n + z * z)
         return cls(p, evidence.share_moments(p))
 
@@ -155,15 +156,17 @@ def reaches(
 ) -> Ends:
     """Return the distances of a score interval's ends below and above its estimate.
 
-    total : an unbiased estimate of Σ_x p_x c_x, which is n times the variance + sampling·θ². It
-    grows with θ by `slope`. Unless c is a straight line in w, the distances are at least those with
-    the variance at the local shares: answers whose estimated share is 0 may vary more than others.
+    total : an unbiased estimate of Σ_x p_x c_x, which is n times the variance plus sampling·θ².
+
+    Σ_x p_x c_x changes with the true value θ at the rate `slope`. Unless c is a straight line in w,
+    the distances are at least those with the variance at the local shares, because answers whose
+    estimated share is 0 may vary more than others.
     """
     growth = slope(w, c, local)
     low, high = intervals.score(value, n, Variance(total - growth * value, growth, sampling), z)
     below, above = value - low, high - value
     # If c is a line in w, the variance is a known function of θ, and the score interval needs no
-    # floor.
+    # lower limit.
     if local is None or _is_line(w, c):
         return below, above
     at_local_shares = z * sqrt(
@@ -175,9 +178,10 @@ def reaches(
 def slope(w: FloatArray, c: FloatArray, local: Local | None) -> float:
     """Return the slope of Σ_x p_x c_x in the true value of a target of weights w (control variate).
 
-    It is the regression slope of their estimates: covariance over the target's variance, for one
-    report. If c is a straight line in w, this is its slope at every truth. Without local shares it
-    is the slope of the least squares line over the answers; 0 if all weights are equal.
+    It is the regression slope of the estimates of both: their covariance divided by the variance of
+    the target's estimate, for one report. If c is a straight line in w, it is the slope of the
+    line. Without local shares it is the slope of the least squares line over the answers, or 0 if
+    all weights are equal.
     """
     if local is not None:
         along = local.moments @ (w - w @ local.p)
@@ -224,10 +228,10 @@ def row_flags(
     informative: int | None,
     worst: float | None,
 ) -> list[str]:
-    """Return the flags of one row: those of its margin, and of an estimate that no truth explains.
+    """Return the flags of one row, which `Estimate` describes.
 
-    possible : least and largest possible value of the target; 100 points apart for a share. worst :
-    its worst-case standard error, None if there is none.
+    possible : least and largest possible value of the target.
+    worst : its worst-case standard error, None if there is none.
     """
     low, high = possible
     beyond = 0.0 if value is None else max(low - value, value - high)

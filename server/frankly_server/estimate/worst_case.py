@@ -10,16 +10,17 @@ FloatArray = NDArray[np.float64]
 def worst_case_variance(linear: FloatArray, target: FloatArray, factor: float = 1.0) -> float:
     """Return max over p in the simplex of linear·p − factor·(target·p)².
 
-    The function is concave. Among the p with a given target·p a linear function is largest where at
-    most two shares are nonzero. So pairs of answers (i, j) suffice: on the edge between them the
-    function is a parabola in one variable (docs/maths/worst_case.md).
+    Among the p with a given target·p, linear·p is largest at one with at most two nonzero shares.
+    So it suffices to search the edges between pairs of answers (i, j), on which the function is a
+    concave parabola in one variable (docs/maths/worst_case.md).
 
     Parameters
     ----------
-    linear, target : shape (a,). factor : ≥ 0; at 0 the maximum is the largest entry of `linear`.
+    linear, target : shape (a,).
+    factor : 0 or more; at 0 the maximum is the largest entry of `linear`.
     """
-    # Of answers with equal weights only the one with the largest entry matters; for a share, two
-    # answers remain.
+    # Among answers with equal weights only the one with the largest entry matters, so for a share
+    # two answers remain.
     target, group = np.unique(target, return_inverse=True)
     largest = np.full(len(target), -np.inf)
     np.maximum.at(largest, group, linear)
@@ -40,8 +41,11 @@ def worst_case_variance(linear: FloatArray, target: FloatArray, factor: float = 
 def linear_part(second_moment: FloatArray, target: FloatArray, sampling: float) -> FloatArray:
     """Return c with variance(p) = c·p − sampling·(w·p)² for one report at shares p, shape (a,).
 
-    second_moment : E[d²|x] of the decoded value, Σ_y v_y² Q(y|x). For a respondent with answer x,
-    privacy adds E[d²|x] − w_x². Drawing the respondents adds the mean of w² minus (w·p)², times
-    `sampling`: 1 for independent draws, (N−n)/(N−1) without replacement from N, 0 for a census.
+    second_moment : E[d²|x] of the decoded value, Σ_y v_y² Q(y|x).
+    target : the weights w.
+    sampling : 1 for independent draws, (N−n)/(N−1) without replacement from N, 0 for a census.
+
+    For a respondent with answer x, privacy adds E[d²|x] − w_x². Drawing the respondents adds
+    `sampling` times the variance of w over the people, Σ_x p_x w_x² − (w·p)².
     """
     return np.asarray(second_moment - (1 - sampling) * target**2, dtype=np.float64)

@@ -12,21 +12,18 @@ from frankly_protocol import canonical
 from frankly_protocol.clock import format_time
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import Mechanism
+from frankly_protocol.mechanisms import AnyMechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report
 
 from frankly_server.intake.tokens import Spend, TokenDoor
 from frankly_server.store import Database, ReportRow, Transaction
 
-PAUSE_S: Final = 3600  # Retry-After of a paused survey; nothing announces when a pause ends
+PAUSE_S: Final = 3600  # Retry-After of a paused survey, because the end of a pause is not known
 
 
 class Paused(InvalidInput):
-    """The survey takes no reports for now.
-
-    The same report may be sent after `retry_after_s` seconds.
-    """
+    """The survey is paused; the same report may be sent after `retry_after_s` seconds."""
 
     def __init__(self) -> None:
         super().__init__(Problem.TOO_EARLY, "the survey is paused; send the same report later")
@@ -48,15 +45,15 @@ class TooEarly(InvalidInput):
 class Admission:
     """The rules of one document for its reports; computed once, because documents never change.
 
-    mechanisms : one per block, which check their symbols. door : the token rule. strata : public
-    question -> choice -> the JSON text that is stored for it; questions in the order of their ids.
+    mechanisms : one per block, each of which checks its symbol. door : the token rule. strata : the
+    JSON text that is stored for an answer, by public question (sorted by id) and choice.
     """
 
     survey: str
     document: str
     opens: datetime
     closes: datetime
-    mechanisms: tuple[Mechanism, ...]
+    mechanisms: tuple[AnyMechanism, ...]
     door: TokenDoor
     strata: Mapping[str, Mapping[str, str]]
 
@@ -67,12 +64,13 @@ class Admission:
             survey=document.survey,
             document=digest,
             opens=document.opens,
-            # Devices refuse an expired document, so its reports are refused from then on as well.
+            # Devices refuse an expired document, so its reports are refused after that time as
+            # well.
             closes=min(document.closes, document.expires),
             mechanisms=tuple(block.mechanism for block in document.blocks),
             door=TokenDoor.of(document.token),
-            # Encoded here once, so that a report's stratum is a join of ready texts. The order of
-            # ids is that of canonical JSON.
+            # Encoded here, so that a report's stratum is only joined from these texts. Canonical
+            # JSON sorts its keys, so the questions are sorted by id.
             strata={
                 question.id: {
                     choice.id: canonical.dumps({question.id: choice.id}).decode("ascii")[1:-1]
@@ -85,12 +83,12 @@ class Admission:
     def admit(self, report: Report, now: datetime) -> ReportRow:
         """Return the row that stores a report.
 
-        Raises InvalidInput: too_early, closed, y_type, symbol_unknown or strata_invalid. No message
-        repeats a value of the report.
+        Raises InvalidInput: too_early, closed, y_type, symbol_unknown or strata_invalid. Messages
+        do not repeat values of the report.
         """
         self.require_open(now)
         if len(report.symbols) != len(self.mechanisms):
-            message = f"this survey takes {len(self.mechanisms)} symbols, one per block"
+            message = f"a report of this survey has {len(self.mechanisms)} symbols, one per block"
             raise InvalidInput(Problem.SYMBOL_UNKNOWN, message, "y")
         for i, (symbol, mechanism) in enumerate(zip(report.symbols, self.mechanisms, strict=True)):
             mechanism.check_symbol(symbol, f"y[{i}]")
@@ -136,34 +134,32 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A report that its document admits, and the token that it spends.
-
-    The two are stored unlinked.
-    """
+    """A report that its document admits, and the token that it spends; they are stored unlinked."""
 
     row: ReportRow
     spend: Spend | None = None
 
 
 class Admissions:
-    """The rules of every document that reports have named.
+    """The rules of documents, loaded when a report first names them.
 
-    Superseded versions are accepted until their own closing time: devices may hold them offline.
+    Reports of superseded versions are accepted until these close, because a device that was offline
+    may not have a newer one.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._by_digest: dict[str, Admission] = {}  # never expires, because documents never change
+        self._by_digest: dict[str, Admission] = {}  # kept for ever, because documents never change
 
     def admit(self, survey_id: str, report: Any, now: datetime) -> Admitted | InvalidInput:
-        """Return the admitted report (of bytes or parsed JSON), or the reason of its refusal."""
+        """Return the admitted report, or the reason for its refusal; report : bytes or JSON."""
         try:
             parsed = (
                 Report.from_bytes(report) if isinstance(report, bytes) else Report.from_json(report)
             )
             admission = self._by_digest.get(parsed.doc) or self._load(survey_id, parsed.doc)
             if admission is None or admission.survey != survey_id:
-                # An unknown survey is the better explanation, so it is checked first.
+                # If the survey is unknown, that is the better explanation.
                 self.require_survey(survey_id)
                 message = (
                     "the report names a document that is not this survey's; fetch the survey again"
@@ -204,8 +200,9 @@ class Admissions:
 def refusal_of(tx: Transaction, survey: str) -> InvalidInput:
     """Return the reason why a report was not inserted although its id is free.
 
-    The insert refuses reports of a survey that is not open. If the survey is open by now, it was
-    paused a moment ago, or a stored copy was erased meanwhile: the report can be sent again later.
+    Reports of a survey that is not open are not inserted. If the survey is open by now, it was
+    paused a moment ago, or a stored copy has been erased; in either case the report can be sent
+    again.
     """
     if tx.survey_states.get(survey).state in ("closed", "archived"):
         return InvalidInput(Problem.CLOSED, "the survey has been closed; do not send again")

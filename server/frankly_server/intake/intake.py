@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Intake of reports: each is stored once, as pending, and acknowledged after the commit.
 
-A release (`releasing`) counts them later.
+A release counts it later (`releasing`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ from frankly_server.store import WITHHELD_STRATUM, Database, ReportRow, StoreUna
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Outcome for a report: ``accepted``, or ``duplicate`` if the same report was stored before."""
+    """Outcome of a report: ``accepted``, or ``duplicate`` if the same report was stored before."""
 
     status: str
     id: str = field(repr=False)
@@ -32,7 +32,7 @@ Result = Outcome | InvalidInput
 
 
 class Intake:
-    """Store of reports of published surveys. Safe to share between threads."""
+    """Service that stores reports of published surveys. Safe to share between threads."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
@@ -42,10 +42,10 @@ class Intake:
     def accept(self, survey_id: str, body: bytes) -> Outcome:
         """Store one report and return after the commit. Sending the same bytes again is safe.
 
-        Raises InvalidInput: survey_unknown, doc_mismatch, too_early, closed, symbol_unknown,
-        strata_invalid, token_invalid, token_foreign, token_spent, id_conflict (another report with
-        this id is stored), or an error of `Report.from_bytes`. Raises StoreUnavailable if it is not
-        known whether the report is stored: send the same bytes again.
+        Raises InvalidInput: survey_unknown, doc_mismatch, too_early, closed, y_type,
+        symbol_unknown, strata_invalid, token_invalid, token_foreign, token_spent, id_conflict
+        (another report with this id is stored), or an error of `Report.from_bytes`. Raises
+        StoreUnavailable if it is not known whether the report is stored: send the same bytes again.
         """
         (result,) = self._results(survey_id, [body])
         if isinstance(result, InvalidInput):
@@ -53,7 +53,7 @@ class Intake:
         return result
 
     def accept_batch(self, survey_id: str, reports: Sequence[Any]) -> list[Result]:
-        """Store many reports in one transaction; return one result per report, in their order.
+        """Store many reports together; return one result per report, in their order.
 
         `reports` are values from strict JSON parsing. A refused report is returned as its error and
         does not affect the others. Raises InvalidInput(survey_unknown) for all of them, or
@@ -69,7 +69,7 @@ class Intake:
             return tx.days.of_survey(survey_id)
 
     def accepted(self, survey_id: str) -> int:
-        """Return the number of stored reports, released or pending: publish it only in bands."""
+        """Return the number of stored reports, pending or not; pages may show it only in bands."""
         with self._database.reading("accepted reports") as tx:
             return tx.reports.accepted(survey_id)
 
@@ -92,8 +92,8 @@ class Intake:
 
     def _count(self, survey_id: str, now: datetime, refused: Sequence[InvalidInput]) -> None:
         """Count refusals of a published survey."""
-        # If the database is down the sender must still get the
-        # reason of the refusal. The store logs the failure.
+        # If the database is down, the sender must still get the reason for the refusal. The store
+        # logs the failure.
         with suppress(StoreUnavailable):
             if self._admissions.is_published(survey_id):
                 self._refusals.add(survey_id, now.date().isoformat(), refused)
@@ -111,13 +111,13 @@ def store(database: Database, survey: str, admitted: Sequence[Admitted]) -> list
     rows, refused = [report.row for report in first.values()], dict[str, InvalidInput]()
     if spends:
         with database.transaction("accept reports") as tx:
-            # The report is inserted before its token is spent: a copy that is sent at the same time
-            # waits for this transaction at the insert, finds its id taken, and touches no token.
+            # The report is inserted before its token is spent: a copy that arrives at the same time
+            # waits at the insert for this transaction, finds its id taken, and touches no token.
             new = tx.reports.add(rows)
             refused = spend_all(tx, survey, [(i, spend) for i, spend in spends if i in new])
             tx.reports.take_back(survey, list(refused))
     else:
-        new = database.add_reports(rows)  # without tokens one autocommitted statement is enough
+        new = database.add_reports(rows)  # without tokens no transaction is needed
     not_inserted = first.keys() - new
     if not (not_inserted or refused) and len(first) == len(admitted):
         return [Outcome("accepted", report.row.id) for report in admitted]
@@ -125,14 +125,14 @@ def store(database: Database, survey: str, admitted: Sequence[Admitted]) -> list
     if not_inserted:
         with database.reading("stored before") as tx:
             stored = tx.reports.get_many(survey, list(not_inserted))
-            # A report that is neither new nor stored before: the survey takes no reports.
+            # A report that is neither new nor stored before was refused by the insert.
             if len(stored) < len(not_inserted):
                 closed = refusal_of(tx, survey)
                 refused |= {i: closed for i in not_inserted if i not in stored}
     results: list[Result] = []
     for row in (report.row for report in admitted):
         if row.id in new and row.id not in refused:
-            # Later reports of this batch with the same id repeat this one or contradict it.
+            # Later reports of this batch with the same id are compared with this one.
             new.remove(row.id)
             results.append(Outcome("accepted", row.id))
         else:
@@ -142,8 +142,8 @@ def store(database: Database, survey: str, admitted: Sequence[Admitted]) -> list
 
 
 def _repeated(row: ReportRow, stored: ReportRow) -> Result:
-    # The last release of a survey removes the stratum of
-    # reports in small cells: a copy may differ in that.
+    # The last release removes the stratum of reports in small cells, so the stored report may
+    # differ from a copy in that.
     if stored not in (row, replace(row, strata=WITHHELD_STRATUM)):
         return InvalidInput(
             Problem.ID_CONFLICT,

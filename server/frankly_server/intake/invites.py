@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Invites: tokens that this server makes for a survey, each for one report."""
+"""Invites: random tokens that this server makes for a survey; each is good for one report."""
 
 import hashlib
 import secrets
@@ -14,7 +14,7 @@ MAX_INVITES = 100_000  # one request makes them in memory and inserts them in on
 
 
 class Invites:
-    """Maker of invite tokens. They are returned once; only their hashes are stored."""
+    """Service that makes invite tokens. They are returned once; only their hashes are stored."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -30,7 +30,7 @@ class Invites:
                 f"make 1 to {MAX_INVITES} tokens at a time",
                 "count",
             )
-        # Only hashes are stored, so that a copy of the database holds no token that could be used.
+        # Only hashes are stored, so that a copy of the database contains no token that works.
         raw = [secrets.token_bytes(INVITE_BYTES) for _ in range(count)]
         with self._database.administering("make invites") as tx:
             row = tx.surveys.by_name(survey) or tx.surveys.get(survey)

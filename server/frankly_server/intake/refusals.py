@@ -11,7 +11,7 @@ from frankly_protocol.errors import InvalidInput
 from frankly_server.buckets import Buckets
 from frankly_server.store import Database, StoreUnavailable
 
-# Write transactions per second, and how many may come at once. Reports need the same database.
+# Write transactions per second, and how many may come at once: reports need the database too.
 PER_S, BURST = 5.0, 100.0
 _EVERYONE = ""  # one bucket for all surveys
 
@@ -19,9 +19,9 @@ _EVERYONE = ""  # one bucket for all surveys
 class Refusals:
     """Daily counters of refusals by survey and problem code.
 
-    Refusals are written at once while they are few. In a flood they are added up in memory, and the
-    next refusal after a write is allowed again writes the sums; so does `flush`. There are at most
-    PER_S transactions a second. A crash may lose counts of refusals, never of reports.
+    Refusals are written at once while they are few. In a flood they are added up in memory, and
+    written by the next refusal for which the rate allows a transaction (PER_S a second on average),
+    or by `flush`. A crash may lose counts of refusals; reports do not depend on them.
     """
 
     def __init__(self, database: Database, now: Callable[[], float] = time.monotonic) -> None:
@@ -32,16 +32,16 @@ class Refusals:
         self._unwritten: Counter[tuple[str, str, str]] = Counter()  # survey, UTC day, code
 
     def add(self, survey: str, day: str, refusals: Iterable[InvalidInput]) -> None:
-        """Count refusals of a published survey. A failing database raises nothing here."""
+        """Count refusals of a published survey; does not raise if the database fails."""
         with self._guard:
             self._unwritten.update((survey, day, refusal.code) for refusal in refusals)
         if self._allowed.take(_EVERYONE, self._now()).wait_s == 0.0:
             self.flush()
 
     def flush(self) -> None:
-        """Write the sums; those that cannot be written stay for the next time."""
-        # Swapped under the lock and written outside of it:
-        # other requests never wait for the database here.
+        """Write the sums; if the database fails, they stay in memory for the next time."""
+        # Swapped under the lock and written outside of it, so that other requests do not wait for
+        # the database here.
         with self._guard:
             pending, self._unwritten = self._unwritten, Counter()
         if not pending:

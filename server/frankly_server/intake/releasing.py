@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases of pending reports: by a thread at published times, or by an operator's command."""
+"""Releases of pending reports, by a thread at the release times or by an operator's command."""
 
 import os
 import threading
@@ -9,16 +9,16 @@ from typing import Final
 
 import structlog
 from frankly_protocol.clock import Clock, format_time
-from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.documents import CLOCK_SKEW, SurveyDocument
 from frankly_protocol.errors import FranklyError
 
 from frankly_server.store import Database, DocumentRow, Transaction
 from frankly_server.times import PERIOD, next_release
 
 _LOOK_S: Final = 10.0
-"""Seconds between looks at the clock.
+"""Seconds between two looks at the clock.
 
-One long sleep until the next release would miss it if the machine sleeps or its clock is set.
+A single wait until the next release would miss it if the machine sleeps or its clock is set.
 """
 _log: Final = structlog.get_logger("frankly.releases")
 
@@ -27,7 +27,7 @@ _log: Final = structlog.get_logger("frankly.releases")
 class _Rule:
     """Release rule of a document.
 
-    every : its period. step : the least number of reports in a batch. over : one period after its
+    every : its period. step : the least number of reports in a batch. over : one day after its
     last possible report; a release from then on is the last one.
     """
 
@@ -37,7 +37,7 @@ class _Rule:
 
 
 class Releasing:
-    """Releases of pending reports, in a thread at the published times or at once by `release`."""
+    """Service that releases pending reports: in a thread at the release times, or by `release`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
@@ -47,7 +47,8 @@ class Releasing:
     def release(self, every: str | None = None, survey: str | None = None) -> int:
         """Release the pending reports of all documents; return how many were released.
 
-        every, survey : only documents of this period, or of this survey. Raises StoreUnavailable or
+        every : only documents of this period, unless they have been released since their last
+        published time. survey : only documents of this survey. Raises StoreUnavailable or
         DocumentRejected for a document that cannot be released, after all others have been
         released.
         """
@@ -56,7 +57,7 @@ class Releasing:
         n, failed = 0, None
         for row in rows:
             try:
-                n += self._release(row) if every in (None, self._rule(row).every) else 0
+                n += self._release(row, every) if every in (None, self._rule(row).every) else 0
             except FranklyError as error:  # one broken document must not hold up the others
                 failed = error
         self._database.forget_deleted()
@@ -68,7 +69,7 @@ class Releasing:
         """Start the thread if this process has none: threads do not survive a fork."""
         if self._pid != os.getpid():
             self._pid = os.getpid()
-            # daemon: the end of the process need not wait for the next look at the clock.
+            # daemon, so that the process can end without waiting for the next look at the clock.
             threading.Thread(target=self._run, name="frankly-releases", daemon=True).start()
 
     def stop(self) -> None:
@@ -76,7 +77,7 @@ class Releasing:
         self._stopped.set()
 
     def release_due(self, since: datetime, now: datetime) -> None:
-        """Release the documents with a published time in (since, now]; log failures.
+        """Release the documents that have a release time in (since, now]; log failures.
 
         Reports of a failed release stay pending until the next one.
         """
@@ -91,8 +92,18 @@ class Releasing:
             except Exception as error:  # noqa: BLE001
                 _log.error("release failed unexpectedly", error=type(error).__name__)
 
-    def _release(self, row: DocumentRow) -> int:
+    def _release(self, row: DocumentRow, every: str | None) -> int:
         rule, now = self._rule(row), self._clock.now()
+        # Every server releases at the published times. A second one, some seconds after the first,
+        # would show which reports came in those seconds. Later than now: clocks of servers differ.
+        unless_in = (
+            (
+                format_time(next_release(every, now) - PERIOD[every]),
+                format_time(now + CLOCK_SKEW),
+            )
+            if every
+            else None
+        )
         with self._database.transaction("release") as tx:
             is_over = now >= rule.over or tx.survey_states.get(row.survey).state in (
                 "closed",
@@ -104,6 +115,7 @@ class Releasing:
                 rule.step,
                 format_time(now),
                 is_over=is_over,
+                unless_in=unless_in,
             )
             _close_if_met(tx, row.survey)
         return n
@@ -112,7 +124,9 @@ class Releasing:
         if row.digest not in self._rules:
             document = SurveyDocument.from_envelope(row.envelope)
             ends, every = min(document.closes, document.expires), document.release_every
-            self._rules[row.digest] = _Rule(every, document.release_step, ends + PERIOD[every])
+            # A day even if it is released every hour: the last release deletes what is too little
+            # to be released, and must not come while the survey is open, even if a clock is ahead.
+            self._rules[row.digest] = _Rule(every, document.release_step, ends + PERIOD["day"])
         return self._rules[row.digest]
 
     def _run(self) -> None:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spending of tokens, in the transaction that stores the report.
 
-An operator can link a person to a noisy report: the operator makes the invites, and could keep a
-list of who got which and watch the requests. The stored data do not link them, once a release has
-rewritten the rows of report and token; until then the order of the rows may (docs/privacy.md).
-Tokens of an external issuer (blind signatures) cannot be linked to a person, unless issuer and
-operator are one.
+An operator could link a person to a randomised report: the operator makes the invites, could keep a
+list of who got which, and could watch the requests. The stored data do not link them once a release
+has rewritten the rows of report and token; until then the order of the rows may (docs/privacy.md).
+Tokens of an external issuer (blind signatures) do not link a report to a person, unless issuer and
+operator are the same.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,7 @@ from frankly_server.store import Transaction
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """A token to be spent.
-
-    invited : it must be an invite of this server, so its hash is stored already.
-    """
+    """A token to be spent; invited : True for an invite, whose hash must be stored."""
 
     hash: str = field(repr=False)
     invited: bool
@@ -39,7 +36,7 @@ class TokenDoor:
 
     @classmethod
     def of(cls, rule: TokenRule | None) -> "TokenDoor":
-        """Return the door of a token rule, None for no tokens.
+        """Return the door of a token rule; rule : None if reports carry no token.
 
         Raises InvalidInput(token_invalid) if the issuer's key cannot be used.
         """
@@ -48,7 +45,7 @@ class TokenDoor:
         return cls(token_verifier(rule), invited=rule.kind == "invite")
 
     def spend(self, survey: str, token: str | None) -> Spend | None:
-        """Return the spending of a report's token, None if the survey takes no tokens.
+        """Return the token that a report spends, None if the survey needs no tokens.
 
         Raises InvalidInput(token_invalid).
         """
@@ -56,7 +53,7 @@ class TokenDoor:
             if token is not None:
                 raise InvalidInput(
                     Problem.TOKEN_INVALID,
-                    "this survey takes no token: send null",
+                    "this survey needs no token: send null",
                     "token",
                 )
             return None
@@ -74,11 +71,10 @@ def spend_all(
     survey: str,
     spends: Sequence[tuple[str, Spend]],
 ) -> dict[str, InvalidInput]:
-    """Spend the tokens of (report id, token) pairs.
+    """Spend the tokens of (report id, token) pairs; return the refusals by report id.
 
-    Returns report id -> refusal for those that fail.
-
-    Of several reports with one token the first one gets it. Locks are taken in the order of hashes.
+    If several reports carry the same token, the first one spends it. Locks are taken in the order
+    of the hashes.
     """
     if not spends:
         return {}
@@ -93,7 +89,7 @@ def spend_all(
         (i, spend) for i, spend in spends if spend.hash not in fresh or owners[spend.hash] != i
     ]
     if not refused:
-        return {}  # the usual case needs no further queries
+        return {}  # the common case, without further queries
     hashes = {spend.hash for _, spend in refused}
     spent, foreign = tx.tokens.known(survey, hashes), tx.tokens.of_other_surveys(survey, hashes)
     return {report_id: _refusal(spend.hash, spent, foreign) for report_id, spend in refused}
@@ -107,7 +103,7 @@ def _refusal(token_hash: str, spent: set[str], foreign: set[str]) -> InvalidInpu
     if token_hash in spent:
         return InvalidInput(
             Problem.TOKEN_SPENT,
-            "this token has been used: one report each",
+            "this token has been used already; each is good for one report",
             "token",
         )
     if token_hash in foreign:

@@ -31,10 +31,10 @@ _DECOY_HASH: Final = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The holder of an API key: its role, and the prefix that names it in lists and logs.
+    """The holder of an API key: its role, and the prefix that names it in lists and the audit trail.
 
-    organisation : owner of the surveys it opens. surveys : ids of those it is limited to; empty for
-    all of them.
+    organisation : owner of the surveys that the key can use. surveys : ids of the surveys that it
+    is limited to; empty if it can use all of them.
     """
 
     role: str
@@ -43,7 +43,7 @@ class Principal:
     surveys: tuple[str, ...] = ()
 
     def opens(self, survey_id: str, organisation: str) -> bool:
-        """Return True if the key may use a survey; if not, callers answer as for an unknown one."""
+        """Return True if the key may use a survey; otherwise callers treat the survey as unknown."""
         return organisation == self.organisation and (not self.surveys or survey_id in self.surveys)
 
 
@@ -71,7 +71,7 @@ class Access:
             raise InvalidInput(Problem.FIELD_TYPE, f"a role is one of {', '.join(ROLES)}", "role")
         if not 1 <= len(label) <= 200:
             raise InvalidInput(Problem.FIELD_TYPE, "a label has 1 to 200 characters", "label")
-        # Labels are shown in lists and logs, where control characters could forge lines.
+        # Labels are shown in lists and the audit trail, where control characters could fake entries.
         if unsafe_character(label):
             raise InvalidInput(
                 Problem.TEXT_CHARACTERS,
@@ -99,7 +99,7 @@ class Access:
         if _TOKEN.fullmatch(token):
             with self._database.reading("authenticate") as tx:
                 row = tx.api_keys.get(token[len(_START) :][:_PREFIX_LENGTH])
-        # One comparison in every case: the time must not show which prefixes exist.
+        # Compared also without a row, so that the time does not show which prefixes exist.
         matches = hmac.compare_digest(_hash(token), row.hash if row else _DECOY_HASH)
         if row is None or not matches or row.revoked is not None:
             raise InvalidInput(
@@ -111,15 +111,16 @@ class Access:
     def revoke(
         self, prefix: str, organisation: str | None = None, record: Record = unrecorded
     ) -> None:
-        """End a key at once.
+        """Revoke a key with immediate effect.
 
-        Raises InvalidInput(not_found) if no working key of `organisation` has this prefix.
+        organisation : owner that the key must have; None accepts any. Raises InvalidInput(not_found)
+        if no working key of it has this prefix.
         """
         with self._database.administering("revoke api key") as tx:
             if not _PREFIX.fullmatch(prefix):
                 raise InvalidInput(Problem.NOT_FOUND, "no working key has this prefix", "prefix")
             row = tx.api_keys.get(prefix)
-            # The same answer for a key of another organisation, so that its prefix stays unknown.
+            # The same error for a key of another organisation, so that its prefix stays unknown.
             foreign = (
                 organisation is not None and row is not None and row.organisation != organisation
             )

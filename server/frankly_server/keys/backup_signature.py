@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signatures of backups: publisher keys sign the manifest, and any version of the keys may check it."""
+"""Signatures of backups: publisher keys sign the manifest; any version's keys may verify it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,16 +19,17 @@ _UNSIGNED: Final = (
     "comes from, add --unsigned"
 )
 _OTHERS: Final = (
-    "these keys did not sign the backup, nor did earlier versions of them. With the right key "
-    "folder in FRANKLY_HOME try again; if you know where the backup comes from, add --unsigned"
+    "these keys did not sign the backup, nor did earlier versions of them. Try again with the right "
+    "key folder in FRANKLY_HOME; if you know where the backup comes from, add --unsigned"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Signers:
-    """Who signed a backup. key_ids : of publisher keys. version, newest : of the keys documents.
+    """Signers of a backup, by publisher key ids.
 
-    A backup from before a rotation is signed by the keys of an earlier version.
+    version : the keys document that names them. newest : version of the newest keys document. The
+    two differ for a backup from before a rotation.
     """
 
     key_ids: tuple[str, ...]
@@ -37,19 +38,19 @@ class Signers:
 
 
 def signer(keys: Keyring) -> Callable[[bytes], bytes]:
-    """Return a function from a manifest to its signatures, by the publisher keys that are here.
+    """Return a function that signs a manifest with the publisher keys in the key folder.
 
-    Raises InvalidInput(key_file) if there are too few.
+    Raises InvalidInput(key_file) if these are too few.
     """
     publishers = keys.publishers()
     return lambda manifest: Envelope.seal(BACKUP_TYPE, manifest, publishers).to_bytes()
 
 
 def signers_of(keys: Keyring, manifest: bytes, signature: bytes | None) -> Signers:
-    """Return who signed a manifest.
+    """Return the signers of a manifest.
 
-    Raises BackupBroken unless the publisher keys of some version did, and InvalidInput(key_file) if
-    there are no keys to check it with.
+    Raises BackupBroken unless enough publisher keys of one version have signed it, and
+    InvalidInput(key_file) if there are no keys to verify it with.
     """
     if signature is None:
         raise BackupBroken(_UNSIGNED, _FIELD)
@@ -60,10 +61,10 @@ def signers_of(keys: Keyring, manifest: bytes, signature: bytes | None) -> Signe
         envelope = Envelope.from_bytes(signature, BACKUP_TYPE)
     except DocumentRejected as error:
         raise BackupBroken(error.detail, _FIELD) from None
-    # The signature holds the manifest it signed: both must be the same bytes.
+    # The envelope contains the manifest that was signed; it must equal the one in the backup.
     if envelope.payload != manifest:
         raise BackupBroken("the signature is of another manifest", _FIELD)
-    # The newest first: most backups are younger than the last rotation.
+    # Newest version first: most backups are more recent than the last rotation.
     for document in reversed(versions):
         role = document.publisher
         try:

@@ -26,7 +26,7 @@ from frankly_server.durable import sync_folder
 _GROUP_AND_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _MAX_FILE_BYTES: Final = 1 << 20
 MIN_PASSPHRASE: Final = 12
-_MAX_PASSPHRASE: Final = 1023  # the longest that PKCS #8 encryption takes
+_MAX_PASSPHRASE: Final = 1023  # longest passphrase that PKCS #8 encryption accepts
 
 
 def key_file_problem(path: Path, detail: str) -> InvalidInput:
@@ -35,7 +35,7 @@ def key_file_problem(path: Path, detail: str) -> InvalidInput:
 
 
 def to_pem(key: SigningKey, passphrase: bytes | None = None) -> bytes:
-    """Return a private key as PKCS #8 PEM; encrypted if there is a passphrase.
+    """Return a private key as PKCS #8 PEM, encrypted if there is a passphrase.
 
     Raises InvalidInput(key_file) for a passphrase of fewer than 12 or more than 1,023 bytes.
     """
@@ -55,15 +55,16 @@ def to_pem(key: SigningKey, passphrase: bytes | None = None) -> bytes:
 def read_key(path: Path, passphrase: bytes | None = None) -> SigningKey:
     """Return the Ed25519 key in a PEM file that only its owner may read.
 
-    Raises InvalidInput(key_file) if it is missing, readable by others, encrypted with another
-    passphrase or without one in `passphrase`, of another kind, or no key at all.
+    passphrase : used only if the file is encrypted. Raises InvalidInput(key_file) if the file is
+    missing or readable by others, if it does not hold an Ed25519 key, or if it is encrypted and
+    `passphrase` is None or wrong.
     """
     data = read_private(path)
     encrypted = b"ENCRYPTED PRIVATE KEY" in data
     if encrypted and passphrase is None:
         detail = (
-            "the key is encrypted: give its passphrase; keys that a server runs with are "
-            "protected by their file mode"
+            "the key is encrypted: give its passphrase; keys that a server runs with must not be "
+            "encrypted, as their file mode protects them"
         )
         raise key_file_problem(path, detail)
     try:
@@ -84,14 +85,14 @@ def read_private(path: Path) -> bytes:
     """Return the bytes of a file that only its owner may read; raises InvalidInput(key_file)."""
     try:
         with path.open("rb") as file:
-            # The mode of the open file: a path could be replaced between check and read.
+            # The mode of the open file, because a path could be replaced between check and read.
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             if mode & _GROUP_AND_OTHERS:
                 raise key_file_problem(
                     path,
                     f"others may read this file (mode {mode:04o}); run chmod 600 {path}",
                 )
-            # Bounded, in case the path names some large file by mistake.
+            # Bounded, in case the path names a large file by mistake.
             return file.read(_MAX_FILE_BYTES)
     except FileNotFoundError:
         raise key_file_problem(
@@ -103,16 +104,16 @@ def read_private(path: Path) -> bytes:
 
 
 def require_private_folder(folder: Path) -> None:
-    """Raise InvalidInput(key_file) if others may enter an existing folder."""
+    """Raise InvalidInput(key_file) if the folder exists and others have access to it."""
     if folder.is_dir() and stat.S_IMODE(folder.stat().st_mode) & _GROUP_AND_OTHERS:
         raise key_file_problem(folder, f"others may enter this folder; run chmod 700 {folder}")
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path | None:
-    """Replace `folder` atomically by one with `files`; return where an old folder was moved to.
+    """Write `files` to a new folder called `folder`; return the path of the old one, None without.
 
-    Files get mode 0600, folders 0700. Everything is on disk before the new name appears (bad
-    input 52).
+    Files get mode 0600, the folder 0700. The new folder is complete on disk before the old one is
+    moved aside and it gets its name (bad input 52).
     """
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))  # mode 0700
@@ -126,7 +127,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> Path | None:
 
 
 def _set_aside(folder: Path) -> Path:
-    # The first free number: keys that were set aside before are kept.
+    # The first free number, so that keys that were set aside before are kept.
     number = 1
     while (path := folder.with_name(f"{folder.name}.old-{number}")).exists():
         number += 1
@@ -135,7 +136,7 @@ def _set_aside(folder: Path) -> Path:
 
 
 def _write(path: Path, data: bytes) -> None:
-    # Created with its final mode: at no time can others open the file.
+    # Created with its final mode, so that others can never open the file.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor
         file.write(data)

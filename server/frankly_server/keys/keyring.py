@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signing keys of a server (root, publishers, log) and the keys documents that bind them."""
+"""Signing keys of a server (root, publishers, log) and the keys documents that name them."""
 
 import hmac
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from frankly_protocol.clock import Clock
 from frankly_protocol.envelope import KEYS_TYPE, Envelope, SigningKey
-from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.errors import ClockError, DocumentRejected, InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.trust import (
     KeysDocument,
@@ -59,7 +59,7 @@ class NewKeys:
 
 @dataclass(frozen=True, slots=True)
 class KeyPlan:
-    """Numbers of keys that `init` makes for each role, and of those that must sign."""
+    """Number of keys that `init` makes for each role, and number of these that must sign."""
 
     roots: int = 1
     root_threshold: int = 1
@@ -71,7 +71,7 @@ class Keyring:
     """The key folder of one server.
 
     To run, a server needs only the publisher's keys, the log's key and the keys documents; root
-    keys (`root*.pem`) belong offline after `init`. `keys.json` is the newest document,
+    keys (`root*.pem`) belong offline after `init`. `keys.json` is the newest keys document,
     `keys-N.json` is version N.
     """
 
@@ -96,8 +96,8 @@ class Keyring:
 
         force : move existing keys aside (they are not deleted). Devices that know the old root
         refuse the new one. passphrase : encrypts the root keys.
-        Raises InvalidInput: file_exists if there are keys already and `force` is false, key_file
-        for a plan or passphrase that cannot be used.
+        Raises InvalidInput: file_exists if the folder exists and `force` is false, key_file for a
+        plan or passphrase that cannot be used.
         """
         plan = plan or KeyPlan()
         if self._folder.exists() and not force:
@@ -123,7 +123,7 @@ class Keyring:
         files = {numbered(ROOT, i): to_pem(key, passphrase) for i, key in enumerate(roots)}
         files |= {numbered(PUBLISHER, i): to_pem(key) for i, key in enumerate(publishers)}
         files |= {LOG_KEY: to_pem(log), DOCUMENT: envelope, version_name(1): envelope}
-        # In one step: a crash must not leave keys without the document that names them.
+        # Written together: a crash must not leave keys without the document that names them.
         set_aside = write_folder(self._folder, files)
         return NewKeys(self._folder, _ids(roots), _ids(publishers), log.public.key_id, set_aside)
 
@@ -151,16 +151,17 @@ class Keyring:
 
         Cached until the newest version changes, because every device requests the chain.
         """
-        # Read from disk each time: the command line may have rotated the keys meanwhile.
+        # The newest is read from disk each time: the command line may have rotated the keys.
         if self._chain[-1:] != [self.document()]:
             newest = self.trusted_or_expired().version  # devices check the dates
             self._chain = [self.document(version) for version in range(1, newest + 1)]
         return self._chain
 
     def chain_used(self) -> Fraction:
-        """Return the used share of the longest chain that devices accept; 1 or more is full.
+        """Return the share that the chain uses of the longest one that devices accept.
 
-        Versions that are missing from this folder, as on an offline machine, do not count by size.
+        At 1 or more, no version can follow. The bytes of versions that are missing from this
+        folder, as on an offline machine, are not counted.
         """
         version = self.trusted_or_expired().version
         paths = [self._folder / version_name(number) for number in range(1, version + 1)]
@@ -174,14 +175,15 @@ class Keyring:
         """Raise InvalidInput(key_file) if no further version can follow."""
         if self.chain_used() >= 1:
             version = self.trusted_or_expired().version
-            limit = f"devices read no longer chain of keys than these {version:,} versions"
+            limit = f"devices accept no chain of keys longer than these {version:,} versions"
             way_out = "begin a new one with `frankly keys init --force`, and ship it with the apps"
             raise key_file_problem(self._folder / DOCUMENT, f"{limit}; {way_out}")
 
     def publishers(self) -> list[SigningKey]:
-        """Return the publisher keys that are here and trusted; they are enough to sign.
+        """Return the publisher keys in this folder that the keys document names.
 
-        Raises InvalidInput(key_file) naming the file and the way out.
+        Raises InvalidInput(key_file) if they are fewer than the threshold, or if a file cannot be
+        used.
         """
         require_private_folder(self._folder)
         role = self.trusted().publisher
@@ -199,7 +201,7 @@ class Keyring:
     def log_key(self) -> SigningKey | None:
         """Return the key that signs the log's checkpoints; None if the keys document names no log.
 
-        Raises InvalidInput(key_file) if the log's key is not here.
+        Raises InvalidInput(key_file) if the log's key is not in this folder.
         """
         role = self.trusted().log
         if role is None:
@@ -213,18 +215,20 @@ class Keyring:
         )
 
     def private_keys(self, name: str, passphrase: bytes | None = None) -> list[SigningKey]:
-        """Return every key of one role in the folder, retired ones too; raises if there is none."""
+        """Return every key of one role in the folder, retired ones too.
+
+        Raises InvalidInput(key_file) if there is none, or if one cannot be read.
+        """
         paths = self.key_files(name) or [self._folder / name]
         return [read_key(path, passphrase) for path in paths]
 
     def mac(self, purpose: str, message: bytes) -> str:
-        """Return an HMAC-SHA-256 of a message, in hex, which only this server can compute.
+        """Return the HMAC-SHA-256 of a message, in hex, under a key derived from a publisher key.
 
-        purpose : separates the uses; each has a key of its own, derived from the publisher's. The
-        servers of one key folder agree; a rotation of that key makes other MACs. Raises
-        InvalidInput(key_file).
+        purpose : each purpose has its own derived key. Servers that share a key folder compute the
+        same MAC; new publisher keys can change it. Raises InvalidInput(key_file).
         """
-        # Read from disk each time: all processes change over at the same moment.
+        # Read from disk each time, so that all processes change to a new key at the same time.
         secret = self.private_keys(PUBLISHER)[0].raw
         key = HKDF(SHA256(), length=32, salt=None, info=f"frankly {purpose}".encode()).derive(
             secret
@@ -232,7 +236,7 @@ class Keyring:
         return hmac.new(key, message, "sha256").hexdigest()
 
     def key_files(self, name: str) -> list[Path]:
-        """Return the paths of a role's key files, as in root.pem, root-2.pem, root-0123abcd.pem."""
+        """Return the paths of a role's key files: root.pem, root-2.pem, root-0123abcd.pem."""
         stem = Path(name).stem
         # The glob alone also matches other names, such as rootless.pem.
         return sorted(
@@ -244,11 +248,14 @@ class Keyring:
     def trusted(self) -> KeysDocument:
         """Return the keys document, verified.
 
-        Raises InvalidInput(key_file) if it is damaged or expired.
+        Raises InvalidInput(key_file) if it is missing, damaged or expired.
         """
         data = self.document()
         try:
             return accept_keys(data, self._clock.now())
+        except ClockError as error:
+            way_out = "set the clock right; if it is, sign a new version with `frankly keys rotate`"
+            raise key_file_problem(self._folder / DOCUMENT, f"{error.detail}; {way_out}") from None
         except DocumentRejected as error:
             raise key_file_problem(
                 self._folder / DOCUMENT,
@@ -256,7 +263,10 @@ class Keyring:
             ) from None
 
     def trusted_or_expired(self) -> KeysDocument:
-        """Return the keys document, verified except for its dates: expired keys can be renewed."""
+        """Return the keys document, verified except for its dates, so that it can be renewed.
+
+        Raises InvalidInput(key_file) if it is missing or damaged.
+        """
         try:
             return SignedKeys.read(self.document()).keys
         except DocumentRejected as error:
@@ -266,10 +276,7 @@ class Keyring:
             ) from None
 
     def check(self) -> None:
-        """Refuse to start without usable publisher and log keys (bad input 54).
-
-        Raises InvalidInput(key_file).
-        """
+        """Raise InvalidInput(key_file) without usable publisher and log keys (bad input 54)."""
         self.publishers()
         self.log_key()
 
@@ -283,7 +290,7 @@ def nearly_full(used: Fraction) -> str | None:
 
 
 def numbered(name: str, index: int) -> str:
-    """Return the file name of a role's key, as in root.pem and root-2.pem."""
+    """Return the file name of a role's key: root.pem for index 0, root-2.pem for index 1."""
     path = Path(name)
     return name if index == 0 else f"{path.stem}-{index + 1}{path.suffix}"
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Key rotation: propose the next version, sign it with old and new roots, put it in force.
 
-Root keys may be on different machines, so that signing takes several steps. New private keys and
-the proposal are on disk before anything refers to them; the newest document is replaced by one
-rename. After an interruption at any point the folder holds the old version or the new one.
+Root keys may be on different machines, so signing can take several steps. New private keys are on
+disk before a document names them, and the newest document is replaced by one rename. After an
+interruption at any point, either the old or the new version is in force.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,8 +45,9 @@ class RotationChange:
     """Changes that the next version makes.
 
     drop : ids of keys to remove, of any role. roots, publishers : numbers of new keys. log : True
-    for a new log key. Thresholds that are None stay as they are. witnesses : (name, public key) to
-    add; an existing name gets the new key.
+    for a new log key. Thresholds that are None stay as they are, unless witnesses are added or
+    removed. witnesses : (name, public key) to add; an existing name gets the new key. validity :
+    time until the next version expires.
     """
 
     drop: frozenset[str] = frozenset()
@@ -62,7 +63,10 @@ class RotationChange:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """The next version: in force, or waiting for `old_missing` and `new_missing` root signatures."""
+    """The next version: in force, or waiting for signatures of root keys.
+
+    old_missing, new_missing : number of signatures that the present root role and the new one lack.
+    """
 
     document: KeysDocument
     in_force: bool
@@ -73,8 +77,8 @@ class Proposal:
 class Rotation:
     """The steps of a rotation in one key folder.
 
-    extra_files : root key files from elsewhere, such as a USB stick. passphrase : decrypts and
-    encrypts root keys; None if they are not encrypted.
+    extra_files : root key files outside the folder, as on a USB stick. passphrase : decrypts root
+    keys and encrypts new ones; None if they are not encrypted.
     """
 
     def __init__(
@@ -91,12 +95,12 @@ class Rotation:
         self._passphrase = passphrase
 
     def propose(self, change: RotationChange) -> Proposal:
-        """Generate new keys and sign the next version; put it in force if that is enough.
+        """Generate new keys and sign the next version; put it in force if enough root keys signed.
 
-        Every root key at hand signs. A proposal that still waits is replaced.
-        Raises InvalidInput: key_file for keys that cannot be read or a chain that is full,
-        field_type for a change that leaves a role without enough keys, not_found for one that names
-        an unknown key.
+        Every available root key signs. A proposal that still waits is replaced.
+        Raises InvalidInput: key_file without a root key, for keys that cannot be read or for a full
+        chain, field_type for a change that leaves a role without enough keys, not_found for a
+        change that names an unknown key.
         """
         require_private_folder(self._folder)
         self._keyring.require_room()
@@ -113,14 +117,14 @@ class Rotation:
         if not roots:
             raise key_file_problem(
                 self._folder / ROOT,
-                "no root key is at hand; give one with --root-key FILE",
+                "no root key is available; give one with --root-key FILE",
             )
         try:
-            # Parsed from its bytes, because the parser holds the rules for roles and thresholds.
+            # Parsed from its bytes, because the parser enforces the rules for roles and thresholds.
             document = KeysDocument.parse(self._next(old, change, generate).payload())
         except DocumentRejected as error:
             raise InvalidInput(Problem.FIELD_TYPE, error.detail, error.field) from None
-        # On disk before the proposal names them: a crash must not lose a key that may be in force.
+        # Written before the proposal that names them: a crash must not lose a key that is in force.
         for name, key in generated:
             path = self._folder / f"{Path(name).stem}-{key.public.key_id[:12]}.pem"
             _write(path, to_pem(key, self._passphrase if name == ROOT else None))
@@ -128,7 +132,7 @@ class Rotation:
         return self._sign(Envelope(KEYS_TYPE, document.payload(), ()), roots)
 
     def sign(self) -> Proposal:
-        """Add the signatures of the root keys at hand to the waiting proposal.
+        """Add the signatures of the available root keys to the waiting proposal.
 
         Raises InvalidInput(key_file) if no proposal waits, or if it does not follow the version in
         force.
@@ -159,7 +163,7 @@ class Rotation:
         message = pae(envelope.payload_type, envelope.payload)
         signatures = {s.key_id: s for s in envelope.signatures}
         for key in roots:
-            # Other keys at hand, such as retired roots, do not sign.
+            # Other available keys, such as retired root keys, do not sign.
             if key.public.key_id in root_ids:
                 signatures[key.public.key_id] = Signature(key.public.key_id, key.sign(message))
         envelope = replace(
@@ -174,7 +178,7 @@ class Rotation:
         if any(missing):
             _write(self._folder / PENDING, data)
             return Proposal(document, False, *missing)
-        SignedKeys.read(data).require_follows(old)  # the check of every device
+        SignedKeys.read(data).require_follows(old)  # as every device checks
         # keys.json last: until then the folder still serves the old version.
         _write(self._folder / version_name(old.version), self._keyring.document())
         _write(self._folder / version_name(document.version), data)
@@ -227,10 +231,13 @@ def _role(
     threshold: int | None,
     generate: Callable[[], PublicKey],
 ) -> Role:
-    """Return a role without dropped keys and with `count` new ones, more if the threshold needs it."""
+    """Return a role without the dropped keys and with `count` new ones.
+
+    More are added if dropping keys leaves fewer than the threshold.
+    """
     keys = [key for key in old.keys if key.key_id not in drop]
     required = old.threshold if threshold is None else threshold
-    # Filled up only after a drop: a threshold above the number of keys is an error of the change.
+    # Only after a drop: otherwise a threshold above the number of keys is an error in the change.
     missing = max(0, required - len(keys)) if len(keys) < len(old.keys) else 0
     keys += [generate() for _ in range(max(count, missing))]
     return Role(tuple(keys), required)
@@ -255,11 +262,11 @@ def _log(
         w for w in old.witnesses if w.public.key_id not in change.drop and w.name not in added
     ]
     witnesses = (*remaining, *(NamedKey(name, public, WITNESS) for name, public in added.items()))
-    # Without a given threshold, dropped witnesses lower it: it could not be reached otherwise.
+    # If no threshold is given, it is at most the number of witnesses, so that it can be reached.
     threshold = change.witness_threshold
     if threshold is None:
         threshold = min(old.threshold, len(witnesses))
-    # The first witness raises a threshold of 0 to 1: with 0 its signature would not be required.
+    # The first witness raises a threshold of 0 to 1, because 0 would require no signature.
     return LogRole(old.log, witnesses, threshold or (1 if witnesses else 0))
 
 

@@ -22,8 +22,9 @@ SOON_DAYS: Final = 60
 class KeyLine:
     """One key: its role, id and name.
 
-    state : `in force`, `next` (in a waiting proposal) or `retired`. here : True if its private part
-    is in this folder; None for witnesses, because a server never holds their keys.
+    state : `in force`, `next` (in a waiting proposal) or `retired`. here : True if its private key
+    is in this folder and not encrypted; None for witnesses, because a server never holds their
+    keys.
     """
 
     role: str
@@ -35,7 +36,10 @@ class KeyLine:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The version in force with its dates, thresholds and keys, and remarks for the operator."""
+    """The newest version with its dates, thresholds and keys, and remarks for the operator.
+
+    pending : version of the proposal that waits for signatures, or None.
+    """
 
     version: int
     issued: datetime
@@ -49,11 +53,11 @@ class Status:
 def status(keyring: Keyring, clock: Clock) -> Status:
     """Return the state of a key folder.
 
-    Raises InvalidInput(key_file) if the document itself cannot be read.
+    Raises InvalidInput(key_file) if the keys document cannot be read.
     """
     document = keyring.trusted_or_expired()
     proposal = _pending(keyring.folder / PENDING, document.version)
-    # Private keys are matched by id, not by file name: files are renamed in ceremonies.
+    # Private keys are matched by id, not by file name, because operators may rename files.
     private_by_file = {name: _private(keyring, name) for name in (ROOT, PUBLISHER, LOG_KEY)}
     private_ids = {key_id for ids in private_by_file.values() for key_id in ids}
     lines = _lines(document, "in force", private_ids)
@@ -118,12 +122,12 @@ def _lines(document: KeysDocument, state: str, private_ids: set[str]) -> list[Ke
 
 
 def _private(keyring: Keyring, name: str) -> list[str]:
-    """Return the ids of a role's readable private keys; encrypted ones have no known id."""
+    """Return the ids of a role's private keys, without those that cannot be read."""
     key_ids = []
     for path in keyring.key_files(name):
         try:
             key_ids.append(read_key(path).public.key_id)
-        # An encrypted key has no known id without its passphrase; it is listed as elsewhere.
+        # The id of an encrypted key is unknown without its passphrase: it is listed as elsewhere.
         except InvalidInput:
             continue
     return key_ids
@@ -149,7 +153,7 @@ def _remarks(
 ) -> tuple[str, ...]:
     remarks = []
     days = (document.expires - now).days
-    # Whole days, rounded down: on its last day a document has 0 left.
+    # Days are rounded down: on its last day a document has 0 left, and is still valid.
     if days < 0:
         remarks.append(
             "these keys have expired: devices refuse everything until a new version is in force",
@@ -158,15 +162,15 @@ def _remarks(
         remarks.append(
             f"these keys expire in {days} days: run `frankly keys rotate` before they do",
         )
-    # A server that is broken into must not be able to sign new keys.
+    # A root key on the server would let an intruder sign new keys.
     if any(line.role == "root" and line.here for line in lines):
         remarks.append(
-            "a root key is in this folder: move it offline, it is needed only to make a new version"
+            "a root key is in this folder: move it offline; it is needed only to make a new version"
         )
     if waits:
         remarks.append(
             "a new version waits for root signatures: run `frankly keys sign` where the root keys are"
         )
     if document.log is None or not document.log.witnesses:
-        remarks.append("no witness watches the log: links without a pin are refused by devices")
+        remarks.append("no witness watches the log: devices refuse links without a pin")
     return tuple(remarks)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit of a server from outside: keys, log, documents, proofs, counts (protocol §9).
 
-Only the keys at the start are trusted. A check that fails becomes a finding with a name, and the
+Only the keys that the audit starts from are trusted. A check that fails becomes a finding, and the
 audit continues.
 """
 
@@ -57,9 +57,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A failed check: its subject and the reason.
+    """A failed check: its kind, its subject and the reason.
 
-    kind : keys, log, entry, document, signature, privacy, proof, split, chain or counts.
+    kind : keys, log, entry, document, signature, privacy, proof, split, chain or counts. about :
+    the subject, such as a digest or the id of a survey.
     """
 
     kind: str
@@ -69,7 +70,10 @@ class Finding:
 
 @dataclass
 class Audit:
-    """The report: what was checked, the findings, and the number of reports of each document."""
+    """Report of an audit: entries, findings, and the number of reports of each document.
+
+    watched : True if enough witnesses have signed the head recently. note : the signed head.
+    """
 
     keys_version: int = 0
     origin: str | None = None
@@ -82,7 +86,7 @@ class Audit:
 
     @contextmanager
     def checking(self, kind: str, about: str) -> Iterator[None]:
-        """Turn a FranklyError of the block into a finding."""
+        """Turn a FranklyError that the `with` block raises into a finding."""
         try:
             yield
         except FranklyError as error:
@@ -97,12 +101,12 @@ def audit(
 ) -> Audit:
     """Return the report on a server.
 
-    shipped : the keys document to start from. since : the note of an earlier head; its tree must be
-    a prefix of today's. Raises SiteError or DocumentRejected only if there are no usable keys or no
-    head to start from.
+    shipped : the keys document to start from; None trusts the first one of the server. since : the
+    note of an earlier head, whose tree must be a prefix of the present one. Raises SiteError or
+    DocumentRejected only if there are no usable keys or no readable head.
     """
     report = Audit()
-    # Checked on its own first, because everything below needs keys in force.
+    # Checked first, because everything below needs keys that are in force.
     newest = site.get("/v1/keys", _KEYS_BYTES)
     keys = accept_keys(newest, clock.now())
     report.keys_version = keys.version
@@ -113,7 +117,7 @@ def audit(
             trusted,
             clock.now(),
         )
-        # A server could otherwise show different keys to devices that use only one of the two.
+        # Otherwise a server could give other keys to devices that use only one of the two routes.
         if proven.keys != keys:
             raise Equivocation("/v1/keys has other keys than the end of the chain")
     if keys.log is None:
@@ -137,7 +141,7 @@ def audit(
         require_watched(signed, keys.log, clock.now())
         report.watched = True
     except DocumentRejected:
-        pass  # not a finding: a log without witnesses, or before their next visit, is no fraud
+        pass  # not a finding: the log may have no witnesses, or may wait for their next visit
     with report.checking("log", "since"):
         _check_growth(site, since, signed)
     with report.checking("log", "entries"):
@@ -157,13 +161,13 @@ def audit(
 
 def _entries(site: Site, size: int) -> list[Entry]:
     entries: list[Entry] = []
-    # The size is the server's claim: the second bound ends the loop also for a false one.
+    # The server claims the size; the second bound ends the loop even if the claim is false.
     while len(entries) < min(size, _MAX_ENTRIES):
         listing = site.get(f"/v1/log/entries?start={len(entries)}", _LIST_BYTES)
         body = DOCUMENT.record(_parsed(listing), None, {"size", "entries"})
         page = items(body["entries"], "entries", 1, 1000, _entry)
         entries += page
-    # The log may have grown since its head was signed: later entries are not covered by it.
+    # The log may have grown since its head was signed; the head does not cover later entries.
     return entries[:size]
 
 
@@ -199,7 +203,7 @@ def _check_growth(site: Site, since: bytes | None, signed: SignedCheckpoint) -> 
         return
     old, new = SignedCheckpoint.from_bytes(since).checkpoint, signed.checkpoint
     text = b""
-    # Empty trees and equal sizes need no proof: their roots are compared.
+    # No proof is needed from an empty tree or for equal sizes, whose roots are compared.
     if 0 < old.size < new.size:
         text = site.get(f"/v1/log/consistency?old={old.size}&new={new.size}", MAX_PROOF_BYTES, TEXT)
     proof = hash_lines(text.decode("ascii", "replace").splitlines())
@@ -207,7 +211,10 @@ def _check_growth(site: Site, since: bytes | None, signed: SignedCheckpoint) -> 
 
 
 def _document(site: Site, report: Audit, entry: Entry, keys: KeysDocument) -> SurveyDocument | None:
-    """Fetch a logged document and check its bytes; None if it cannot be read."""
+    """Fetch a logged document; check its digest, signatures and privacy.
+
+    Returns None if it cannot be read or has another digest.
+    """
     document = None
     with report.checking("document", entry.digest):
         path = f"/v1/surveys/{entry.survey}/document?digest={entry.digest}"
@@ -225,7 +232,7 @@ def _document(site: Site, report: Audit, entry: Entry, keys: KeysDocument) -> Su
                 "it is of another survey or version than the log lists",
                 "survey",
             )
-        # Two findings if both fail; the document is compared with the log in any case.
+        # Separate checks: both can fail, and the document is returned in either case.
         with report.checking("signature", entry.digest):
             envelope.verify(keys.publisher.keys, keys.publisher.threshold)
         with report.checking("privacy", entry.digest):
@@ -265,7 +272,7 @@ def _check_versions(
     entries: list[Entry],
     documents: dict[str, SurveyDocument],
 ) -> None:
-    """Check for one document per version and no gaps, each naming its predecessor."""
+    """Check that no version is missing, and that each is one document that names its predecessor."""
     versions: dict[int, list[str]] = defaultdict(list)
     for entry in entries:
         versions[entry.version].append(entry.digest)
@@ -279,7 +286,7 @@ def _check_versions(
             )
         for digest in digests:
             document = documents.get(digest)
-            # Any document of the version before: several of them are a finding already.
+            # Any document of the previous version will do: several of them are a finding already.
             if (
                 document is not None
                 and version > 1
@@ -298,7 +305,7 @@ def _check_counts(site: Site, report: Audit, survey: str, logged: set[str]) -> N
     )
     counts = dict(items(body["documents"], "documents", 0, 10_000, _count))
     report.counts |= counts
-    # Reports under a document outside the log: its mechanism was never public.
+    # The mechanism of a document that is not in the log was never public.
     for digest in sorted(set(counts) - logged):
         report.findings.append(
             Finding(

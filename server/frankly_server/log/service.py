@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transparency log of this server: signed heads, proofs, entries and cosignatures of witnesses.
 
-Only the entries of the tree are stored. Heads are computed and signed on request, with the same
-bytes for the same size and key.
+The entries and the cosignatures are stored. Heads are computed and signed on request; the same size
+and key always give the same signature.
 """
 
 import threading
@@ -31,12 +31,15 @@ from frankly_server.store import Database, LogEntryRow, Transaction
 
 ENTRIES_LIMIT = 1000
 LEAVES_LIMIT = 131_072
-"""Leaf hashes in one answer: 4 MiB."""
+"""Largest number of leaf hashes in one response: 4 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedVersion:
-    """Public figures of one version: digest, position in the log, number of released reports."""
+    """Public figures of one version: digest, position in the log, number of released reports.
+
+    position : None if the document is not in the log.
+    """
 
     digest: str
     version: int
@@ -55,7 +58,7 @@ class LogService:
         self._tree = Tree()
 
     def checkpoint(self) -> bytes:
-        """Return the newest head, signed by the log, with the cosignatures it has so far.
+        """Return the newest head, signed by the log, with the cosignatures that it has so far.
 
         Raises InvalidInput: log_unknown if the keys document names no log, key_file if the log's
         key is missing.
@@ -67,8 +70,8 @@ class LogService:
     def proof(self, digest: str) -> bytes:
         """Return a document's inclusion proof in the largest head with enough recent cosignatures.
 
-        Without such a head, the newest one is used with the signatures it has: the device reports
-        what is missing. Raises InvalidInput(log_unknown) for a document that is not logged.
+        Without such a head, the newest one is used with the signatures that it has; the device then
+        reports which are missing. Raises InvalidInput(log_unknown) if the document is not logged.
         """
         with self._database.reading("log proof") as tx:
             index = tx.log.position(digest)
@@ -79,7 +82,7 @@ class LogService:
                     "digest",
                 )
             tree = self._grown(tx)
-            # A head that enough witnesses know is worth more to a device than the newest one.
+            # Devices may refuse the newest head, which witnesses have perhaps not signed yet.
             signed = self._watched(tx, tree, index) or self._signed(tx, tree, tree.size)
         return LogProof(
             index,
@@ -88,7 +91,7 @@ class LogService:
         ).to_bytes()
 
     def consistency(self, old: int, new: int) -> bytes:
-        """Return the consistency proof between two sizes: one line of base64 for each hash.
+        """Return the consistency proof between trees of two sizes: one line of base64 per hash.
 
         Raises InvalidInput(log_unknown) unless 0 ≤ old ≤ new ≤ size of the log.
         """
@@ -103,10 +106,11 @@ class LogService:
         return "".join(f"{to_base64(hash_)}\n" for hash_ in tree.consistency(old, new)).encode()
 
     def leaves(self, size: int) -> bytes:
-        """Return the first `size` leaf hashes of 32 bytes, which check the head against older ones.
+        """Return the first `size` leaf hashes of 32 bytes, to check the head against older ones.
 
-        Devices use this instead of a consistency proof, because its sizes would show the heads that
-        they remember. Raises InvalidInput(log_unknown).
+        Devices use this instead of a consistency proof, because the sizes in a request for a proof
+        would show which heads they remember. Raises InvalidInput(log_unknown) if `size` is above
+        that of the log or above LEAVES_LIMIT.
         """
         with self._database.reading("log leaves") as tx:
             tree = self._grown(tx)
@@ -120,11 +124,11 @@ class LogService:
             return tx.log.size(), tx.log.entries(start, ENTRIES_LIMIT)
 
     def add_cosignature(self, note: bytes) -> int:
-        """Store the witnesses' signatures of one of our heads; return their number.
+        """Store witnesses' signatures of a head of this log; return their number.
 
         `note` is a checkpoint with signature lines. Raises InvalidInput(cosignature_invalid) if the
-        head is not ours, no line is by a witness of the keys document, a signature is false, or its
-        time is ahead of the clock.
+        head is not one of this log, if no line is by a witness that the keys document names, if a
+        signature is invalid, or if its time is ahead of the clock.
         """
         role = self._role()
         try:
@@ -134,7 +138,7 @@ class LogService:
         with self._database.reading("log head") as tx:
             tree = self._grown(tx)
         size = head.checkpoint.size
-        # Compared with the tree: a cosignature for the head of a fork must not be stored.
+        # Compared with the tree, because a cosignature of a forked head must not be stored.
         if size > tree.size or head.checkpoint != Checkpoint(role.log.name, size, tree.root(size)):
             raise InvalidInput(
                 Problem.COSIGNATURE_INVALID,
@@ -151,7 +155,7 @@ class LogService:
         return len(lines)
 
     def audit(self, survey_id: str) -> list[LoggedVersion]:
-        """Return every published version of a survey with its number of reports.
+        """Return every published version of a survey with its number of released reports.
 
         Raises InvalidInput(survey_unknown).
         """
@@ -174,7 +178,7 @@ class LogService:
         return counts
 
     def _lines(self, role: LogRole, head: SignedCheckpoint) -> dict[str, str]:
-        # A time far ahead would keep a frozen head acceptable for longer.
+        # A time far in the future would let a server show an old head for longer.
         latest = self._clock.now() + CLOCK_SKEW
         lines = {}
         for witness in role.witnesses:
@@ -190,8 +194,8 @@ class LogService:
                     "time",
                 )
             if seen_at is not None:
-                # A note may hold several lines of one witness; value[:8] is the time (big-endian),
-                # so the newest wins.
+                # A note may hold several lines of one witness. value[:8] is the time (big-endian),
+                # so `max` chooses the newest.
                 newest = max(
                     (s for s in head.signatures if _is_of(s, key.name, key.hint)),
                     key=lambda s: s.value[:8],
@@ -231,7 +235,7 @@ class LogService:
         return role
 
     def _grown(self, tx: Transaction) -> Tree:
-        """Return a tree with every entry of the database; entries are never deleted."""
+        """Return the tree of all entries in the database, which are never deleted."""
         with self._guard:
             # Within the lock: the query begins at the size of the tree that it extends.
             new_digests = tx.log.digests(self._tree.size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Client of witnesses and auditors: bounded requests, no redirects, nothing trusted."""
+"""HTTP client of witnesses and auditors: responses of bounded size, and no redirects."""
 
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -9,7 +9,7 @@ from frankly_protocol.errors import FranklyError, InvalidInput
 from frankly_protocol.problems import Problem
 
 JSON, TEXT = "application/json", "text/plain"
-# Seconds for the connection and for each read.
+# Seconds to connect, and seconds between bytes received.
 _TIMEOUT = (5.0, 10.0)
 _CHUNK = 64 * 2**10
 # Hosts that may use http: the connection does not leave the machine.
@@ -24,10 +24,10 @@ class SiteError(FranklyError):
 
 
 class Site(Protocol):
-    """The interface of a Frankly server; tests implement it within their process."""
+    """Interface to a Frankly server, which tests implement without a network."""
 
     def get(self, path: str, limit: int, media_type: str = JSON) -> bytes:
-        """Return the body, of the content type `media_type` and at most `limit` bytes.
+        """Return the body, which must have the type `media_type` and at most `limit` bytes.
 
         Raises SiteError.
         """
@@ -53,7 +53,7 @@ class HttpSite:
         self._session = session or requests.Session()
 
     def get(self, path: str, limit: int, media_type: str = JSON) -> bytes:
-        """Return the body, of the content type `media_type` and at most `limit` bytes.
+        """Return the body, which must have the type `media_type` and at most `limit` bytes.
 
         Raises SiteError.
         """
@@ -86,11 +86,11 @@ class HttpSite:
                         path,
                     )
                 data = b""
-                # Counted while it arrives: a Content-Length would be the server's claim.
+                # Counted while it arrives, because a Content-Length header may be false.
                 for chunk in response.iter_content(_CHUNK):
                     data += chunk
                     if len(data) > limit:
-                        raise SiteError(f"the answer is larger than {limit} bytes", path)
+                        raise SiteError(f"the response is larger than {limit} bytes", path)
                 return data
         except requests.RequestException:
             raise SiteError("the server could not be reached", path) from None

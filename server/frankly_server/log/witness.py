@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Witness of logs: remembers one head per log and co-signs heads that extend it (protocol §9).
 
-It needs no standing connection and no open port: a visit fetches a server's newest head and posts
-the signature back. The head is on disk before it is signed, so that a witness cannot forget in a
-crash what it has signed.
+It needs no permanent connection and no open port: a visit fetches a server's newest head and posts
+the signature back. The head is on disk before it is signed, so that after a crash a witness still
+remembers what it has signed. (W1) to (W5) are the steps of protocol §9.
 """
 
 import base64
@@ -55,7 +55,7 @@ class Seen:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Seen":
-        """Read the file; raises ValueError."""
+        """Read the file; raises ValueError or TypeError if it is not a witness file."""
         body = json.loads(data)
         if not isinstance(body, dict) or set(body) != {"keys", "note"}:
             raise ValueError("not a witness file")
@@ -64,10 +64,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Result of one visit: the log, and the size of the co-signed head.
+    """Result of one visit: the log's name, and the size of its newest head.
 
     size_before : size of the remembered head, None at the first visit. named : True if the keys
-    name this witness; otherwise the signature is not posted.
+    document names this witness; otherwise the signature is not posted.
     """
 
     origin: str
@@ -88,7 +88,8 @@ class Witness:
     def visit(self, site: Site, shipped: bytes | None = None) -> Visit:
         """Fetch the newest head; co-sign it and post the signature if it extends the last one.
 
-        shipped : the keys document to start from; without it the first one is trusted.
+        shipped : the keys document to start from at the first visit; if None, the first keys
+        document that the server shows is trusted.
 
         Raises LogError, RollbackDetected for a smaller head, Equivocation for a fork (both heads
         are stored beside the file, as evidence), DocumentRejected (such as KeyChainError) for keys
@@ -101,7 +102,7 @@ class Witness:
             origin = role.log.name
             memory = self._seen(origin)
             trusted = shipped if memory is None else memory.keys
-            # Otherwise the server could show a chain that starts with other keys.
+            # Otherwise the server could show a chain of other keys.
             if trusted is not None:
                 proven.require_contains(KnownKeys.shipped(trusted))
             signed = SignedCheckpoint.from_bytes(
@@ -112,7 +113,7 @@ class Witness:
             self._require_growth(site, before, memory, signed)
             with written_whole(self._file(origin), replace=True) as file:  # (W4)
                 file.write(Seen(proven.newest, signed.to_bytes()).to_bytes())
-        # The head is on disk now: signing and posting need no lock.
+        # The head is on disk, so signing and posting need no lock.
         line = cosign(signed.checkpoint, self._name, self._key, self._clock.now())  # (W5)
         named = any(w.name == self._name and w.public == self._key.public for w in role.witnesses)
         if named:
@@ -135,7 +136,7 @@ class Witness:
                 f"the log shows {head.size} entries, {before.size} have been seen before",
                 "log",
             )
-        # No proof is needed for an empty tree or for the same size; then the roots alone decide.
+        # No proof is needed from an empty tree or for the same size, where the roots are compared.
         proof = []
         if before.size not in (0, head.size):
             text = site.get(
@@ -152,7 +153,7 @@ class Witness:
 
     def _keep_evidence(self, *notes: bytes) -> None:
         for note in notes:
-            # Named by content: one piece of evidence never overwrites another.
+            # Named by content, so that one piece of evidence never overwrites another.
             path = self._folder / f"fork-{hashlib.sha256(note).hexdigest()[:16]}.note"
             with written_whole(path, replace=True) as file:
                 file.write(note)
@@ -166,11 +167,11 @@ class Witness:
         except (ValueError, TypeError):
             raise key_file_problem(
                 path,
-                "this is not a witness file; restore it, because without it a fork goes unnoticed",
+                "this is not a witness file; restore it, because without it forks go unnoticed",
             ) from None
 
     def _file(self, origin: str) -> Path:
-        # Hashed, because an origin is the server's text and may hold a slash.
+        # Hashed, because the server chooses the origin, which may contain a slash.
         return self._folder / f"log-{hashlib.sha256(origin.encode()).hexdigest()[:16]}.json"
 
     @contextmanager

@@ -36,8 +36,8 @@ class ExplicitParameters(ClosedModel):
 
     p00, p11 : probabilities that answers 0 and 1 are reported unchanged. alpha : the family's
     level, in nats. region : honest or whole, for two answers under dp. lift_measure, lift_order :
-    the measure that the watchdog's mechanisms bound. The notion and its level are still promised:
-    parameters that break the promise are refused.
+    the measure that the watchdog mechanisms bound, and its order. The notion and its level are
+    still promised: parameters that break the promise are refused.
     """
 
     p00: Probability | None = None
@@ -51,8 +51,8 @@ class ExplicitParameters(ClosedModel):
 
     @property
     def explicit(self) -> Explicit:
-        """The parameters that are set, as `design` takes them."""
-        # Exact: a rounded probability would be another mechanism.
+        """The parameters that are set, as `design` expects them."""
+        # Exact, because a rounded probability would give another mechanism.
         exact = {
             name: None if text is None else Fraction(text)
             for name, text in (("p00", self.p00), ("p11", self.p11), ("alpha", self.alpha))
@@ -66,7 +66,7 @@ class ExplicitParameters(ClosedModel):
 
     @property
     def replaces_level(self) -> bool:
-        """True if a family's own parameters are given, so that the level may be omitted."""
+        """True if p00, p11 or alpha is given, so that the level may be omitted."""
         return any(value is not None for value in (self.p00, self.p11, self.alpha))
 
 

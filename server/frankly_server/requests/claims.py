@@ -21,11 +21,11 @@ from frankly_server.requests.choices import DesignChoices
 from frankly_server.requests.levels import Levels
 
 _WITHOUT_PARAMETERS: Final = "super-binary-mangat"
-"""A family without parameters: its notions may always omit their level."""
+"""A family without parameters; a request for it may omit the level of any notion."""
 
 
 class RequestedClaims:
-    """The claims of a request, and its `prior` (over pairs (s, u) for rldp and its families).
+    """The claims of a request, and its `prior`, over pairs (s, u) for rldp and its families.
 
     choices : the notions, the ceiling cap and the mechanism. public : the request's prior.
     others : further priors, under which every prior-based notion must also hold. secrets : names
@@ -56,7 +56,7 @@ class RequestedClaims:
         self._paired = choices.mechanism in PAIRS or "rldp" in names
         self.prior = promises.pairs(public) if self._paired else public
         if choices.mechanism == "non-robust":
-            # An answer without mass has no rows, so the optimum could reveal it.
+            # No constraint covers an answer without mass, so the optimum could reveal it.
             promises.protected(self.prior)
         claims = [claim for levels, field in notions for claim in self._claims(levels, field)]
         # The cap is one more claim: ε-LDP of the answer, which holds under every prior.
@@ -66,13 +66,13 @@ class RequestedClaims:
 
     @property
     def joints(self) -> set[tuple[tuple[int, ...], ...]]:
-        """The counts of the request's priors, in the form in which claims hold them."""
+        """The counts of the request's priors, in the forms that claims may contain."""
         over_pairs = {promises.pairs(prior).joint for prior in self._priors if self._paired}
         return {prior.joint for prior in self._priors} | over_pairs
 
     def _notions(self, choices: DesignChoices) -> list[tuple[Levels, str]]:
         """Return each notion with its levels, and the path of its fields."""
-        # A family with its own parameters keeps some level of LDP: that is what is asked then.
+        # A family with its own parameters keeps some level of LDP, so ldp is then the notion.
         if choices.notion is None and not choices.notions and self._levels_optional:
             return [(choices.model_copy(update={"notion": "ldp"}), "")]
         if (choices.notion is None) == (not choices.notions):
@@ -92,7 +92,7 @@ class RequestedClaims:
         # is promised.
         unused = levels.given - {*required, *optional}
         if unused:
-            message = f"{notion} takes {', '.join(sorted({*required, *optional}))}"
+            message = f"{notion} has the fields {', '.join(sorted({*required, *optional}))}"
             raise InvalidInput(Problem.FIELD_UNKNOWN, message, field + min(unused))
         if self._levels_optional and not levels.given & set(_PLACEHOLDERS):
             # Placeholder levels are read, so that the other fields are checked, and then dropped.
@@ -113,7 +113,7 @@ class RequestedClaims:
         claims = [self._under(prior, levels) for prior in self._priors]
         if not self._paired:
             return claims
-        # The same counts over pairs (s, x), which protects s in the same way.
+        # The same counts over pairs (s, x), which protect s in the same way.
         joints = [promises.pairs(prior).joint for prior in self._priors]
         return [replace(claim, joint=joint) for claim, joint in zip(claims, joints, strict=True)]
 
@@ -144,9 +144,9 @@ class RequestedClaims:
                 return self._secrets.index(name) if name in self._secrets else -1
 
     def _robust(self, levels: Levels, field: str) -> list[Claim]:
-        # The ball around the counts stands for further priors.
+        # The ball around the counts takes the place of further priors.
         if len(self._priors) > 1:
-            message = "rldp takes its uncertainty from robust, not from a list of priors"
+            message = "the uncertainty of rldp comes from robust, not from a list of priors"
             raise InvalidInput(Problem.UNSUPPORTED, message, "priors")
         ball: Any = levels.robust
         confidence = confidence_ball(self._priors[0].joint, Decimal(ball.order), ball.n, ball.beta)

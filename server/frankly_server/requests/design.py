@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of `frankly design --json`: an object in, an object out (spec 1.9).
+"""Requests of `frankly design --json`: a JSON object in, a JSON object out (spec 1.9).
 
 Objects come from `parse_json(..., decimals=True)`, so that decimals are read exactly. Unknown keys
 are refused; infinite figures are written as the string "inf".
@@ -7,7 +7,6 @@ are refused; infinite figures are written as the string "inf".
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Annotated, Any
 
 from frankly_protocol.audit import Claim
@@ -23,15 +22,17 @@ from frankly_server.design.api.regret import regret
 from frankly_server.design.notions.ball_bounds import is_vacuous
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.optimum.solver import METHODS
-from frankly_server.design.tables.limits import Limits, Progress
+from frankly_server.design.tables.limits import Progress
 from frankly_server.requests.claims import RequestedClaims
-from frankly_server.requests.design_fields import DesignFields
-from frankly_server.requests.fields import OneOf
+from frankly_server.requests.design_fields import DesignFields, search_limits
+from frankly_server.requests.design_form import design_form_json
+from frankly_server.requests.fields import OneOf, require_only
+from frankly_server.requests.form_fields import FormFields
 from frankly_server.requests.measure import finite
 from frankly_server.requests.targets import read_targets
 
 _MAX_POINTS = 200
-# Largest number of reports for which the matrix of a kind other than dense is written out.
+# Largest number of reports for which the response has the matrix of a mechanism that is not dense.
 _MAX_COLUMNS = 1024
 
 
@@ -40,6 +41,7 @@ class DesignInput(DesignFields):
 
     method: Annotated[str, OneOf("methods", METHODS)] = "auto"
     frontier: Annotated[int, Strict(), Field(ge=2, le=_MAX_POINTS)] | None = None
+    form: FormFields | None = None
 
 
 def _no_time() -> float:
@@ -62,7 +64,7 @@ def design_json(
     progress : see `limits.Progress`.
     stopped : once it returns True, the best result so far is returned, as at the time limit.
 
-    Keys of the request:
+    Keys of the request, but for a form (see `design_form_json`):
 
     - prior: {"joint": counts or probabilities}. Required.
     - notion with its levels: epsilon; epsilon_low and epsilon_high (null for none); delta; attributes;
@@ -94,13 +96,16 @@ def design_json(
     Raises InvalidInput, naming the field.
     """
     fields = DesignInput.from_json(obj)
+    if fields.form is not None:
+        require_only(fields, {"form", "limits"}, "form")
+        return design_form_json(fields.form, search_limits(fields.limits, timer, progress, stopped))
+    # Checked before the design, so that a refused frontier costs no search.
     if fields.frontier is not None and fields.truths is not None:
         raise InvalidInput(
             Problem.UNSUPPORTED,
             "a frontier is at the prior's shares: leave out truths",
             "truths",
         )
-    # Checked before the design: a frontier that is refused must cost no search.
     promised, request = design_request(fields, timer, progress, stopped, method=fields.method)
     body = _design_body(design(request), promised, request)
     return body | ({} if fields.frontier is None else _frontier(fields.frontier, request))
@@ -122,13 +127,6 @@ def design_request(
         raise InvalidInput(Problem.FIELD_MISSING, "this field is needed", "prior")
     others = [Prior.from_rows(rows, f"priors[{i}].joint") for i, rows in enumerate(fields.priors)]
     promised = RequestedClaims(fields, Prior.from_rows(fields.prior), others)
-    # One callback polls the clock and `stopped`, so that both end a search in the same way.
-    deadline = timer() + fields.limits.seconds
-    limits = Limits(
-        gap=fields.limits.gap,
-        out_of_time=lambda: stopped() or timer() > deadline,
-        memory=fields.limits.memory,
-    )
     request = DesignRequest(
         prior=promised.prior,
         claims=promised.claims,
@@ -142,7 +140,7 @@ def design_request(
         method=method,
         accept_identity=fields.accept_identity,
         accept_unidentifiable=fields.accept_unidentifiable,
-        limits=limits if progress is None else replace(limits, progress=progress),
+        limits=search_limits(fields.limits, timer, progress, stopped),
     )
     return promised, request
 
@@ -211,7 +209,7 @@ def _design_body(
 
 def regret_of(designed: Design, request: DesignRequest) -> dict[str, str] | None:
     """Return the regret of a design in JSON; None for targets other than the shares."""
-    # The peers of a regret are compared on the shares alone.
+    # Mechanisms are compared on the shares alone for the regret.
     if request.targets is not None:
         return None
     cost = regret(designed.mechanism, designed.claims, designed.decoder_prior)
@@ -227,7 +225,7 @@ def _warnings(designed: Design) -> list[str]:
     conditions = {
         "answers are sent unchanged: the claims allow it under the prior, not under a false one": designed.identity,
         "the counts are too few for this beta: every lower bound is 0, which protects under any distribution, at the "
-        "price of LDP; take counts of more people, or a larger beta": unbounded,
+        "price of LDP; use counts of more people, or a larger beta": unbounded,
     }
     return [message for message, holds in conditions.items() if holds]
 
@@ -268,7 +266,7 @@ def _or_null(value: Any) -> Any:
 
 
 def _claim_body(claim: Claim, promised: RequestedClaims) -> dict[str, Any]:
-    """Return a claim; with the priors of the request it is enough to verify the weights again."""
+    """Return a claim in JSON, which with the request's priors suffices to verify the weights."""
     body: dict[str, Any] = {"notion": claim.notion, "level": _pair(claim.level)}
     if claim.notion == "alip":
         body["low_level"] = _pair(claim.low_level)

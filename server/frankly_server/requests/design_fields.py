@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fields of a design input, as the commands `design` and `plan` read them (spec 1.9)."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -10,6 +12,7 @@ from frankly_protocol.schema import REQUEST
 from pydantic import BeforeValidator, Field, PlainValidator, Strict, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
+from frankly_server.design.tables.limits import Limits, Progress
 from frankly_server.requests.choices import DesignChoices
 from frankly_server.requests.fields import (
     ClosedModel,
@@ -55,6 +58,26 @@ class SearchLimits(ClosedModel):
     seconds: Annotated[float, BeforeValidator(lambda v: _positive(v, "limits.seconds"))] = 60
     gap: Annotated[float, BeforeValidator(_gap)] = 1e-6
     memory: Annotated[int, Strict(), Field(ge=1)] = 1024
+
+
+def search_limits(
+    limits: SearchLimits,
+    timer: Callable[[], float],
+    progress: Progress | None,
+    stopped: Callable[[], bool],
+) -> Limits:
+    """Return the limits of a search that begins now.
+
+    timer : a monotonic clock in seconds. stopped : ends the search once it returns True.
+    """
+    # One callback polls the clock and `stopped`, so that both end a search in the same way.
+    deadline = timer() + limits.seconds
+    found = Limits(
+        gap=limits.gap,
+        out_of_time=lambda: stopped() or timer() > deadline,
+        memory=limits.memory,
+    )
+    return found if progress is None else replace(found, progress=progress)
 
 
 class RobustChoice(RobustBall):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of `frankly estimate --json`: an object in, an object out (spec 1.9)."""
+"""Requests of `frankly estimate --json`: a JSON object in, a JSON object out (spec 1.9)."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -24,7 +24,7 @@ _MAX_EXPONENT = 60
 
 
 def estimate_json(obj: Any) -> dict[str, Any]:
-    """Estimate from a JSON request, parsed by `parse_json(..., decimals=True)`: exact decimals.
+    """Estimate from a JSON request of `parse_json(..., decimals=True)`, which keeps decimals exact.
 
     In: weights, bits, counts; or, for the other kinds, kind ("unary", "subset", "product") and
     params as in a document, with counts {"n", "pairs"} for sets (pairs[x][z]: number of reports
@@ -68,10 +68,7 @@ def _targets(value: Any) -> list[list[Fraction]]:
 
 
 def _design_prior(value: Any) -> list[int] | None:
-    """Return integers in the same proportions.
-
-    `checked_prior` checks them against the mechanism.
-    """
+    """Return integers in the same proportions, which `checked_prior` checks; None for null."""
     if value is None:
         return None
     if not isinstance(value, list) or not value:

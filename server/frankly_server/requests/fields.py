@@ -6,7 +6,7 @@ rules. Levels and shares are kept as texts, exactly as they were written.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -35,7 +35,7 @@ _SLUG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 _WHOLE: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
 _NUMERAL: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,30})?", re.ASCII)
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,60})?", re.ASCII)
-# Exact fractions of numbers such as 1e999999999 would fill the memory.
+# The exact fraction of a number such as 1e999999999 would fill the memory.
 _MAX_EXPONENT: Final = 60
 
 
@@ -63,7 +63,7 @@ class RequestModel(ClosedModel):
     @classmethod
     def from_json(cls, value: Any) -> Self:
         """Read a value of `parse_json(..., decimals=True)`. Raises InvalidInput, naming the field."""
-        # Checked first, because only here the message can list the fields that exist.
+        # Checked first, because pydantic's error could not list the fields that exist.
         unknown = sorted(set(value) - set(cls.model_fields)) if isinstance(value, Mapping) else []
         if unknown:
             listed = ", ".join(sorted(cls.model_fields))
@@ -74,6 +74,14 @@ class RequestModel(ClosedModel):
             raise invalid(faults_of(error, Problem.FIELD_TYPE)) from None
 
 
+def require_only(request: RequestModel, fields: Collection[str], kind: str) -> None:
+    """Raise InvalidInput(field_unknown) if the request has other fields than a request of this kind."""
+    foreign = sorted(request.model_fields_set - set(fields))
+    if foreign:
+        message = f"this field does not belong to a {kind}"
+        raise InvalidInput(Problem.FIELD_UNKNOWN, message, foreign[0])
+
+
 def custom(problem: Problem, message: str) -> PydanticCustomError:
     """Return the error that a validator raises; `faults_of` turns it into `problem`."""
     # Braces would be read as placeholders of pydantic's message template.
@@ -82,7 +90,7 @@ def custom(problem: Problem, message: str) -> PydanticCustomError:
 
 @contextmanager
 def errors_at_the_path() -> Iterator[None]:
-    """Turn an InvalidInput into a validator's error, whose field is the path in the whole value."""
+    """Turn an InvalidInput into a validator's error, to which pydantic adds the path."""
     try:
         yield
     except InvalidInput as error:
@@ -109,7 +117,7 @@ class OneOf:
 
 
 def slug(value: Any) -> str:
-    """Return an id. Raises definition_invalid for other values."""
+    """Return `value` if it is an id; raises definition_invalid for other values."""
     if not isinstance(value, str) or not _SLUG.fullmatch(value):
         raise custom(
             Problem.DEFINITION_INVALID,
@@ -119,7 +127,7 @@ def slug(value: Any) -> str:
 
 
 def whole(value: Any, least: int = 1) -> int:
-    """Return a whole number from `least` to 10^9. Raises field_type for other values."""
+    """Return a whole number from `least` to 10^9; raises field_type for other values."""
     if isinstance(value, str) and _WHOLE.fullmatch(value):
         value = int(value)
     # type() instead of isinstance, because bool is a subclass of int.
@@ -141,7 +149,7 @@ def nats(field: str, low: Fraction, high: Fraction) -> Callable[[Any], str]:
     """Return a validator of nats in [low, high]; it returns the text unchanged."""
 
     def read(value: Any) -> str:
-        # Only checked: the text is stored and parsed again where it is used, without rounding.
+        # Only checked here. The text is stored, and parsed without rounding where it is used.
         with errors_at_the_path():
             parse_nats(value, field, low, high)
         return str(value)
@@ -159,7 +167,7 @@ def _side(value: Any) -> str:
 
 def cell(value: Any) -> str:
     """Return a count or a share as it was written; raises prior_value for other values."""
-    # Floats are refused: a share must keep the digits that its author wrote.
+    # Floats are refused, because a share must keep the digits that its author wrote.
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     if not _NUMERAL.fullmatch(text):
         raise custom(
@@ -174,10 +182,16 @@ def _decimal(value: Any) -> str:
         return value
     with errors_at_the_path():
         number = REQUEST.number(value, "")
-    # Checked before the text is written out, which would have as many digits.
+    # Checked first, because the text below has as many digits as the exponent says.
     if number and abs(number.adjusted()) > _MAX_EXPONENT:
         raise custom(Problem.FIELD_TYPE, "the number is too large or too small")
     return f"{number:f}"
+
+
+def _positive(text: str) -> str:
+    if Decimal(text) <= 0:
+        raise custom(Problem.FIELD_TYPE, "give a number above 0")
+    return text
 
 
 def _probability(text: str) -> str:
@@ -238,6 +252,9 @@ Ceiling = Annotated[
     json_schema(f"Nats, {_LEAST} to {2 * MAX_EPSILON}.", NUMBER),
 ]
 Number = Annotated[str, BeforeValidator(_decimal), json_schema("A decimal number.", NUMBER)]
+Positive = Annotated[
+    Number, AfterValidator(_positive), json_schema("A decimal number above 0.", NUMBER)
+]
 Probability = Annotated[
     Number, AfterValidator(_probability), json_schema("A probability, 0 to 1.", NUMBER)
 ]
@@ -260,4 +277,4 @@ JointRows = Annotated[
         }
     ),
 ]
-"""Rows of {"joint": …}, as they were given; `Prior.from_rows` reads them."""
+"""Rows of {"joint": …}, unchecked; `Prior.from_rows` reads them."""

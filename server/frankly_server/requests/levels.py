@@ -38,7 +38,7 @@ class RobustBall(ClosedModel):
 
 
 class Levels(ClosedModel):
-    """A notion with its levels; `claims` checks which levels the notion takes.
+    """A notion with its levels; `claims` checks which levels the notion has.
 
     epsilon, epsilon_low, epsilon_high : nats as decimal texts; "inf" for a side of alip that is not
     promised. delta, dpv : probabilities. attributes : number of values of each attribute. robust,
@@ -71,7 +71,7 @@ class Levels(ClosedModel):
         return self.notion in PRIOR_BASED
 
 
-# The notion says which levels there are; it is not one of them.
+# Every field is a level except the notion.
 _DEFAULTS: Final = {
     name: field.default for name, field in Levels.model_fields.items() if name != "notion"
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of `frankly measure --json`: an object in, an object out (spec 1.9).
+"""Requests of `frankly measure --json`: a JSON object in, a JSON object out (spec 1.9).
 
 The object comes from `parse_json(..., decimals=True)`, so that decimals are read exactly.
 """
@@ -56,14 +56,14 @@ def measure_json(obj: Any) -> dict[str, Any]:
     if (request.weights is None) == (request.matrix is None):
         raise InvalidInput(Problem.FIELD_MISSING, "give either weights or matrix", "weights")
     weights = request.weights or request.matrix or []
-    # The number of rows tells whether the answers are pairs.
+    # The number of rows shows whether the answers are pairs.
     prior, paired = _prior(request.prior, len(weights))
     figures = measure(weights, prior, _options(request, prior))
     return finite(figures | ({"realised_epsilon": figures["secret_ldp"]} if paired else {}))
 
 
 def finite(body: dict[str, Any]) -> dict[str, Any]:
-    """Return the figures with the infinite ones, at any depth, as the string "inf"."""
+    """Return the figures with infinity, at any depth, as the string "inf"."""
     return {key: _finite(value) for key, value in body.items()}
 
 
@@ -80,7 +80,7 @@ def _prior(rows: Any, answers: int) -> tuple[Prior, bool]:
     prior = Prior.from_rows(rows)
     if prior.answers == answers:
         return prior, False
-    # A prior of one row became a diagonal matrix; its answers are not pairs.
+    # `from_rows` has made a diagonal matrix of a prior of one row, whose answers are not pairs.
     if prior.secrets * prior.answers == answers and len(rows) > 1:
         return pairs(prior), True
     message = f"the prior has {prior.answers} answers, the mechanism {answers}"
@@ -138,7 +138,7 @@ def _matrix(value: Any) -> list[list[int]]:
 
 def _probability(value: Any, field: str) -> Fraction:
     decimal = REQUEST.number(value, field)
-    # The exponent is bounded, because an exact fraction could have that many digits.
+    # The exponent is bounded, because the exact fraction has as many digits.
     if decimal < 0 or abs(decimal.adjusted()) > 400:
         raise InvalidInput(Problem.WEIGHTS_INVALID, "a probability lies between 0 and 1", field)
     return Fraction(decimal)

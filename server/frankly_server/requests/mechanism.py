@@ -44,7 +44,7 @@ class MechanismFields(RequestModel):
         given = self.model_fields_set
         is_table = self.kind == "dense"
         needed, foreign = (_TABLE, _PARAMETERS) if is_table else (_PARAMETERS, _TABLE)
-        # Both descriptions at once could be of two mechanisms.
+        # If both descriptions were given, they could contradict each other.
         for name in foreign:
             if name in given:
                 message = f"a mechanism of the kind {self.kind} has {' and '.join(needed)}"

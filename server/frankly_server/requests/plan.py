@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survey planning (`frankly plan --json`): any two of ε, n and margin give the third (spec 1.9)."""
+"""Survey planning (`frankly plan --json`): one of ε, n and margin from the others (spec 1.9)."""
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import Mechanism
@@ -13,25 +13,27 @@ from frankly_protocol.schema import REQUEST
 from frankly_server.design.api.engine import design
 from frankly_server.estimate.decoder import Targets, shares
 from frankly_server.estimate.inputs import checked_prior, checked_targets
-from frankly_server.estimate.planner import Plan, Setting, least_level
+from frankly_server.estimate.planner import Plan, least_level
 from frankly_server.requests.design import design_request, regret_of
+from frankly_server.requests.plan_form import plan_form
+from frankly_server.requests.plan_parts import (
+    LEVELS,
+    Timer,
+    nats,
+    never_stopped,
+    no_level,
+    require_reports,
+    require_the_others,
+    solved,
+)
 from frankly_server.requests.plan_request import PlanRequest
-
-_LEVELS: Final = (10, 10_000)  # legal range of ε, in thousandths of a nat
-_CURVE_FACTORS: Final = (Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
-
-Timer = Callable[[], float]
-
-
-def _never_stopped() -> bool:
-    return False
 
 
 def plan_within(obj: Any, timer: Timer, seconds: float) -> dict[str, Any]:
     """Plan as `plan_json` does, with at most `seconds` for all design searches together.
 
-    At the deadline each search returns its best design so far.
-    Raises InvalidInput, also if the request has `limits`.
+    After that, each search returns the best design so far. Raises InvalidInput, also if the request
+    has `limits`.
     """
     if isinstance(obj, Mapping) and "limits" in obj:
         raise InvalidInput(
@@ -42,7 +44,7 @@ def plan_within(obj: Any, timer: Timer, seconds: float) -> dict[str, Any]:
 
 
 def plan_json(
-    obj: Any, timer: Timer, stopped: Callable[[], bool] = _never_stopped
+    obj: Any, timer: Timer, stopped: Callable[[], bool] = never_stopped
 ) -> dict[str, Any]:
     """Plan a survey from a JSON request.
 
@@ -61,17 +63,12 @@ def plan_json(
     """
     request = PlanRequest.from_json(obj)
     request.require_one_source()
+    if request.form is not None:
+        return plan_form(request, request.form, timer, stopped)
     solve_for, given, fixed = request.solve_for, request.model_fields_set, request.has_mechanism
     source: _Source = _MechanismSource(request) if fixed else _DesignSource(request, timer, stopped)
-    # The design checks whether epsilon is missing, because some notions have other levels.
-    needed = [name for name in ("n", "margin") if name != solve_for]
-    for name in needed:
-        if getattr(request, name) is None:
-            raise InvalidInput(
-                Problem.FIELD_MISSING,
-                f"to solve for {solve_for}, give {' and '.join(needed)}",
-                name,
-            )
+    # epsilon may be absent, because some notions have other levels; the design checks that.
+    require_the_others(request, *(name for name in ("n", "margin") if name != solve_for))
     if solve_for in given or (fixed and ("epsilon" in given or solve_for == "epsilon")):
         name = solve_for if solve_for in given else "epsilon"
         detail = (
@@ -80,14 +77,14 @@ def plan_json(
             else "leave out the quantity to solve for"
         )
         raise InvalidInput(Problem.UNSUPPORTED, detail, name)
-    solved = _solved(request, source)
+    solution = _solved(request, source)
     if request.frontier is not None:
-        solved["frontier"] = source.frontier(request.frontier, solved["n"])
-    return {"solve_for": solve_for} | solved
+        solution["frontier"] = source.frontier(request.frontier, solution["n"])
+    return {"solve_for": solve_for} | solution
 
 
 class _Source:
-    """Source of plans. Levels are ε in nats as decimal texts, None for the source's own level."""
+    """Mechanisms for plans. Levels are ε in nats as texts; None is the level of the request."""
 
     def __init__(self, request: PlanRequest) -> None:
         self.request, self.setting = request, request.setting
@@ -113,7 +110,7 @@ class _Source:
         """Return margin and information at levels from 0.1 to 8 nats, evenly spaced in logarithm."""
         rows = []
         for i in range(points):
-            level = _nats(round(100 * 80 ** (i / (points - 1))))
+            level = nats(round(100 * 80 ** (i / (points - 1))))
             _, _, information = self.mechanism(level)
             rows.append(
                 {"epsilon": level, "margin": self.at(level).margin(n), "information": information}
@@ -141,9 +138,9 @@ class _DesignSource(_Source):
         self._regrets: dict[str | None, dict[str, str] | None] = {}
 
     def mechanism(self, level: str | None) -> tuple[Mechanism, tuple[int, ...] | None, float]:
-        # `at` and `regret` use the same design, and a search for it may take seconds.
+        # Cached, because `at` and `regret` need the same design, and its search may take long.
         if level not in self._cache:
-            # A notion with other levels than ε keeps those of the request.
+            # Without a level, the notion keeps the levels of the request.
             at_level = {} if level is None else {"epsilon": level}
             _, request = design_request(
                 self.request.model_copy(update=at_level), self._timer, stopped=self._stopped
@@ -160,46 +157,23 @@ class _DesignSource(_Source):
 
 def _solved(request: PlanRequest, source: _Source) -> dict[str, Any]:
     level = request.epsilon
-    # `plan_json` has checked that those not solved for are given; zero replaces the other.
+    # `plan_json` has checked that n and margin are given unless they are solved for; then 0 is
+    # unused.
     n, margin = request.n or 0, request.margin or 0.0
     if request.solve_for != "n":
-        _require_reports(n, source.setting)
+        require_reports(n, source.setting)
     if request.solve_for == "margin":
         plan = source.at(level)
     elif request.solve_for == "n":
         plan = source.at(level)
         n = plan.reports(margin)
     else:
-        thousandths = least_level(lambda e: source.at(_nats(e)).margin(n) <= margin, *_LEVELS)
+        thousandths = least_level(lambda e: source.at(nats(e)).margin(n) <= margin, *LEVELS)
         if thousandths is None:
-            detail = f"no level up to {_LEVELS[1] // 1000} gives this margin with {n} reports: collect more"
-            raise InvalidInput(Problem.UNSUPPORTED, detail, "margin")
-        level = _nats(thousandths)
+            raise no_level(n)
+        level = nats(thousandths)
         plan = source.at(level)
-    setting = source.setting
-    around = sorted({max(1, int(n * f)) for f in _CURVE_FACTORS})
-    return {
-        "n": n,
-        "epsilon": level,
-        "margin": plan.margin(n),
-        "margins": plan.margins(n),
-        "invited": setting.invited(n),
-        "level": setting.level,
-        "method": setting.method,
-        "curve": [
-            {"n": m, "margin": plan.margin(m)}
-            for m in around
-            if setting.population is None or m <= setting.population
-        ],
-        "regret": source.regret(level),
-    }
-
-
-def _require_reports(n: int, setting: Setting) -> None:
-    if not 1 <= n <= (setting.population or 10**12):
-        raise InvalidInput(
-            Problem.COUNTS_INVALID, "give at least 1 report, and no more than there are people", "n"
-        )
+    return solved(n, level, plan.margins, source.setting) | {"regret": source.regret(level)}
 
 
 def _targets(value: Any, mechanism: Mechanism) -> Targets:
@@ -210,7 +184,3 @@ def _targets(value: Any, mechanism: Mechanism) -> Targets:
         for row in REQUEST.table(value, "targets")
     ]
     return checked_targets(mechanism, rows)
-
-
-def _nats(thousandths: int) -> str:
-    return f"{thousandths // 1000}.{thousandths % 1000:03d}"

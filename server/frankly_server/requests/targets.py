@@ -16,7 +16,7 @@ Targets = Annotated[Any, WithJsonSchema({"anyOf": [{"const": "shares"}, ROWS]})]
 
 
 def read_targets(value: Any, answers: int) -> tuple[tuple[Fraction, ...], ...] | None:
-    """Return the workload W, None for all shares. Raises InvalidInput(targets_invalid)."""
+    """Return the rows W as exact numbers, None for all shares. Raises targets_invalid."""
     if value == "shares":
         return None
     rows = REQUEST.table(value, "targets")
@@ -37,7 +37,7 @@ def read_targets(value: Any, answers: int) -> tuple[tuple[Fraction, ...], ...] |
 
 def _exact(value: Any, field: str) -> Fraction:
     decimal = REQUEST.number(value, field)
-    # Exact arithmetic on numbers of very different sizes takes long, and no target needs them.
+    # Exact arithmetic on numbers of very different sizes takes long, and targets do not need them.
     if decimal and abs(decimal.adjusted()) > 12:
         raise InvalidInput(Problem.TARGETS_INVALID, "the number is too large or too small", field)
     return Fraction(decimal)

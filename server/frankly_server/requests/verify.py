@@ -10,7 +10,7 @@ from frankly_protocol.audit import Claim, Worst, ceiling, require_private, worst
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.envelope import SURVEY_TYPE, Envelope
 from frankly_protocol.errors import DocumentRejected, InvalidInput, UnsupportedDocument
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism
+from frankly_protocol.mechanisms import AnyMechanism, DenseMechanism, Mechanism
 from frankly_protocol.problems import Problem
 from frankly_protocol.promises import Promise
 from frankly_protocol.schema import REQUEST
@@ -29,9 +29,9 @@ def verify_json(obj: Any) -> dict[str, Any]:
     """Verify a JSON request in exact integer arithmetic.
 
     In: a survey document, as its envelope or as its payload; or weights and bits (kind and params for the other kinds),
-    notion, and what the notion takes: level [p, q], low_level (alip; null for a side that is not promised), prior
-    {"joint"} (one row: the answer itself), lower_bounds of ratios and diagonal (rldp), attributes (srlip), delta [n, d]
-    (dp), sensitive (dpv, whose level is the bound α).
+    notion, and the fields of the notion: level [p, q], low_level (alip; null for a side that is not
+    promised), prior {"joint"} (one row: the answer itself), lower_bounds of ratios and diagonal
+    (rldp), attributes (srlip), delta [n, d] (dp), sensitive (dpv, whose level is the bound α).
 
     Out: holds, `level_needed` (for dp `delta_needed`, for alip also `low_level_needed`) as [p, q] or "inf", ceiling
     likewise, worst with report and pair, and for srlip the condition; for ldp of a table of at most 150 entries also
@@ -45,7 +45,7 @@ def verify_json(obj: Any) -> dict[str, Any]:
     if isinstance(obj, Mapping) and ("payloadType" in obj or "blocks" in obj):
         return _document(obj)
     request = VerifyRequest.from_json(obj)
-    # The mechanism first: a claim without one has no size to be checked against.
+    # In this order, so that an error of the mechanism comes before one of the claim.
     mechanism, claim = request.source(), request.claim
     return (
         _judged(mechanism, claim)
@@ -56,7 +56,7 @@ def verify_json(obj: Any) -> dict[str, Any]:
 
 def _in_the_polytope(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
     """Return `extreme` and `loose` of a small ε-LDP table; empty for other claims  [Thesis ch. 5]."""
-    # The thesis defines the polytope for tables, and for LDP of the answer.
+    # The thesis defines the polytope only for tables, and for LDP of the answer.
     if claim.notion != "ldp" or claim.level is None or not isinstance(mechanism, DenseMechanism):
         return {}
     if mechanism.answers * mechanism.reports > _MAX_ENTRIES:
@@ -69,7 +69,7 @@ def _in_the_polytope(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
 
 
 def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
-    # Serialised again, because the digest is that of the canonical form, not of any JSON text.
+    # Serialised again, because the digest is that of the canonical form.
     payload = canonical.dumps(dict(obj))
     if "payloadType" in obj:
         payload = Envelope.from_bytes(payload, SURVEY_TYPE).payload
@@ -85,7 +85,7 @@ def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
         for block in document.blocks
     ]
     holds = all(claim["holds"] for block in blocks for claim in block["claims"])
-    # The level is computed from the claims, so it would be false if one of them fails.
+    # The level is computed from the claims, so it means nothing if one of them fails.
     report = report_json(document.report_level) if holds else None
     return {
         "holds": holds,
@@ -96,7 +96,7 @@ def _document(obj: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _claims(mechanism: Mechanism, promise: Promise) -> Iterator[dict[str, Any]]:
+def _claims(mechanism: AnyMechanism, promise: Promise) -> Iterator[dict[str, Any]]:
     """Yield the verdict on each claim of a promise, with the secrets that occur in its stratum."""
     for z, claim in promise.numbered_claims:
         verdict = {"notion": claim.notion} | _judged(mechanism, claim)
@@ -106,10 +106,10 @@ def _claims(mechanism: Mechanism, promise: Promise) -> Iterator[dict[str, Any]]:
         yield verdict
 
 
-def _judged(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
+def _judged(mechanism: AnyMechanism, claim: Claim) -> dict[str, Any]:
     try:
         worst_case = worst(mechanism, claim)
-    # Errors of documents become errors of a request, which has the same field names.
+    # Errors of documents become errors of the request, whose fields have the same names.
     except UnsupportedDocument as error:
         raise InvalidInput(Problem.UNSUPPORTED, error.detail, "notion") from None
     except DocumentRejected as error:
@@ -123,7 +123,7 @@ def _judged(mechanism: Mechanism, claim: Claim) -> dict[str, Any]:
     return {"holds": holds, **needed, "worst": _place(mechanism, worst_case)}
 
 
-def _place(mechanism: Mechanism, worst_case: Worst) -> dict[str, Any]:
+def _place(mechanism: AnyMechanism, worst_case: Worst) -> dict[str, Any]:
     place: dict[str, Any] = {
         "report": mechanism.symbol_json(worst_case.report),  # type: ignore[arg-type]
         "pair": list(worst_case.pair),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scaling out: reports exported as Parquet segments, counted and estimated elsewhere."""
+"""Counting outside the database: reports exported as Parquet segments, counts and estimates."""
 
 from frankly_server.scale.counting import ExportCounts, count
 from frankly_server.scale.duck import DuckDB

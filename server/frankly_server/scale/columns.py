@@ -3,7 +3,8 @@
 
 - A block whose symbols have numbers (`store.Layout`): the number.
 - A larger set whose positions are counted in pairs: the list of its positions.
-- Any other block: the symbol's JSON. It is not counted; it shows that two reports of one id differ.
+- Any other block: the symbol's JSON. Symbols of such a block are not counted, but estimates can read
+  them, and they show whether two reports with one id differ.
 """
 
 import json
@@ -29,9 +30,10 @@ def block_column(block: int) -> str:
 
 
 def optional_module(module: str, extra: str) -> Any:
-    """Return an optional module; `extra` is the package extra that installs it.
+    """Return an optional module.
 
-    Raises InvalidInput(unsupported) with the name of the extra if the module is not installed.
+    extra : the extra of frankly-server that installs it. Raises InvalidInput(unsupported), which
+    names the extra, if the module is not installed.
     """
     try:
         return import_module(module)
@@ -54,11 +56,10 @@ def schema(layout: Layout) -> Any:
 
 
 def table(layout: Layout, rows: Iterable[ExportedRow], arrow_schema: Any) -> Any:
-    """Return rows as an Arrow table of a schema from `schema`."""
+    """Return rows (at least one) as an Arrow table with `arrow_schema`, which `schema` made."""
     arrow = optional_module("pyarrow", "parquet")
     ids, symbols, strata = zip(*rows, strict=True)
-    # Dictionary encoding: a few distinct texts repeat in
-    # most rows, so each text is parsed only once.
+    # With a dictionary each distinct text is parsed once; most rows share a few texts.
     encoded = arrow.array(symbols, arrow.string()).dictionary_encode()
     distinct = [_values(layout, text) for text in encoded.dictionary.to_pylist()]
     columns = [arrow.array(ids, arrow.binary()), arrow.array(strata, arrow.string())]
@@ -82,7 +83,7 @@ def _unnumbered_value(layout: Layout, block: int, symbol: Any) -> Any:
 
 
 def symbols_of(mechanisms: Sequence[Mechanism], layout: Layout, values: Sequence[Any]) -> list[Any]:
-    """Return the symbols of a row in JSON form, one per block, from the values of its columns."""
+    """Return the symbols of a row in JSON form, one per block; `values` are its columns' values."""
     return [
         _symbol(mechanism, layout, block, value)
         for block, (mechanism, value) in enumerate(zip(mechanisms, values, strict=True))

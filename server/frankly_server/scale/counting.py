@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of exported reports, equal to those in the database, and estimates from them."""
+"""Counts of exported reports, by the rules of the database, and estimates from these counts."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,9 +31,9 @@ from frankly_server.store import (
 class ExportCounts:
     """Counts of one survey's exports, which replace the database as the source of estimates.
 
-    by_digest : counts by document. rows : number of rows in the segments, duplicates included. read
-    : yields the grouped reports of a document, by its digest. It reads the segments again, and is
-    called only for tables that have no counts.
+    by_digest : counts by document. rows : number of rows in the segments, duplicates included.
+    read : yields the grouped reports of a document, given its digest. It reads the segments again,
+    and is called only for estimates that cannot be computed from counts.
     """
 
     survey: str
@@ -66,19 +66,20 @@ class ExportCounts:
         }
 
     def analysis(self) -> Analysis:
-        """Return the estimator over these counts; it runs the same code as over a database."""
-        # Not a subclass of Database, which would need a connection. `Analysis` only reads.
+        """Return an `Analysis` that reads these counts instead of a database."""
+        # Not a subclass of Database, which needs a connection; `Analysis` calls only these methods.
         return Analysis(cast("Database", _ExportDatabase(self)))
 
 
 def count(folders: Sequence[Path], engine: Engine) -> ExportCounts:
     """Count exports of one survey, from one or several databases.
 
-    A report in more than one counts once.
+    A report that is in several exports is counted once. The digest of every segment that holds
+    reports is checked before the segments are counted.
 
-    The digest of every segment is checked first. Raises ExportBroken (unfinished, damaged, of
-    different surveys, one id with two contents), InvalidInput(unsupported) if the engine is not
-    installed.
+    Raises ExportBroken if an export is missing, unfinished or damaged, if the exports are of
+    different surveys, or if one id stands for two reports; InvalidInput(unsupported) if the engine
+    is not installed.
     """
     manifests = [_complete_manifest(folder) for folder in folders]
     if len({manifest.survey for manifest in manifests}) != 1:
@@ -88,8 +89,7 @@ def count(folders: Sequence[Path], engine: Engine) -> ExportCounts:
     rows: Counter[str] = Counter()
     for folder, manifest in zip(folders, manifests, strict=True):
         for exported in manifest.documents:
-            # Exports of several databases hold the same
-            # versions; a digest identifies the signed payload.
+            # Several exports hold the same versions; the digest identifies a version.
             versions.setdefault(exported.digest, exported)
             paths = [segment.check(folder) for segment in exported.segments if segment.rows]
             files.setdefault(exported.digest, []).extend(paths)
@@ -127,8 +127,8 @@ def _require_disjoint_ids(
     engine: Engine, files: Mapping[str, list[Path]], by_digest: Mapping[str, engines.DocumentCounts]
 ) -> None:
     """Raise ExportBroken if an id was used under two documents, which no database would store."""
-    # Within one document the engine has found conflicts. Across documents the columns differ, so
-    # here only the numbers of ids are compared.
+    # The engine has already looked for conflicts within each document. Across documents the columns
+    # differ, so only the numbers of ids are compared.
     nonempty = [paths for paths in files.values() if paths]
     if len(nonempty) > 1:
         ids = engine.distinct([path for paths in nonempty for path in paths])
@@ -139,7 +139,7 @@ def _require_disjoint_ids(
 
 
 class _ExportDatabase:
-    """Stand-in for `Database` and `Transaction` as far as `Analysis` uses them."""
+    """Replacement for `Database` and `Transaction` with the members that `Analysis` uses."""
 
     def __init__(self, counts: ExportCounts) -> None:
         self._counts = counts
@@ -172,7 +172,8 @@ class _ExportDocuments:
     def versions(self, survey: str) -> list[DocumentRow]:
         if survey != self._counts.survey:
             return []
-        # `source` is the digest of a draft, which exports do not hold; estimates do not read it.
+        # The fourth field is the digest of the draft. Exports do not hold it and estimates do not
+        # read it, so the document's digest takes its place.
         return [
             DocumentRow(
                 exported.digest,
@@ -192,13 +193,14 @@ class _ExportReports:
     def of_document(self, _survey: str, digest: str) -> Iterator[IdenticalReports]:
         exported = next(row for row in self._counts.documents if row.digest == digest)
         document = exported.document()
-        mechanisms, layout = [block.mechanism for block in document.blocks], Layout.of(document)
+        mechanisms = [block.numbered_mechanism for block in document.blocks]
+        layout = Layout.of(document)
         for stratum, values, n in self._counts.read(digest):
             yield IdenticalReports(0, symbols_of(mechanisms, layout, values), stratum, n)
 
 
 class _ExportBatches:
-    """Batches of an export: none, because exports name no releases."""
+    """Batches of an export: none, because exports do not record releases."""
 
     def newest(self, _digest: str) -> int:
         return 0  # as for a document without any release
@@ -216,7 +218,6 @@ class _ExportCountsTables:
         return {key: n for key, n in pairs.items() if (key.block, key.other) == (block, other)}
 
     def by_day(self, *_arguments: Any) -> NoReturn:
-        # The day is a column of batches and counts; rows of
-        # reports, and so their exports, have no time.
+        # Only batches and counts have a day; reports, and so their exports, have no time.
         message = "exports hold no days: ask the database"
         raise InvalidInput(Problem.UNSUPPORTED, message, "by")

@@ -21,14 +21,14 @@ from frankly_server.store import Layout
 from frankly_server.store.statistics import NO_NUMBER
 
 _FETCHED: Final = 10_000
-"""Rows that are fetched from DuckDB at a time."""
+"""Number of rows fetched from DuckDB at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class DuckDB:
     """DuckDB in this process.
 
-    slice_rows : rows de-duplicated at a time, which bounds the memory.
+    slice_rows : about how many rows are de-duplicated at a time. memory : DuckDB's memory limit.
     """
 
     slice_rows: int = 10_000_000
@@ -36,9 +36,9 @@ class DuckDB:
     threads: int = 2
 
     def count(self, files: Sequence[Path], layout: Layout, rows: int) -> DocumentCounts:
-        """Count slice by slice of the ids.
+        """Count one slice of the ids after another.
 
-        Equal ids are in one slice, so the counts of slices add up.
+        Rows with the same id are in the same slice, so the counts of the slices can be added.
         """
         cells: Counter[CountCell] = Counter()
         reports = 0
@@ -59,7 +59,7 @@ class DuckDB:
         layout: Layout,
         rows: int,
     ) -> Iterator[GroupedReports]:
-        """Group slice by slice; equal contents in two slices are yielded twice."""
+        """Group one slice of the ids after another; contents in two slices are yielded twice."""
         columns = ", ".join(map(block_column, range(len(layout.radices))))
         with self._connected() as connection:
             for _ in self._sliced(connection, files, rows):
@@ -77,9 +77,10 @@ class DuckDB:
             return int(connection.execute(query, [names]).fetchone()[0])
 
     def _sliced(self, connection: Any, files: Sequence[Path], rows: int) -> Iterator[None]:
-        """Fill the table `t` with one slice of the ids after another, each distinct row once.
+        """Fill the table `t` with one slice of the ids after another, and yield after each slice.
 
-        Yield after each slice. Rows of one id that differ stay: they are how a conflict shows.
+        Duplicate rows are dropped. Different rows with the same id stay, so that the caller can
+        detect the conflict.
         """
         for low, high in _slices(ceil(rows / self.slice_rows)):
             parameters = {"files": [str(path) for path in files], "low": low}
@@ -102,11 +103,11 @@ class DuckDB:
 
 def _statements(layout: Layout) -> Iterable[str]:
     """Yield SELECT statements of (block, other, stratum, symbol, other symbol, count) from `t`."""
-    # A block without numbers has one count, that of all its reports.
+    # A block whose symbols have no numbers has one count, the number of its reports.
     for block, sizes in enumerate(layout.radices):
         symbol = block_column(block) if sizes else str(NO_NUMBER)
         yield _select(block, NO_BLOCK, symbol, str(NO_NUMBER), "t")
-    # Pairs of positions of one set: its list joined with itself, the smaller position first.
+    # Pairs of positions of one set: the list is joined with itself, smaller position first.
     for block in layout.sets:
         column = f"t.{block_column(block)}"
         yield _select(
@@ -129,7 +130,7 @@ def _select(
     source: str,
     where: str = "true",
 ) -> str:
-    # Only our own names and numbers become part of a statement, never a value from a report.
+    # A statement contains only column names and numbers from this package, never a report's value.
     return (
         f"SELECT {block}, {other}, {STRATUM}, {symbol}, {other_symbol}, count(*) FROM {source} WHERE {where} "  # noqa: S608
         "GROUP BY ALL"
@@ -137,7 +138,7 @@ def _select(
 
 
 def _slices(count: int) -> Iterator[tuple[bytes, bytes | None]]:
-    """Yield `count` ranges (from, below) that cover all ids; None stands for no upper end."""
+    """Yield `count` ranges (from, below) that cover all ids, at most 65,536; None means no end."""
     # Ids are random, so equal ranges of their first two bytes hold about equal numbers of reports.
     count = max(1, min(count, 1 << 16))
     edges = [(i << 16) // count for i in range(count)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Engines that count exported reports: DuckDB (`duck`, one machine) and Spark (`spark`, cluster).
 
-Every engine counts each id once and makes every count that a database stores (`store.Layout`).
-Counts are integers, so they do not depend on the engine, on the order of rows or on repeated tasks.
+Every engine counts each id once, and makes the counts that a database stores (`store.Layout`). So
+counts do not depend on the engine, on the order of rows or on tasks that a cluster repeats.
 """
 
 from collections import Counter
@@ -14,11 +14,14 @@ from frankly_server.scale.manifest import ExportBroken
 from frankly_server.store import Layout
 
 NO_BLOCK: Final = -1
-"""`CountCell.other` of a block that is counted by itself."""
+"""Value of `CountCell.other` for the count of a single block."""
 
 
 class CountCell(NamedTuple):
-    """Key of a count: as `store.CountKey` if `other` is NO_BLOCK, else as `store.PairKey`."""
+    """Key of a count within one document.
+
+    The fields are those of `store.CountKey` if `other` is NO_BLOCK, else those of `store.PairKey`.
+    """
 
     block: int
     other: int
@@ -42,7 +45,9 @@ class Engine(Protocol):
     """Counter of the reports of one document in Parquet files."""
 
     def count(self, files: Sequence[Path], layout: Layout, rows: int) -> DocumentCounts:
-        """Return the counts of the `rows` reports in `files`, each id once.
+        """Return the counts of the reports in `files`, each id once.
+
+        rows : number of rows in `files`, duplicates included.
 
         Raises ExportBroken if one id stands for two different reports.
         """
@@ -54,11 +59,10 @@ class Engine(Protocol):
         layout: Layout,
         rows: int,
     ) -> Iterator[GroupedReports]:
-        """Yield the reports grouped by contents, each id once, in no order.
+        """Yield the reports grouped by contents, each id once, in no particular order.
 
-        A group may come in parts.
-
-        Call `count` first: it raises if an id stands for two reports.
+        A group may be yielded in parts. Call `count` first, because only `count` raises if an id
+        stands for two reports.
         """
         ...
 
@@ -69,7 +73,7 @@ class Engine(Protocol):
 
 def require_one_report_per_id(rows: int, ids: int) -> None:
     """Raise ExportBroken if there are more distinct rows than ids."""
-    # `rows` are distinct rows: an id with two of them has two contents.
+    # Rows are distinct, so an id with two rows has two different contents.
     if rows != ids:
         raise ExportBroken(
             f"{rows - ids} ids stand for more than one report: these exports do not belong together",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Export of a survey's reports as Parquet segments, each report exactly once; runs can be resumed.
 
-An export can run while the server takes reports. Stored reports never change, so a segment is up to
-date if its range still has the same number of reports; any other range is exported again. Another
-run brings an export up to date.
+An export can run while the server accepts reports; another run brings it up to date. Stored reports
+never change, so a segment whose range of ids still has the same number of reports is kept, and any
+other range is exported again. Remove the folder of an export after its survey has been erased.
 """
 
 import fcntl
@@ -16,30 +16,32 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
+from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.problems import Problem
 
 from frankly_server.durable import sync_folder, written_whole
 from frankly_server.scale.columns import optional_module, schema, table
 from frankly_server.scale.manifest import ExportBroken, ExportedDocument, Manifest, Segment
-from frankly_server.store import Database, Layout
+from frankly_server.store import Database, DocumentRow, Layout
 from frankly_server.store.exporting import FIRST, LAST, ExportedRow
 
 ROWS: Final = 1_000_000
-"""Default number of reports in a segment: some ten megabytes."""
+"""Default number of reports in a segment, whose random ids alone take 16 MB."""
 _GROUP: Final = 50_000
-"""Rows of a Parquet row group; this many rows are in memory at a time."""
+"""Rows of a Parquet row group, which is in memory as a whole."""
 Range = tuple[str, str]  # ids with after < id ≤ last
 
 
 def export(database: Database, survey: str, folder: Path, *, rows: int = ROWS) -> Manifest:
     """Bring the export of a survey (its id) in `folder` up to date and return its manifest.
 
-    rows : largest number of reports in a segment. A run that was killed at any point is resumed
-    from its manifest.
+    rows : largest number of reports in a segment. After a killed run, the next one continues from
+    the manifest on disk.
 
-    Raises InvalidInput: survey_unknown, unsupported without pyarrow, field_type for `rows`;
-    ExportBroken if the folder holds another survey's export; StoreUnavailable.
+    Raises InvalidInput: survey_unknown, unsupported without pyarrow, field_type for `rows` below 1;
+    ExportBroken if the folder holds another survey's export or is in use; StoreUnavailable.
     """
     if rows < 1:
         raise InvalidInput(Problem.FIELD_TYPE, "a segment holds at least one report", "rows")
@@ -51,10 +53,7 @@ def export(database: Database, survey: str, folder: Path, *, rows: int = ROWS) -
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lock a folder against other exports.
-
-    The system releases the lock even if the process is killed.
-    """
+    """Lock a folder against other exports; the system releases the lock of a killed process."""
     with (folder / ".lock").open("wb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -75,7 +74,7 @@ def _export_locked(database: Database, survey: str, folder: Path, rows: int) -> 
             manifest = _fill(database, folder, manifest, index, gap, rows)
     manifest = replace(manifest, complete=True)
     manifest.write(folder)
-    # Replaced segments go last: a killed run must find every file that its manifest names.
+    # Replaced segments are removed last, so that the manifest on disk never names a missing file.
     _remove_unnamed_files(folder, manifest)
     return manifest
 
@@ -100,6 +99,7 @@ def _start(database: Database, survey: str, previous: Manifest | None) -> Manife
             )
         documents = []
         for row in rows:
+            _require_columns(row)
             segments = tuple(
                 segment
                 for segment in segments_of.get(row.digest, ())
@@ -108,6 +108,17 @@ def _start(database: Database, survey: str, previous: Manifest | None) -> Manife
             )
             documents.append(ExportedDocument(row.digest, row.version, row.envelope, segments))
     return Manifest(survey, tuple(documents))
+
+
+def _require_columns(row: DocumentRow) -> None:
+    """Raise InvalidInput(unsupported) for a document whose reports do not fit columns."""
+    document = SurveyDocument.from_envelope(row.envelope)
+    if any(isinstance(block.mechanism, AgreementMechanism) for block in document.blocks):
+        detail = (
+            "reports on a form with one level cannot be exported; their estimates read counts, "
+            "whose number does not grow with the reports"
+        )
+        raise InvalidInput(Problem.UNSUPPORTED, detail, "survey")
 
 
 def _gaps(segments: Sequence[Segment]) -> Iterator[Range]:
@@ -131,7 +142,7 @@ def _fill(
 ) -> Manifest:
     """Export a range of the document at `index`, segment by segment; return the new manifest.
 
-    The manifest on disk is replaced after every segment, so that a killed run repeats one at most.
+    The manifest on disk is replaced after every segment, so a killed run loses at most one.
     """
     after, last = gap
     while after < last:
@@ -153,11 +164,10 @@ def _write_segment(
     document, (after, last) = manifest.documents[index], within
     subfolder = folder / f"document={document.digest.removeprefix('sha256:')}"
     if not subfolder.exists():
-        # The new name must be on disk before a manifest names files below it.
+        # The folder must be on disk before a manifest names files in it.
         subfolder.mkdir()
         sync_folder(folder)
-    # A fresh name: the outdated segment of the same range
-    # stays valid until the manifest is replaced.
+    # A new name, because the manifest still names the old segment of this range.
     path = subfolder / f"part-{secrets.token_hex(8)}.parquet"
     with (
         database.reading("export") as tx,
@@ -165,8 +175,8 @@ def _write_segment(
         closing(tx.exporting.rows(manifest.survey, document.digest, after, last)) as reports,
     ):
         n, reached = _write(file, Layout.read(document.envelope), islice(reports, rows))
-        # The segment covers the range to its end if no report
-        # is left: a later one then shows as a changed number.
+        # Without further reports the segment covers the range to its end, so that a later report
+        # changes the segment's number of reports.
         if n < rows or next(reports, None) is None:
             reached = last
     with path.open("rb") as segment_file:
@@ -175,11 +185,11 @@ def _write_segment(
 
 
 def _write(file: Any, layout: Layout, rows: Iterator[ExportedRow]) -> tuple[int, str]:
-    """Write rows in groups; return their number and the id of the last row."""
+    """Write rows in groups; return their number and the last row's id, FIRST without rows."""
     parquet, arrow_schema = optional_module("pyarrow.parquet", "parquet"), schema(layout)
     n, reached = 0, FIRST
     with parquet.ParquetWriter(file, arrow_schema, compression="zstd") as writer:
-        # One row group per turn. The look-ahead ends the loop without an empty last group.
+        # One row group per iteration. Looking one row ahead avoids an empty last group.
         while (first := next(rows, None)) is not None:
             group = list(chain([first], islice(rows, _GROUP - 1)))
             writer.write_table(table(layout, group, arrow_schema))
@@ -188,12 +198,12 @@ def _write(file: Any, layout: Layout, rows: Iterator[ExportedRow]) -> tuple[int,
 
 
 def _remove_unnamed_files(folder: Path, manifest: Manifest | None) -> None:
-    """Remove files that the manifest does not name: of killed runs, and replaced segments."""
+    """Remove files that the manifest does not name: replaced segments, and files of killed runs."""
     named = set() if manifest is None else set(manifest.files())
     for path in folder.glob("document=*/*"):
         if str(path.relative_to(folder)) not in named:
             path.unlink()
-    # Temporary files of `written_whole` in a killed run.
+    # Temporary files that `written_whole` leaves behind in a killed run.
     for path in folder.glob(".manifest.json-*"):
         with suppress(FileNotFoundError):
             path.unlink()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Manifest of an export: the signed documents and their segments with ranges of ids and digests.
 
-``manifest.json`` is replaced atomically. A segment counts only if the manifest names it. The next
-run removes a file that is not named yet, because the run that wrote it was killed, and exports its
-range again. So every report is in exactly one segment, wherever a run was stopped.
+``manifest.json`` is replaced atomically, and only segments that it names are counted. A file that a
+killed run has written but not named yet is removed by the next run, which exports its range again.
+So no report is in two segments that the manifest names, wherever a run was stopped.
 """
 
 import base64
@@ -25,7 +25,7 @@ _MAX_BYTES: Final = 256 << 20  # a longer file is cut here, and then fails to pa
 
 
 class ExportBroken(FranklyError):
-    """The export is incomplete, or differs from its manifest; nothing was counted."""
+    """An export is incomplete, damaged or in use, or does not belong with the others."""
 
     def __init__(self, detail: str, field: str | None = None) -> None:
         super().__init__(detail, code="integrity", field=field)
@@ -49,7 +49,7 @@ class Segment:
 
         Raises ExportBroken if it is missing or its bytes have changed.
         """
-        # All bytes are read: a damaged file of the right length would otherwise be counted.
+        # All bytes are hashed; otherwise a damaged file of the right length would be counted.
         path = folder / self.file
         try:
             with path.open("rb") as file:
@@ -66,7 +66,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class ExportedDocument:
-    """One version of the survey: the envelope's exact bytes, and its segments sorted by `after`."""
+    """One version of the survey: its signed envelope, and its segments sorted by `after`."""
 
     digest: str
     version: int
@@ -74,7 +74,7 @@ class ExportedDocument:
     segments: tuple[Segment, ...] = ()
 
     def document(self) -> SurveyDocument:
-        """Return the document. Raises ExportBroken if its digest is not `digest`."""
+        """Return the document. Raises ExportBroken if it is unreadable or has another digest."""
         try:
             document = SurveyDocument.from_envelope(self.envelope)
         except FranklyError:
@@ -114,9 +114,9 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest | None":
-        """Return a folder's manifest, None if there is none.
+        """Return a folder's manifest, or None if there is none.
 
-        Raises ExportBroken if it cannot be read.
+        Raises ExportBroken if it cannot be read or has another format.
         """
         try:
             with (folder / NAME).open("rb") as file:
@@ -151,7 +151,7 @@ class Manifest:
     @classmethod
     def _of_json(cls, body: Mapping[str, Any]) -> "Manifest":
         if body["format"] != FORMAT:
-            raise ValueError(FORMAT)  # `read` turns it into ExportBroken with the expected format
+            raise ValueError(FORMAT)  # `read` raises ExportBroken instead
         documents = tuple(map(_document_of_json, body["documents"]))
         return cls(str(body["survey"]), documents, complete=body["complete"] is True)
 
@@ -167,7 +167,7 @@ def _segments_of_json(values: Sequence[Mapping[str, Any]]) -> tuple[Segment, ...
         Segment(str(v["file"]), str(v["after"]), str(v["last"]), int(v["rows"]), str(v["sha256"]))
         for v in values
     ]
-    # A manifest from elsewhere must not make the engine read other files.
+    # A manifest from another source must not make the engine read files outside the folder.
     if any(".." in Path(row.file).parts or Path(row.file).is_absolute() for row in segments):
         raise ValueError("a segment lies outside the folder")
     return tuple(sorted(segments, key=lambda segment: segment.after))

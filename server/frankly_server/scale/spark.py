@@ -19,27 +19,25 @@ from frankly_server.scale.engines import (
 from frankly_server.store import Layout
 from frankly_server.store.statistics import NO_NUMBER
 
-# Pseudo blocks: the number of reports and the number of
-# conflicting ids come from the same job as the counts.
+# Pseudo blocks: one job returns the counts and also the numbers of reports and of conflicting ids.
 _REPORT: Final = -2
 _CONFLICT: Final = -3
 
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """A Spark cluster. master : its URL, spark://host:7077 or local[2].
+    """A Spark cluster.
 
-    options : settings of Spark.
-
-    Every worker must be able to read the files under the same paths: a shared file system, or one
-    machine.
+    master : its URL, such as spark://host:7077 or local[2]. options : settings of Spark.
+    Every worker must be able to read the files under the same paths, on a shared file system or on
+    one machine.
     """
 
     master: str
     options: dict[str, str] = field(default_factory=dict)
 
     def count(self, files: Sequence[Path], layout: Layout, rows: int) -> DocumentCounts:  # noqa: ARG002 - Spark slices by itself
-        """Count in one job of two shuffles: by id, then by cell."""
+        """Count in one job with two shuffles: by id, then by cell."""
         with self._session() as spark:
             functions = optional_module("pyspark.sql.functions", "spark")
             once = _once(functions, spark, files)
@@ -63,7 +61,7 @@ class Spark:
         layout: Layout,
         rows: int,  # noqa: ARG002
     ) -> Iterator[GroupedReports]:  # noqa: ARG002, RUF100
-        """Group by all columns, in one job of two shuffles."""
+        """Group by all columns, in one job with two shuffles."""
         names = [STRATUM, *map(block_column, range(len(layout.radices)))]
         with self._session() as spark:
             once = _once(optional_module("pyspark.sql.functions", "spark"), spark, files)
@@ -73,7 +71,7 @@ class Spark:
     def distinct(self, files: Sequence[Path]) -> int:
         """Return the number of distinct ids."""
         with self._session() as spark:
-            # Only the id is read: files of different documents have different other columns.
+            # Only the id is read, because files of different documents have different other columns.
             ids = spark.read.schema(f"{ID} binary").parquet(*map(str, files))
             return int(ids.distinct().count())
 
@@ -92,10 +90,10 @@ class Spark:
 
 
 def _once(functions: Any, spark: Any, files: Sequence[Path]) -> Any:
-    """Return one row per id: the least (`a`) and the greatest (`z`) of the contents of its rows.
+    """Return one row per id: the least (`a`) and the greatest (`z`) of its rows' contents.
 
-    They differ if the id stands for two reports. Least and greatest do not depend on the order of
-    rows, so a task that is repeated after a worker's death gives the same result.
+    The two differ if the id stands for two reports. They do not depend on the order of rows, so a
+    task that is repeated after a worker has failed gives the same result.
     """
     rows = spark.read.parquet(*map(str, files))
     contents = functions.struct(*[name for name in rows.columns if name != ID])
@@ -106,9 +104,9 @@ def _once(functions: Any, spark: Any, files: Sequence[Path]) -> Any:
 
 
 def _spark_cells(functions: Any, layout: Layout) -> Iterator[Any]:
-    """Yield the struct of each cell that a report adds one to, pseudo blocks included."""
+    """Yield the struct of each cell to which a report adds one, pseudo blocks included."""
     is_one_report = functions.col("a").eqNullSafe(functions.col("z"))
-    # `when` without `otherwise` is NULL, which array_compact drops.
+    # `when` without `otherwise` gives NULL, which array_compact drops.
     yield functions.when(
         is_one_report,
         _struct(functions, _REPORT, NO_BLOCK, NO_NUMBER, NO_NUMBER, ""),
@@ -160,7 +158,7 @@ def _struct(
 ) -> Any:
     stratum_column = functions.col(f"a.{STRATUM}") if stratum is None else functions.lit(stratum)
 
-    # One type for all structs: Spark puts only equal types into one array.
+    # All structs need the same type, because they become elements of one array.
     def int_column(value: Any, name: str) -> Any:
         column = functions.lit(value) if isinstance(value, int) else value
         return column.cast("int").alias(name)

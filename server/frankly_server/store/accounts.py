@@ -58,7 +58,7 @@ class AccountRow:
 
 
 class AccountsTable:
-    """People of `/admin/people`, in the table `accounts`, within one transaction."""
+    """The `accounts` table within one transaction; `/admin/people` lists its rows."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -69,12 +69,17 @@ class AccountsTable:
         row = self._connection.execute(query).mappings().first()
         return None if row is None else AccountRow(**row)
 
-    def get(self, account_id: str) -> AccountRow | None:
-        """Return the account with this id, or None."""
-        # A text from a form; anything but an id would end in a type error of the database.
+    def get(self, account_id: str, *, for_change: bool = False) -> AccountRow | None:
+        """Return the account with this id, or None.
+
+        for_change : nobody else changes it until the transaction ends.
+        """
+        # The text may come from a form, and one that is not an id cannot be bound to the column.
         if not is_id(account_id):
             return None
         query = select(accounts).where(accounts.c.id == account_id)
+        # SQLite has no row locks: there, a transaction that writes is alone.
+        query = query.with_for_update() if for_change else query
         row = self._connection.execute(query).mappings().first()
         return None if row is None else AccountRow(**row)
 

@@ -56,7 +56,7 @@ key_scopes = Table(
 
 @dataclass(frozen=True, slots=True)
 class ApiKeyRow:
-    """A key: ``hash`` is SHA-256 in hex, times are RFC 3339, ``revoked`` is None while it works.
+    """A key: ``hash`` is SHA-256 in hex, times are RFC 3339, ``revoked`` is None in a valid key.
 
     organisation : the owner of the surveys that the key opens. surveys : ids of the surveys that it
     is limited to; empty if it opens all surveys of the organisation.
@@ -75,7 +75,7 @@ class ApiKeyRow:
 class ApiKeysTable:
     """The tables `api_keys` and `api_key_scopes` within one transaction.
 
-    A key without a row of scopes opens every survey of the main organisation.
+    A key without a scope row opens every survey of the main organisation.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -103,8 +103,7 @@ class ApiKeysTable:
                 created=row.created,
             )
         )
-        # No scope row means: main organisation, all surveys.
-        # Keys from before scopes existed have none.
+        # The defaults need no scope row: keys made before scopes existed have none either.
         if row.organisation != MAIN or row.surveys:
             self._connection.execute(
                 insert(key_scopes).values(

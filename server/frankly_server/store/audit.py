@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audit trail of staff actions. Rows are added and read.
-
-A trigger refuses to change or delete one.
-"""
+"""Audit trail of staff actions. Rows can only be added: triggers refuse changes and deletions."""
 
 from dataclasses import dataclass
 
@@ -54,7 +51,7 @@ class AuditEvent:
 
 
 class AuditTrail:
-    """Events of `/admin/audit`, in the table `audit_events`, within one transaction."""
+    """The `audit_events` table within one transaction; `/admin/audit` lists its rows."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -75,7 +72,8 @@ class AuditTrail:
         """
         condition = audit_events.c.organisation == organisation
         if before is not None:
-            # 64 bits: the column's own type would refuse a larger number.
+            # 64 bits: the column's own type would refuse a larger number, and `before` comes from a
+            # URL.
             condition &= audit_events.c.position < literal(before, BigInteger())
         query = select(audit_events).where(condition).order_by(audit_events.c.position.desc())
         return [

@@ -2,8 +2,9 @@
 """Backups: one self-verifying zip file of one snapshot, the same for SQLite and PostgreSQL.
 
 A backup holds one JSON line per row, a manifest with the number of rows and the SHA-256 of every
-table, and a signature of the manifest; nothing else may be in it. Equal rows give equal tables. The
-contents are those of the database: noisy reports and hashes of keys and tokens, but no signing key.
+table, and, if it was saved with a key, a signature of the manifest; other members are refused.
+Equal rows give equal members. The contents are those of the database: randomised reports, hashes of
+keys, tokens and passwords, and the secrets of TOTP and webhooks. Signing keys are not in it.
 """
 
 import hashlib
@@ -22,14 +23,14 @@ from frankly_server.store.tables import all_tables
 
 FORMAT: Final = "frankly.backup/1"
 Check = Callable[[bytes, bytes | None], object]
-"""Called with a manifest and its signature (None without one); raises to refuse them."""
+"""Function of a manifest and its signature (None if there is none); raises to refuse them."""
 _MANIFEST: Final = "manifest.json"
 _SIGNATURE: Final = "manifest.sig"
-# Ceilings for a file of unknown origin: reading stops there instead of filling the memory.
+# The file may come from anywhere: these limits keep it from filling the memory.
 _MAX_MANIFEST_BYTES: Final = 1 << 20
 _MAX_LINE_BYTES: Final = 32 << 20
 _LEFT_OUT: Final = frozenset({"webhooks", "webhook_deliveries"})
-"""Tables that backups of this schema lacked at first; restoring one leaves them empty."""
+"""Tables that early backups of this schema lack; restoring such a backup leaves them empty."""
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the earliest date that a zip entry can carry
 
 
@@ -65,8 +66,8 @@ def save(
 ) -> Contents:
     """Write a backup of everything that was committed when it began. Writers do not wait for it.
 
-    saved : UTC time. sign : returns the signature of the manifest; None for a backup without one.
-    Raises StoreUnavailable, or BackupBroken if the counts do not follow from the reports.
+    saved : UTC time. sign : returns the signature of the manifest; None for an unsigned backup.
+    Raises StoreUnavailable, UnsafeStore, or BackupBroken if the counts disagree with the reports.
     """
     database.check()
     digests: dict[str, tuple[int, str]] = {}
@@ -88,7 +89,8 @@ def save(
 def verify(source: BinaryIO, check: Check | None = None) -> Contents:
     """Read a backup to its end and compare it with its manifest.
 
-    check : raises unless the signature fits the manifest. Raises BackupBroken if they differ.
+    check : raises unless the signature fits the manifest. Raises BackupBroken if a table differs
+    from the manifest or cannot be read, and what `check` raises.
     """
     with _opened(source) as archive:
         contents = _read_manifest(archive, check)
@@ -99,11 +101,11 @@ def verify(source: BinaryIO, check: Check | None = None) -> Contents:
 
 
 def restore(database: Database, source: BinaryIO, check: Check | None = None) -> Contents:
-    """Fill an empty database from a backup in one transaction, and compare every row afterwards.
+    """Fill an empty database from a backup in one transaction, and compare its tables afterwards.
 
     check : raises unless the signature fits the manifest.
     Raises BackupBroken if the database holds rows already, or if the backup is incomplete or
-    damaged; StoreUnavailable.
+    damaged; StoreUnavailable, UnsafeStore, and what `check` raises.
     """
     database.check()
     with _opened(source) as archive, database.transaction("restore") as tx:
@@ -118,8 +120,8 @@ def restore(database: Database, source: BinaryIO, check: Check | None = None) ->
                 tx.tables.fill(name, _read_table(archive, name, contents))
             except (StatementError, DBAPIError, ValueError, TypeError, KeyError):
                 raise BackupBroken("a row does not fit its table", name) from None
-        # A value that the database stores in another form
-        # (encoding, padding) shows only when it is read back.
+        # A value that the database stores in another form (encoding, padding) is noticed only when
+        # it is read back.
         for name, expected in contents.tables.items():
             if _digest(_lines(tx, name)) != expected:
                 raise BackupBroken("the stored rows differ from the backup", name)
@@ -130,7 +132,7 @@ def restore(database: Database, source: BinaryIO, check: Check | None = None) ->
 def _require_counts(tx: Transaction) -> None:
     for survey in tx.surveys.all():
         if tx.counts.recount(survey.id):
-            raise BackupBroken("the counts of a survey do not follow from its reports", survey.name)
+            raise BackupBroken("the counts of a survey disagree with its reports", survey.name)
 
 
 def _lines(tx: Transaction, name: str) -> Iterator[bytes]:
@@ -158,7 +160,7 @@ def _write_table(archive: zipfile.ZipFile, name: str, lines: Iterator[bytes]) ->
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(name, _EPOCH)  # a fixed time, so that equal rows give equal bytes
+    entry = zipfile.ZipInfo(name, _EPOCH)  # a fixed time, so that equal rows give equal members
     entry.compress_type = zipfile.ZIP_DEFLATED
     return entry
 
@@ -197,20 +199,21 @@ def _read_manifest(archive: zipfile.ZipFile, check: Check | None) -> Contents:
     if contents.schema != SCHEMA_VERSION:
         message = (
             f"the backup has schema {contents.schema}, this program {SCHEMA_VERSION}: restore "
-            "with its own version"
+            "with the version that saved it"
         )
         raise BackupBroken(message, "schema")
     missing = set(metadata.tables) - set(contents.tables)
     if not missing <= _LEFT_OUT or set(contents.tables) - set(metadata.tables):
-        raise BackupBroken("the backup's tables are not this schema's", "tables")
+        raise BackupBroken("the tables of the backup are not those of this schema", "tables")
     named = {_MANIFEST, _SIGNATURE, *map(_member, contents.tables)}
-    # A member that nothing names could be read by another program than the one that checks.
+    # A member that the manifest does not name is not checked here, but another program could read
+    # it.
     members = archive.namelist()
     if not set(members) <= named or len(set(members)) < len(members):
-        message = "the file holds something that its manifest does not name, or twice"
+        message = "the file holds a member twice, or one that its manifest does not name"
         raise BackupBroken(message, "members")
-    # In the order of foreign keys, not of the manifest: a
-    # row may be filled in only after the row it names.
+    # In the order of foreign keys, not of the manifest: a row can be inserted only after the row
+    # that it refers to.
     return Contents(
         contents.schema,
         {name: contents.tables[name] for name in all_tables() if name not in missing},
@@ -242,7 +245,7 @@ def _read_table(
     except (KeyError, zipfile.BadZipFile, OSError, EOFError):
         raise BackupBroken("a table is missing or damaged", name) from None
     if (n, digest.hexdigest()) != contents.tables[name]:
-        raise BackupBroken("a table is not what the manifest says", name)
+        raise BackupBroken("a table differs from the manifest", name)
 
 
 def _row(line: bytes, name: str) -> dict[str, Any]:

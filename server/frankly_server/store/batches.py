@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of released reports: written once by their release, never changed."""
+"""Batches of released reports: each is written by its release and not changed afterwards."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -65,7 +65,7 @@ class BatchesTable:
         self._connection = connection
 
     def add(self, digest: str, release: int, released: str, numbers: Mapping[str, int]) -> None:
-        """Insert the batches of a release; `numbers` is the number of reports by stratum."""
+        """Insert the batches of a release; `numbers` maps each stratum to its number of reports."""
         rows = [
             {
                 "document": digest,
@@ -76,15 +76,21 @@ class BatchesTable:
             }
             for stratum, n in sorted(numbers.items())
         ]
-        # A release of no full cell has no batches, and an INSERT needs rows.
+        # If no cell is full, the release has no batches, and INSERT fails without rows.
         if rows:
             self._connection.execute(insert(batches), rows)
 
     def newest(self, digest: str) -> int:
-        """Return the newest release of a document, 0 if there is none."""
+        """Return the number of the newest release of a document, 0 if there is none."""
         newest = func.coalesce(func.max(batches.c.release), 0)
         query = select(newest).where(batches.c.document == digest)
         return int(self._connection.execute(query).scalar_one())
+
+    def newest_time(self, digest: str) -> str | None:
+        """Return the time of a document's newest release, None if there is none."""
+        query = select(batches.c.released).where(batches.c.document == digest)
+        newest = query.order_by(batches.c.release.desc()).limit(1)
+        return self._connection.execute(newest).scalar()
 
     def of_document(self, digest: str) -> Sequence[ReleasedBatch]:
         """Return the batches of a document, by release and stratum."""
@@ -94,7 +100,7 @@ class BatchesTable:
 
     def number(self, survey: str) -> int:
         """Return the number of released reports of a survey."""
-        # Batches name documents only; a survey's batches are those of all its versions.
+        # Batches name only their document; a survey's batches are those of all its versions.
         of_survey = batches.c.document.in_(
             select(documents.c.digest).where(documents.c.survey == survey),
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known browsers: hashes of the random cookies that browsers get at a sign-in, never the cookies."""
+"""Known browsers: hashes of the random cookies set at a sign-in. The cookies are not stored."""
 
 from sqlalchemy import (
     CheckConstraint,
@@ -42,7 +42,7 @@ class BrowsersTable:
         self._connection = connection
 
     def add(self, token_hash: str, account_id: str, expires: str, most: int) -> None:
-        """Insert a browser; of an account's browsers the `most` that expire last remain."""
+        """Insert a browser, and keep only those `most` browsers of the account that expire last."""
         self._connection.execute(
             insert(known_browsers).values(
                 hash=token_hash, account=account_id, expires=expires, failures=0
@@ -57,7 +57,7 @@ class BrowsersTable:
         self._connection.execute(delete(known_browsers).where(known_browsers.c.hash.in_(surplus)))
 
     def knows(self, token_hash: str, account_id: str, now: str) -> bool:
-        """Return True if this is a browser of the account that has not expired."""
+        """Return True if this is a known browser of the account and has not expired."""
         query = select(known_browsers.c.hash).where(
             known_browsers.c.hash == token_hash,
             known_browsers.c.account == account_id,
@@ -66,9 +66,9 @@ class BrowsersTable:
         return self._connection.execute(query).first() is not None
 
     def count_failure(self, token_hash: str, most: int) -> None:
-        """Count a wrong password; the browser is forgotten at `most`."""
+        """Count a wrong password; delete the browser when it has `most` of them."""
         browser = known_browsers.c.hash == token_hash
-        # Added by the database: concurrent guesses must all count.
+        # Incremented in the database, so that concurrent guesses all count.
         self._connection.execute(
             update(known_browsers).where(browser).values(failures=known_browsers.c.failures + 1)
         )

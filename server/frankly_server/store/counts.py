@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts of symbols and of pairs of symbols in released batches: the only input of most estimates.
 
-`statistics` defines which counts a report adds to. Counts by day hold every block by itself, on the
-UTC day of the release. Pairs of blocks have no days, because trends do not need them. All counts
-can be rebuilt from the reports.
+`statistics.Layout` decides which counts a report adds to. Counts by day are kept for each block
+separately, by the UTC day of the release; pairs of blocks are not counted by day, because trends do
+not need them. All counts can be rebuilt from the reports.
 """
 
 from collections import Counter, defaultdict
@@ -146,8 +146,8 @@ class CountKey(NamedTuple):
     """Key of a count of one block.
 
     block : its position, from 0. stratum : as in ReportRow.strata. symbol : the symbol of a table,
-    or that of a product or a small set as one number. NO_NUMBER stands for all symbols of a larger
-    set together.
+    or that of a product or a small set as one number. NO_NUMBER stands for all symbols of a block
+    whose symbols have no numbers, such as a larger set.
     """
 
     document: str
@@ -174,7 +174,7 @@ class PairKey(NamedTuple):
 class DayKey(NamedTuple):
     """Key of a count of the reports released on one day, ``YYYY-MM-DD`` in UTC.
 
-    symbol, other_symbol : as in CountKey, with NO_NUMBER as the second; of a larger set also every
+    symbol : as in CountKey, if other_symbol is NO_NUMBER. For a larger set, the two are also each
     pair of positions, as in PairKey.
     """
 
@@ -187,7 +187,7 @@ class DayKey(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A stored count (`counted`) that differs from the number of reports (`reports`)."""
+    """A stored count (`counted`) that differs from the count of the reports (`reports`)."""
 
     key: CountKey | PairKey | DayKey
     counted: int
@@ -198,8 +198,8 @@ class Difference(NamedTuple):
 class _Tally:
     """Counts of some reports.
 
-    grouped : pairs by (document, stratum, blocks), so that adding a report builds no PairKey per
-    pair.
+    grouped : counts of pairs by (document, stratum, blocks), so that no PairKey is built for every
+    pair of every report.
     """
 
     singles: Counter[CountKey] = field(default_factory=Counter)
@@ -223,10 +223,12 @@ class _Tally:
         return ((counts, self.singles), (pair_counts, self.pairs), (counts_by_day, self.by_day))
 
     def add(self, digest: str, layout: Layout | None, reports: IdenticalReports, day: str) -> None:
-        """Count identical reports; layout : their document's, None if it cannot be read."""
+        """Count identical reports; layout : that of their document, None if it cannot be read."""
         symbols, stratum, n = reports.symbols, reports.stratum, reports.n
         numbers = list(map(_number_of, symbols)) if layout is None else layout.numbers(symbols)
         for block, number in enumerate(numbers):
+            if number is None:
+                continue
             self.singles[CountKey(digest, block, stratum, number)] += n
             self.by_day[DayKey(digest, block, stratum, day, number, NO_NUMBER)] += n
         for blocks, pairs in () if layout is None else layout.pairs_of(symbols, numbers):
@@ -240,7 +242,7 @@ class _Tally:
 
 
 class CountsTables:
-    """Counts of symbols, of pairs and by day, within one transaction.
+    """Counts of symbols, counts of pairs, and counts by day, within one transaction.
 
     The tables are `batch_counts`, `batch_pair_counts` and `batch_counts_by_day`.
     """
@@ -286,10 +288,10 @@ class CountsTables:
         conditions += [] if until is None else [counts_by_day.c.day <= until]
         return self._stored(counts_by_day, DayKey, *conditions)
 
-    def erase(self, digest: str) -> int:
-        """Delete the counts of a document; return the number of rows deleted."""
-        deletions = [delete(table).where(table.c.document == digest) for table in _TABLES]
-        return sum(int(self._connection.execute(deletion).rowcount) for deletion in deletions)
+    def erase(self, digest: str) -> None:
+        """Delete the counts of a document."""
+        for table in _TABLES:
+            self._connection.execute(delete(table).where(table.c.document == digest))
 
     def recount(self, survey_id: str) -> list[Difference]:
         """Return the counts of a survey that differ from its released reports, sorted by key."""
@@ -307,7 +309,7 @@ class CountsTables:
         return differences
 
     def rebuild(self, survey_id: str) -> int:
-        """Replace a survey's counts by new ones from its reports; return the number of reports.
+        """Replace a survey's counts by new ones; return the number of its released reports.
 
         Releases wait until the transaction ends. Intake does not wait: pending reports are not
         counted.
@@ -320,7 +322,7 @@ class CountsTables:
         for digest in self._digests(survey_id):
             self.erase(digest)
         self._write(tally)
-        # Every report adds one to block 0, so its counts sum to the number of reports.
+        # Every report adds one to a count of block 0, so these counts sum to the number of reports.
         return sum(n for key, n in tally.singles.items() if key.block == 0)
 
     def _tally(self, survey_id: str) -> _Tally:
@@ -337,7 +339,7 @@ class CountsTables:
 
     def _write(self, tally: _Tally) -> None:
         for table, totals in tally.tables:
-            # In the order of keys: two transactions that add to the same rows then cannot deadlock.
+            # Sorted by key, so that two transactions that add to the same rows cannot deadlock.
             rows = [{**key._asdict(), "n": n} for key, n in sorted(totals.items())]
             for start in range(0, len(rows), _CHUNK):
                 add_to(*driver_of(self._connection), table, rows[start : start + _CHUNK])

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connection pool and named transactions: every statement of the server runs through `Database`."""
+"""Connection pool and named transactions of the server; migrations use its engine directly."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property
@@ -20,7 +21,7 @@ from frankly_server.store.browsers import BrowsersTable
 from frankly_server.store.counts import CountsTables
 from frankly_server.store.days import DaysTable
 from frankly_server.store.documents import DocumentsTable
-from frankly_server.store.engines import check_durability, make_engine, reading
+from frankly_server.store.engines import check_durability, make_engine, reading, try_to_write
 from frankly_server.store.errors import StoreUnavailable, UnsafeStore
 from frankly_server.store.exporting import Exporting
 from frankly_server.store.jobs import JobsTable
@@ -41,6 +42,8 @@ from frankly_server.store.webhooks import WebhookTables
 from frankly_server.store.whole import ReleasedReports
 
 _TURN_S: Final = 5.0
+_TRY_S: Final = 5.0
+"""Seconds between two tries to write, while a full or read-only disk refuses it."""
 _log: Final = structlog.get_logger("frankly.store")
 
 
@@ -51,7 +54,7 @@ class Transaction:
         self._connection = connection
 
     def lock_administration(self) -> None:
-        """Wait for other administering transactions on PostgreSQL; SQLite has one writer."""
+        """Wait for other administering transactions on PostgreSQL; SQLite has one writer anyway."""
         if self._connection.dialect.name == "postgresql":
             lock = "SELECT pg_advisory_xact_lock(hashtext('frankly administration'))"
             self._connection.exec_driver_sql(lock)
@@ -73,7 +76,7 @@ class Transaction:
 
     @cached_property
     def counts(self) -> CountsTables:
-        """The sufficient statistic of every estimate."""
+        """Counts of symbols, from which most estimates are computed."""
         return CountsTables(self._connection)
 
     @cached_property
@@ -178,28 +181,28 @@ class Transaction:
 
 
 Record = Callable[[Transaction], None]
-"""Writer of an action's event on the audit trail, in the transaction of the action."""
+"""Function that adds an action's event to the audit trail, in the transaction of the action."""
 
 
 def unrecorded(_tx: Transaction) -> None:
-    """Record nothing: for actions without a person."""
+    """Record nothing; for callers that name no actor."""
 
 
 class Database:
     """A pool of connections to one SQLite file or one PostgreSQL database.
 
-    Safe to share between threads. Every statement runs inside a named transaction, whose name shows
-    up in logs.
+    Safe to share between threads. If a transaction fails, the log shows its name.
     """
 
     def __init__(self, database_url: str) -> None:
         self.engine: Engine = make_engine(database_url)
-        # SQLite has one writer at a time. Threads queue for it on this
-        # lock and wake at once; SQLite's own busy handler sleeps and
-        # retries. Writers of other processes still meet the busy handler.
+        # SQLite has one writer at a time. Threads wait on this lock, which wakes the next one at
+        # once, whereas SQLite's busy handler sleeps and retries. Between processes only the busy
+        # handler works.
         is_sqlite = self.engine.dialect.name == "sqlite"
         self._writing = threading.Lock() if is_sqlite else None
         self._driver_error: type[Exception] = self.engine.dialect.loaded_dbapi.Error
+        self._write_fault, self._next_try = "", 0.0
 
     @contextmanager
     def transaction(self, name: str) -> Iterator[Transaction]:
@@ -212,33 +215,34 @@ class Database:
 
     @contextmanager
     def administering(self, name: str) -> Iterator[Transaction]:
-        """Run a writing transaction of an admin's action; they run one after the other.
+        """Run a writing transaction of an admin's action; these run one after the other.
 
-        What such a transaction reads stays true until it commits: SQLite has one writer anyway, and
-        PostgreSQL takes an advisory lock. Reports do not wait for it. Raises StoreUnavailable.
+        No other transaction of this kind changes what it has read before it commits: SQLite has one
+        writer anyway, and on PostgreSQL it holds an advisory lock, for which reports do not wait.
+        Raises StoreUnavailable.
         """
         with self.transaction(name) as tx:
             tx.lock_administration()
             yield tx
 
     def add_reports(self, rows: Sequence[ReportRow]) -> set[str]:
-        """Insert reports as `ReportsTable.add` does, in one autocommitted statement.
+        """Insert reports as `ReportsTable.add` does, in autocommit mode; return the new ids.
 
-        Returns the new ids.
-
-        One round trip to the database is enough for reports without tokens. BEGIN, INSERT and
-        COMMIT through SQLAlchemy cost several times as much. Raises StoreUnavailable.
+        Reports without tokens need no transaction, and so a single round trip to PostgreSQL. BEGIN,
+        INSERT and COMMIT through SQLAlchemy cost several times as much. Raises StoreUnavailable.
         """
         with (
             self._translated("accept reports"),
             self._turn(),
             self._driver_connection() as driver,
         ):
-            return insert_pending(driver, self.engine.dialect, rows)
+            report_ids = insert_pending(driver, self.engine.dialect, rows)
+        self._write_fault = ""
+        return report_ids
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Transaction]:
-        """Run a read-only transaction on one snapshot of the database; it never waits for writers.
+        """Run a transaction for reading on one snapshot of the database; does not wait for writers.
 
         Raises StoreUnavailable.
         """
@@ -251,8 +255,9 @@ class Database:
         """Raise UnsafeStore if the database may lose reports or has another schema version.
 
         started : the program is running already. A newer schema is then accepted, because
-        migrations keep the previous release working until its processes have been replaced. Raises
-        UnsafeStore with one line on what to do, or StoreUnavailable.
+        migrations keep the previous release working until its processes have been replaced. If the
+        last write found the disk full or read-only, StoreUnavailable is raised until one succeeds.
+        Raises UnsafeStore with one line on what to do, or StoreUnavailable.
         """
         with self._translated("start"), self.engine.connect() as pooled:
             connection = reading(pooled)
@@ -263,8 +268,35 @@ class Database:
         if version != SCHEMA_VERSION and not (started and _is_newer(version)):
             raise UnsafeStore(
                 f"the database has schema version {version}, this program needs {SCHEMA_VERSION}; "
-                "run `frankly migrate` with the newest version of the two"
+                "run `frankly migrate` with the newer of the two versions"
             )
+        if started and self._write_fault:
+            self._try_again()
+
+    @property
+    def write_fault(self) -> str:
+        """Why the last write failed, for the operator, if the disk is full or read-only; else ""."""
+        return self._write_fault
+
+    def check_writable(self) -> None:
+        """Raise StoreUnavailable unless the database can be written."""
+        with self._translated("write"), self._turn(), self.engine.begin() as connection:
+            try_to_write(connection)
+        self._write_fault = ""
+
+    def _try_again(self) -> None:
+        # Nothing else might write: a server that is not ready is sent no reports. At intervals,
+        # because anybody may ask for /health/ready.
+        if (now := time.monotonic()) < self._next_try:
+            raise StoreUnavailable("write")
+        self._next_try = now + _TRY_S
+        try:
+            self.check_writable()
+        except StoreUnavailable as error:
+            if error.is_not_writable:
+                raise
+            # Such as a user who may make no temporary tables: the next report tells.
+            self._write_fault = ""
 
     def forget_deleted(self) -> None:
         """Remove the bytes of deleted rows from the disk.
@@ -272,15 +304,14 @@ class Database:
         On SQLite they are in the write-ahead log, on PostgreSQL in the tables of reports and
         tokens. Raises StoreUnavailable.
         """
-        # Checkpoint and VACUUM cannot run inside a transaction,
-        # which SQLAlchemy's own connections always open.
+        # Checkpoint and VACUUM cannot run inside a transaction, which SQLAlchemy's connections
+        # always open.
         with self._translated("forget deleted"), self._driver_connection() as driver:
             if self.engine.dialect.name == "sqlite":
                 driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 return
             driver.execute("SET statement_timeout = 0")
-            # SKIP_LOCKED: a process that holds a lock is
-            # releasing as well, and vacuums when it is done.
+            # SKIP_LOCKED: another process that holds the lock usually vacuums after its own release.
             driver.execute("VACUUM (SKIP_LOCKED) reports, tokens")
             driver.execute("SET statement_timeout = '30s'")
 
@@ -295,8 +326,8 @@ class Database:
             try:
                 yield pooled.driver_connection
             except BaseException:
-                # It may be broken, or keep a setting of this use: SQLAlchemy
-                # looks after its own statements only.
+                # The connection may be broken or keep a setting made by this use, which SQLAlchemy
+                # would not reset.
                 pooled.invalidate()
                 raise
 
@@ -306,7 +337,7 @@ class Database:
         if self._writing is None:
             yield
             return
-        # Without a limit, writers that each wait for a stuck one would add up their waits.
+        # Without a limit, each writer in the queue would in turn wait the full busy timeout.
         if not self._writing.acquire(timeout=_TURN_S):
             raise PoolTimeout("other writers take too long")
         try:
@@ -319,10 +350,15 @@ class Database:
         try:
             yield
         except (DBAPIError, PoolTimeout, self._driver_error) as error:
-            # The driver's message may quote a row, so the log gets the type of the error alone.
+            # The driver's message may quote a row, so only the type of the error is logged.
             cause = error.orig if isinstance(error, DBAPIError) else error
-            _log.warning("transaction failed", transaction=name, error=type(cause).__name__)
-            raise StoreUnavailable(name, cause) from None
+            failure = StoreUnavailable(name, cause)
+            if failure.is_not_writable:
+                self._write_fault = failure.hint
+            reason = {"reason": failure.hint} if failure.hint else {}
+            kind = type(cause).__name__
+            _log.warning("transaction failed", transaction=name, error=kind, **reason)
+            raise failure from None
 
 
 def _is_newer(version: str) -> bool:

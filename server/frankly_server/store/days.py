@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Daily counts of refused reports, by UTC day and reason. No id, no symbol, no finer time."""
+"""Daily counts of refused reports by survey, UTC day and reason; nothing else of them is stored."""
 
 from collections.abc import Mapping
 
@@ -30,7 +30,7 @@ day_counts = Table(
 
 
 class DaysTable:
-    """Refusals a day of `/admin/…/intake`, in the table `day_counts`, within one transaction."""
+    """The `day_counts` table within one transaction; `/admin/…/intake` shows its rows."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -45,10 +45,9 @@ class DaysTable:
             ]
             add_to(*driver_of(self._connection), day_counts, rows)
 
-    def erase(self, survey_id: str) -> int:
-        """Delete the counters of a survey; return the number of rows deleted."""
-        deletion = delete(day_counts).where(day_counts.c.survey == survey_id)
-        return int(self._connection.execute(deletion).rowcount)
+    def erase(self, survey_id: str) -> None:
+        """Delete the counters of a survey."""
+        self._connection.execute(delete(day_counts).where(day_counts.c.survey == survey_id))
 
     def of_survey(self, survey_id: str) -> dict[tuple[str, str], int]:
         """Return (day, event) -> n for one survey."""

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published documents: the payload is written once and never changed or deleted.
-
-Signatures can be renewed.
-"""
+"""Published documents: a payload is never changed or deleted; its signatures can be renewed."""
 
 from dataclasses import dataclass
 
@@ -70,8 +67,7 @@ class DocumentsTable:
 
     def get(self, digest: str) -> DocumentRow | None:
         """Return the document with this digest, or None."""
-        # A text that is no digest cannot be bound to the
-        # column; it is refused here, without a query.
+        # A text that is not a digest cannot be bound to the column.
         if not is_digest(digest):
             return None
         query = select(documents).where(documents.c.digest == digest)

@@ -7,16 +7,24 @@ import time
 from contextlib import suppress
 from typing import Any, Final
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    ExceptionContext,
+    create_engine,
+    event,
+    make_url,
+)
 from sqlalchemy.exc import ArgumentError, InvalidatePoolError
 
-from frankly_server.store.errors import UnsafeStore
+from frankly_server.store.errors import READ_ONLY, UnsafeStore
 
 _MODE: Final = "frankly_mode"
-# IMMEDIATE takes SQLite's write lock at once: a transaction that reads
-# before it writes would otherwise fail with SQLITE_BUSY_SNAPSHOT, which no
-# waiting cures, if another one has written in between. REPEATABLE READ gives
-# readers on PostgreSQL one snapshot, which SQLite's readers always have.
+# IMMEDIATE takes SQLite's write lock at once. A transaction that reads before it writes would
+# otherwise fail with SQLITE_BUSY_SNAPSHOT if another one has written in between, and waiting does
+# not help then. REPEATABLE READ gives readers on PostgreSQL one snapshot, which SQLite's readers
+# always have.
 _BEGIN: Final = {
     "sqlite": {"write": "BEGIN IMMEDIATE", "read": "BEGIN"},
     "postgresql": {"write": "BEGIN", "read": "BEGIN ISOLATION LEVEL REPEATABLE READ"},
@@ -27,15 +35,15 @@ _POOL = {
     "max_overflow": 0,
     "pool_timeout": 5,
     "hide_parameters": True,
-    # A ROLLBACK on return is not needed: `Database` ends every
-    # transaction that it begins, and the drivers begin none.
+    # A ROLLBACK on return is not needed: `Database` ends every transaction that it begins, and the
+    # drivers begin none.
     "pool_reset_on_return": None,
 }
 _BUSY_TIMEOUT_S: Final = 10
 _USED: Final = "frankly_used"
 _FRESH_S: Final = 1.0
-"""Seconds since its last use for which a pooled connection is reused without a ping."""
-# Server-side timeouts: a stuck peer must not hold locks, and thereby stop intake, indefinitely.
+"""A pooled connection that was used less than this many seconds ago is reused without a ping."""
+# Server-side timeouts, because a stuck client could otherwise hold locks and stop intake.
 _POSTGRESQL_SESSION: Final = (
     "SET lock_timeout = '5s'",
     "SET statement_timeout = '30s'",
@@ -62,7 +70,7 @@ def make_engine(database_url: str) -> Engine:
 
 
 def reading(connection: Connection) -> Connection:
-    """Return the connection with its next transactions set to read-only mode on one snapshot."""
+    """Return the connection, set so that its next transactions read one snapshot each."""
     return connection.execution_options(**{_MODE: "read"})
 
 
@@ -70,8 +78,8 @@ def check_durability(connection: Connection) -> None:
     """Raise UnsafeStore unless committed transactions of this database survive a power loss."""
     if connection.dialect.name == "sqlite":
         synchronous = int(_scalar(connection, "PRAGMA synchronous"))
-        # 2 is FULL. SQLite silently keeps another journal
-        # mode on file systems without shared memory.
+        # 2 is FULL. SQLite silently keeps another journal mode on file systems without shared
+        # memory.
         if synchronous < 2 or _scalar(connection, "PRAGMA journal_mode") != "wal":
             raise UnsafeStore(
                 "this SQLite file does not keep journal_mode=WAL with synchronous=FULL; use a local disk",
@@ -88,6 +96,19 @@ def check_durability(connection: Connection) -> None:
         )
 
 
+def try_to_write(connection: Connection) -> None:
+    """Write at least one page of the disk, and change nothing; the caller commits.
+
+    A full disk refuses new pages only, and a database that is read-only refuses all.
+    """
+    if connection.dialect.name == "sqlite":
+        version = int(_scalar(connection, "PRAGMA user_version"))
+        connection.exec_driver_sql(f"PRAGMA user_version = {version}")
+        return
+    # Its first page is new, and no other session sees it.
+    connection.exec_driver_sql("CREATE TEMPORARY TABLE writable ON COMMIT DROP AS SELECT 1")
+
+
 def _parse(database_url: str) -> URL:
     try:
         url = make_url(database_url)
@@ -100,7 +121,7 @@ def _parse(database_url: str) -> URL:
     if url.drivername not in ("sqlite", "sqlite+pysqlite"):
         raise UnsafeStore("only sqlite:///path and postgresql://host/name are supported")
     if not url.database or url.database == ":memory:" or url.query:
-        raise UnsafeStore("SQLite needs a file, as in sqlite:///path, and takes no URL options")
+        raise UnsafeStore("SQLite needs a file, as in sqlite:///path, and accepts no URL options")
     return url
 
 
@@ -109,11 +130,10 @@ def _sqlite(url: URL) -> Engine:
 
     @event.listens_for(engine, "do_connect")
     def _make_private(_dialect: Any, _record: Any, arguments: list[Any], _options: Any) -> None:
-        # SQLite would create the file readable for all users; its write-ahead
-        # log inherits the file's mode. O_EXCL: an existing file must never be
-        # opened here. Closing it would drop every POSIX lock of this process on
-        # it. Another process that closes the database would then take itself for
-        # the last one and delete the write-ahead log while this process uses it.
+        # SQLite would create the file readable for all users, and its write-ahead log with the same
+        # mode. O_EXCL, because an existing file must not be opened here: closing it would drop all
+        # POSIX locks of this process on it. Another process that closes the database would then
+        # find no other user and delete the write-ahead log while this process uses it.
         with suppress(OSError):
             os.close(os.open(arguments[0], os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
@@ -134,13 +154,14 @@ def _sqlite(url: URL) -> Engine:
 def _postgresql(url: URL) -> Engine:
     engine = create_engine(url, connect_args={"connect_timeout": 5, "autocommit": True}, **_POOL)
 
-    # insert=True: before SQLAlchemy's own listener, which
-    # fails on another encoding with an obscure error.
+    # insert=True: before SQLAlchemy's own listener, which fails on another encoding with an obscure
+    # error.
     @event.listens_for(engine, "connect", insert=True)
     def _connect(connection: Any, _record: Any) -> None:
         if connection.info.parameter_status("server_encoding") != "UTF8":
             raise UnsafeStore(
-                "this PostgreSQL database is not in UTF-8; make it with ENCODING 'UTF8' TEMPLATE template0"
+                "this PostgreSQL database is not in UTF-8; "
+                "create it with ENCODING 'UTF8' TEMPLATE template0"
             )
         with connection.cursor() as cursor:
             for statement in _POSTGRESQL_SESSION:
@@ -150,10 +171,17 @@ def _postgresql(url: URL) -> Engine:
 
     @event.listens_for(engine, "invalidate")
     def _note_failure(_connection: Any, _record: Any, _error: Any) -> None:
-        # A restart of the server ends all connections:
-        # after one failure every older one is pinged first.
+        # A restart of PostgreSQL ends all connections, so after a failure every connection last
+        # used before it is pinged.
         nonlocal last_failure
         last_failure = time.monotonic()
+
+    # A connection that was opened while the database was set to read-only stays so. All are opened
+    # anew, so that the server goes on by itself once that is over.
+    @event.listens_for(engine, "handle_error")
+    def _leave_read_only(context: ExceptionContext) -> None:
+        if getattr(context.original_exception, "sqlstate", None) == READ_ONLY:
+            context.is_disconnect = True
 
     @event.listens_for(engine, "checkin")
     def _note_use(_connection: Any, record: Any) -> None:
@@ -171,7 +199,7 @@ def _postgresql(url: URL) -> Engine:
 
 
 def _is_alive(engine: Engine, connection: Any) -> bool:
-    """Return True if the database answers on this connection."""
+    """Return True if the database responds on this connection."""
     try:
         return bool(engine.dialect.do_ping(connection))
     except engine.dialect.loaded_dbapi.Error:

@@ -6,23 +6,37 @@ from typing import Final
 from frankly_protocol.errors import FranklyError
 from frankly_protocol.problems import Problem
 
+READ_ONLY: Final = "25006"
+"""SQLSTATE of PostgreSQL: the transaction is read-only, as on a standby."""
+_FULL: Final = "its disk is full: make room"
+_LOCKED_FILE: Final = "it is read-only: check the permissions of its file and folder, and whether the disk is writable"
+_STANDBY: Final = (
+    "it is read-only: is FRANKLY_DATABASE_URL that of the primary, with "
+    "default_transaction_read_only off?"
+)
+_FAULTY_DISK: Final = "its disk cannot be written: is it full? see the system log"
+_NOT_WRITABLE: Final = frozenset({_FULL, _LOCKED_FILE, _STANDBY, _FAULTY_DISK})
+_HINTS_BY_SQLSTATE: Final = {"53100": _FULL, READ_ONLY: _STANDBY}
 _HINTS: Final = {
-    "unable to open database file": "its file cannot be opened: is its folder there, and yours to write?",
-    "readonly database": "its file may not be written by you",
-    "Connection refused": "nothing answers at its address: is PostgreSQL running?",
-    "could not translate host name": "no host has its name",
-    "authentication failed": "it refuses the user or the password",
-    "does not exist": "it knows no such user or database",
-    "timeout expired": "nothing answers at its address in time",
+    "unable to open database file": "its file cannot be opened; is its folder missing or read-only?",
+    "readonly database": _LOCKED_FILE,
+    "disk is full": _FULL,
+    "disk I/O error": _FAULTY_DISK,
+    "Connection refused": "no server responds at its address: is PostgreSQL running?",
+    "could not translate host name": "its host name is unknown",
+    "authentication failed": "it rejected the user or the password",
+    "does not exist": "it has no such user or database",
+    "timeout expired": "no server responds at its address in time",
 }
-"""Part of a driver's message, when a database cannot be opened -> hint for the operator."""
+"""Part of a driver's message -> hint for the operator."""
 
 
 class StoreUnavailable(FranklyError):
-    """The database is down, locked, full or out of connections: 503, may be sent again.
+    """The database is down, locked, full or out of connections (HTTP 503); retrying may help.
 
-    hint : for the operator, the reason why the database cannot be opened; empty if the reason is
+    hint : for the operator, the reason why the database cannot be used; empty if the reason is
     not known. The hint is never sent to clients.
+    is_not_writable : True if it can be read, but the disk is full or it is read-only.
     """
 
     problem = Problem.UNAVAILABLE
@@ -33,9 +47,13 @@ class StoreUnavailable(FranklyError):
             code=Problem.UNAVAILABLE.code,
         )
         self.transaction = transaction
-        # An error with an SQLSTATE comes from an open session, so its message may quote a row.
-        message = str(cause) if getattr(cause, "sqlstate", None) is None else ""
-        self.hint = next((hint for pattern, hint in _HINTS.items() if pattern in message), "")
+        # By its code alone: an error with an SQLSTATE comes from an open session, so its message
+        # may quote a row.
+        state = getattr(cause, "sqlstate", None) or ""
+        message = "" if state else str(cause)
+        by_message = next((hint for pattern, hint in _HINTS.items() if pattern in message), "")
+        self.hint = _HINTS_BY_SQLSTATE.get(state, by_message)
+        self.is_not_writable = self.hint in _NOT_WRITABLE
 
 
 class UnsafeStore(FranklyError):

@@ -37,8 +37,7 @@ class Exporting:
         Ids are random, so this order does not reveal the order of arrival. Close the generator if
         you stop early: it holds a database cursor.
         """
-        # type_coerce: exports hold the id's bytes, so the
-        # column's conversion to hex text is skipped.
+        # type_coerce: exports hold the id's bytes, so the column's conversion to hex is skipped.
         columns = select(
             type_coerce(reports.c.id, LargeBinary),
             reports.c.symbols,
@@ -60,7 +59,7 @@ def _within(query: Select[Any], survey: str, document: str, after: str, last: st
         reports.c.survey == survey,
         reports.c.document == document,
         reports.c.id <= last,
-        reports.c.release.is_not(None),  # pending reports are shown to no one
+        reports.c.release.is_not(None),  # pending reports are never exported
     )
 
     return query if after == FIRST else query.where(reports.c.id > after)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Design jobs and their progress, stored because any server process may be asked for it."""
+"""Design jobs and their progress, stored so that any process of the server can report it."""
 
 from dataclasses import dataclass
 
@@ -77,17 +77,14 @@ class JobsTable:
 
     def get(self, job_id: str) -> JobRow | None:
         """Return the job with this id, or None."""
-        # A text from an address; anything but an id would end in a type error of the database.
+        # The text comes from a URL, and one that is not an id cannot be bound to the column.
         if not is_id(job_id):
             return None
         row = self._connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().first()
         return None if row is None else JobRow(**row)
 
     def running(self, survey: str) -> list[JobRow]:
-        """Return a survey's jobs that have not reported their end.
-
-        A job of a killed process stays here.
-        """
+        """Return a survey's jobs that have not reported their end, even if their process is gone."""
         unfinished = (jobs.c.survey == survey) & jobs.c.state.in_(("running", "cancelling"))
         query = select(jobs).where(unfinished)
         return [JobRow(**row) for row in self._connection.execute(query).mappings()]
@@ -97,7 +94,7 @@ class JobsTable:
         self._connection.execute(update(jobs).where(jobs.c.id == job_id).values(**values))
 
     def ask_to_stop(self, job_id: str, now: str) -> bool:
-        """Set a running job to ``cancelling``; return False if it does not run any more."""
+        """Set a running job to ``cancelling``; return False if it is not in this state."""
         # Compare and set in one statement: the job may end between a read and a write.
         running = (jobs.c.id == job_id) & (jobs.c.state == "running")
         cancellation = update(jobs).where(running).values(state="cancelling", updated=now)

@@ -73,7 +73,7 @@ class LogEntryRow:
 class LogEntriesTable:
     """The tables `log_entries` and `log_cosignatures` within one transaction.
 
-    Entries are only ever added.
+    Entries are only added; a cosignature replaces the previous one of its witness and size.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -84,8 +84,8 @@ class LogEntriesTable:
 
         Concurrent appends wait for each other.
         """
-        # Positions have no gaps, so two transactions must not
-        # read the same size. SQLite has one writer anyway.
+        # Positions have no gaps, so two transactions must not read the same size. SQLite has one
+        # writer anyway.
         if self._connection.dialect.name == "postgresql":
             self._connection.exec_driver_sql("LOCK TABLE log_entries IN EXCLUSIVE MODE")
         position = self.size()
@@ -121,7 +121,8 @@ class LogEntriesTable:
                 documents.c.version,
             )
             .join(documents, documents.c.digest == log_entries.c.document)
-            # 64 bits: the column's own type would refuse a larger number, which a stranger may send.
+            # 64 bits: the column's own type would refuse a larger number, which any client may
+            # send.
             .where(log_entries.c.position >= literal(start, BigInteger()))
             .order_by(log_entries.c.position)
             .limit(limit)
@@ -130,7 +131,6 @@ class LogEntriesTable:
 
     def cosign(self, size: int, key_id: str, line: str) -> None:
         """Store a witness' signature line on the head of this size, replacing its previous one."""
-        # One line per witness and size: a witness that signs again replaces its line.
         same = (log_cosignatures.c.size == size) & (log_cosignatures.c.key_id == key_id)
         self._connection.execute(delete(log_cosignatures).where(same))
         self._connection.execute(

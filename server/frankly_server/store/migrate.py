@@ -23,7 +23,7 @@ else:
     )
 
 _HERE: Final = Path(__file__).resolve()
-# Alembic keeps its context in module globals, so a process may run one migration at a time.
+# Alembic keeps its context in module globals, so a process runs one migration at a time.
 # Other processes wait for a lock in the database (migrations/env.py).
 _ALEMBIC_LOCK: Final = threading.Lock()
 
@@ -46,10 +46,8 @@ def migration_config(connection: Connection | None = None) -> "alembic_config.Co
 def upgrade(database: Database, revision: str = "head") -> str | None:
     """Upgrade the schema to `revision`; return the version reached.
 
-    Running it again changes nothing.
-
-    Raises UnsafeStore if the database has a version that these scripts do not know,
-    StoreUnavailable if it is down.
+    A schema that has this revision already is not changed. Raises UnsafeStore if these scripts do
+    not contain the database's version or `revision`, StoreUnavailable if the database fails.
     """
     return _run(database, lambda config: alembic_command.upgrade(config, revision))
 
@@ -57,9 +55,7 @@ def upgrade(database: Database, revision: str = "head") -> str | None:
 def downgrade(database: Database, revision: str = "base") -> str | None:
     """Downgrade the schema to `revision`, dropping what later versions added.
 
-    Returns the version reached.
-
-    Raises as `upgrade` does.
+    Returns the version reached, None if no version is left. Raises as `upgrade` does.
     """
     return _run(database, lambda config: alembic_command.downgrade(config, revision))
 
@@ -71,7 +67,7 @@ def _run(database: Database, step: "Callable[[alembic_config.Config], None]") ->
             return schema_version(connection)
     except alembic_errors.CommandError:
         raise UnsafeStore(
-            "the database has a schema version this program does not know; use the version that made it"
+            "the database has a schema unknown to this program; use the version that made it"
         ) from None
     except DBAPIError as error:
         raise StoreUnavailable("migrate", error.orig) from None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of organisations; one without a row has none."""
+"""Sign-in rules of organisations; an organisation without a row has none."""
 
 from sqlalchemy import Boolean, Column, Connection, String, Table, delete, insert, select
 

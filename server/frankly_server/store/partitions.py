@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partitions of the reports table on PostgreSQL: dropping a survey's partition erases it at once.
+"""Partitions of the reports table on PostgreSQL; dropping one erases its survey's reports at once.
 
-`reports` is partitioned by survey. Partitions are in a separate schema. A survey without a
-partition of its own has its reports in the default partition, as all small surveys do. SQLite has
-one table.
+`reports` is partitioned by survey, and its partitions are in a schema of their own. Reports of a
+survey without its own partition are in the default partition. On SQLite there is a single table.
 """
 
 from typing import Final
@@ -42,7 +41,7 @@ class Partitions:
     def make(self, survey: str) -> bool:
         """Make a partition for a survey (its id) and move its reports; return False if it has one.
 
-        Reports of all surveys wait meanwhile. Do this while the survey is small or paused.
+        New reports of all surveys wait meanwhile, so call this while the survey is small.
         Raises InvalidInput(unsupported) on SQLite.
         """
         if not self.supported:
@@ -51,8 +50,8 @@ class Partitions:
         if survey in self.surveys():
             return False
         partition = _table(survey)
-        # The lock keeps writers out between INSERT and DELETE;
-        # readers still see the reports in their old place.
+        # The lock keeps writers out between INSERT and DELETE. Readers see the reports in their old
+        # place, and wait only from ATTACH on.
         for statement in (
             "SET LOCAL statement_timeout = 0",
             "LOCK TABLE reports IN SHARE ROW EXCLUSIVE MODE",
@@ -68,9 +67,9 @@ class Partitions:
         """Wait for running inserts of reports, then block new ones until this transaction ends.
 
         Call this before erasing a survey. Reports of other surveys wait as well; after five seconds
-        (lock_timeout) they are refused with 503, to be sent again. If the survey has a partition of
-        its own nothing waits here, because `empty` locks it. On SQLite there is one writer at a
-        time anyway.
+        (lock_timeout) they are refused with 503, to be sent again. If the survey has its own
+        partition, no reports wait yet, because `empty` takes the lock. On SQLite there is one
+        writer at a time anyway.
         """
         if not self.supported:
             return
@@ -83,9 +82,9 @@ class Partitions:
     def empty(self, survey: str) -> int | None:
         """Drop a survey's partition; return the number of its reports, None if it has no partition.
 
-        The time to drop it does not depend on the number of reports. The time to count them does,
-        but counting blocks no one; reports that arrive meanwhile are deleted too and not counted.
-        Reports that arrive later are stored in the default partition.
+        The time to drop it does not depend on the number of reports. Counting them takes longer the
+        more there are, but blocks nothing; reports that arrive meanwhile are deleted too and not
+        counted. Reports that arrive later are stored in the default partition.
         """
         if survey not in self.surveys():
             return None
@@ -93,8 +92,8 @@ class Partitions:
         self._connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         count = f"SELECT count(*) FROM {partition}"  # noqa: S608 - hex digits
         n = int(self._connection.exec_driver_sql(count).scalar_one())
-        # Lock the parent first, as readers and writers do:
-        # the opposite order could deadlock with them.
+        # Lock the parent first, as readers and writers do: the opposite order could deadlock with
+        # them.
         self._connection.exec_driver_sql("LOCK TABLE ONLY reports IN ACCESS EXCLUSIVE MODE")
         self._connection.exec_driver_sql(f"DROP TABLE {partition}")
         return n

@@ -51,7 +51,7 @@ passkeys = Table(
 
 @dataclass(frozen=True, slots=True)
 class PasskeyRow:
-    """A passkey; last_challenge in microseconds since 1970, created RFC 3339 in UTC."""
+    """A passkey; last_challenge is in microseconds since 1970, created is RFC 3339 in UTC."""
 
     credential: str
     account: str
@@ -86,15 +86,15 @@ class PasskeysTable:
         self._connection.execute(insert(passkeys).values(values))
 
     def use(self, credential: str, challenge: int, sign_count: int) -> bool:
-        """Note a use; return False if this challenge or a newer one was used before."""
+        """Record a use; return False if this challenge or a newer one was used before."""
         fresh = (passkeys.c.credential == credential) & (passkeys.c.last_challenge < challenge)
         statement = update(passkeys).where(fresh)
         values = {"last_challenge": challenge, "sign_count": sign_count}
         return self._connection.execute(statement.values(values)).rowcount == 1
 
     def remove(self, account_id: str, credential: str | None = None) -> int:
-        """Delete one passkey of an account, or all of them; return their number."""
-        # A text from a form; one with a null character would end in an error of the database.
+        """Delete one passkey of an account, or all of them; return the number deleted."""
+        # The text comes from a form, and PostgreSQL rejects texts with a null character.
         if credential is not None and "\0" in credential:
             return 0
         mine = passkeys.c.account == account_id

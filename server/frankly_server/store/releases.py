@@ -2,8 +2,8 @@
 """Releases: pending reports become batches, and only then are they counted (ADR 0020).
 
 A batch is all pending reports of one cell (document × stratum) at the moment of a release, at least
-`step` of them. It never changes, and no later report joins it. Every figure that the server
-publishes about reports is a sum over complete batches.
+`step` of them. It never changes, and no later report joins it. Estimates and exports are computed
+from complete batches only; for pending reports the server shows only a band.
 """
 
 from typing import Any, Final
@@ -20,10 +20,11 @@ _PENDING: Final = "survey = :survey AND document = :document AND release IS NULL
 _FULL_CELL: Final = "SELECT strata FROM {} GROUP BY strata HAVING count(*) >= :step"
 _REMAINDER: Final = f"{_PENDING} AND (SELECT count(*) FROM reports WHERE {_PENDING})"  # noqa: S608 - constants only
 # PostgreSQL stores rows in the order in which they were written, each with its transaction number
-# (xmin). That would reveal the order of arrival. So all pending rows, released or not, and all
-# tokens spent since the last release are deleted and inserted again in the order of their random
-# keys. One statement does both, so that a cell's size is taken from exactly the rows that are
-# moved. SQLite stores rows in the order of their keys.
+# (xmin). That would reveal the order of arrival. So all pending rows of the document, including
+# those that stay pending, and all tokens spent since the last release are deleted and inserted
+# again in the order of their random keys. One statement deletes and inserts reports, so that a
+# cell's size is that of exactly the rows that are moved. SQLite stores rows in the order of their
+# keys.
 _RELEASE: Final = {
     "postgresql": f"""
         WITH moved AS (DELETE FROM reports WHERE {_PENDING} RETURNING id, symbols, strata)
@@ -49,16 +50,30 @@ class Releases:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def release(self, survey: str, digest: str, step: int, released: str, *, is_over: bool) -> int:
+    def release(
+        self,
+        survey: str,
+        digest: str,
+        step: int,
+        released: str,
+        *,
+        is_over: bool,
+        unless_in: tuple[str, str] | None = None,
+    ) -> int:
         """Release the pending reports of a document; return how many were released.
 
-        Returns 0 if another process is releasing this document. is_over : no report can arrive any
+        Returns 0 if another process is releasing this document. unless_in : also 0 if the newest
+        release is from this time to that. is_over : no report can arrive any
         more. The remaining reports are then released without their stratum, or deleted uncounted if
         there are fewer than `step` of them in all cells together. released : the time, UTC, RFC
         3339.
         """
         dialect, batches = self._connection.dialect.name, BatchesTable(self._connection)
         if dialect == "postgresql" and not self._locked(digest):
+            return 0
+        # After the lock: another process may have released it a moment ago.
+        newest = batches.newest_time(digest) if unless_in else None
+        if unless_in and newest is not None and unless_in[0] <= newest <= unless_in[1]:
             return 0
         document = bytes.fromhex(digest.removeprefix("sha256:"))
         release = batches.newest(digest) + 1
@@ -88,8 +103,8 @@ class Releases:
         return bool(self._connection.scalar(locked))
 
     def _release_remainder(self, values: dict[str, Any]) -> None:
-        # Each statement counts the rows that it changes itself. A report stored between the two
-        # waits for the next release.
+        # Each statement counts the pending rows itself, so a report that was stored between the two
+        # cannot be released in a batch that is too small.
         self._run(f"DELETE FROM reports WHERE {_REMAINDER} < :step", values)  # noqa: S608
         withheld = (
             f"UPDATE reports SET release = :release, strata = :stratum WHERE {_REMAINDER} >= :step"  # noqa: S608

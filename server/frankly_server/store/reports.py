@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Randomised reports: one row per (survey, id), never overwritten.
+"""Randomised reports: one row per (survey, id); its symbols are never overwritten.
 
-Pending until a release counts it.
+A report is pending until a release counts it.
 """
 
 import json
@@ -18,8 +18,8 @@ from frankly_server.store.schema import DigestBytes, HexBytes, metadata
 from frankly_server.store.upsert import add_new, driver_of
 
 # No foreign keys: on PostgreSQL every insert of a report would lock the one `documents` row that all
-# reports of a survey share. Documents are never deleted, intake has read the row before it inserts,
-# and `recount` finds rows that do not belong. The same holds for batches, counts and tokens.
+# reports of a survey share. The reference holds without it, because intake reads that row before it
+# inserts, and documents are never deleted. Batches, counts and tokens have none for this reason.
 reports = Table(
     "reports",
     metadata,
@@ -58,7 +58,7 @@ class ReportRow:
     """The stored contents of a report, without its release.
 
     symbols : one per block, in the JSON form of the report. strata : canonical JSON, empty if the
-    survey has no public questions.
+    survey has no public questions or a release withheld the stratum.
     """
 
     survey: str
@@ -98,7 +98,7 @@ class ReportsTable:
         return {row.id: _row(*row) for row in self._connection.execute(query)}
 
     def accepted(self, survey_id: str) -> int:
-        """Return the number of a survey's reports, pending or not: publish it only in bands."""
+        """Return the number of a survey's reports, pending or not; show it only in bands."""
         query = select(func.count()).select_from(reports).where(reports.c.survey == survey_id)
         return int(self._connection.execute(query).scalar_one())
 
@@ -112,8 +112,8 @@ class ReportsTable:
 
 def insert_pending(driver: Any, dialect: Dialect, rows: Sequence[ReportRow]) -> set[str]:
     """Insert reports as `ReportsTable.add` does, on a connection of the database's driver."""
-    # Sorted: two requests with overlapping ids then take
-    # their locks in one order and cannot deadlock.
+    # Sorted, so that two requests with overlapping ids take their locks in the same order and
+    # cannot deadlock.
     values = [_values(row) for row in sorted(rows, key=attrgetter("id"))]
     return set(add_new(driver, dialect, reports, values, "id", where=_OPEN))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schema version, and the names and types that all tables share.
 
-Each table is declared beside the class that reads and writes it. No column of any of them holds a
-report's time, address, order or agent.
+Each table is declared beside the class that reads and writes it. No column holds a report's time of
+arrival, order of arrival, network address or user agent.
 
 Constraint names follow one convention, so that migrations can name the constraints they drop.
 """
@@ -20,10 +20,7 @@ from sqlalchemy.engine import Dialect
 SCHEMA_VERSION: Final = "0011"
 """The migration that this program needs; the server starts on no other version."""
 SUPERSEDED: Final = frozenset({"counts", "pair_counts", "counts_by_day"})
-"""Tables of the previous release, for its servers during an upgrade: always empty.
-
-The next migration drops them.
-"""
+"""Empty tables that only servers of the previous release use, while an upgrade is under way."""
 
 metadata = MetaData(
     naming_convention={
@@ -42,7 +39,7 @@ _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 
 
 def is_id(text: str) -> bool:
-    """Return True if `text` has the form of a survey's or report's id; other texts match no row."""
+    """Return True if `text` has the form of a survey's or report's id: 32 hex digits."""
     return _ID.fullmatch(text) is not None
 
 
@@ -57,7 +54,7 @@ def is_digest(text: str) -> bool:
 
 
 class HexBytes(TypeDecorator[str]):
-    """Lower-case hex in Python, raw bytes on disk, which halves every key of the largest table."""
+    """Lower-case hex in Python, raw bytes on disk, which halves the size of each key."""
 
     impl = LargeBinary
     cache_ok = True
@@ -72,7 +69,7 @@ class HexBytes(TypeDecorator[str]):
 
 
 class DigestBytes(TypeDecorator[str]):
-    """A digest written ``sha256:<64 hex>`` in Python, its 32 bytes on disk."""
+    """``sha256:`` and 64 hex digits in Python, the 32 bytes of the digest on disk."""
 
     impl = LargeBinary
     cache_ok = True

@@ -88,15 +88,16 @@ class SecondFactorsTables:
         self._connection = connection
 
     def get(self, account_id: str) -> SecondFactorRow:
-        """Return the account's row; one of default values if there is none."""
+        """Return the account's row, or one with default values if there is none."""
         return self._one(account_id) or SecondFactorRow(account_id)
 
     def lock(self, account_id: str) -> SecondFactorRow:
-        """Return the account's row, made if need be; the account is locked until the transaction ends.
+        """Return the account's row, added if there is none; the account is locked until the commit.
 
-        Concurrent codes are then judged one after the other, so that each of them counts.
+        Concurrent codes are then checked one after the other, so that every wrong one is counted.
         """
-        # The account's own row, because this one may not be there yet.
+        # The lock is on the row in `accounts`, because the one in `second_factors` may not exist
+        # yet.
         accounts = metadata.tables["accounts"]
         self._connection.execute(
             select(accounts.c.id).where(accounts.c.id == account_id).with_for_update()
@@ -152,7 +153,7 @@ class SecondFactorsTables:
         self._connection.execute(insert(pending_sign_ins).values(values))
 
     def pending(self, token_hash: str, now: str) -> str | None:
-        """Return the account of a sign-in that waits, or None if it is unknown or has expired."""
+        """Return the account id of a waiting sign-in, or None if it is unknown or has expired."""
         valid = (pending_sign_ins.c.hash == token_hash) & (pending_sign_ins.c.expires > now)
         return self._connection.execute(select(pending_sign_ins.c.account).where(valid)).scalar()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions of people who are signed in: hashes of the cookies' tokens, never the tokens."""
+"""Sessions of people who are signed in: hashes of the cookies' tokens, not the tokens."""
 
 from sqlalchemy import Column, Connection, ForeignKey, String, Table, delete, insert, select
 
@@ -17,10 +17,7 @@ sessions = Table(
 
 
 class SessionsTable:
-    """The `sessions` table within one transaction.
-
-    Times are RFC 3339 texts, which sort as times do.
-    """
+    """The `sessions` table within one transaction; times are RFC 3339 texts in UTC."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -32,7 +29,7 @@ class SessionsTable:
 
     def account(self, token_hash: str, now: str) -> str | None:
         """Return the account id of a session, or None if the session is unknown or has expired."""
-        # Compared as texts: RFC 3339 in UTC with equal precision sorts as time does.
+        # Texts can be compared, because RFC 3339 in UTC with whole seconds sorts as the times do.
         valid = (sessions.c.hash == token_hash) & (sessions.c.expires > now)
         return self._connection.execute(select(sessions.c.account).where(valid)).scalar()
 

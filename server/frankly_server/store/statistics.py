@@ -1,33 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts that a report adds to (sufficient statistics), decided by its document alone.
+"""Counts that a report adds to (sufficient statistics), as its document determines.
 
-They merge by addition.
+Counts of two groups of reports merge by addition. A report is counted by:
 
-- One number per block: the symbol of a table, that of a product (row-major), or the bit mask of a
-  small set (unary, subset).
-- Of a larger set: every pair of positions that it holds, a position paired with itself included.
-- Of two blocks that are tables or products: their pair of symbols, for cross-tabs.
+- one number per block: the symbol of a table, that of a product (row-major), or the bit mask of a
+  small set (unary, subset);
+- for a larger set, every pair of positions that it holds, including a position with itself;
+- for two blocks that are tables or products, their pair of symbols, for cross-tabs;
+- an agreement block as a block without numbers, followed by each of its parts as a table of its own,
+  which counts the reports that show the part. "Block" means these in this module.
 
-A report adds to at most one count per block, MOST_SET_ROWS for its sets, and MOST_PAIRS for pairs
-of blocks. Blocks and pairs beyond these limits are not counted at all; estimates of them read the
-reports instead.
+A report adds to one count per block, to at most MOST_SET_ROWS counts for its sets, and to at most
+MOST_PAIRS for pairs of blocks. Beyond these limits, sets and products have one count for all their
+symbols, and pairs have none; estimates of them read the reports instead.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, ProductMechanism, SubsetMechanism
+from frankly_protocol.mechanisms import (
+    AnyMechanism,
+    DenseMechanism,
+    ProductMechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
+
+from frankly_server.forms import PartTable, are_told_together, counted_blocks, counted_symbols
 
 NO_NUMBER: Final = -1
 """Symbol of the one count of a block whose symbols have no numbers: all its symbols together."""
 
 # The stored counts follow from these limits: changing one needs a migration that counts again.
 MOST_MASKED: Final = 10
-"""Largest number of answers of a set that is counted by its bit mask (2^10 counts).
+"""Largest number of answers of a set that is counted by its bit mask (at most 2^10 counts).
 
 The maximum-likelihood shares need these counts; pairs of positions do not suffice.
 """
@@ -56,17 +66,19 @@ class Layout:
 
     radices : per block, the sizes of the digits of its numbers (one digit unless the block is a
     product); empty if its symbols have no numbers. sets : blocks whose pairs of positions are
-    counted. pairs : pairs of blocks (i < j) whose pairs of symbols are counted.
+    counted. pairs : pairs of blocks (i < j) whose pairs of symbols are counted. mechanisms : of the
+    counted blocks.
     """
 
     radices: tuple[tuple[int, ...], ...]
     sets: tuple[int, ...]
     pairs: tuple[Blocks, ...]
+    mechanisms: tuple[AnyMechanism, ...] = ()
 
     @classmethod
     def of(cls, document: SurveyDocument) -> "Layout":
         """Return the layout of a document."""
-        mechanisms = [block.mechanism for block in document.blocks]
+        mechanisms = tuple(block.mechanism for block in counted_blocks(document))
         radices = tuple(_radices(mechanism) for mechanism in mechanisms)
         sets, remaining_rows = [], MOST_SET_ROWS
         for i, mechanism in enumerate(mechanisms):
@@ -78,11 +90,12 @@ class Layout:
                 sets.append(i)
                 remaining_rows -= rows
         numbered = [i for i, sizes in enumerate(radices) if sizes and not is_set(mechanisms[i])]
-        # Sorted by the later block: which pairs of the first blocks are counted does not depend on
-        # the number of blocks after them.
+        # Sorted by the later block, so that blocks appended to a survey do not change which pairs
+        # of the earlier blocks are counted.
         pairs = sorted(combinations(numbered, 2), key=lambda pair: (pair[1], pair[0]))
+        pairs = [(i, j) for i, j in pairs if _is_told(mechanisms[i], mechanisms[j])]
         small = [(i, j) for i, j in pairs if prod(radices[i]) * prod(radices[j]) <= MOST_CELLS]
-        return cls(radices, tuple(sets), tuple(small[:MOST_PAIRS]))
+        return cls(radices, tuple(sets), tuple(small[:MOST_PAIRS]), mechanisms)
 
     @classmethod
     def read(cls, envelope: bytes) -> "Layout":
@@ -95,15 +108,19 @@ class Layout:
             return bool(self.radices[blocks[0]]) or blocks[0] in self.sets
         return tuple(blocks) in self.pairs
 
-    def numbers(self, symbols: Symbols) -> list[int]:
+    def numbers(self, symbols: Symbols) -> list[int | None]:
         """Return one number per block for symbols in JSON form.
 
-        NO_NUMBER for a block without numbers.
+        NO_NUMBER for a block without numbers, None for a part that the report does not show.
         """
-        return [_number(sizes, symbol) for sizes, symbol in zip(self.radices, symbols, strict=True)]
+        counted = counted_symbols(self.mechanisms, symbols)
+        return [
+            None if symbol is None else _number(sizes, symbol)
+            for sizes, symbol in zip(self.radices, counted, strict=True)
+        ]
 
     def parts(self, block: int, number: int) -> tuple[int, ...]:
-        """Return the digits of a block's number: one per factor of a product, else itself."""
+        """Return the digits of a block's number: one per factor of a product, else the number."""
         digits = []
         for size in reversed(self.radices[block]):
             number, digit = divmod(number, size)
@@ -113,26 +130,38 @@ class Layout:
     def pairs_of(
         self,
         symbols: Symbols,
-        numbers: Sequence[int],
+        numbers: Sequence[int | None],
     ) -> Iterator[tuple[Blocks, Iterable[Pair]]]:
-        """Yield the pairs that one report counts in, by (block, other block).
+        """Yield the pairs that one report adds to, by (block, other block).
 
-        `numbers` are its symbols' numbers.
+        numbers : the numbers of `symbols`, as `numbers` returns them.
         """
+        counted = counted_symbols(self.mechanisms, symbols) if self.sets else ()
         for i in self.sets:
-            yield (i, i), combinations_with_replacement(members(symbols[i]), 2)
+            yield (i, i), combinations_with_replacement(members(counted[i]), 2)
         for i, j in self.pairs:
-            yield (i, j), ((numbers[i], numbers[j]),)
+            first, second = numbers[i], numbers[j]
+            if first is not None and second is not None:
+                yield (i, j), ((first, second),)
 
 
-def is_set(mechanism: Mechanism) -> bool:
+def is_set(mechanism: AnyMechanism) -> TypeGuard[UnaryMechanism | SubsetMechanism]:
     """Return True if a symbol of this mechanism is a set of answers."""
-    return not isinstance(mechanism, DenseMechanism | ProductMechanism)
+    return isinstance(mechanism, UnaryMechanism | SubsetMechanism)
 
 
-def is_masked(mechanism: Mechanism) -> bool:
+def is_masked(mechanism: AnyMechanism) -> bool:
     """Return True if a symbol is a set of at most MOST_MASKED answers, counted by its bit mask."""
     return is_set(mechanism) and mechanism.answers <= MOST_MASKED
+
+
+def _is_told(first: AnyMechanism, second: AnyMechanism) -> bool:
+    """Return True if reports can show both; two parts of a form may never come together."""
+    if not isinstance(first, PartTable) or not isinstance(second, PartTable):
+        return True
+    if first.form is not second.form or first.form is None:
+        return True
+    return are_told_together(first.form, (*first.parts, *second.parts))
 
 
 def members(symbol: str) -> list[int]:
@@ -145,17 +174,17 @@ def members(symbol: str) -> list[int]:
     return positions
 
 
-def _radices(mechanism: Mechanism) -> tuple[int, ...]:
+def _radices(mechanism: AnyMechanism) -> tuple[int, ...]:
     if isinstance(mechanism, DenseMechanism):
         return (mechanism.reports,)
-    if is_masked(mechanism):
+    if is_set(mechanism) and is_masked(mechanism):
         return (1 << mechanism.answers,)
     if isinstance(mechanism, ProductMechanism) and mechanism.reports <= MOST_SYMBOLS:
         return tuple(factor.reports for factor in mechanism.factors)
     return ()
 
 
-def _pairs_held(mechanism: Mechanism) -> int:
+def _pairs_held(mechanism: UnaryMechanism | SubsetMechanism) -> int:
     """Return the largest number of pairs of positions in one set.
 
     All sets of a subset mechanism have one size.

@@ -61,24 +61,24 @@ class SurveyStateRow:
     stop_margin: str | None = None
 
 
-# Built once, because SQLAlchemy would otherwise construct
-# it anew in every transaction that reads a state.
+# Built once, because SQLAlchemy would otherwise construct the query in every transaction that reads
+# a state.
 _OF_SURVEY: Final = select(*(survey_states.c[name] for name in SurveyStateRow.__slots__)).where(
     survey_states.c.survey == bindparam("survey_id")
 )
 
 
 class SurveyStatesTable:
-    """States of surveys, in the table `survey_standings`, within one transaction.
+    """The table `survey_standings` of states within one transaction (ADR 0022 explains its name).
 
-    The table keeps its first name (ADR 0022). A survey without a row is open and belongs to the main organisation.
+    A survey without a row is open and belongs to the main organisation.
     """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def get(self, survey_id: str) -> SurveyStateRow:
-        """Return a survey's state."""
+        """Return a survey's state; the default one if it has no row."""
         row = self._connection.execute(_OF_SURVEY, {"survey_id": survey_id}).first()
         return SurveyStateRow() if row is None else SurveyStateRow(*row)
 

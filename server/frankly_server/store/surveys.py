@@ -59,7 +59,7 @@ class SurveysTable:
 
     def get(self, survey_id: str) -> SurveyRow | None:
         """Return the survey with this id (32 hex digits), or None."""
-        # Ids come from URLs: a text that is not hex could not be bound to the column.
+        # Ids come from URLs, and a text that is not hex cannot be bound to the column.
         if not is_id(survey_id):
             return None
         query = select(surveys).where(surveys.c.id == survey_id)
@@ -89,7 +89,7 @@ class SurveysTable:
 
 
 def full_name(name: str, organisation: str) -> str:
-    """Return a survey's name on this server; within an organisation `name` is unique."""
+    """Return a survey's name on this server; `name` itself is unique only in its organisation."""
     return name if organisation == MAIN else f"{name}@{organisation}"
 
 

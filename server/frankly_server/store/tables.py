@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of every table as JSON values, sorted by key, for backups of SQLite and PostgreSQL."""
+"""Rows of every table as JSON values, sorted by primary key, for backups."""
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,10 +41,7 @@ class Tables:
             yield {key: _to_json(value) for key, value in row.items()}
 
     def fill(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Insert rows as `rows` yields them.
-
-        SQLAlchemy's errors pass through if a row does not fit.
-        """
+        """Insert rows as `rows` yields them; raises SQLAlchemy's error if one does not fit."""
         values = ({key: _from_json(value) for key, value in row.items()} for row in rows)
         while chunk := list(islice(values, _CHUNK)):
             self._connection.execute(insert(metadata.tables[name]), chunk)
@@ -62,5 +59,5 @@ def _to_json(value: Any) -> Any:
 
 
 def _from_json(value: Any) -> Any:
-    # No column holds JSON objects, so a map can only be encoded bytes.
+    # No column holds a JSON object, so an object can only be encoded bytes.
     return base64.b64decode(value["base64"], validate=True) if isinstance(value, dict) else value

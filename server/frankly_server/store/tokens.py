@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Invite tokens, as hashes: unspent, then spent. The report that spent a token is not recorded.
 
-The next release rewrites the rows of spent tokens (`releases`). Until then the place of a row in
-the table may reveal when its token was spent.
+On PostgreSQL the next release rewrites the rows of spent tokens (`releases`). Until then the place
+of a row in the table may reveal when its token was spent.
 """
 
 from collections.abc import Iterable, Sequence
@@ -49,7 +49,7 @@ class TokensTable:
         self._connection = connection
 
     def add(self, survey: str, hashes: Sequence[str]) -> None:
-        """Insert new invite tokens in the order of their hashes, which hides when each was made."""
+        """Insert new invite tokens sorted by hash, which hides the order in which they were made."""
         rows = [
             {"survey": survey, "hash": token_hash, "spent": False} for token_hash in sorted(hashes)
         ]

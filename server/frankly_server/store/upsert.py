@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``INSERT … ON CONFLICT`` for SQLite and PostgreSQL, run directly on the driver.
+"""``INSERT … ON CONFLICT`` for SQLite and PostgreSQL.
 
-Every report passes here. SQLAlchemy's core compiles, types and wraps each execution, which costs
-several times what a database takes for one row. Statements consist of our own table and column
-names. Values are always parameters. `Database` translates the driver's errors as it does
-SQLAlchemy's.
+Every report is stored through this module. `add_new` and `add_to` call the driver directly, because
+SQLAlchemy's handling of a statement takes several times as long as the insertion of one row. The
+text of statements contains names of tables and columns, and constants; values are parameters.
+`Database` translates the driver's errors as it does SQLAlchemy's.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ def insert_new(dialect: str, table: Table, returning: str) -> Any:
 
 
 def driver_of(connection: Connection) -> tuple[Any, Dialect]:
-    """Return the driver's connection and the dialect, as `add_new` and `add_to` take them."""
+    """Return the driver's connection and the dialect, as arguments of `add_new` and `add_to`."""
     return connection.connection.driver_connection, connection.dialect
 
 
@@ -41,8 +41,8 @@ def add_new(
 ) -> list[Any]:
     """Insert rows and skip existing keys; return one column of each new row, converted to Python.
 
-    The rows have the same columns and should be sorted by key: concurrent transactions then cannot
-    deadlock. where : a condition in SQL on each row, which is called x.
+    The rows have the same columns and should be sorted by key, so that concurrent transactions
+    cannot deadlock. where : an SQL condition on each row; the row is named x.
     """
     tail = f" WHERE {where} ON CONFLICT DO NOTHING RETURNING {returning}"
     to_python = _result_converter(dialect, table, returning)
@@ -53,7 +53,7 @@ def add_new(
 def add_to(driver: Any, dialect: Dialect, table: Table, rows: Sequence[Row]) -> None:
     """Insert rows in their order; where a key exists, add the new ``n`` to the stored one."""
     keys = ", ".join(column.name for column in table.primary_key.columns)
-    # WHERE true: after a SELECT without WHERE, SQLite's parser takes ON for a join condition.
+    # WHERE true: after a SELECT without WHERE, SQLite's parser reads ON as a join condition.
     tail = f" WHERE true ON CONFLICT ({keys}) DO UPDATE SET n = {table.name}.n + excluded.n"
     for _ in _insert(driver, dialect, table, rows, tail):
         pass
@@ -142,8 +142,8 @@ def _values_clause(table: Table, names: tuple[str, ...], rows: int) -> str:
 def _unnest_clause(table: Table, names: tuple[str, ...]) -> str:
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]  # SQLAlchemy has no types there
     columns = (table.columns[name] for name in names)
-    # TEXT instead of VARCHAR(n): a cast to VARCHAR(n) silently
-    # cuts a text that is too long; the column refuses it.
+    # TEXT instead of VARCHAR(n): a cast to VARCHAR(n) silently truncates a long text, whereas the
+    # column refuses it.
     kinds = ("TEXT" if isinstance(c.type, String) else c.type.compile(dialect) for c in columns)
     unnest = ", ".join(f"%s::{kind}[]" for kind in kinds)
     return f"{_into(table, names)} unnest({unnest}) AS x({', '.join(names)})"

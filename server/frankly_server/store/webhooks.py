@@ -113,7 +113,7 @@ class WebhookTables:
         self._connection.execute(insert(webhooks).values(values))
 
     def remove(self, survey: str) -> None:
-        """Delete a survey's webhook and its waiting events; events of the past stay listed."""
+        """Delete a survey's webhook and waiting events; delivered and failed ones stay listed."""
         self._connection.execute(delete(webhooks).where(webhooks.c.survey == survey))
         # A waiting event would otherwise be sent to the next address that is set.
         waiting = (deliveries.c.survey == survey) & (deliveries.c.state == "waiting")
@@ -125,19 +125,23 @@ class WebhookTables:
         values = {name: getattr(row, name) for name in DeliveryRow.__slots__}
         return self._connection.execute(statement, [values]).first() is not None
 
-    def due(self, now: str) -> Sequence[DeliveryRow]:
-        """Return the waiting events that are due at `now`, the longest due first."""
-        is_due = (deliveries.c.state == "waiting") & (deliveries.c.due <= now)
+    def due(self, now: str, latest: str) -> Sequence[DeliveryRow]:
+        """Return the waiting events that are due at `now`, the longest due first.
+
+        latest : when an event that waits from now on is due at the latest; one that is due later
+        was put off by a clock that was ahead, and is due now.
+        """
+        is_due = (deliveries.c.due <= now) | (deliveries.c.due > latest)
+        is_due &= deliveries.c.state == "waiting"
         query = select(deliveries).where(is_due).order_by(deliveries.c.due)
         return [DeliveryRow(**row) for row in self._connection.execute(query).mappings()]
 
     def claim(self, row: DeliveryRow, due: str) -> bool:
-        """Count one more try and postpone the next.
+        """Count one more try and make the next one due at `due`.
 
-        Returns False if another process claimed it first.
+        Returns False if another process claimed this try first.
         """
-        # Compare and set: `tries` is the version of the
-        # row, so that one process alone sends each try.
+        # Compare and set, with `tries` as the version of the row: only one process makes each try.
         unchanged = (deliveries.c.survey == row.survey) & (deliveries.c.event == row.event)
         unchanged &= (deliveries.c.tries == row.tries) & (deliveries.c.state == "waiting")
         claim = update(deliveries).where(unchanged).values(tries=row.tries + 1, due=due)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Released reports grouped by equal contents: for releases, checks and tables without counts.
+"""Released reports grouped by equal contents, for releases, checks and estimates without counts.
 
 Estimates read counts wherever they can, because this query reads every report of a document.
 """
@@ -34,16 +34,16 @@ class ReleasedReports:
         digest: str,
         only: int | None = None,
     ) -> Iterator[IdenticalReports]:
-        """Yield the reports of one document in no particular order.
+        """Yield the released reports of one document in no particular order.
 
-        only : a release, None for all.
+        only : the release to read; None for all releases.
         """
         keys = (reports.c.release, reports.c.symbols, reports.c.strata)
         condition = (reports.c.survey == survey) & (reports.c.document == digest)
         condition &= reports.c.release.is_not(None) if only is None else reports.c.release == only
         query = select(*keys, func.count()).where(condition).group_by(*keys)
-        # yield_per: if most contents differ, the groups are as
-        # many as the reports and must not all be in memory.
+        # yield_per: if most contents differ, there are almost as many groups as reports, and they
+        # must not all be in memory.
         groups = self._connection.execute(query.execution_options(yield_per=1000))
         for release, symbols, stratum, n in groups:
             yield IdenticalReports(release, json.loads(f"[{symbols}]"), stratum, int(n))

@@ -31,9 +31,9 @@ _DECIMAL_COMMA: Final = re.compile(r"[0-9]+,[0-9]+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class PublicQuestion:
-    """The names of a public question in a table: its id or texts, and ids or labels of its choices.
+    """A public question, with the names that a table may use for it and for its choices.
 
-    names : folded. choices : maps each folded name of a choice to its id.
+    names : its id and texts, folded. choices : maps each folded id or label of a choice to the id.
     """
 
     id: str
@@ -43,7 +43,7 @@ class PublicQuestion:
 
 @dataclass(frozen=True, slots=True)
 class CountTable:
-    """Counts as texts, joint[s][x], with secrets and answers by their names in the file.
+    """Counts as texts, joint[s][x]; secrets and answers have the names of the file.
 
     joint : counts of all people; empty if there are strata. strata : for each stratum its public
     answers by question id, and its counts.
@@ -56,7 +56,7 @@ class CountTable:
 
     @property
     def small_cells(self) -> int:
-        """The number of counts from 1 to 4, which could point at single people."""
+        """The number of cells with a count from 1 to 4, which could point at single people."""
         tables = [self.joint, *(rows for _, rows in self.strata)]
         cells = (cell for rows in tables for row in rows for cell in row)
         return sum(1 for cell in cells if cell.isdigit() and 0 < int(cell) < _SMALL_COUNT)
@@ -97,12 +97,13 @@ def read_counts(data: bytes, public: Sequence[PublicQuestion] = ()) -> CountTabl
     """Read a table of counts or shares as CSV, with any line endings, with or without a BOM.
 
     public : the survey's public questions. A table with a leading column for each of them holds
-    counts by stratum. Raises InvalidInput (prior_shape, prior_value) with the number of the line.
+    counts by stratum. Raises InvalidInput (prior_shape, prior_value); the message names the line if
+    a single one is at fault.
     """
     lines = _lines(data)
     header = _cells(lines[0], 1)
     leading = _leading(header, public)
-    # Checked before the lines are parsed: it bounds the work.
+    # Checked before the lines are parsed, so that the work is bounded.
     max_lines = _MAX_ROWS * prod(len(set(question.choices.values())) for question in leading)
     if len(lines) > max_lines + 1:
         raise InvalidInput(
@@ -127,7 +128,7 @@ def _table(
     questions: Sequence[str],
     strata_rows: Mapping[tuple[str, ...], Mapping[str, tuple[str, ...]]],
 ) -> CountTable:
-    """Return the table of the lines by stratum; secrets have the order of the first stratum."""
+    """Return the table of these lines; secrets are in the order of the first stratum."""
     secrets = tuple(next(iter(strata_rows.values())))
     for key, rows in strata_rows.items():
         # A missing line is refused, because zero and unknown are different claims.
@@ -166,7 +167,7 @@ def _leading(header: Sequence[str], public: Sequence[PublicQuestion]) -> list[Pu
 
 def _stratum(row: Sequence[str], leading: Sequence[PublicQuestion], number: int) -> tuple[str, ...]:
     choice_ids = []
-    # The row is longer: the secret and the counts follow.
+    # strict=False: in the row, the secret and the counts follow these cells.
     for cell, question in zip(row, leading, strict=False):
         choice = question.choices.get(folded(cell))
         if choice is None:
@@ -186,7 +187,7 @@ def _lines(data: bytes) -> list[str]:
         raise _line_error(
             Problem.PRIOR_VALUE, data.count(b"\n", 0, error.start) + 1, "save the file as UTF-8"
         ) from None
-    # NULs are a sign of UTF-16 or of a binary file.
+    # NUL characters are a sign of UTF-16 or of a binary file.
     if "\x00" in text:
         raise _line_error(
             Problem.PRIOR_VALUE,

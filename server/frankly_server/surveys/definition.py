@@ -2,12 +2,15 @@
 """Survey definitions: the strict data model of survey files. Nothing is designed or stored here."""
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from itertools import product
 from math import prod
 from typing import Annotated, Any, Final, Literal, Self
 
 from frankly_protocol import canonical
+from frankly_protocol.audit.bounds import MAX_EPSILON
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms.agreement import MAX_CHOICES, MAX_QUESTIONS
 from frankly_protocol.problems import Problem
 from frankly_protocol.tokens import TokenRule
 from frankly_protocol.trust.tokens import token_verifier
@@ -23,7 +26,15 @@ from pydantic import (
 from frankly_server.design.families import PAIRS
 from frankly_server.faults import faults_of, invalid
 from frankly_server.requests.choices import DesignChoices
-from frankly_server.requests.fields import ClosedModel, Flag, Slug, custom
+from frankly_server.requests.fields import (
+    ClosedModel,
+    Epsilon,
+    Flag,
+    Slug,
+    Whole,
+    custom,
+)
+from frankly_server.requests.wanted import Wanted, require_one_each
 from frankly_server.surveys.fields import (
     Budget,
     Language,
@@ -33,18 +44,21 @@ from frankly_server.surveys.fields import (
     folded,
 )
 from frankly_server.surveys.known import PriorDefinition, in_strata_order
+from frankly_server.surveys.lookalikes import code_points
 from frankly_server.surveys.notions import NotionDefinition, StatedLevels
 from frankly_server.surveys.truths import TruthsDefinition
 from frankly_server.surveys.yaml import read_yaml, write_yaml
 
 MAX_JOINT: Final = 256
+FORM_ID: Final = "form"
+"""Id of the document's block for the questions of `form`."""
 RELEASE_STEP: Final = 10
-"""Default of `release_step`: the least number of reports that are released together."""
+"""Default of `release_step`, unless `min_reports` is less."""
 _MIN_STEPS_PER_CELL: Final = 5
 """Least expected number of reports per cell, in release steps.
 
-On average half a step is pending: below this number, more than a tenth of the reports would be
-waiting at any time.
+About half a step of each cell is pending at any time. With fewer reports per cell, that would be
+more than a tenth of them.
 """
 
 
@@ -78,7 +92,12 @@ def _no_collision(named: Iterable[tuple[str, str, str]]) -> None:
     name_by_normal: dict[str, str] = {}
     for label_kind, name, normal in named:
         if normal in name_by_normal:
-            message = f"the {label_kind}s “{name_by_normal[normal]}” and “{name}” look the same; change one"
+            first = name_by_normal[normal]
+            # Labels that look the same may differ in characters that a page does not show.
+            difference = f": {code_points(first, name)}" if first != name else ""
+            message = (
+                f"the {label_kind}s “{first}” and “{name}” look the same{difference}; change one"
+            )
             raise custom(Problem.CHOICES_COLLIDE, message)
         name_by_normal[normal] = name
 
@@ -101,8 +120,9 @@ class BlockDefinition(StatedLevels, DesignChoices):
     priors : further tables under which every prior-based notion must also hold. Without a prior,
     the design assumes that all answers are equally likely. truths : plausible true shares; the
     design minimises the largest variance over them instead of the variance at the prior's shares.
-    accept_identity : allow a mechanism that sends answers unchanged if the notion permits it. See
-    `DesignChoices` for the other fields.
+    accept_identity : allow a mechanism that sends answers unchanged if the notion permits it.
+    accept_unidentifiable : allow a mechanism from whose reports some shares cannot be estimated.
+    See `DesignChoices` for the notion, its levels and the choice of the mechanism.
     """
 
     id: Slug
@@ -133,7 +153,7 @@ class BlockDefinition(StatedLevels, DesignChoices):
         # Exactly one of the two: with both it would be unclear which levels are promised.
         if (self.notion is None) == (not self.notions):
             raise custom(Problem.FIELD_MISSING, "give either notion or notions")
-        # A single prior-based notion is enough to need the prior.
+        # One prior-based notion among several is enough to need the prior.
         prior_based = next((levels for levels in self.protections if levels.is_prior_based), None)
         if self.prior is None:
             if prior_based is not None:
@@ -170,6 +190,81 @@ class BlockDefinition(StatedLevels, DesignChoices):
             )
 
 
+class FormQuestionDefinition(Wanted, QuestionDefinition):
+    """A question of a form, and what is wanted of it.
+
+    expected : expected counts of the choices, in their order; the design is best for these shares,
+    and estimates are unbiased whatever the true ones are. See `Wanted` for the other fields.
+    """
+
+    expected: tuple[Whole, ...] | None = None
+
+    @field_validator("expected")
+    @classmethod
+    def _one_count_for_each_choice(
+        cls, expected: tuple[int, ...] | None, info: ValidationInfo
+    ) -> tuple[int, ...] | None:
+        if expected is not None:
+            require_one_each(expected, info)
+        return expected
+
+
+def _form_questions(
+    questions: tuple[FormQuestionDefinition, ...],
+) -> tuple[FormQuestionDefinition, ...]:
+    if not 1 <= len(questions) <= MAX_QUESTIONS:
+        message = f"a form has 1 to {MAX_QUESTIONS} questions, this one has {len(questions)}"
+        raise custom(Problem.DEFINITION_INVALID, message)
+    total = sum(len(question.choices) for question in questions)
+    if total > MAX_CHOICES:
+        message = (
+            f"a form has at most {MAX_CHOICES} choices in all, this one has {total}: "
+            "ask fewer questions, or merge choices"
+        )
+        raise custom(Problem.CHOICES_COUNT, message)
+    return questions
+
+
+class FormDefinition(ClosedModel):
+    """Questions with one level together, whatever their number; the design is chosen for what is wanted.
+
+    epsilon : the level of all answers together, in nats; by default the survey's budget, in a
+    survey without blocks. cross_tables : pairs of questions whose joint table is wanted; another
+    can be estimated only if some reports happen to show both questions.
+    """
+
+    epsilon: Epsilon | None = None
+    questions: Annotated[
+        tuple[FormQuestionDefinition, ...],
+        AfterValidator(_form_questions),
+        Field(json_schema_extra={"minItems": 1, "maxItems": MAX_QUESTIONS}),
+    ]
+    cross_tables: Annotated[tuple[tuple[Slug, Slug], ...], Field(max_length=60)] = ()
+
+    @field_validator("cross_tables")
+    @classmethod
+    def _of_two_questions(
+        cls, pairs: tuple[tuple[str, str], ...], info: ValidationInfo
+    ) -> tuple[tuple[str, str], ...]:
+        if "questions" not in info.data:  # wrong questions have errors of their own
+            return pairs
+        sizes = {question.id: len(question.choices) for question in info.data["questions"]}
+        for pair in pairs:
+            if len(set(pair)) < 2 or not set(pair) <= set(sizes):
+                message = f"a pair is two different questions of the form: {', '.join(sizes)}"
+                raise custom(Problem.DEFINITION_INVALID, message)
+            cells = prod(sizes[name] for name in pair)
+            if cells > MAX_JOINT:
+                message = (
+                    f"a joint table has at most {MAX_JOINT} cells: {' and '.join(pair)} have {cells}; "
+                    "leave out the pair, or merge choices"
+                )
+                raise custom(Problem.CHOICES_COUNT, message)
+        if len({frozenset(pair) for pair in pairs}) < len(pairs):
+            raise custom(Problem.DEFINITION_INVALID, "a pair is named once, in either order")
+        return pairs
+
+
 class TokensDefinition(ClosedModel):
     """The token that reports need: an invite of this server, or a token of an outside issuer.
 
@@ -200,7 +295,9 @@ class TokensDefinition(ClosedModel):
 
 
 class SurveyDefinition(ClosedModel):
-    """A survey file. budget : upper limit on the level of the whole report, in nats.
+    """A survey file: blocks with a level each, a form with one level for many questions, or both.
+
+    budget : upper limit on the level of the whole report, in nats.
 
     Missing times are set when a version is published: it opens at once, closes 90 days later and
     expires 30 days after that. tokens : the token that reports need; None if no token is needed.
@@ -225,7 +322,9 @@ class SurveyDefinition(ClosedModel):
     budget: Budget
     strata: Annotated[tuple[QuestionDefinition, ...], Field(max_length=8)] = ()
     tokens: TokensDefinition | None = None
-    blocks: Annotated[tuple[BlockDefinition, ...], Field(min_length=1, max_length=100)]
+    blocks: Annotated[tuple[BlockDefinition, ...], Field(max_length=99)] = ()
+    # Its default is validated, so that a survey without questions is refused at this path.
+    form: FormDefinition | None = Field(None, validate_default=True)
 
     @field_validator("release_step")
     @classmethod
@@ -244,7 +343,7 @@ class SurveyDefinition(ClosedModel):
         cls, strata: tuple[QuestionDefinition, ...], info: ValidationInfo
     ) -> tuple[QuestionDefinition, ...]:
         fields = info.data
-        # Missing fields were invalid; their own errors are reported already.
+        # Fields missing here were invalid, and their errors are reported already.
         if len(strata) < 2 or fields.get("accept_small_cells") or "expected_reports" not in fields:
             return strata
         min_reports = fields.get("min_reports") or RELEASE_STEP
@@ -259,6 +358,27 @@ class SurveyDefinition(ClosedModel):
             )
             raise custom(Problem.DEFINITION_INVALID, message)
         return strata
+
+    @field_validator("form")
+    @classmethod
+    def _beside_the_blocks(
+        cls, form: FormDefinition | None, info: ValidationInfo
+    ) -> FormDefinition | None:
+        blocks, budget = info.data.get("blocks"), info.data.get("budget")
+        if form is None:
+            if blocks == ():
+                raise custom(Problem.FIELD_MISSING, "give blocks, a form, or both")
+            return None
+        if blocks and any(block.id == FORM_ID for block in blocks):
+            message = f"the block of a form is called {FORM_ID}: give the other block another id"
+            raise custom(Problem.DEFINITION_INVALID, message)
+        if form.epsilon is None and blocks:
+            message = "beside blocks, a form needs an epsilon of its own"
+            raise custom(Problem.FIELD_MISSING, message)
+        if form.epsilon is None and budget is not None and Decimal(budget) > MAX_EPSILON:
+            message = f"give the form an epsilon of at most {MAX_EPSILON}, or lower the budget"
+            raise custom(Problem.FIELD_MISSING, message)
+        return form
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -276,6 +396,17 @@ class SurveyDefinition(ClosedModel):
         return self
 
     @property
+    def form_epsilon(self) -> str:
+        """The level of the form in nats; without one of its own, the survey's budget."""
+        stated = None if self.form is None else self.form.epsilon
+        return self.budget if stated is None else stated
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Ids of what is designed one by one: the blocks, then the form."""
+        return (*(block.id for block in self.blocks), *([FORM_ID] if self.form else []))
+
+    @property
     def step(self) -> int:
         """The least number of reports released together."""
         default = min(RELEASE_STEP, self.min_reports)
@@ -283,8 +414,15 @@ class SurveyDefinition(ClosedModel):
 
     @property
     def questions(self) -> tuple[QuestionDefinition, ...]:
-        """Every question: those of the blocks, then the public strata."""
-        return (*(question for block in self.blocks for question in block.questions), *self.strata)
+        """Every question: those of the blocks, of the form, then the public strata."""
+        return (*self.drawn_questions, *self.strata)
+
+    @property
+    def drawn_questions(self) -> tuple[QuestionDefinition, ...]:
+        """The questions that are randomised: those of the blocks, then those of the form."""
+        form_questions = () if self.form is None else self.form.questions
+        in_blocks = (question for block in self.blocks for question in block.questions)
+        return (*in_blocks, *form_questions)
 
     def _texts(self) -> Iterable[tuple[str, dict[str, str]]]:
         yield "title", self.title
@@ -296,12 +434,12 @@ class SurveyDefinition(ClosedModel):
                 yield f"the label of {question.id}.{choice.id}", choice.label
 
     def to_json(self) -> str:
-        """Return the definition as canonical JSON; fields left at their defaults are left out."""
-        # Without defaults, so that a new optional field does not change old digests.
+        """Return the definition as canonical JSON, without fields that have their defaults."""
+        # So that adding an optional field to the format does not change old digests.
         return canonical.dumps(self.model_dump(mode="json", exclude_defaults=True)).decode("utf-8")
 
     def to_yaml(self) -> bytes:
-        """Return a survey file; reading it gives exactly this definition."""
+        """Return the definition as a survey file, which `parse_definition` reads back."""
         # Through JSON, which leaves out the defaults.
         value = canonical.loads(self.to_json().encode("utf-8"))
         # In the order of the model, because canonical JSON sorts its keys.
@@ -314,7 +452,7 @@ class SurveyDefinition(ClosedModel):
 
     @classmethod
     def from_json(cls, text: str) -> "SurveyDefinition":
-        """Return the definition that `to_json` wrote."""
+        """Read a definition that `to_json` wrote."""
         return parse_value(canonical.loads(text.encode("utf-8")))
 
 
@@ -324,11 +462,15 @@ def file_schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **_unless_null(SurveyDefinition.model_json_schema()),
         "title": "A survey file",
+        "anyOf": [
+            {"required": ["blocks"], "properties": {"blocks": {"minItems": 1}}},
+            {"required": ["form"]},
+        ],
     }
 
 
 def _unless_null(schema: Any) -> Any:
-    """Return the schema without null: in a file, optional fields are left out instead."""
+    """Return the schema without null, because optional fields of a file are omitted instead."""
     if isinstance(schema, list):
         return [_unless_null(item) for item in schema if item != {"type": "null"}]
     if not isinstance(schema, dict):

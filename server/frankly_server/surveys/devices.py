@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Level of a whole report before its design, and warnings about devices with the default cap.
+"""Level of a whole report before its design, and warnings for admins before they send a link.
 
-Admins see these warnings before they send the link of a survey that devices would refuse. They are
-not errors, because an app may allow a higher cap, and a survey may be the only one that its
-respondents ever answer. A promise that public answers void is an error.
+Devices with the default cap would refuse the survey, or respondents could confuse two choices.
+These are not errors, because an app may allow a higher cap, a survey may be the only one that its
+respondents ever answer, and labels may be meant as they are. A promise that public answers void is
+an error, unless a ceiling within the cap remains, and so are labels that no reader could tell apart.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from frankly_protocol.audit import (
     DEVICE_CAP,
+    Claim,
     ReportLevel,
     exp_lower,
     is_endless,
+    level_for,
     ln_up,
     report_level,
 )
@@ -24,16 +27,17 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 from frankly_protocol.promises import Promise
 
-from frankly_server.surveys.definition import SurveyDefinition
+from frankly_server.surveys.definition import FORM_ID, SurveyDefinition
+from frankly_server.surveys.lookalikes import LabelledQuestion, lookalikes
 from frankly_server.surveys.priors import block_request
 
-# Rounded down, so that a level exactly at the cap gets a warning.
+# Rounded down, so that no level above the cap passes without a warning.
 _CAP = exp_lower(Fraction(DEVICE_CAP))
 
 
 @dataclass(frozen=True, slots=True)
 class _ExpectedBlock:
-    """A block before its design. ceiling : odds bound of its ldp promises; None without ldp."""
+    """A block before its design; ceiling : odds bound of its ldp promises, None without."""
 
     id: str
     promises: Sequence[Promise]
@@ -45,7 +49,8 @@ class ExpectedForm:
     """A form before its design. A ceiling that no ldp promise bounds is treated as infinite."""
 
     blocks: Sequence[_ExpectedBlock]
-    strata: Sequence[object]
+    strata: Sequence[LabelledQuestion]
+    questions: Mapping[str, LabelledQuestion]
 
     @property
     def report_level(self) -> ReportLevel:
@@ -56,14 +61,31 @@ class ExpectedForm:
 def expected_form(definition: SurveyDefinition) -> ExpectedForm:
     """Return the form of a definition.
 
-    Raises InvalidInput as `block_request` and `require_stated` do.
+    Raises InvalidInput as `block_request`, `require_stated` and `require_distinct` do.
     """
+    # Here and not in the definition, so that drafts of before can still be opened and changed.
+    require_distinct(definition)
     form = ExpectedForm(
-        [_expected(definition, i) for i in range(len(definition.blocks))],
+        [*(_expected(definition, i) for i in range(len(definition.blocks))), *_forms(definition)],
         definition.strata,
+        {question.id: question for question in definition.drawn_questions},
     )
     require_stated(form)
     return form
+
+
+def require_distinct(definition: SurveyDefinition) -> None:
+    """Raise InvalidInput(choices_collide) if no reader could tell two choices apart (ADR 0025)."""
+    places = [(q, f"strata[{k}]") for k, q in enumerate(definition.strata)]
+    for i, block in enumerate(definition.blocks):
+        places += [(q, f"blocks[{i}].questions[{k}]") for k, q in enumerate(block.questions)]
+    form_questions = () if definition.form is None else definition.form.questions
+    places += [(q, f"form.questions[{k}]") for k, q in enumerate(form_questions)]
+    for question, place in places:
+        for pair in lookalikes(question):
+            if pair.is_refused:
+                message = f"{pair}. Type one of them again on one keyboard, or change its words"
+                raise InvalidInput(Problem.CHOICES_COLLIDE, message, f"{place}.choices")
 
 
 def require_stated(form: LevelDocument) -> None:
@@ -73,7 +95,7 @@ def require_stated(form: LevelDocument) -> None:
     can reveal a secret even if the counts are true.
     """
     for i, block in enumerate(form.blocks):
-        # A ceiling within the cap is enough: then the void promise is only a warning.
+        # With a ceiling within the cap, the void promise only causes a warning.
         if is_unstated(block, form) and (block.ceiling is None or block.ceiling > _CAP):
             message = (
                 f"with public questions, counts of all people give no protection, and the ceiling of {block.id} is "
@@ -97,7 +119,7 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
         "Such an app refuses the survey unless it lists it in final_surveys, and people who answer it can never "
         "answer another."
     )
-    # Only the first of the three that applies, the worst first: it makes the others pointless.
+    # At most one of the next three warnings, the most serious first.
     if level.odds is not None and level.odds > _CAP:
         message = (
             f"The whole report reveals up to {ln_up(level.odds)} nats, more than {limit}: "
@@ -119,6 +141,11 @@ def warnings_of(form: SurveyDocument | ExpectedForm) -> tuple[str, ...]:
         for block in form.blocks
         if is_unstated(block, form)
     ]
+    warnings += [
+        f"In a list of answers, {pair}. Change one of them if people could take it for the other."
+        for question in (*form.questions.values(), *form.strata)
+        for pair in lookalikes(question)
+    ]
     return tuple(warnings)
 
 
@@ -129,6 +156,12 @@ def _way_out(block: LevelBlock) -> str:
         if robust
         else "Give counts for each stratum (prior.strata), or "
     )
+
+
+def _forms(definition: SurveyDefinition) -> Iterator[_ExpectedBlock]:
+    if definition.form is not None:
+        level = level_for(Fraction(definition.form_epsilon))
+        yield _ExpectedBlock(FORM_ID, [Promise(Claim("ldp", level))], Fraction(*level))
 
 
 def _expected(definition: SurveyDefinition, i: int) -> _ExpectedBlock:

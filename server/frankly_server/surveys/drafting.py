@@ -8,19 +8,29 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 
 from frankly_protocol import canonical
-from frankly_protocol.audit import exp_lower, ln_up, stated_ceiling
-from frankly_protocol.blocks import Block, Certificate, Choice, Question
+from frankly_protocol.audit import Claim, exp_lower, level_for, ln_up, stated_ceiling
+from frankly_protocol.blocks import Block, Certificate, Choice, Promise, Question
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.mechanisms import AgreementMechanism
 from frankly_protocol.problems import Problem
 
 from frankly_server.design.api.engine import SMALLER_TABLES, Design, DesignRequest, design
 from frankly_server.design.families import FAMILIES
+from frankly_server.design.form import FormDesign, FormQuestion, FormRequest, design_form
 from frankly_server.design.tables.limits import Limits
 from frankly_server.estimate.identifiable import answers_of, in_words
-from frankly_server.surveys.definition import BlockDefinition, QuestionDefinition, SurveyDefinition
+from frankly_server.faults import named
+from frankly_server.surveys.definition import (
+    FORM_ID,
+    BlockDefinition,
+    FormDefinition,
+    FormQuestionDefinition,
+    QuestionDefinition,
+    SurveyDefinition,
+)
 from frankly_server.surveys.devices import expected_form, require_stated
-from frankly_server.surveys.priors import BlockRequest, block_request, named
+from frankly_server.surveys.priors import BlockRequest, block_request
 
 # Defaults of a survey file without times: it closes 90 days after it opens and expires 30 days later.
 _OPEN, _GRACE = timedelta(days=90), timedelta(days=30)
@@ -28,23 +38,34 @@ _SEARCH_S = 60.0
 _MAX_LISTED = 4
 
 Progress = Callable[[int, int, str], None]
-"""Callback before each block and at the end: finished blocks, all blocks, id of the next or ""."""
+"""Callback: finished blocks, all blocks, and the id of the next one ("" at the end)."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftedBlock:
-    """A block of the document, and the design it came from."""
+    """A block of the document, and the design that it was made from."""
 
     block: Block
     design: Design
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Identity of a new version: survey, number, predecessor, time and address.
+class DraftedForm:
+    """The block of a form, and the design it came from."""
 
-    prev : digest of the previous version, None for the first. issued : time of publication.
-    collect_url : address that devices send reports to.
+    block: Block
+    design: FormDesign
+
+
+Drafted = DraftedBlock | DraftedForm
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Identity of a new version: survey id, number, predecessor, time and address.
+
+    version : 1, 2, … within the survey. prev : digest of the previous version, None for the first.
+    issued : time of publication. collect_url : address that devices send reports to.
     """
 
     survey: str
@@ -58,28 +79,85 @@ def draft_blocks(
     definition: SurveyDefinition,
     progress: Progress | None = None,
     timer: Callable[[], float] = time.monotonic,
-) -> list[DraftedBlock]:
+) -> list[Drafted]:
     """Design every block with at most a minute of search each; certificates bound the optimum.
 
     Raises InvalidInput as `expected_form` and `design` do, with the path of the block.
     """
     expected_form(definition)  # refuses before any search
-    drafted = []
-    for i, block in enumerate(definition.blocks):
+    drafted: list[Drafted] = []
+    for i, part in enumerate(definition.parts):
         if progress:
-            progress(i, len(definition.blocks), block.id)
-        drafted.append(draft_block(block, f"blocks[{i}]", time_limit(timer)))
+            progress(i, len(definition.parts), part)
+        drafted.append(draft_part(definition, i, time_limit(timer)))
     if progress:
-        progress(len(definition.blocks), len(definition.blocks), "")
+        progress(len(definition.parts), len(definition.parts), "")
     return drafted
+
+
+def draft_part(definition: SurveyDefinition, i: int, limits: Limits) -> Drafted:
+    """Design what stands at `definition.parts[i]`: a block, or the form.
+
+    Raises InvalidInput with its path.
+    """
+    if i < len(definition.blocks):
+        return draft_block(definition.blocks[i], f"blocks[{i}]", limits)
+    assert definition.form is not None  # noqa: S101 - the only part that is no block
+    return draft_form(definition.form, definition.form_epsilon, limits)
+
+
+def draft_form(form: FormDefinition, epsilon: str, limits: Limits) -> DraftedForm:
+    """Design a form for what is wanted of its questions.
+
+    Raises InvalidInput as `design_form` does, with the path of the form.
+    """
+    with named("form"):
+        designed = design_form(form_request(form, epsilon, limits))
+    mechanism = designed.mechanism
+    block = Block(
+        id=FORM_ID,
+        questions=tuple(_question(question) for question in form.questions),
+        mechanism=mechanism,
+        promises=(Promise(Claim("ldp", level_for(Fraction(epsilon)))),),
+        design_prior=tuple(n for question in form.questions for n in _expected_counts(question)),
+        ceiling=stated_ceiling(mechanism),
+        mechanism_name=AgreementMechanism.kind,
+        certificate=Certificate("variance", _decimal(designed.value), _decimal(designed.bound)),
+    )
+    return DraftedForm(block, designed)
+
+
+def form_request(form: FormDefinition, epsilon: str, limits: Limits) -> FormRequest:
+    """Return the designer's request for a form."""
+    places = {question.id: i for i, question in enumerate(form.questions)}
+    return FormRequest(
+        questions=tuple(_form_question(question) for question in form.questions),
+        epsilon=Fraction(epsilon),
+        cross_tables=tuple((places[a], places[b]) for a, b in form.cross_tables),
+        limits=limits,
+    )
+
+
+def _form_question(question: FormQuestionDefinition) -> FormQuestion:
+    numbers = {"mean": question.scores, "contrast": question.contrast}.get(question.wanted)
+    return FormQuestion(
+        prior=_expected_counts(question),
+        wanted=question.wanted,
+        scores=None if numbers is None else tuple(map(Fraction, numbers)),
+        importance=Fraction(question.importance),
+    )
+
+
+def _expected_counts(question: FormQuestionDefinition) -> tuple[int, ...]:
+    return question.expected or (1,) * len(question.choices)
 
 
 def draft_document(
     definition: SurveyDefinition,
-    blocks: Sequence[DraftedBlock],
+    blocks: Sequence[Drafted],
     place: Place,
 ) -> SurveyDocument:
-    """Return the document after verifying every promise (from the integers) and the budget.
+    """Return the document after verifying every promise, from its integers, and the budget.
 
     Raises InvalidInput: mechanism_not_certified, unsupported for a promise that public answers
     void, budget_exceeded, optimiser_limit for tables too large for a device, or definition_invalid
@@ -110,7 +188,7 @@ def draft_document(
         document = SurveyDocument.parse(document.payload())
         document.require_private()
     except DocumentRejected as error:
-        # The parser does not name a block; the largest table is the one to make smaller.
+        # The parser's error names no block, so the message names the one with the largest table.
         if error.reason == "size":
             raise InvalidInput(Problem.OPTIMISER_LIMIT, _too_large(blocks), "blocks") from None
         problems = {
@@ -124,7 +202,7 @@ def draft_document(
     return document
 
 
-def _too_large(blocks: Sequence[DraftedBlock]) -> str:
+def _too_large(blocks: Sequence[Drafted]) -> str:
     largest = max(
         blocks, key=lambda drafted: len(canonical.dumps(drafted.block.mechanism.params_json()))
     ).block
@@ -204,9 +282,10 @@ def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBl
     requested = block_request(block, field)
     request = request_of(block, requested, limits)
     if block.mechanism in FAMILIES:
-        # Designed in any case: the error below names the choices, which `design` does not know.
+        # Accepted here and refused below, where the error can name the choices: `design` has only
+        # their positions.
         request = replace(request, accept_unidentifiable=True)
-    # Settling the promises may refuse the mechanism too, so both errors need the path.
+    # Both calls may refuse the mechanism, and either error needs the block's path.
     with named(field):
         designed = design(request)
         promises = requested.settled_promises(designed.claims)
@@ -225,17 +304,18 @@ def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBl
         mechanism_name=designed.mechanism_name,
         certificate=certificate,
     )
-    # Refused here, because the request above accepts it for families.
+    # The refusal for families; for other mechanisms `design` has refused already.
     if not (designed.identifiable or block.accept_unidentifiable):
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, _unidentifiable(drafted), f"{field}.mechanism")
     return DraftedBlock(drafted, designed)
 
 
 def _unidentifiable(block: Block) -> str:
-    estimability = in_words(block.mechanism, answers_of(block))
+    estimability = in_words(block.numbered_mechanism, answers_of(block))
     return (
-        f"with {block.mechanism_name}, no number of reports separates: {_some(estimability.cannot)}. "
-        f"What can be estimated: {_some(estimability.can)}. Use another mechanism, or set accept_unidentifiable: true"
+        f"with {block.mechanism_name}, these cannot be distinguished, however many reports come in: "
+        f"{_some(estimability.cannot)}. What can be estimated: {_some(estimability.can)}. "
+        "Use another mechanism, or set accept_unidentifiable: true"
     )
 
 
@@ -250,5 +330,5 @@ def _question(question: QuestionDefinition) -> Question:
 
 
 def _decimal(value: float) -> str:
-    # rounding: certificates inform about the design; no privacy decision reads them.
+    # rounding: a certificate is information for people; no privacy decision uses it.
     return f"{value:.12g}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wizard steps: each takes an unchecked draft and returns the next; `parse_value` checks it."""
+"""Edits of a survey draft by the wizard; a draft is unchecked until `parse_value` reads it."""
 
 import copy
 import re
@@ -41,6 +41,10 @@ def add_question(draft: Draft, text: str, choices: Sequence[str], *, public: boo
     if public:
         edited.setdefault("strata", []).append(question)
         return edited
+    # The questions of a form share its level, so a survey without blocks stays without.
+    if "form" in edited and not edited.get("blocks"):
+        edited["form"]["questions"].append(question)
+        return edited
     block = {"id": question["id"], "questions": [question], "notion": "ldp", "epsilon": "1"}
     edited["blocks"].append(block)
     return with_budget(edited)
@@ -51,24 +55,36 @@ def remove_question(draft: Draft, question_id: str) -> Draft:
 
     Raises InvalidInput: not_found, definition_invalid for the last block.
     """
-    edited = copy.deepcopy(draft)
-    blocks = [b for b in edited["blocks"] if all(q["id"] != question_id for q in b["questions"])]
+    edited, former = copy.deepcopy(draft), draft.get("blocks", [])
+    blocks = [b for b in former if all(q["id"] != question_id for q in b["questions"])]
     strata = [q for q in edited.get("strata", []) if q["id"] != question_id]
-    if len(blocks) == len(edited["blocks"]) and len(strata) == len(edited.get("strata", [])):
+    in_form = _without(edited.get("form", {}), question_id)
+    is_known = len(blocks) < len(former) or len(strata) < len(edited.get("strata", []))
+    if not is_known and in_form == edited.get("form", {}).get("questions", []):
         raise InvalidInput(Problem.NOT_FOUND, "there is no such question", "question")
-    if not blocks:
+    if not blocks and not in_form:
         raise InvalidInput(
             Problem.DEFINITION_INVALID,
             "a survey keeps at least one protected question",
             "question",
         )
-    edited["blocks"], edited["strata"] = blocks, strata
+    edited["blocks"], edited["strata"] = copy.deepcopy(blocks), strata
+    if "form" in edited and not in_form:
+        del edited["form"]
+    elif "form" in edited:
+        edited["form"]["questions"] = in_form
+        pairs = edited["form"].get("cross_tables", [])
+        edited["form"]["cross_tables"] = [pair for pair in pairs if question_id not in pair]
     return with_budget(edited)
+
+
+def _without(form: Draft, question_id: str) -> list[Draft]:
+    return [question for question in form.get("questions", []) if question["id"] != question_id]
 
 
 def block_of(draft: Draft, block_id: str) -> Draft:
     """Return a block of a draft by its id. Raises InvalidInput(not_found)."""
-    for block in draft["blocks"]:
+    for block in draft.get("blocks", []):
         if block["id"] == block_id:
             match: Draft = block
             return match
@@ -76,8 +92,11 @@ def block_of(draft: Draft, block_id: str) -> Draft:
 
 
 def with_budget(draft: Draft) -> Draft:
-    """Set the budget to the level of the whole report, at most 60 nats; return the draft."""
-    # The parser needs a budget; the maximum is used until the level is known.
+    """Set the budget of `draft` to the level of its report, 0.01 to 60 nats; return `draft`."""
+    # The level of a form alone is the budget, or below it.
+    if "form" in draft and not draft.get("blocks"):
+        return draft
+    # The parser needs a budget, so the maximum stands until the level is known.
     draft["budget"] = _MAX_BUDGET
     try:
         odds = expected_form(parse_value(draft)).report_level.odds
@@ -132,7 +151,8 @@ def _question(draft: Draft, text: str, choices: Sequence[str]) -> Draft:
             "this survey has several languages: edit it as a file, with every text in each language"
         )
         raise InvalidInput(Problem.UNSUPPORTED, message, "languages")
-    protected = [question for block in draft["blocks"] for question in block["questions"]]
+    blocks = [*draft.get("blocks", []), draft.get("form", {"questions": []})]
+    protected = [question for block in blocks for question in block["questions"]]
     used = [question["id"] for question in (*protected, *draft.get("strata", []))]
     choice_list: list[Draft] = []
     for label in choices:

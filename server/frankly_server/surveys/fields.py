@@ -23,16 +23,17 @@ from frankly_server.requests.fields import (
 )
 
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", re.ASCII)
-# Joiners, variation selectors and the soft hyphen: people cannot see them.
+# Joiners, variation selectors and the soft hyphen, which are invisible.
 _IGNORABLE: Final = "\u200c\u200d\ufe0e\ufe0f\u00ad"
 
 
 def folded(label: str) -> str:
-    """Return a form that labels share if people could confuse them.
+    """Return a text that is the same for labels that are easily confused.
 
-    Case, width, composition of accents, invisible characters and spacing are ignored.
+    Case, width, composition of accents, invisible characters and spacing are ignored; letters of
+    different scripts that look alike are not.
     """
-    # Normalised twice: casefold can produce text that is not in NFKC any more.
+    # Normalised twice, because casefold can produce text that is not in NFKC.
     normal = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", label).casefold())
     return " ".join("".join(char for char in normal if char not in _IGNORABLE).split())
 

@@ -2,9 +2,9 @@
 """Background jobs that publish surveys, because a design can take a minute per block.
 
 A job runs in a thread of the process that started it. Its row in the database shows every process
-its progress, and holds the request to stop. A job whose process died is lost after 15 minutes, and
-publishing can be started again. Nothing is half published, because a version is stored in one
-transaction at the end.
+its progress, and holds the request to stop. A job whose row has not changed for 15 minutes counts
+as lost, and publishing can be started again. Nothing is half published, because a version is stored
+in one transaction at the end.
 """
 
 import secrets
@@ -23,7 +23,8 @@ from frankly_server.store.jobs import JobRow
 from frankly_server.surveys.published import require_taking
 from frankly_server.surveys.surveys import Surveys
 
-# The row changes with every block, and a search takes at most a minute: such a process is dead.
+# The row changes with every block, and a search takes at most a minute: by then the process is
+# dead.
 _LOST_S: Final = 15 * 60
 _CHECK_S: Final = 0.3
 _UNCHANGED: Final = "unchanged "
@@ -32,7 +33,7 @@ PublishRecorder = Callable[[int, str], Record]
 
 
 def published_by(job: JobRow) -> tuple[str, bool]:
-    """Return the digest of a finished job, and False if that version was published before."""
+    """Return the digest of the version of a finished job, and True if the job published it."""
     return job.detail.removeprefix(_UNCHANGED), not job.detail.startswith(_UNCHANGED)
 
 
@@ -49,10 +50,10 @@ class Jobs:
     def start(self, survey_id: str, recorder: PublishRecorder = lambda *_: unrecorded) -> str:
         """Begin publishing a draft and return the job's id; `recorder` is that of `publish`.
 
-        Raises InvalidInput: survey_unknown, closed if the survey takes no more reports, immutable
+        Raises InvalidInput: survey_unknown, closed if the survey accepts no more reports, immutable
         while another job publishes it.
         """
-        total = len(self._surveys.draft(survey_id).blocks)
+        total = len(self._surveys.draft(survey_id).parts)
         # The row exists before the thread, so that the page can show it at once.
         job = JobRow(secrets.token_hex(16), survey_id, "running", 0, total, "", self._now())
         with self._database.administering("start job") as tx:
@@ -85,7 +86,9 @@ class Jobs:
         return row
 
     def cancel(self, survey_id: str, job_id: str, record: Record = unrecorded) -> bool:
-        """Ask a job to stop, which ends its search within a second; return True if it was running.
+        """Ask a job to stop, which it does when its search next reads the clock.
+
+        Returns True if it was running.
 
         Jobs that have ended, are lost or were cancelled before do not change. Raises
         InvalidInput(not_found).
@@ -134,12 +137,12 @@ class Jobs:
 
     def _timer(self, job_id: str) -> Callable[[], float]:
         """Return a clock for the search; it raises _Cancelled once the job must stop."""
-        # A list, so that the inner function can replace the value.
+        # A list, because the inner function replaces the value.
         last_check = [time.monotonic()]
 
         def timer() -> float:
             now = time.monotonic()
-            # The search reads its clock very often: a query each time would be too slow.
+            # The search reads its clock often, and a query each time would be too slow.
             if now - last_check[0] > _CHECK_S:
                 last_check[0] = now
                 self._require_running(job_id)
@@ -158,7 +161,8 @@ class Jobs:
             tx.jobs.change(job_id, state=state, detail=detail, updated=self._now())
 
     def _is_lost(self, row: JobRow) -> bool:
-        return self._clock.now() - parse_time(row.updated) > timedelta(seconds=_LOST_S)
+        # Either way: the clock that wrote the row may have been ahead.
+        return abs(self._clock.now() - parse_time(row.updated)) > timedelta(seconds=_LOST_S)
 
     def _now(self) -> str:
         return format_time(self._clock.now().replace(microsecond=0))

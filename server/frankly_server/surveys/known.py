@@ -31,8 +31,9 @@ class StratumDefinition(ClosedModel):
 class PriorDefinition(ClosedModel):
     """Public counts or shares joint[s][x]; one row means that the answer is the secret.
 
-    strata : counts by stratum instead of `joint`. public : the admin's statement that the counts
-    come from public data; required if any of them is 1 to 4.
+    strata : counts by stratum instead of `joint`. source : origin of the counts. secret, secrets :
+    name of the secret, and of its values in the order of the rows. public : the admin's statement
+    that the counts come from public data; required if any of them is 1 to 4.
     """
 
     joint: Annotated[tuple[tuple[Cell, ...], ...], Field(max_length=64)] = ()
@@ -44,7 +45,7 @@ class PriorDefinition(ClosedModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        # Both together would be two priors, one of which devices could not check.
+        # Both together would be two priors, and it would be unclear which one is promised.
         if bool(self.joint) == bool(self.strata):
             raise custom(
                 Problem.FIELD_MISSING,
@@ -74,7 +75,7 @@ class PriorDefinition(ClosedModel):
         if any("." in cell for cell in cells):
             message = "counts for each stratum are whole numbers: shares do not show how many people are in a stratum"
             raise custom(Problem.PRIOR_VALUE, message)
-        # They are added up in `summed`, and canonical JSON cannot hold a larger integer.
+        # `summed` adds the counts up, and canonical JSON cannot hold a larger integer.
         if sum(map(int, cells)) > MAX_INT:
             raise custom(Problem.PRIOR_VALUE, "the counts of all strata must sum to less than 2^53")
 
@@ -133,7 +134,8 @@ def in_strata_order(
     if missing := [key for key in combinations if key not in by_key]:
         message = f"no counts for {_listed(missing, questions)}: every combination of public answers needs its own"
         raise InvalidInput(Problem.PRIOR_SHAPE, message, f"{field}.strata")
-    # In a fixed order, so that files that differ only in their order of lines give the same document.
+    # In a fixed order, so that files that differ only in the order of their strata give the same
+    # document.
     return prior.model_copy(update={"strata": tuple(by_key[key] for key in combinations)})
 
 
@@ -165,7 +167,7 @@ def _listed(missing: Sequence[Stratum], questions: Sequence[tuple[str, Sequence[
 
 
 def summed(tables: Iterable[Table]) -> Table:
-    """Return the sum of all strata's counts; a single table keeps the texts of the file."""
+    """Return the sum of the counts of all strata; a single table is returned as it is."""
     first, *further = tables
     # Unchanged texts, so that an exported file shows them as they were written.
     if not further:

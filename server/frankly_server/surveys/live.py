@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Live figures for admins: numbers of reports and refusals in bands, never an answer."""
+"""Live figures for admins: released reports as numbers, pending and refused ones in bands."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from math import prod
+from math import ceil, prod
 from typing import Final
 
 from frankly_protocol.documents import SurveyDocument
 
+from frankly_server.forms import estimated_blocks
 from frankly_server.surveys.preview import planned
 from frankly_server.times import next_release
 
@@ -66,8 +67,8 @@ def live(
     """Return the live figures of a survey.
 
     documents : versions with their numbers of released reports. accepted : stored reports, pending
-    or released. target : a half-width above 0. The outlook is for the newest version alone.
-    Estimates pool earlier versions, so the number of missing reports is an upper bound.
+    or released. target : a half-width above 0. The outlook treats the released reports of all
+    versions as if the newest version's mechanisms had made them.
     """
     total = sum(n for _, n in documents)
     by_code: Counter[str] = Counter()
@@ -92,7 +93,7 @@ def live(
 
 
 def band(n: int) -> str:
-    """Return a band such as “20 to 49”; exact numbers would show when a person answers."""
+    """Return a band such as “20 to 49”, because exact numbers would show when a person answers."""
     if n == 0:
         return "none"
     if n < SMALL:
@@ -105,7 +106,7 @@ def band(n: int) -> str:
 
 
 def expected_pending(choices: Iterable[int], step: int) -> int:
-    """Return the expected number of pending reports at any time: half a step in each cell.
+    """Return the expected number of pending reports: half a step in each cell (rounded down).
 
     choices : number of choices of each public question.
     """
@@ -113,24 +114,27 @@ def expected_pending(choices: Iterable[int], step: int) -> int:
 
 
 def required_reports(document: SurveyDocument, margin: float) -> int | None:
-    """Return the number of reports at which every share has a half-width of `margin` at 95%.
+    """Return how many reports give every share a half-width of at most `margin` at 95%.
 
     None if some share cannot be estimated.
     """
     report_counts = []
-    for block in document.blocks:
-        plan = planned(block.mechanism, block.design_prior)
+    for block, share_of_reports in estimated_blocks(document):
+        plan = planned(block.numbered_mechanism, block.design_prior)
         if plan is None:
             return None
-        report_counts.append(plan.reports(margin))
+        report_counts.append(ceil(plan.reports(margin) / share_of_reports))
     return max(report_counts)
 
 
 def _outlook(document: SurveyDocument, n: int, target: float) -> list[BlockOutlook]:
     outlook = []
-    for block in document.blocks:
-        plan = planned(block.mechanism, block.design_prior)
-        margin = plan.margin(n) if plan is not None and n >= SMALL else None
-        missing = None if plan is None else max(0, plan.reports(target) - n)
+    for block, share_of_reports in estimated_blocks(document):
+        plan = planned(block.numbered_mechanism, block.design_prior)
+        shown = int(n * share_of_reports)
+        margin = plan.margin(shown) if plan is not None and shown >= SMALL else None
+        missing = (
+            None if plan is None else max(0, ceil(plan.reports(target) / share_of_reports) - n)
+        )
         outlook.append(BlockOutlook(block.id, margin, target, missing))
     return outlook

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notions of survey files: each notion with a single level must state it."""
+"""Notions of survey files, in which a notion with a single level must state it."""
 
 from typing import Annotated, Final
 
@@ -9,14 +9,14 @@ from pydantic import Field, ValidationInfo, field_validator
 from frankly_server.requests.fields import Epsilon, custom
 from frankly_server.requests.levels import Levels, NotionName
 
-# alip has two levels, and dpv a probability instead.
+# alip has two levels instead, and dpv a probability.
 _ONE_LEVEL: Final = ("ldp", "dp", "secret-ldp", "lip", "srlip", "rldp")
 
 
 class StatedLevels(Levels):
     """Levels of a survey file: required, because the budget is checked before any design."""
 
-    # validate_default, because the check of a missing level must run too.
+    # validate_default, because otherwise the check would not run for a missing level.
     epsilon: Annotated[Epsilon | None, Field(validate_default=True)] = None
 
     @field_validator("epsilon", mode="after")

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outbound requests: allowed hosts at public addresses, over TLS, at most 20 seconds each.
+"""Outbound requests to allowed hosts at public addresses, over TLS and within a time limit.
 
 An address that an admin enters could otherwise point into the operator's network (SSRF). The name
 is resolved here and the connection goes to the address that was checked, which defeats DNS
 rebinding. Redirects are not followed, proxies are not used, and only the status of the response is
-read. The 20 seconds begin once the connection is open, which may take up to 10 more.
+used. The connection may take 10 seconds, and TLS and HTTP 20 more; looking up the name has no limit
+here.
 """
 
 import http.client
@@ -46,12 +47,12 @@ def allowed(url: str, hosts: Collection[str]) -> SplitResult:
         )
         raise InvalidInput(Problem.UNSUPPORTED, message, "url")
     try:
-        # urlsplit silently drops tabs and line breaks: the checked text would not be the used one.
+        # urlsplit silently drops tabs and line breaks, so it would not check the text that is used.
         url_parts = urlsplit(url if url.isascii() and url.isprintable() and " " not in url else "")
         host, port = url_parts.hostname, url_parts.port
     except ValueError:
         url_parts, host, port = urlsplit(""), None, None
-    # Some clients read a backslash as a slash: they would see another host.
+    # Some clients read a backslash as a slash, and would see another host in this address.
     has_login = url_parts.username is not None or url_parts.password is not None
     is_bare = not has_login and not url_parts.fragment and "\\" not in url
     if (
@@ -77,8 +78,8 @@ def allowed(url: str, hosts: Collection[str]) -> SplitResult:
 class Post:
     """Callable that posts a body to an allowed address.
 
-    hosts : the operator's list. resolve, dial, context : network functions; the defaults use the
-    machine's network and TLS with verification.
+    hosts : those that the operator allows. resolve, dial, context : network functions and TLS
+    settings; the defaults use the machine's network and verify certificates.
     """
 
     def __init__(
@@ -106,9 +107,9 @@ class Post:
         except OSError as error:
             raise Undelivered(f"{host} cannot be reached ({type(error).__name__})") from None
         context = self._context or ssl.create_default_context()
-        # From here on `secure` owns the socket; the timer below covers its handshake too.
+        # The handshake waits until the timer below runs, because a host could stall it as well.
         secure = context.wrap_socket(connected, server_hostname=host, do_handshake_on_connect=False)
-        # A socket timeout bounds each read only: a host that sends byte by byte could hold the
+        # The socket timeout bounds single reads: a host that sends byte by byte could hold the
         # thread indefinitely.
         deadline = threading.Timer(_TOTAL_S, _shut_down, (secure,))
         deadline.start()
@@ -130,17 +131,14 @@ class Post:
             deadline.cancel()
 
     def _public(self, host: str) -> str:
-        """Return the first address of a host.
-
-        Raises Undelivered unless all its addresses are public.
-        """
+        """Return a host's first address; raises Undelivered unless all its addresses are public."""
         try:
             addresses = self._resolve(host, 443)
         except (OSError, UnicodeError):
             addresses = ()
         if not addresses:
             raise Undelivered(f"the name {host} is not known")
-        # One internal address is enough to refuse: a name may have addresses of both kinds.
+        # All are checked, because a name may have both public and internal addresses.
         for address in addresses:
             if not is_public(address):
                 raise Undelivered(
@@ -184,7 +182,7 @@ _NOT_GLOBAL: Final = tuple(
         "fec0::/10",  # site-local
     )
 )
-"""Networks that not every version of Python calls local."""
+"""Networks that some versions of Python report as global."""
 _RELAYS: Final = ipaddress.IPv4Network("192.88.99.0/24")
 """6to4 relays (RFC 7526), which forward to other networks."""
 
@@ -198,9 +196,10 @@ def _dial(address: str, port: int, seconds: float) -> socket.socket:
 
 
 def _shut_down(connection: ssl.SSLSocket) -> None:
-    """End a response that never ends."""
+    """Cut off a handshake or response that takes too long."""
     try:
-        # The plain socket's method: SSLSocket.shutdown drops the session under a reading thread.
+        # The plain socket's method, because SSLSocket.shutdown discards the TLS session, which
+        # another thread is reading from.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)
     except OSError:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preview of a block's protection: margins, alternative mechanisms, the frontier."""
+"""Preview of a block's protection: margins, alternative mechanisms, and the frontier."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -42,8 +42,8 @@ class Alternative:
     margins : half-widths at 95% for `margin_points`, valid for all true shares; None if some shares
     cannot be estimated. information : nats about the answer, at the design prior. ceiling : upper
     bound in nats under any prior, as text. unchanged : True if answers are sent unchanged.
-    certified : as in `Design`. regret : the loss if all choices are equally common; None if there
-    is none.
+    certified : as in `Design`. regret : the loss if all choices are equally common; None if it is
+    small or unknown.
     """
 
     mechanism: str
@@ -86,7 +86,7 @@ def margin_points(people: int | None) -> tuple[int, ...]:
 
 
 def comparison_point(people: int | None) -> int:
-    """Return the number of reports that mechanisms are compared at."""
+    """Return the number of reports at which mechanisms are compared."""
     return REPORTS[1] if people is None else min(REPORTS[1], people)
 
 
@@ -95,7 +95,7 @@ def alternatives(
     timer: Timer = time.monotonic,
     people: int | None = None,
 ) -> list[Alternative]:
-    """Return the block's mechanism, then the others offered; all searches share a few seconds."""
+    """Return the block's mechanism, then the others offered; their searches share 8 seconds."""
     names = [block.mechanism, *(name for name in OFFERED if name != block.mechanism)]
     slices = time_slices(timer, 2 * _SECONDS, len(names))
     return [
@@ -114,7 +114,7 @@ def frontier(
     timer: Timer = time.monotonic,
     people: int | None = None,
 ) -> list[FrontierRow]:
-    """Return the exact trade-off between information and margin under the block's protection.
+    """Return mechanisms from the least margin to the most information under the block's protection.
 
     Raises InvalidInput as the engine does, for example identity_mechanism.
     """
@@ -144,7 +144,7 @@ def by_level(
     if block.epsilon is None or block.notions:
         return []
     deadline, row_by_level = timer() + _SECONDS, {}
-    # The block's level first, so that the table has it even if time runs out.
+    # The block's level comes first, so that the table has it even if time runs out.
     for level in (block.epsilon, *_LEVELS):
         if timer() > deadline or Decimal(level) in row_by_level:
             continue
@@ -155,7 +155,7 @@ def by_level(
                 block.id,
                 time_limit(timer, _SECONDS / 4),
             )
-            margin = margin_of(drafted.block.mechanism, drafted.block.design_prior, people)
+            margin = margin_of(drafted.block.numbered_mechanism, drafted.block.design_prior, people)
         except InvalidInput:
             continue
         if margin is not None:
@@ -178,7 +178,7 @@ def planned(
     try:
         return Plan(mechanism, shares(mechanism.answers), prior, Setting(population=people))
     except InvalidInput as refused:
-        # Only this refusal means None; any other is an error in the request.
+        # Other refusals are errors in the request.
         if refused.problem is Problem.NOT_IDENTIFIABLE:
             return None
         raise
@@ -206,7 +206,7 @@ def chances(mechanism: Mechanism) -> Sequence[Sequence[float]] | None:
 
 
 def _alternative(block: BlockDefinition, limits: Limits, people: int | None) -> Alternative:
-    # For comparison only: publishing decides if sending answers unchanged is accepted.
+    # Accepted here for comparison; publishing decides whether the block allows them.
     update = {"accept_identity": True, "accept_unidentifiable": True}
     try:
         designed = draft_block(block.model_copy(update=update), block.id, limits).design

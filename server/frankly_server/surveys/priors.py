@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of priors from survey files to those of the designer and the document."""
+"""Conversion of the priors of survey files to priors of design requests and documents."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +19,7 @@ from frankly_server.design.families import Explicit
 from frankly_server.design.notions.prior import Prior
 from frankly_server.design.notions.promises import pairs
 from frankly_server.design.notions.truths import Truths
+from frankly_server.faults import named
 from frankly_server.requests.claims import RequestedClaims
 from frankly_server.surveys import truths
 from frankly_server.surveys.definition import BlockDefinition
@@ -32,9 +33,9 @@ class BlockRequest:
     """The design request of a block.
 
     prior : integer counts of all people; equally likely answers if the block has no prior.
-    promises : the requested ones, in order; a level that explicit parameters determine is None.
-    explicit : these parameters. truths : the truths over which the largest variance is minimised;
-    None for the prior's shares alone.
+    promises : the requested ones, in order; a level is None if `explicit` determines it.
+    explicit : a family's own parameters. truths : the truths over which the largest variance is
+    minimised; None for the prior's shares alone.
     """
 
     prior: Prior
@@ -48,7 +49,7 @@ class BlockRequest:
         return tuple(claim for promise in self.promises for claim in promise.claims)
 
     def settled_promises(self, claims: Sequence[Claim]) -> tuple[Promise, ...]:
-        """Return the promises with a mechanism's levels; `claims` are `self.claims` with levels."""
+        """Return the promises with a mechanism's levels, which `claims` adds to `self.claims`."""
         remaining = iter(claims)
         slices = [tuple(islice(remaining, len(promise.claims))) for promise in self.promises]
         return tuple(map(_settled, self.promises, slices))
@@ -61,10 +62,10 @@ def _settled(promise: Promise, claims: Sequence[Claim]) -> Promise:
     if any(claim.notion != promise.claim.notion for claim in claims):
         raise InvalidInput(
             Problem.UNSUPPORTED,
-            "this mechanism cannot take counts for each stratum",
+            "this mechanism cannot use counts for each stratum",
             "mechanism",
         )
-    if not claims:  # every stratum has a single secret: a report can reveal nothing more about it
+    if not claims:  # each stratum has a single secret, about which a report can reveal nothing
         return promise
     # One promise covers all strata, so that it states the weakest (largest) level.
     levels = {
@@ -86,7 +87,7 @@ def block_request(block: BlockDefinition, field: str) -> BlockRequest:
         for table, path in zip(prior.tables, prior.paths, strict=True):
             _require_public(prior, table, f"{field}.{name}.{path}")
     with named(field), _by_stratum(block):
-        # The design uses the sum over all strata; the strata themselves enter through the promises.
+        # The objective is taken at the sum over all strata; each stratum has claims of its own.
         rows = _rows(summed(block.prior.tables)) if block.prior else [[1] * block.answers]
         others = [
             Prior.from_rows(_rows(summed(prior.tables)), f"priors[{i}].joint")
@@ -108,19 +109,6 @@ def block_request(block: BlockDefinition, field: str) -> BlockRequest:
 
 
 @contextmanager
-def named(field: str) -> Iterator[None]:
-    """Prefix the field of an error with a block's path."""
-    try:
-        yield
-    except InvalidInput as error:
-        raise InvalidInput(
-            error.problem,
-            error.detail,
-            f"{field}.{error.field}" if error.field else field,
-        ) from None
-
-
-@contextmanager
 def _by_stratum(block: BlockDefinition) -> Iterator[None]:
     """Rename an error's field prior.joint to prior.strata if the file has strata."""
     try:
@@ -136,7 +124,7 @@ def _promises(block: BlockDefinition, claims: Sequence[Claim]) -> tuple[Promise,
 
     Every notion with a prior has one claim under each of the block's priors, in order.
     """
-    # cycle: claims come notion by notion, each with all priors in the same order.
+    # cycle: the claims of each notion are under all priors, in the same order.
     priors = cycle(
         _document_prior(block, name, prior_definition)
         for name, prior_definition in _named_priors(block)
@@ -173,7 +161,7 @@ def _document_prior(
         for table, path in zip(definition.tables, definition.paths, strict=True)
     ]
     if block.in_pairs:
-        # The file has a column for each u; a document has one for each joint answer (s, u).
+        # The file has one column per u, a document one per joint answer (s, u).
         tables = [pairs(table) for table in tables]
     joints = tuple(table.joint for table in tables)
     secret = definition.secret or block.id
@@ -183,8 +171,8 @@ def _document_prior(
 def _require_strata(claim: Claim, prior: DocumentPrior, name: str) -> None:
     """Refuse counts that would leave people of a stratum unprotected.
 
-    Raises InvalidInput: choice_unprotected for an answer without mass in a stratum, secret_empty
-    and eps_out_of_range for a bound on a posterior (dpv) that a public answer alone exceeds.
+    Raises InvalidInput: choice_unprotected for an answer without mass in a stratum, and
+    eps_out_of_range for a bound on a posterior (dpv) that a public answer alone reaches.
     """
     for z, table in enumerate(prior.by_stratum):
         path = f"{name}.strata[{z}].joint"
@@ -230,12 +218,12 @@ def prior_columns(block: BlockDefinition) -> tuple[str, ...]:
     names = tuple("-".join(ids) for ids in further_answers)
     width = len(
         block.prior.tables[0][0]
-    )  # a file may divide its questions into s and u differently
+    )  # the questions of a file may be divided into s and u in another way
     return names if len(names) == width else tuple(str(x) for x in range(width))
 
 
 def small_cells(block: BlockDefinition) -> list[tuple[str, str, str]]:
-    """Return (secret, answer, count) for counts of 1 to 4, which could point at single people."""
+    """Return (secret, answer, count) of counts of 1 to 4, which could point at single people."""
     if block.prior is None or _in_shares(block.prior):
         return []
     secrets = block.prior.secrets or ("answer",) * len(block.prior.tables[0])

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Protection step of the wizard: the secret, its notion and level, and the questions of the block.
 
-A form describes its block completely: questions that it no longer names get blocks of their own.
-Several notions at once, further priors, (ε, δ) and explicit parameters of a family need a survey
-file.
+A form describes its block completely: a question that it no longer names gets a block of its own.
+Several notions at once, further priors, (ε, δ) and the parameters of a family need a survey file.
 """
 
 import copy
@@ -24,20 +23,20 @@ from frankly_server.surveys.fields import folded
 BACKSTOP: Final = "2.9957"
 """ln 20, rounded down: default ceiling in nats, in case the prior is false."""
 NOTIONS: Final = ("lip", "secret-ldp", "alip", "srlip", "rldp")
-"""Notions that the step offers for a secret other than the answer; for the answer it is ldp."""
+"""Notions that the step offers for a secret other than the answer, which ldp protects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Protection:
     """The fields of the protection step.
 
-    levels : the notion and its levels, as in a survey file; without `notion` it is ldp for an
-    answer, and lip for a secret. secret : None if the answer is protected; else the name of the
-    secret. counts : numbers of people by secret and answer, of all people or by stratum. other : id
-    of the question that is the secret; None if the secret is not asked. together : ids of further
-    questions that are randomised with this one. backstop : LDP level in nats in addition to the
-    prior, or None. source : origin of the counts. public : the admin's statement that they are
-    public.
+    levels : the notion and its levels, as in a survey file. The notion of a secret is lip by
+    default; an answer is always protected by ldp. secret : name of a secret other than the answer,
+    or None. counts : numbers of people by secret and answer, of all people or by stratum. other :
+    id of the question that is the secret; None if the secret is not asked. together : ids of
+    further questions that are randomised with this one. backstop : LDP level of the answer in nats,
+    which holds in addition to the notion, or None. source : origin of the counts. public : the
+    admin's statement that they are public.
     """
 
     levels: Mapping[str, Any]
@@ -69,7 +68,7 @@ def protect(draft: Draft, block_id: str, protection: Protection) -> Draft:
     every_question = [question for entry in edited["blocks"] for question in entry["questions"]]
     questions = {question["id"]: question for question in every_question}
     _gather(edited, block, protection)
-    # A form is complete: fields that it does not set must not survive from the last one.
+    # A form is complete, so fields that it does not set must not remain from the previous one.
     for name in [name for name in block if name not in ("id", "questions")]:
         del block[name]
     block |= {"mechanism": protection.mechanism, "objective": protection.objective}
@@ -86,7 +85,7 @@ def protect(draft: Draft, block_id: str, protection: Protection) -> Draft:
 
 
 def main_question(block: BlockDefinition) -> QuestionDefinition:
-    """Return the question of a block's step: the first that is not the secret."""
+    """Return the question that a block's form is about: the first that is not the secret."""
     first = block.questions[0]
     secret = block.prior.secret if block.prior else None
     return block.questions[1] if first.id == secret and len(block.questions) > 1 else first
@@ -109,13 +108,13 @@ def unsupported_features(block: BlockDefinition) -> tuple[str, ...]:
 
 
 def _gather(draft: Draft, block: Draft, protection: Protection) -> None:
-    """Move the form's questions into the block, for rldp the secret first; release the others."""
+    """Move the form's questions into the block, the secret first for rldp; split off the others."""
     before = {question["id"]: question for question in block["questions"]}
     names = list(before)
     secret_id = (block.get("prior") or {}).get("secret")
     # The same rule as in `main_question`.
     main = names[1] if names[0] == secret_id and len(names) > 1 else names[0]
-    # The mechanism of rldp randomises the pair (secret, answer) on the device.
+    # For rldp the device randomises the pair (secret, answer), so it needs the secret.
     if protection.notion == "rldp" and protection.secret is not None and protection.other is None:
         message = "for this promise the device must know the secret: ask it as a question, or choose another promise"
         raise InvalidInput(Problem.UNSUPPORTED, message, "notion")
@@ -132,7 +131,7 @@ def _gather(draft: Draft, block: Draft, protection: Protection) -> None:
     if protection.other in ids and not leading:
         message = "the secret cannot be among the questions that are randomised together: leave it out of them"
         raise InvalidInput(Problem.UNSUPPORTED, message, "together")
-    # srlip protects against people who know some of the answers: it needs several.
+    # srlip protects against people who know some of the answers, so it needs several questions.
     if protection.notion == "srlip" and protection.secret is not None and len(ids) < 2:
         message = "this promise is about several questions together: tick at least one more"
         raise InvalidInput(Problem.FIELD_MISSING, message, "together")
@@ -144,7 +143,7 @@ def _gather(draft: Draft, block: Draft, protection: Protection) -> None:
         {"id": _unused_id(draft, q["id"]), "questions": [q], "notion": "ldp", "epsilon": "1"}
         for q in released
     ]
-    # Right after this block, so that people still see the questions in their order.
+    # Right after this block, so that respondents still see the questions in their order.
     draft["blocks"][place + 1 : place + 1] = new_blocks
 
 

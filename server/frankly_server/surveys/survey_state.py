@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Owner, state and stop rule of each survey.
 
-The states are draft, scheduled, live, paused, closed and archived.
-Published documents never change. The state is stored separately, and intake reads it in the
-transaction that stores a report (`frankly_server.intake.gate`).
+Pages show a survey as draft, scheduled, live, paused, closed or archived. The stored state (open,
+paused, closed or archived) is not part of the published documents; the statement that inserts
+reports checks it (`frankly_server.store.reports`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -23,7 +23,7 @@ MOVES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "close": (("open", "paused"), "closed"),
     "archive": (("closed",), "archived"),
 }
-"""Moves by name: states that allow the move, and the new state. Closed surveys never reopen."""
+"""Moves by name: states that allow the move, and the new state. No move reopens a closed survey."""
 
 
 class Lifecycle:
@@ -38,7 +38,7 @@ class Lifecycle:
             return tx.survey_states.get(survey_id)
 
     def every(self) -> Mapping[str, SurveyStateRow]:
-        """Return all stored states by survey id."""
+        """Return states by id of the surveys that have a row; the others are open."""
         with self._database.reading("survey state") as tx:
             return tx.survey_states.every()
 
@@ -67,10 +67,9 @@ class Lifecycle:
     def move(
         self, survey_id: str, move: str, recorder: Callable[[str], Record] = lambda _: unrecorded
     ) -> str:
-        """Pause, resume, close or archive a published survey; return the new state.
+        """Pause, resume, close or archive a survey; return the new state.
 
-        recorder : maps the new state to the writer of the event.
-
+        A draft can only be archived. recorder : maps the new state to the writer of the event.
         Raises InvalidInput: not_found for an unknown move, immutable if the state does not allow
         it.
         """
@@ -80,7 +79,7 @@ class Lifecycle:
         with self._database.administering("move survey") as tx:
             state_row = tx.survey_states.get(survey_id)
             published = tx.documents.latest(survey_id) is not None
-            # Drafts may be archived too; every other move needs a published version.
+            # Drafts may be archived in any other state; every other move needs a published version.
             if state_row.state not in allowed_states and not (
                 move == "archive" and not published and state_row.state != new_state
             ):

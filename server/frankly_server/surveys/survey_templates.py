@@ -9,7 +9,7 @@ from frankly_protocol.problems import Problem
 
 
 def templates() -> Mapping[str, str]:
-    """Return a map from template names to their purposes (their first comment lines)."""
+    """Return the purpose of each template (its first comment line) by name."""
     titles = {}
     for entry in sorted(
         resources.files(__package__).joinpath("templates").iterdir(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surveys service: drafts, which may change, and signed documents, which never do."""
+"""Surveys service: drafts, and signed documents, whose payloads never change."""
 
 import secrets
 import time
@@ -30,6 +30,7 @@ from frankly_server.surveys.published import (
     KEYS_UNUSABLE,
     Published,
     hindrances,
+    is_ahead,
     is_signed,
     promised,
     require_taking,
@@ -41,8 +42,9 @@ class Change:
     """Result of `apply` or of its dry run.
 
     status : ``created``, ``updated`` or ``unchanged``. diff : the fields that differ. survey_id :
-    None for a survey that a dry run would create. level : an upper bound, before the mechanisms are
-    designed. warnings : sentences about devices that would refuse the survey.
+    None for a survey that a dry run would create. level : an upper bound on the report's level,
+    because no mechanism has been designed. warnings : sentences about devices that would refuse the
+    survey.
     """
 
     status: str
@@ -95,18 +97,19 @@ class Surveys:
         """Store a new survey of an organisation and return its id.
 
         A name that the organisation already uses gets a random suffix. recorder : maps the survey's
-        name to the writer of the event. Raises InvalidInput for a prior that cannot be used.
+        name to the writer of the event. Raises InvalidInput for a prior that cannot be used, as
+        `expected_form` does.
         """
         warnings_of(expected_form(definition))  # refuses a prior that cannot be used
         survey_id = secrets.token_hex(16)
         with self._database.administering("create survey") as tx:
-            # A person who makes a second survey of one title means another survey.
+            # A second survey with the same title is a new survey, not a change of the first.
             if tx.surveys.by_name(full_name(definition.name, organisation)) is not None:
                 name = f"{definition.name[:55]}-{secrets.token_hex(3)}"
                 definition = definition.model_copy(update={"name": name})
             name = full_name(definition.name, organisation)
             tx.surveys.add(SurveyRow(survey_id, name, definition.to_json()))
-            # Main is the default of a survey without a row.
+            # A survey without a row belongs to the main organisation.
             if organisation != MAIN:
                 tx.survey_states.put(survey_id, SurveyStateRow(organisation))
             recorder(definition.name)(tx)
@@ -115,7 +118,7 @@ class Surveys:
     def redefine(
         self, survey_id: str, definition: SurveyDefinition, seen: str, record: Record
     ) -> None:
-        """Replace the draft of a survey, which keeps its name; idempotent.
+        """Replace the draft of a survey, which keeps its name.
 
         seen : digest of the draft that the new one is based on. record : writes the event if the
         draft changes. Raises InvalidInput: survey_unknown, immutable if the stored draft's digest
@@ -130,7 +133,7 @@ class Surveys:
             if SurveyDefinition.from_json(row.definition).digest != seen:
                 message = "this draft has changed meanwhile: look at it in another tab before you save yours"
                 raise InvalidInput(Problem.IMMUTABLE, message)
-            # An unchanged draft is no event.
+            # Saving an unchanged draft is not recorded.
             if row.definition != new:
                 tx.surveys.redefine(survey_id, new)
                 record(tx)
@@ -145,8 +148,8 @@ class Surveys:
         """Make the stored draft of an organisation's survey of this name equal to `definition`.
 
         Idempotent; published versions do not change. dry_run : check and compare only. Raises
-        InvalidInput: field_type for a malformed organisation or survey name, and for a prior that
-        cannot be used.
+        InvalidInput: field_type for a malformed organisation or survey name, and as
+        `expected_form` does for a prior that cannot be used.
         """
         name = full_name(definition.name, organisation)
         if not is_name(name):
@@ -155,7 +158,7 @@ class Surveys:
         expected = expected_form(definition)
         warnings, level = warnings_of(expected), expected.report_level
         new = definition.to_json()
-        # A dry run reads only and takes no write lock.
+        # A dry run takes no write lock.
         with (
             self._database.reading("compare survey")
             if dry_run
@@ -189,8 +192,8 @@ class Surveys:
         recorder : maps version and status to the writer of the event. timer : a clock in seconds;
         an exception that it raises stops publishing, which is how a job is cancelled. Nothing is
         stored unless every step succeeds. Raises InvalidInput: survey_unknown, key_file, closed for
-        a survey that takes no more reports, immutable if another version was published meanwhile,
-        and the errors of drafting.
+        a survey that accepts no more reports, immutable if another version was published meanwhile,
+        and the errors of drafting; DocumentRejected if the keys were replaced meanwhile.
         """
         signers = self._keys.publishers()
         row, latest = self._find(name_or_id)
@@ -198,17 +201,18 @@ class Surveys:
             require_taking(tx, row.id)
         definition = SurveyDefinition.from_json(row.definition)
         collect_url = f"{self._settings.public_url}/v1/surveys/{row.id}/reports"
-        # The address is part of the digest: after a move the same definition needs a new document.
-        # Compared before the search, which takes up to a minute per block.
+        # The address is part of the digest: if the server has moved, the definition needs a new
+        # document. Compared before the search, which takes up to a minute per block.
         source = canonical.digest(
             canonical.dumps({"collect_url": collect_url, "definition": definition.digest}),
         )
         # Idempotent, so that a script may publish again without a new version.
         if latest is not None and latest.source == source:
-            with self._database.administering("publish survey") as tx:
-                recorder(latest.version, "unchanged")(tx)
             stored_document = SurveyDocument.from_envelope(latest.envelope)
-            return self._published("unchanged", row, latest, stored_document, definition.budget)
+            if not is_ahead(stored_document, self._clock.now()):
+                with self._database.administering("publish survey") as tx:
+                    recorder(latest.version, "unchanged")(tx)
+                return self._published("unchanged", row, latest, stored_document, definition.budget)
         place = Place(
             survey=row.id,
             version=1 if latest is None else latest.version + 1,
@@ -219,7 +223,8 @@ class Surveys:
         document = draft_document(definition, draft_blocks(definition, progress, timer), place)
         envelope = Envelope.seal(SURVEY_TYPE, document.payload(), signers)
         publishers = self._keys.trusted().publisher
-        # The keys may be rotated during a search: devices would refuse the old signatures.
+        # The keys may have been rotated during the search, and devices refuse signatures of old
+        # ones.
         envelope.verify(publishers.keys, publishers.threshold)
         new_row = DocumentRow(
             document.digest,
@@ -229,7 +234,8 @@ class Surveys:
             envelope.to_bytes(),
         )
         with self._database.administering("publish survey") as tx:
-            require_taking(tx, row.id)  # again: the search took a while
+            # Again, because the state may have changed during the search.
+            require_taking(tx, row.id)
             newest = tx.documents.latest(row.id)
             if (newest.digest if newest else None) != place.prev or not tx.documents.add(new_row):
                 raise InvalidInput(
@@ -237,7 +243,8 @@ class Surveys:
                     "another version was published meanwhile; publish again",
                     "version",
                 )
-            # In the same transaction: devices that check the log refuse documents that it lacks.
+            # In the same transaction, because devices that check the log refuse documents that it
+            # lacks.
             tx.log.append(new_row.digest)
             recorder(new_row.version, "published")(tx)
         return self._published("published", row, new_row, document, definition.budget)
@@ -274,7 +281,7 @@ class Surveys:
             ]
 
     def summary(self, name_or_id: str) -> Summary:
-        """Return a survey's line of the list. Raises InvalidInput(survey_unknown)."""
+        """Return a survey's summary, as in `list`. Raises InvalidInput(survey_unknown)."""
         return self._summary(*self._find(name_or_id))
 
     def hindrances(self, name_or_id: str) -> Sequence[str]:
@@ -288,25 +295,26 @@ class Surveys:
         try:
             return self._hindrances(latest, SurveyDocument.from_envelope(latest.envelope))
         except InvalidInput:
-            # The page must still open, because it shows this very problem.
+            # The page must still open, because it shows this problem.
             return (KEYS_UNUSABLE,)
 
     def erase(self, name_or_id: str) -> Erased:
-        """Delete all reports and counts of a survey; its draft, documents and link stay.
+        """Delete all reports, counts and refusals of a survey; its draft, documents and tokens stay.
 
-        A concurrent report and its counts are either both erased or both stored. Raises
+        Reports that arrive during the erasure may be stored after it. Raises
         InvalidInput(survey_unknown).
         """
         row, _ = self._find(name_or_id)
         with self._database.administering("erase survey") as tx:
             tx.partitions.hold(row.id)
-            # Reports before counts, the order of intake: the opposite order could deadlock.
+            # Reports before counts, in the order of releases: the opposite order could deadlock
+            # with one.
             reports = tx.reports.erase(row.id)
             for version in tx.documents.versions(row.id):
                 tx.counts.erase(version.digest)
                 tx.batches.erase(version.digest)
             tx.days.erase(row.id)
-        # Until this call, deleted rows stay in the write-ahead log or in the table's pages.
+        # Until this call, the deleted rows remain in the write-ahead log or in the table's pages.
         self._database.forget_deleted()
         return Erased(row.id, row.name, reports)
 
@@ -318,7 +326,11 @@ class Surveys:
         return [row.digest for row in rows if not is_signed(row, role)]
 
     def sign_again(self, digests: Sequence[str]) -> Sequence[str]:
-        """Sign documents with the current publisher keys; payloads and digests do not change."""
+        """Sign documents with the current publisher keys; payloads and digests do not change.
+
+        Raises InvalidInput: key_file, survey_unknown, immutable if a stored payload does not match
+        its digest.
+        """
         signers = self._keys.publishers()
         with self._database.administering("sign again") as tx:
             for digest in digests:
@@ -330,7 +342,8 @@ class Surveys:
                         "digest",
                     )
                 payload = Envelope.from_bytes(row.envelope, SURVEY_TYPE).payload
-                # If the database was altered, only the bytes that were published may be signed.
+                # The database may have been altered, and only bytes that were published may be
+                # signed.
                 if canonical.digest(payload) != digest:
                     raise InvalidInput(
                         Problem.IMMUTABLE,
@@ -361,7 +374,7 @@ class Surveys:
         return hindrances(latest, document, state_row, publishers, self._clock.now())
 
     def _link(self, row: DocumentRow) -> str:
-        # The digest pins the document. It is in the fragment, which browsers do not send.
+        # The digest identifies the document. It is in the fragment, which browsers do not send.
         return f"{self._settings.public_url}/s/{row.survey}#{row.digest.replace(':', '=')}"
 
     def _published(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trial of a draft: the report that a device would send, drawn by the same code as on a device.
+"""Trial of a draft: the report that a device would send, drawn by the mechanisms that devices use.
 
 Nothing is signed, stored or counted.
 """
@@ -11,28 +11,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from frankly_protocol.blocks import Block
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
+from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism, ProductMechanism
+from frankly_protocol.mechanisms.agreement import FormAnswers
 from frankly_protocol.problems import Problem
 from frankly_protocol.report import Report, SymbolJson
 
 from frankly_server.estimate import Estimate, SetCounts, estimate
 from frankly_server.surveys.definition import SurveyDefinition
-from frankly_server.surveys.drafting import Place, draft_block, draft_document, time_slices
+from frankly_server.surveys.drafting import Place, draft_document, draft_part, time_slices
 
 RandomBits = Callable[[int], int]
 PEOPLE: Final = 1000
 SEARCH_S: Final = 8.0
-"""Seconds for all searches of a draft; the admin and a server thread wait for them."""
+"""Seconds for all searches of a draft together; the admin and a server thread wait for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A report as a device would send it. length : bytes of the padded report."""
+    """A report as a device would send it. length : length in bytes after padding."""
 
     report: str
     length: int
@@ -43,7 +44,8 @@ class Rehearsal:
 class Sent:
     """One block's symbol as it is sent.
 
-    chance : its probability, given the answer. min_chance, max_chance : over all answers.
+    chance : its probability, given the answer. min_chance, max_chance : the smallest and largest
+    probability over all answers.
     """
 
     block: str
@@ -59,11 +61,8 @@ def drafted(definition: SurveyDefinition, now: datetime, url: str, timer: Callab
 
     Raises InvalidInput as publishing does.
     """
-    slices = time_slices(timer, SEARCH_S, len(definition.blocks))
-    blocks = [
-        draft_block(block, f"blocks[{i}]", limits)
-        for i, (block, limits) in enumerate(zip(definition.blocks, slices, strict=True))
-    ]
+    slices = time_slices(timer, SEARCH_S, len(definition.parts))
+    blocks = [draft_part(definition, i, limits) for i, limits in enumerate(slices)]
     # A made-up survey id: the document is never signed.
     return draft_document(definition, blocks, Place("0" * 32, 1, None, now, url))
 
@@ -86,7 +85,7 @@ def rehearse(
             )
     sent = tuple(_sent(block, block.truth(answers), randbits) for block in document.blocks)
     strata = {question.id: answers[question.id] for question in document.strata}
-    token = "0" * 43 if document.token else None  # the form of a real token; no server accepts it
+    token = "0" * 43 if document.token else None  # a placeholder, which no server accepts
     report = Report(
         document.digest,
         f"{randbits(128):032x}",
@@ -107,7 +106,7 @@ def simulate(
     mechanism: Any = block.mechanism
     symbol_counts = Counter(mechanism.sample(truth, randbits) for _ in range(people))
     counts: Any = symbol_counts
-    # Each kind of mechanism is counted in the form that its estimator takes.
+    # Each kind of mechanism is counted in the form that its estimator expects.
     if isinstance(mechanism, DenseMechanism):
         counts = [symbol_counts.get(y, 0) for y in range(mechanism.reports)]
     elif not isinstance(mechanism, ProductMechanism):
@@ -115,8 +114,12 @@ def simulate(
     return estimate(mechanism, counts, design_prior=block.design_prior)
 
 
-def _sent(block: Block, truth: int, randbits: RandomBits) -> Sent:
+def _sent(block: Block, truth: int | FormAnswers, randbits: RandomBits) -> Sent:
     mechanism: Any = block.mechanism
     symbol = mechanism.sample(truth, randbits)
+    if isinstance(mechanism, AgreementMechanism):
+        chance, low, high = mechanism.chances(symbol, cast("FormAnswers", truth))
+        return Sent(block.id, mechanism.symbol_json(symbol), chance, low, high)
     chances = [mechanism.probability(symbol, x) for x in range(mechanism.answers)]
+    assert isinstance(truth, int)  # noqa: S101 - as `Block.truth` says
     return Sent(block.id, mechanism.symbol_json(symbol), chances[truth], min(chances), max(chances))

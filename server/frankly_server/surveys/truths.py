@@ -34,10 +34,10 @@ def _truth(value: Any) -> str | tuple[str, ...]:
 
 
 def request_value(truths: Any) -> Any:
-    """Return truths as `design` reads them."""
+    """Return the truths of a survey file in the form that `read_truths` expects."""
     if isinstance(truths, dict):
         return {"around": _truth_value(truths["around"]), "radius": Decimal(truths["radius"])}
-    # A list of truths is a finite set; the map above is a ball around one of them.
+    # A list is a finite set of truths; the map above is a ball around a single one.
     return [_truth_value(truth) for truth in truths]
 
 

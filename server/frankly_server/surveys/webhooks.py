@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Webhooks: signed notifications of closed surveys and met targets, with retries.
 
-A notification contains figures of the intake page and the time of the attempt, and nothing about a
-single report.
+A notification contains the survey, the event and the number of released reports, and nothing about
+a single report. The time of the attempt is in its signature.
 """
 
 import hashlib
@@ -68,7 +68,7 @@ class Webhooks:
         with self._database.administering("set webhook") as tx:
             tx.webhooks.remove(survey_id)
             tx.webhooks.put(WebhookRow(survey_id, url, secret))
-            # Past events enter the outbox as settled, so that no later round sends them.
+            # Past events enter the outbox as delivered, so that no later round sends them.
             for event, row in self._happened(tx, survey_id):
                 if tx.webhooks.add(row):
                     tx.webhooks.settle(
@@ -96,7 +96,8 @@ class Webhooks:
                     tx.webhooks.add(row)
         with self._database.reading("due webhooks") as tx:
             # A webhook may have been removed since the list was read.
-            due = [row for row in tx.webhooks.due(self._now()) if row.survey in hooks]
+            latest = format_time(self._moment() + timedelta(seconds=max(WAITS_S)))
+            due = [row for row in tx.webhooks.due(self._now(), latest) if row.survey in hooks]
         return sum(self._try(hooks[row.survey], row) for row in due)
 
     def _happened(self, tx: Transaction, survey_id: str) -> Iterator[tuple[str, DeliveryRow]]:
@@ -112,7 +113,7 @@ class Webhooks:
         keys |= {} if stop is None else {MET: f"{MET}/{latest.version}/{stop}"}
         known_events = {delivery.event for delivery in tx.webhooks.of_survey(survey_id)}
         if set(keys.values()) <= known_events:
-            return  # counting reports costs a query for every survey and round
+            return  # otherwise every round would count the reports of every survey
         n = tx.batches.number(survey_id)
         for event, key in keys.items():
             if key not in known_events and (event == CLOSED or n >= (stop or 0)):
@@ -122,7 +123,7 @@ class Webhooks:
 
     def _row(self, survey_id: str, event: str, facts: dict[str, Any]) -> DeliveryRow:
         delivery = secrets.token_hex(16)
-        # Stored, so that every attempt sends the same bytes under the same delivery id.
+        # The body is stored, so that every attempt sends the same bytes and delivery id.
         body = dumps({"delivery": delivery, **facts}).decode()
         return DeliveryRow(
             survey_id, event, delivery, body, "waiting", 0, self._now(), "not tried yet"
@@ -138,7 +139,8 @@ class Webhooks:
             )
         )
         with self._database.transaction("claim webhook") as tx:
-            # Committed before the request: no other process sends it, and a crash only delays it.
+            # Committed before the request, so that no other process sends it and a crash only
+            # delays it.
             if not tx.webhooks.claim(row, due):
                 return 0  # another process was first
         body = row.body.encode()
@@ -178,9 +180,9 @@ def signature(secret: str, now: datetime, body: bytes) -> str:
 
 
 class WebhookThread:
-    """Background thread that calls `run_round` regularly.
+    """Background thread that calls `run_round` every `every_s` seconds.
 
-    It starts at the first request, because threads do not survive a fork.
+    It starts with the first request to a process, because threads do not survive a fork.
     """
 
     def __init__(self, webhooks: Webhooks, every_s: float = _EVERY_S) -> None:
@@ -202,9 +204,9 @@ class WebhookThread:
         while not self._over.is_set():
             try:
                 self._webhooks.run_round()
-            except FranklyError as error:  # such as a database that is down for a while
+            except FranklyError as error:  # for example while the database is down
                 _log.warning("webhook delivery round failed", error=error.code)
             except Exception as error:  # noqa: BLE001 - a thread has no caller; the next round may succeed
                 _log.error("webhook delivery round failed unexpectedly", error=type(error).__name__)
-            # wait instead of sleep, because stop() ends it at once.
+            # wait instead of sleep, so that stop() ends it at once.
             self._over.wait(self._every_s)

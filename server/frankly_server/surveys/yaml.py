@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML of survey files, read strictly and written: texts, lists and maps only.
+"""Strict reader and writer of survey files in YAML: texts, lists and maps only.
 
-`no` stays a text, tags are refused, and errors do not quote the file.
+The value `no` stays a text, tags are refused, and errors do not quote the file.
 """
 
 from typing import Any, Final
@@ -23,7 +23,7 @@ class _UnsupportedYaml(Exception):
 
 
 class _Loader(yaml.BaseLoader):
-    """A loader of texts; refuses aliases, tags, duplicate keys and deep nesting."""
+    """A loader of texts; it refuses aliases, tags, duplicate keys and deep nesting."""
 
     _depth = 0
 
@@ -66,8 +66,8 @@ class _Loader(yaml.BaseLoader):
 def read_yaml(data: bytes) -> Any:
     """Return the texts, lists and maps of a UTF-8 YAML document; a byte order mark is allowed.
 
-    Raises InvalidInput (definition_invalid, text_characters) with the line; the content is not
-    quoted.
+    Raises InvalidInput (definition_invalid, text_characters), with the line where one is at fault;
+    the content is not quoted.
     """
     if len(data) > MAX_BYTES:
         raise _invalid(f"a survey file has at most {MAX_BYTES} bytes")
@@ -104,7 +104,7 @@ class _Dumper(yaml.SafeDumper):
 
 def write_yaml(value: Any) -> bytes:
     """Return a YAML document that `read_yaml` reads back; keys keep their order."""
-    # Readers of diffs see the order of the model, and long texts on one line.
+    # A width of 110, so that most texts stay on one line.
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110).encode()
 
 

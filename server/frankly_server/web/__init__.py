@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP layer, the only package that imports Flask: parse, call one service, render."""
+"""HTTP layer on Flask: each view parses a request, calls one service and renders the result."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes for analysts: estimates, each beside its margin; never a report, never a number without its uncertainty."""
+"""Routes for analysts: estimates with their uncertainty, and plans; no route returns reports."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ FORMATS: Final[Mapping[str, tuple[Callable[[Mapping[str, Any]], bytes], str]]] =
     "csv": (to_csv, "text/csv; charset=utf-8"),
     "parquet": (to_parquet, "application/vnd.apache.parquet"),
 }
-"""Forms of the estimates: name -> (writer, content type)."""
+"""Formats of the estimates: name -> (writer, content type)."""
 PLAN_BYTES, PLAN_S = 2**18, 20.0
 _PLAN_PROBLEMS = (
     Problem.UNAUTHENTICATED, Problem.FORBIDDEN, Problem.CONTENT_TYPE, Problem.BODY_TOO_LARGE, Problem.JSON_INVALID,
@@ -40,20 +40,20 @@ _QUERY = (
     Query(
         "format",
         {"type": "string", "enum": list(FORMATS), "default": "json"},
-        "How the answer is written.",
+        "The format of the response.",
     ),
 )
 
 
 def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
-    """Return the routes of analysts, bound to `services`; each question draws on its key's limit."""
+    """Return the routes of analysts, bound to `services`; requests count against a key's limit."""
     routes = APIBlueprint("analyst", __name__)
 
     @routes.get("/v1/surveys/<survey_id>/estimates")
     @declare(
         routes,
         "estimates",
-        answers={200: ("Estimates with their margins.", reading.JSON, models.SurveyEstimates)},
+        answers={200: ("Estimates with their intervals.", reading.JSON, models.SurveyEstimates)},
         also={200: [kind for name, (_, kind) in FORMATS.items() if name != "json"]},
         problems=(
             Problem.UNAUTHENTICATED, Problem.FORBIDDEN, Problem.SURVEY_UNKNOWN, Problem.CONFIDENCE_RANGE,
@@ -64,10 +64,11 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         secured=True,
     )  # fmt: skip
     def estimates(survey_id: str) -> Response:
-        """Return every question's shares, or what is asked for, with standard errors and margins.
+        """Return every question's shares, or the requested targets, with intervals.
 
-        Below the survey's minimum of reports a question says `insufficient` and carries no number. The JSON names
-        the batches that it was computed from, so that the server's operator can compute it again: `frankly replay`.
+        Below the survey's minimum of reports, a question has the status `insufficient` and no
+        estimates. The JSON names the batches that it was computed from, so that the server's
+        operator can recompute it with `frankly replay`.
         """
         holder = auth.require_role(services, auth.ANALYST_ROLES)
         limits.questions.take(holder.prefix)
@@ -83,7 +84,7 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         "plan",
         answers={
             200: (
-                "What was solved for, and the margins around it.",
+                "The solution, and the margins around it.",
                 reading.JSON,
                 models.PlanResult,
             )
@@ -93,9 +94,10 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
         secured=True,
     )
     def plan() -> Response:
-        """Return how many reports a margin needs, which margin they give, or which level both need.
+        """Return the reports that a margin needs, the margin that they give, or the level for both.
 
-        The body is that of `frankly plan --json`, but for `limits`: searches take at most 20 seconds together.
+        The body is that of `frankly plan --json` without `limits`: all searches together take at
+        most 20 seconds.
         """
         limits.questions.take(auth.require_role(services, auth.ANALYST_ROLES).prefix)
         reading.query(())
@@ -109,7 +111,7 @@ def blueprint(services: Services, limits: RateLimits) -> APIBlueprint:
 
 
 def format_of(name: str) -> tuple[Callable[[Mapping[str, Any]], bytes], str]:
-    """Return the writer and the content type of a form. Raises InvalidInput(field_type)."""
+    """Return the writer and the content type of a format. Raises InvalidInput(field_type)."""
     if name not in FORMATS:
         raise InvalidInput(Problem.FIELD_TYPE, f"the formats are {', '.join(FORMATS)}", "format")
     return FORMATS[name]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates request in a query: its OpenAPI parameters and its reader, from the declared fields."""
+"""Estimates requests in query strings: OpenAPI parameters and reader, made from declared fields."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import Field
@@ -15,7 +15,7 @@ from frankly_server.web.openapi import Query
 
 
 def read(texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of an estimates request among the texts of a query.
+    """Return the fields of an estimates request from the parameters of a query; others are ignored.
 
     Raises InvalidInput: confidence_range, field_type, targets_invalid.
     """
@@ -28,7 +28,7 @@ def _value(name: str, text: str) -> Any:
 
 
 def _parameter(item: Field[Any]) -> Query:
-    """Return the OpenAPI parameter of a field: its text, with the legal values and the default."""
+    """Return the OpenAPI parameter of a field, with its legal values and its default as texts."""
     choices = ["true", "false"] if KINDS[item.name] is bool else item.metadata.get("choices")
     schema = {"type": "string", **item.metadata.get("schema", {})}
     schema |= {"enum": list(choices)} if choices else {}

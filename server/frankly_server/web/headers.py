@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers of every response: no cookie, no ETag, nothing that could carry an identifier.
+"""Default headers, ETags, log lines and counters of all responses that Flask makes.
 
-Nothing may be cached, except documents requested by their digest. Only responses to analysts, who
-are known by their API key, have an ETag.
+Responses may not be cached unless their view says otherwise. Only responses to analysts, whom their
+API key identifies anyway, have an ETag: a browser returns it, so it could identify a respondent.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from frankly_server.web.logs import duration_bucket, method_name
 PUBLIC_FOREVER = "public, max-age=31536000, immutable"
 _logger: Final = structlog.get_logger("frankly.web")
 STARTED: Final = "frankly.started"
-"""WSGI key: start of the request (monotonic seconds), set by the fast path in front of Flask."""
+"""WSGI key: start of the request (monotonic seconds), if the fast path has tried it before Flask."""
 _REPORTS: Final = "public.report"
 ALWAYS: Final = {
     "X-Content-Type-Options": "nosniff",
@@ -26,12 +26,12 @@ ALWAYS: Final = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
-"""Headers of every response whose view does not set them itself."""
+"""Default values of headers, which a view can override."""
 
 
 def register(app: Flask) -> None:
     """Attach headers, log lines and counters to every request of `app`."""
-    # One hook of each kind instead of one per concern: every report that Flask answers runs them.
+    # One hook of each kind instead of one per concern, because every request pays for each hook.
     counted = metrics.of(app)
 
     def begin() -> None:
@@ -40,7 +40,7 @@ def register(app: Flask) -> None:
 
     def finish(response: Response) -> Response:
         headers = response.headers
-        # Admin pages set their own policy, which allows their style sheet and script.
+        # Admin pages set their own policy, which allows their own style sheet and script.
         names = {name.lower() for name, _ in headers}
         headers.extend(
             [(name, value) for name, value in ALWAYS.items() if name.lower() not in names]
@@ -71,7 +71,7 @@ def _view() -> object:
 
 
 def _tag(response: Response) -> None:
-    """Set the ETag of a response; answer 304 without a body if the caller has these bytes."""
+    """Set the ETag of a response; make it a 304 without a body if the caller has these bytes."""
     response.set_etag(hashlib.sha256(response.get_data()).hexdigest()[:32])
     if request.if_none_match.contains(response.get_etag()[0] or ""):
         response.status_code = 304

@@ -21,16 +21,16 @@ _OK = json.dumps({"status": "ok"})
 
 
 class _Checks:
-    """Runs a check in a thread of its own, so that its caller waits a limited time for it."""
+    """Runs a check in a thread of its own, so that its caller waits for a limited time."""
 
-    # One thread: checks that hang must not pile up.
+    # One thread, so that checks that hang do not pile up.
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(1, "frankly-health")
         self._running: Future[None] | None = None
 
     def run(self, check: Callable[[], None]) -> None:
         """Raise what `check` raises, or StoreUnavailable if it takes longer than _READY_S."""
-        # A check that still waits for the database answers the next caller, too.
+        # A check that still waits for the database also serves the next caller.
         running = self._running
         if running is None or running.done():
             running = self._running = self._threads.submit(check)
@@ -45,16 +45,16 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     checks = _Checks()
 
     @routes.get("/health/live")
-    @declare(routes, "alive", answers={200: ("The process answers.", reading.JSON, models.Health)})
+    @declare(routes, "alive", answers={200: ("The process runs.", reading.JSON, models.Health)})
     def alive() -> Response:
-        """Answer as long as the process runs, without the database. If this fails, restart it."""
+        """Succeed while the process runs, even without the database. Restart it if this fails."""
         reading.query(())
         return Response(_OK, content_type=reading.JSON)
 
     @routes.get("/health/ready")
     @declare(routes, "ready", answers={200: ("Ready to answer.", reading.JSON, models.Health)})
     def ready() -> Response:
-        """Check that the database answers and has the current schema. If not, send no requests yet."""
+        """Check that the database responds and has a usable schema. Send no requests if this fails."""
         reading.query(())
         checks.run(services.check_health)
         return Response(_OK, content_type=reading.JSON)

@@ -2,8 +2,8 @@
 """Hosted survey page, files of the browser SDK, and cross-origin access (CORS).
 
 A page served by the collecting server protects less than a page with its own copy of the SDK: an
-attacker who changes the server can change the page. The page says so. A strict
-Content-Security-Policy bounds what it may do.
+attacker who changes the server can change the page. The page tells respondents so, and a strict
+Content-Security-Policy limits what it can load and connect to.
 """
 
 import base64
@@ -25,7 +25,7 @@ from frankly_server.web.openapi import declare
 
 _HERE: Final = Path(__file__).resolve()
 _TYPES: Final = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
-_SECONDS: Final = 300  # file names carry no version, so browsers must ask again soon
+_SECONDS: Final = 300  # file names contain no version, so browsers must soon fetch them again
 _POLICY: Final = (
     "default-src 'none'; script-src 'self' '{hash}'; style-src 'self'; connect-src 'self'; worker-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
@@ -50,7 +50,7 @@ here; without it nothing can be answered.</p>
 </noscript></main></body>
 </html>
 """
-# Open to every origin, because all of it is public and no request carries a credential.
+# Open to every origin: these routes are public, and requests need no cookie or API key.
 _OPEN_TO_PAGES: Final = re.compile(
     r"/sdk/v1/.*|/v1/keys(/chain)?|/v1/log/.*|/v1/surveys/[^/]*/(document|reports)"
 )
@@ -60,15 +60,15 @@ OPEN: Final = {
     "Access-Control-Expose-Headers": "Retry-After",
     "Cross-Origin-Resource-Policy": "cross-origin",
 }
-"""Headers that let a page of another origin read a response."""
+"""Headers that let pages of other origins read a response."""
 
 
 class PageText(RootModel[str]):
-    """A text for browsers."""
+    """A page, script or style sheet for browsers."""
 
 
 def files() -> dict[str, bytes]:
-    """Return file name -> content of the SDK: from the installed package, or from the checkout.
+    """Return the SDK's files (name -> content), from the installed package or from the checkout.
 
     Raises FileNotFoundError if this installation has no browser SDK.
     """
@@ -83,7 +83,7 @@ def files() -> dict[str, bytes]:
 
 
 def integrity(content: bytes, algorithm: str = "sha384") -> str:
-    """Return a hash in the form of an `integrity` attribute, or of a CSP source (sha256)."""
+    """Return a hash as an `integrity` attribute or, with sha256, as the source of a CSP holds it."""
     return f"{algorithm}-" + base64.b64encode(hashlib.new(algorithm, content).digest()).decode(
         "ascii"
     )
@@ -92,8 +92,8 @@ def integrity(content: bytes, algorithm: str = "sha384") -> str:
 def import_map(served: dict[str, bytes], origin: str = "") -> str:
     """Return an import map (JSON) with the hashes of all modules under `origin`/sdk/v1/.
 
-    Browsers then refuse changed modules, imported ones included; an `integrity` attribute covers
-    the first module alone.
+    With it, browsers refuse any changed module; an `integrity` attribute covers only the module
+    that a script element names, not the modules that it imports.
     """
     modules = {
         f"{origin}/sdk/v1/{name}": integrity(content)
@@ -117,7 +117,7 @@ def hosted_page(served: dict[str, bytes]) -> tuple[str, str]:
 def blueprint(services: Services) -> APIBlueprint:
     """Return the routes of the hosted page and of the SDK's files."""
     routes = APIBlueprint("hosted", __name__)
-    # Read once at start: hashes in the page and bytes of the files cannot come apart.
+    # Read once at start, so that the hashes in the page always fit the files.
     served = files()
     content, policy = hosted_page(served)
 
@@ -127,7 +127,7 @@ def blueprint(services: Services) -> APIBlueprint:
         "hostedPage",
         answers={
             200: (
-                "A page that answers this survey; its link's fragment pins the document.",
+                "A page for answering this survey; the fragment of its link pins the document.",
                 "text/html",
                 PageText,
             )
@@ -137,7 +137,7 @@ def blueprint(services: Services) -> APIBlueprint:
     def page(survey_id: str) -> Response:
         """Return a page on which people without an app can answer a survey."""
         reading.query(())
-        # Only to answer 404 for surveys that do not exist: the page itself is the same for all.
+        # Called only to raise for unknown surveys (404); the page is the same for all surveys.
         services.surveys.envelope(reading.survey_id(survey_id))
         response = Response(content, content_type="text/html; charset=utf-8")
         response.headers["Content-Security-Policy"] = policy
@@ -169,11 +169,11 @@ def blueprint(services: Services) -> APIBlueprint:
 
 
 def open_to_pages(app: APIFlask) -> None:
-    """Add the CORS headers: pages of every origin may read public routes and send reports."""
+    """Add CORS headers, which let pages of every origin read public routes and send reports."""
 
     def preflight() -> Response | None:
         method = request.headers.get("Access-Control-Request-Method")
-        # Only reports need a preflight: reads are simple requests.
+        # Only reports need a preflight, because reads are simple requests.
         if request.method != "OPTIONS" or method != "POST" or not REPORTS.fullmatch(request.path):
             return None
         headers = {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rate limits by survey and by API key; never by address, which would have to be stored.
+"""Rate limits by survey and by API key; not by address, which would have to be stored.
 
-Stored reports and requests of analysts count, because they are expensive. A refused report costs
-little and does not count, so that a flood of them takes nothing from honest respondents.
+Stored reports and requests of analysts count, because they are expensive. A report that is refused
+on its own costs little and does not count, so a flood of these takes nothing from respondents.
 """
 
 import time
@@ -17,7 +17,7 @@ from frankly_server.buckets import BucketLevel, Buckets
 from frankly_server.settings import Settings
 from frankly_server.web import metrics
 
-_WINDOW_S = 10  # a bucket holds as many tokens as the rate allows in this many seconds
+_WINDOW_S = 10  # a bucket holds the tokens of this many seconds, and at least one
 Now = Callable[[], float]
 
 
@@ -33,10 +33,10 @@ class TooMany(InvalidInput):
 
 
 class Limit:
-    """One kind of limit, such as that of surveys: a token bucket of `per_s` · 10 for each name.
+    """One kind of limit, such as that of surveys: a bucket of 10 · `per_s` tokens for each name.
 
-    shown : True if responses state the remaining tokens. For reports they do not: with the
-    remainder of a survey's limit an observer could see, to the second, when a report is stored.
+    shown : True if responses state the remaining tokens. Responses to reports do not, because an
+    observer could see in the remainder of a survey's limit when a report is stored.
     """
 
     def __init__(self, kind: str, per_s: float, *, shown: bool, now: Now = time.monotonic) -> None:
@@ -46,23 +46,23 @@ class Limit:
 
     @property
     def policy(self) -> dict[str, str]:
-        """The headers of every response."""
+        """The header that states the limit, without the remaining tokens."""
         return {"RateLimit-Policy": self._policy}
 
     def has_left(self, name: str) -> bool:
-        """Return True if `check` would pass; takes no token."""
+        """Return True if `check` would not raise; take no token."""
         return self._buckets.look(name, self._now()).wait_s == 0.0
 
     def check(self, name: str) -> None:
-        """Raise TooMany if no token is left for this name; takes none."""
+        """Raise TooMany if no token is left for this name; take none."""
         self._judge(self._buckets.look(name, self._now()), about_to_take=0)
 
     def spend(self, name: str, cost: int = 1) -> None:
-        """Take `cost` tokens after `check`; the work is done, so the balance may become negative."""
+        """Take `cost` tokens for work that is done; the balance may become negative."""
         self._buckets.take(name, self._now(), cost)
 
     def take(self, name: str) -> None:
-        """Take one token; raises TooMany if none is left."""
+        """Take one token; raise TooMany if none is left."""
         self._judge(self._buckets.take(name, self._now()), about_to_take=1)
 
     def _judge(self, allowance: BucketLevel, about_to_take: int) -> None:
@@ -83,7 +83,7 @@ class Limit:
 
 
 class RateLimits:
-    """The limits of one process: N replicas behind a proxy let N times as much through."""
+    """The limits of one process; N replicas behind a proxy allow N times as many requests."""
 
     def __init__(self, settings: Settings, now: Now = time.monotonic) -> None:
         self.reports = Limit("survey", settings.survey_rate_per_s, shown=False, now=now)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logging by allow-list: a field that is not listed here is dropped.
 
-A line holds the route, status and duration, never a survey, report, address, user agent or body. A
-library's line is reduced to its logger, level and kind of error, because its message may quote a
-request.
+A line holds the route, status and duration, never a survey, report, address, user agent or body. Of
+a library's line only the logger, the kind of error and the place in the code remain, because its
+message may quote a request.
 """
 
 import logging
@@ -15,7 +15,7 @@ from typing import Any, TextIO
 import structlog
 
 FIELDS = frozenset({"event", "level", "route", "method", "status", "code", "duration", "error", "where", "logger",
-                    "transaction"})  # fmt: skip
+                    "transaction", "reason"})  # fmt: skip
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _BUCKETS_S = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 
@@ -26,12 +26,12 @@ def duration_bucket(seconds: float) -> str:
 
 
 def method_name(method: str) -> str:
-    """Return a known HTTP method, or OTHER, because the caller may send any text as method."""
+    """Return a known HTTP method, or OTHER, because a caller may send any text as the method."""
     return method if method in METHODS else "OTHER"
 
 
 def code_place(trace: TracebackType | None) -> str:
-    """Return ``module:line`` of the innermost frame, which finds the fault and quotes no data."""
+    """Return ``module:line`` of the innermost frame, which locates a fault without quoting data."""
     if trace is None:
         return "unknown"
     while trace.tb_next is not None:
@@ -67,14 +67,14 @@ def configure(stream: TextIO | None = None, level: int = logging.INFO) -> None:
 
 
 class LibraryHandler(logging.Handler):
-    """Log record of a library without its message, which may hold an address or a body."""
+    """Handler that writes a library's record without its message, which may contain a request."""
 
     def __init__(self) -> None:
         super().__init__(level=logging.WARNING)
         self._log = structlog.get_logger("frankly.library")
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write the record's logger and level, and the kind and place of its exception."""
+        """Write the record's logger, the kind of its exception or else its level, and the place."""
         kind, trace = (record.exc_info[0], record.exc_info[2]) if record.exc_info else (None, None)
         self._log.warning(
             "library",

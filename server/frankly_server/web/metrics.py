@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prometheus metrics: counts, statuses and durations of requests by route; nothing of their content.
+"""Prometheus metrics: counts, statuses and durations of requests by route, and use of resources.
 
-Labels are route templates, methods, statuses and fixed names, so their number is bounded and no
-survey, key or address can become one. Counts are of one process: scrape every replica by itself.
+Labels are route templates, methods, statuses and fixed names, so their number is bounded and none
+names a survey, key or address. Counts are of one process: scrape every replica separately.
 """
 
 import hmac
@@ -38,26 +38,26 @@ class Metrics:
         self._in_flight = 0
 
     def begin(self) -> None:
-        """Count a request that arrived."""
+        """Count a request in flight."""
         with self._guard:
             self._in_flight += 1
 
     def end(self) -> None:
-        """Count a request as finished."""
+        """Count a request as no longer in flight."""
         with self._guard:
             self._in_flight -= 1
 
     def answered(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Count an answer; `route` is a template, `method` a known name."""
+        """Count a response; `route` is a template, `method` a known name, `seconds` the duration."""
         with self._guard:
             self._answers[route, method, status] += 1
             self._seconds[route] += seconds  # type: ignore[assignment]  # a Counter adds floats as well
-            # Histogram buckets of Prometheus are cumulative: every edge above counts as well.
+            # Histogram buckets of Prometheus are cumulative: those with larger bounds count too.
             for edge in SECONDS:
                 self._within[route, edge] += seconds <= edge
 
     def limited(self, kind: str) -> None:
-        """Count a request that met a rate limit."""
+        """Count a request that a rate limit refused."""
         with self._guard:
             self._limited[kind] += 1
 
@@ -67,12 +67,12 @@ class Metrics:
         with self._guard:
             answers, within, seconds = dict(self._answers), dict(self._within), dict(self._seconds)
             limited, in_flight = dict(self._limited), self._in_flight
-        lines = _head("frankly_requests_total", "counter", "Answers by route, method and status.")
+        lines = _head("frankly_requests_total", "counter", "Responses by route, method and status.")
         for (route, method, status), n in sorted(answers.items()):
             lines.append(
                 f'frankly_requests_total{{route="{route}",method="{method}",status="{status}"}} {n}'
             )
-        lines += _head("frankly_request_seconds", "histogram", "Time from request to answer.")
+        lines += _head("frankly_request_seconds", "histogram", "Time from request to response.")
         for route in sorted(seconds):
             total = sum(n for (name, _, _), n in answers.items() if name == route)
             for edge in SECONDS:
@@ -83,30 +83,30 @@ class Metrics:
             lines.append(f'frankly_request_seconds_sum{{route="{route}"}} {seconds[route]:.6f}')
             lines.append(f'frankly_request_seconds_count{{route="{route}"}} {total}')
         lines += _head(
-            "frankly_limited_total", "counter", "Requests that met a rate limit, by its kind."
+            "frankly_limited_total", "counter", "Requests that a rate limit refused, by its kind."
         )
         lines += [
             f'frankly_limited_total{{limit="{kind}"}} {n}' for kind, n in sorted(limited.items())
         ]
-        lines += _one("frankly_requests_in_flight", "gauge", "Requests being worked on.", in_flight)
+        lines += _one("frankly_requests_in_flight", "gauge", "Requests in progress.", in_flight)
         lines += _process()
         return "\n".join(lines) + "\n"
 
 
 def count_limited(kind: str) -> None:
-    """Count a request of this application that met a rate limit."""
+    """Count a request of the current application that a rate limit refused."""
     if has_app_context() and _NAME in current_app.extensions:
         current_app.extensions[_NAME].limited(kind)
 
 
 def of(app: Flask) -> Metrics:
-    """Return the counters of an application; the first call makes them."""
+    """Return the counters of an application; the first call creates them."""
     counters: Metrics = app.extensions.setdefault(_NAME, Metrics())
     return counters
 
 
 def add_to(routes: APIBlueprint, settings: Settings) -> None:
-    """Add GET /metrics. It exists if FRANKLY_METRICS_TOKEN is set; it works while the database is down."""
+    """Add GET /metrics: 404 unless FRANKLY_METRICS_TOKEN is set; it does not use the database."""
 
     @routes.get("/metrics")
     @declare(
@@ -116,7 +116,7 @@ def add_to(routes: APIBlueprint, settings: Settings) -> None:
         problems=(Problem.UNAUTHENTICATED, Problem.NOT_FOUND),
     )
     def metrics() -> Response:
-        """Return monitoring counters to callers with `Authorization: Bearer` and the token of FRANKLY_METRICS_TOKEN.
+        """Return monitoring counters to callers that send FRANKLY_METRICS_TOKEN as Bearer token.
 
         A server without such a token has no metrics.
         """
@@ -125,7 +125,7 @@ def add_to(routes: APIBlueprint, settings: Settings) -> None:
             raise InvalidInput(
                 Problem.NOT_FOUND, "metrics are off; set FRANKLY_METRICS_TOKEN to have them"
             )
-        # Bytes, because compare_digest takes ASCII text only and the header may hold anything;
+        # Bytes, because compare_digest accepts only ASCII text and the header may hold any text;
         # compare_digest, because its time does not depend on the first wrong character.
         sent_header = request.headers.get("Authorization", "").encode("utf-8", "surrogatepass")
         expected_header = f"Bearer {settings.metrics_token.get_secret_value()}".encode()
@@ -139,7 +139,7 @@ def add_to(routes: APIBlueprint, settings: Settings) -> None:
 
 def _process() -> list[str]:
     used = resource.getrusage(resource.RUSAGE_SELF)
-    # Second field of statm: resident pages now. getrusage has only the peak.
+    # Second field of statm: resident pages at present. getrusage has only the peak.
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return [
         *_one(
@@ -149,7 +149,7 @@ def _process() -> list[str]:
             round(used.ru_utime + used.ru_stime, 3),
         ),
         *_one("process_resident_memory_bytes", "gauge", "Memory.", pages * resource.getpagesize()),
-        *_head("frankly_build_info", "gauge", "The version that runs."),
+        *_head("frankly_build_info", "gauge", "The running version."),
         f'frankly_build_info{{version="{__version__}"}} 1',
     ]
 

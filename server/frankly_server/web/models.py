@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shapes that cross the HTTP border, as the OpenAPI document shows them.
+"""Models of request and response bodies for the OpenAPI document.
 
-They describe; they do not parse, but for `PlanRequest`. Reports are read by `frankly_protocol.report`, which both
-sides share.
+They only describe bodies and parse none, except `PlanRequest`. Reports are parsed by
+`frankly_protocol.report`, which server and devices share.
 """
 
 from dataclasses import Field as DeclaredField
@@ -19,13 +19,13 @@ from frankly_server.requests.plan_request import PlanRequest as PlanRequest  # n
 
 
 class Shape(BaseModel):
-    """A closed object: a field that is not listed does not exist."""
+    """Base of all models: an object without any other fields."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Health(Shape):
-    """The server, its database and its schema answer."""
+    """The check has succeeded."""
 
     status: Literal["ok"]
 
@@ -38,7 +38,7 @@ class EnvelopeSignature(Shape):
 
 
 class SignedEnvelope(Shape):
-    """A DSSE envelope: verify the payload's exact bytes first, then parse those bytes."""
+    """A DSSE envelope: first verify the payload's exact bytes, then parse them."""
 
     payloadType: str  # noqa: N815 - DSSE's own name
     payload: str = Field(description="Base64 of the exact bytes that were signed.")
@@ -56,7 +56,7 @@ class MetricsText(RootModel[str]):
 
 
 class LogText(RootModel[str]):
-    """A text of the transparency log, in the forms of C2SP."""
+    """A part of the transparency log, in the format that the route names."""
 
 
 class LogEntry(Shape):
@@ -69,20 +69,20 @@ class LogEntry(Shape):
 
 
 class LogEntries(Shape):
-    """Entries from the position asked for, at most 1,000; the log has `size` of them."""
+    """At most 1,000 entries from the requested position on; the log has `size` entries."""
 
     size: int
     entries: list[LogEntry]
 
 
 class Cosigned(Shape):
-    """How many witnesses' signatures were kept."""
+    """Number of witnesses whose signatures were stored."""
 
     kept: int
 
 
 class AuditedDocument(Shape):
-    """One version of a survey: where it stands in the log (null if it does not), and how many reports it has."""
+    """One version of a survey: position in the log, null if it is not there, and released reports."""
 
     digest: str
     version: int
@@ -91,7 +91,7 @@ class AuditedDocument(Shape):
 
 
 class SurveyAudit(Shape):
-    """Every version of a survey that was published here."""
+    """Every published version of a survey."""
 
     survey: str
     documents: list[AuditedDocument]
@@ -102,7 +102,7 @@ Symbol = Index | Annotated[str, Field(pattern="^[0-9a-f]{1,250}$")] | list[Index
 
 
 class ReportBody(Shape):
-    """One respondent's noisy symbols, padded to the document's one length with trailing spaces."""
+    """One respondent's noisy symbols, padded by trailing spaces to the length the document sets."""
 
     v: Literal[1]
     doc: str = Field(
@@ -112,33 +112,33 @@ class ReportBody(Shape):
         pattern="^[0-9a-f]{32}$", description="128 random bits, drawn once with the symbols."
     )
     y: list[Symbol] = Field(
-        description="One symbol per block, in the document's order and as its kind of mechanism writes them: a number "
-        "of a table, hexadecimal digits of a set, a list of numbers of a product."
+        description="One symbol per block, in the document's order. The mechanism decides its form: a number for a "
+        "table, hexadecimal digits for a set, a list of numbers for a product."
     )
     strata: dict[str, str] = Field(description="Public answers by question id.")
     token: Annotated[str, Field(pattern=f"^[A-Za-z0-9_-]{{1,{MAX_TOKEN}}}$")] | None = Field(
-        description="What the document's token rule asks for; null if it has none."
+        description="The token that the document's token rule requires; null if it has no such rule."
     )
 
 
 class ReportReceipt(Shape):
-    """The report is stored, once and durably; `duplicate` says that it already was."""
+    """The report is stored, once and durably; `duplicate` if it was stored before."""
 
     status: Literal["accepted", "duplicate"]
     id: str = Field(pattern="^[0-9a-f]{32}$")
 
 
 class Batch(Shape):
-    """Many reports in one transaction; a bad one never fails its neighbours."""
+    """Many reports in one transaction; one that is refused does not affect the others."""
 
     reports: list[ReportBody] = Field(min_length=1, max_length=1000)
 
 
 class Refusal(Shape):
-    """What the single route would have answered for this report."""
+    """A refused report, with the problem that it would have met if sent alone."""
 
     status: Literal["refused"]
-    problem: dict[str, Any] = Field(description="A problem object, as in an error answer.")
+    problem: dict[str, Any] = Field(description="A problem object, as in an error response.")
 
 
 class BatchReceipt(Shape):
@@ -156,7 +156,7 @@ class OpenApi(RootModel[dict[str, Any]]):
 
 
 def _shape_of(declared: type, *left_out: str) -> Any:
-    """Return a shape with the fields of a declaration of `frankly_analyst`, as they are in JSON."""
+    """Return a model with the fields that a dataclass of `frankly_analyst` has in JSON."""
     hints = get_type_hints(declared)
     shapes: dict[str, Any] = {
         item.name: (
@@ -176,11 +176,15 @@ def _json_type(item: DeclaredField[Any], hint: Any) -> Any:
 
 
 class EstimateRow(_shape_of(rows.Estimate)):  # type: ignore[misc]  # made from the declared row
-    """One number beside its uncertainty; never one without the other."""
+    """One estimate and its uncertainty; unknown values are null."""
 
 
 class QuestionEstimates(Shape):
-    """One question or table; without rows while there are fewer reports than `needed`."""
+    """One question or table; without rows while `n` is below `needed`.
+
+    n : the reports that tell it; of a form, those in which the device drew the question. received :
+    all reports of the same versions and group.
+    """
 
     id: str
     block: str
@@ -188,44 +192,45 @@ class QuestionEstimates(Shape):
     by: dict[str, str] | None
     status: Literal["ok", "insufficient"]
     n: int
+    received: int
     needed: int
     documents: list[str]
     rows: list[EstimateRow]
     covariance: list[list[float]] | None = Field(
-        description="Of the rows' estimates, in their order; unbiased."
+        description="Unbiased covariance matrix of the rows' estimates, in the order of the rows."
     )
     projected: dict[str, float] | None = Field(
-        description="Nearest shares on the simplex; `se` is not theirs."
+        description="The nearest shares on the simplex; `se` is not their standard error."
     )
     projected_interval: dict[str, tuple[float, float]] | None = Field(
-        description="[low, high] at `level`: the score interval, cut to what is possible and widened to this share."
+        description="[low, high] at `level`: the score interval, cut to possible shares and widened to this share."
     )
     mle: dict[str, float] | None = Field(
-        description="Likeliest shares on the simplex; `se` is not theirs."
+        description="The maximum-likelihood shares; `se` is not their standard error."
     )
     mle_interval: dict[str, tuple[float, float]] | None = Field(
-        description="The same for the likeliest shares."
+        description="Like `projected_interval`, for the maximum-likelihood shares."
     )
     mle_gap: float | None = Field(
-        description="Nats, over all reports, by which other shares could be likelier."
+        description="Upper bound, in nats over all reports, on how far the log-likelihood is below its maximum."
     )
     fit_p: float | None = Field(
-        description="Whether such reports can come from the mechanism; null if untestable."
+        description="p-value of the test that the reports come from the mechanism; null if untestable."
     )
 
 
 class Inputs(Shape):
-    """Names of all that the answer was computed from."""
+    """Identifiers of everything that the result was computed from."""
 
     code: str
     request: dict[str, Any]
     documents: list[dict[str, Any]] = Field(
-        description="Digests, and the newest release that was read of each."
+        description="Digests of the documents, and the newest release that was read of each."
     )
 
 
 class DocumentCount(Shape):
-    """How many reports one version of the survey received."""
+    """Number of released reports of one version of the survey."""
 
     digest: str
     version: int
@@ -238,13 +243,13 @@ class SurveyEstimates(_shape_of(EstimatesRequest, "targets", "simultaneous")):  
     survey: str
     title: dict[str, str]
     languages: list[str] = Field(
-        description="Of the newest version; the first one is the survey's own."
+        description="Languages of the newest version; the first one is the survey's main language."
     )
-    n: int = Field(description="Reports of all days.")
+    n: int = Field(description="Number of released reports, of all days.")
     documents: list[DocumentCount]
     questions: list[QuestionEstimates]
     beta: str = Field(
-        description="The share of fakes that `poisoning_up` and `poisoning_down` are about."
+        description="The share of fake reports that `poisoning_up` and `poisoning_down` assume."
     )
     notes: list[str]
     inputs: Inputs
@@ -265,34 +270,49 @@ class PlannedLevel(Shape):
     information: float
 
 
+class PlannedTable(Shape):
+    """A joint table of two questions of a form, by position: the widest margin of its cells."""
+
+    questions: tuple[int, int]
+    margin: float
+
+
 class RegretFigures(Shape):
-    """Cost of a design at another truth than its prior."""
+    """Cost of a design if the true shares differ from its prior."""
 
     at: Literal["equal shares"]
-    ratio: str = Field(description="How many times the reports that `against` needs there.")
+    ratio: str = Field(
+        description="Reports that the design needs there, divided by those that `against` needs."
+    )
     against: str
 
 
 class PlanResult(Shape):
-    """A plan: the margin holds for every true share, up to the method."""
+    """A plan; its margin holds whatever the true shares are, as closely as `method` does."""
 
     solve_for: Literal["n", "epsilon", "margin"]
-    n: int = Field(description="Reports.")
-    epsilon: str | None = Field(description="Nats; null for a given mechanism.")
-    margin: float = Field(description="Half-width, of the worst target.")
+    n: int = Field(description="Number of reports.")
+    epsilon: str | None = Field(description="Level in nats; null for a given mechanism.")
+    margin: float = Field(description="Half-width of the interval of the worst target.")
     margins: list[float]
-    invited: int = Field(description="How many to ask, at the response rate.")
+    invited: int = Field(description="Number of people to ask, given the response rate.")
     level: float
     method: Literal["clt", "chebyshev"]
     curve: list[PlannedMargin]
     regret: RegretFigures | None = Field(
-        description="Of the design if all answers are equally common; null if none."
+        description="Cost of the design if all answers are equally common; null if there is none."
     )
     frontier: list[PlannedLevel] | None = None
+    shown: list[float] | None = Field(
+        None, description="Of a form: the share of reports that show each question."
+    )
+    cross_tables: list[PlannedTable] | None = Field(
+        None, description="Of a form: the pairs that were asked for."
+    )
 
 
 ALL = (
     Health, MetricsText, SignedEnvelope, KeysChain, LogText, LogEntries, Cosigned, SurveyAudit,
     ReportBody, ReportReceipt, Batch, BatchReceipt, ReportAnswer, SurveyEstimates, OpenApi,
-    PlanRequest, PlannedMargin, PlannedLevel, RegretFigures, PlanResult,
+    PlanRequest, PlannedMargin, PlannedLevel, PlannedTable, RegretFigures, PlanResult,
 )  # fmt: skip

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The OpenAPI 3.1 description, declared beside each view so that it cannot drift from it.
+"""The OpenAPI 3.1 description, declared beside each view so that both are changed together.
 
-A view states its operation once with `declare`; APIFlask walks the routes; `finish` adds the
-schemas. Every response of a view is listed, with the codes of the shared problem table.
+A view states its operation with `declare`; APIFlask collects the routes; `finish` adds the schemas.
+The responses of a view are listed with the codes of the shared problem table.
 """
 
 import json
@@ -21,21 +21,24 @@ from frankly_server.web.problems import MEDIA_TYPE
 View = TypeVar("View", bound=Callable[..., Any])
 SECURITY = "api_key"
 _REF = "#/components/schemas/{model}"
-# Problems that every route can answer with.
+# Problems that every route lists.
 _EVERYWHERE = (Problem.BAD_REQUEST, Problem.FIELD_UNKNOWN, Problem.METHOD_NOT_ALLOWED, Problem.INTERNAL,
                Problem.UNAVAILABLE, Problem.TOO_MANY)  # fmt: skip
 _SECONDS: Final = {"type": "integer", "minimum": 0, "maximum": 86_400}
 _HEADERS: dict[int, dict[str, Any]] = {
     401: {"WWW-Authenticate": {"schema": {"type": "string"}, "description": "The Bearer scheme."}},
     405: {
-        "Allow": {"schema": {"type": "string"}, "description": "The methods this address knows."}
+        "Allow": {
+            "schema": {"type": "string"},
+            "description": "The methods that this address accepts.",
+        }
     },
-    # Ours, or that of a proxy in front of the server; devices must obey it.
+    # Sent by this server or by a proxy in front of it; devices obey both.
     429: {
         "Retry-After": {"schema": _SECONDS, "description": "Seconds to wait."},
         "RateLimit-Policy": {
             "schema": {"type": "string"},
-            "description": "Which limit: quota q in w seconds.",
+            "description": "The limit's name, and its quota q in w seconds.",
         },
         "RateLimit": {
             "schema": {"type": "string"},
@@ -47,7 +50,10 @@ _HEADERS: dict[int, dict[str, Any]] = {
 
 
 class ProblemDetails(BaseModel):
-    """An error, after RFC 9457. `code` is stable; `detail` says how to fix it and never repeats an answer."""
+    """An error in the form of RFC 9457.
+
+    `code` is stable. `detail` says what is wrong or how to fix it, and never repeats an answer.
+    """
 
     type: str
     title: str
@@ -78,17 +84,17 @@ def declare(
     query: Sequence[Query] = (),
     secured: bool = False,
 ) -> Callable[[View], View]:
-    """Return the decorator that describes a view.
+    """Return a decorator that describes a view.
 
     Parameters
     ----------
     answers : status -> (description, media type, model) of every success. also : status -> further
-    media types, which hold the same in another form.
+    media types, which have the same content in another format.
     problems : the view's own problems; those of every route are added.
     body : media type -> model of the request body; None if the view reads none.
     secured : True if the view needs an API key. Its response has an ETag unless it reads a body.
     """
-    # Callers with a key are known anyway; an ETag could recognise all others on their next visit.
+    # Callers with a key are known anyway; an ETag could be used to recognise anyone else.
     tagged = secured and body is None
     responses: dict[int, Any] = {status: _answer(*answer) for status, answer in answers.items()}
     for status, kinds in (also or {}).items():
@@ -98,9 +104,9 @@ def declare(
     responses.update(_problem_responses([*problems, *_EVERYWHERE]))
     if tagged:
         responses[200]["headers"] = {
-            "ETag": {"schema": {"type": "string"}, "description": "Of these very bytes."}
+            "ETag": {"schema": {"type": "string"}, "description": "Hash of these bytes."}
         }
-        responses[304] = {"description": "Still the bytes that `If-None-Match` names."}
+        responses[304] = {"description": "The content still matches `If-None-Match`."}
     extensions: dict[str, Any] = {"parameters": [_parameter(item) for item in query]}
     if body is not None:
         extensions["requestBody"] = {
@@ -122,7 +128,7 @@ def declare(
 
 
 def configure(app: APIFlask) -> None:
-    """Configure APIFlask; call this before the routes are described."""
+    """Configure APIFlask; to be called before the routes are described."""
     app.config.update(
         AUTO_SERVERS=False,
         AUTO_404_RESPONSE=False,
@@ -141,7 +147,7 @@ def configure(app: APIFlask) -> None:
 
 
 def finish(app: APIFlask, models: Sequence[type[BaseModel]]) -> bytes:
-    """Return the complete document: the bytes that are served, and stored as docs/openapi.json."""
+    """Return the complete document as the bytes that are served and stored as docs/openapi.json."""
     spec: dict[str, Any] = dict(app.spec)  # type: ignore[arg-type]
     every: list[type[BaseModel]] = [*models, ProblemDetails]
     described: list[tuple[type[BaseModel], Literal["serialization"]]] = [
@@ -149,7 +155,7 @@ def finish(app: APIFlask, models: Sequence[type[BaseModel]]) -> bytes:
     ]
     _, schemas = models_json_schema(described, ref_template=_REF)
     components = spec.setdefault("components", {})
-    # Fields that are kept out of the description leave definitions behind.
+    # Definitions that nothing refers to, such as those of hidden fields, are left out.
     definitions = schemas["$defs"]
     text = json.dumps([spec, definitions])
     components["schemas"] = {
@@ -175,9 +181,9 @@ def _parameter(item: Query) -> dict[str, Any]:
 
 
 def _problem_responses(problems: Sequence[Problem]) -> dict[int, Any]:
-    """Return status -> response, which names the codes of its problems."""
+    """Return a response for each status, which names the codes of its problems."""
     grouped: dict[int, list[Problem]] = defaultdict(list)
-    # Each once: a view may also declare one of the problems of every route.
+    # Each problem once: a view may also declare one that every route has.
     for problem in dict.fromkeys(problems):
         grouped[problem.status].append(problem)
     return {

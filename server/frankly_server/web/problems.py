@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of the API as problem+json objects (RFC 9457).
 
-The body is made from the shared problem table; the detail is our own text, never the message of a
-library's exception.
+The body is made from the shared problem table. The detail is this project's own text, because the
+message of a library's exception could repeat what was sent.
 """
 
 import sys
@@ -35,11 +35,11 @@ _FAULT: tuple[Problem, str] = (Problem.INTERNAL, "the fault is ours; try again l
 
 
 def raw_problem(status: int) -> tuple[Problem, list[tuple[str, str]], bytes]:
-    """Return problem, headers and body for a request refused by the WSGI server itself.
+    """Return problem, headers and body for a request that Flask does not handle.
 
-    A status without a text in the table becomes 400 if it is below 500 or 501, and 500 otherwise.
+    A status that is not in the table becomes 400 if it is 501 or below 500, and 500 otherwise.
     """
-    # 501, for an unknown transfer encoding, is about what was sent: no fault of this server.
+    # 501, for an unknown transfer encoding, is caused by the request and not by this server.
     status = 400 if status == 501 else status
     problem, detail = _BY_STATUS.get(status, _BY_STATUS[400] if status < 500 else _FAULT)
     body = json.dumps(problem_body(problem, detail)).encode()
@@ -52,7 +52,7 @@ def raw_problem(status: int) -> tuple[Problem, list[tuple[str, str]], bytes]:
 
 
 def problem_response(problem: Problem, detail: str, field: str | None = None) -> Response:
-    """Render one problem with the headers that its status needs."""
+    """Render a problem with the headers that its status needs."""
     body = json.dumps(problem_body(problem, detail, field))
     response = Response(body, status=problem.status, content_type=MEDIA_TYPE)
     # RFC 9110 requires the challenge with every 401.
@@ -68,7 +68,7 @@ def from_http(error: HTTPException) -> Response:
     """Render an error of Flask or werkzeug with its Allow and Retry-After headers."""
     status = error.code or 500
     fallback = _BY_STATUS[400] if 400 <= status < 500 else _FAULT
-    # The library's own text is dropped: it may repeat what was sent.
+    # The library's own text is dropped, because it may repeat what was sent.
     problem, detail = _BY_STATUS.get(status, fallback)
     response = problem_response(problem, detail)
     for name, value in error.get_headers(request.environ):
@@ -83,7 +83,7 @@ def from_frankly(error: FranklyError) -> Response:
     if problem is None:
         return from_unexpected(error)
     if problem in _FOR_OPERATOR_ONLY:
-        # The detail names files and settings, which callers must not see. `frankly doctor` shows it.
+        # The detail names files and settings, which only `frankly doctor` may show.
         return problem_response(
             Problem.UNAVAILABLE, "the server is not set up to answer this; its operator must act"
         )
@@ -95,7 +95,7 @@ def from_frankly(error: FranklyError) -> Response:
 
 
 def from_unexpected(error: Exception) -> Response:
-    """Render an internal fault without detail; the log line names its kind and place only."""
+    """Render an internal fault without details; the log line names its kind and place."""
     g.error_kind = type(error).__name__
     g.error_place = code_place(error.__traceback__ or sys.exc_info()[2])
     return problem_response(
@@ -104,7 +104,7 @@ def from_unexpected(error: Exception) -> Response:
 
 
 def register(app: Any) -> None:
-    """Attach the three handlers to the application."""
+    """Attach the error handlers to the application."""
     app.register_error_handler(HTTPException, from_http)
     app.register_error_handler(FranklyError, from_frankly)
     app.register_error_handler(Exception, from_unexpected)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routes for devices: keys, signed documents, reports, health; without API key, cookie or session."""
+"""Public routes (no API key, cookie or session): keys, documents, reports, log, health, metrics."""
 
 from typing import Any, Final
 
@@ -28,17 +28,17 @@ _REPORT_PROBLEMS = (
 
 REPORTS_ROUTE: Final = "/v1/surveys/<survey_id>/reports"
 FAILED: Final = "frankly.failed"
-"""WSGI key: an exception of the fast path, raised again by the view so that one place renders it."""
+"""WSGI key: an exception of the fast path, which the view raises again and Flask renders."""
 _STATUS: Final = {"accepted": 201, "duplicate": 200}
 
 
 def answer(value: Any, status: int = 200) -> Response:
-    """Render a JSON answer."""
+    """Render a JSON response."""
     return Response(json.dumps(value, allow_nan=False), status=status, content_type=reading.JSON)
 
 
 def blueprint(services: Services, settings: Settings, limits: RateLimits) -> APIBlueprint:
-    """Return the routes of devices, bound to `services`; reports draw on `limits`."""
+    """Return the public routes, bound to `services`; reports count against `limits`."""
     routes = APIBlueprint("public", __name__)
     health.add_to(routes, services)
     metrics.add_to(routes, settings)
@@ -59,7 +59,7 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
             Query(
                 "version",
                 {"type": "integer", "minimum": 1, "maximum": 10**16 - 1},
-                "A version; the newest if left out.",
+                "The version; the newest if left out.",
             ),
         ),
     )
@@ -89,14 +89,14 @@ def _add_documents(routes: APIBlueprint, services: Services) -> None:
             Query(
                 "digest",
                 {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"},
-                "The version a link pins.",
+                "The digest that a link pins.",
             ),
         ),
     )
     def document(survey_id: str) -> Response:
         """Return a survey's newest signed document, or the one with the requested digest.
 
-        A document requested by digest may be cached by everyone: it never changes and carries no identifier.
+        Any cache may store a document requested by digest, which never changes.
         """
         pinned_digest = reading.digest(reading.query({"digest"}).get("digest"))
         response = Response(
@@ -117,7 +117,7 @@ def _add_reports(
         "report",
         answers={
             200: (
-                "Already stored (one report), or the results of a batch.",
+                "The report was stored before; or the results of a batch.",
                 reading.JSON,
                 models.ReportAnswer,
             ),
@@ -129,11 +129,11 @@ def _add_reports(
     def report(survey_id: str) -> Response:
         """Store one noisy report, or a batch of them.
 
-        The answer comes after the commit. Sending the same bytes again is safe: the second answer says `duplicate`.
+        The response follows the commit. A report may be sent again: the response is then `duplicate`.
         """
         reading.query(())
         survey = reading.survey_id(survey_id)
-        # Checked before the body is read and spent after the commit: a refused report costs nothing.
+        # Checked before the body is read, and spent after the commit: a refused report costs nothing.
         limits.reports.check(survey)
         if (failed := request.environ.get(FAILED)) is not None:
             raise failed
@@ -150,8 +150,8 @@ def _add_reports(
 
 def receipt(outcome: Outcome) -> tuple[bytes, int]:
     """Return the response body for a stored report, and its HTTP status."""
-    # Not json.dumps, because this runs for every report: an id is hex and a status one of two
-    # words, so nothing needs escaping.
+    # Faster than json.dumps, because this runs for every report. The id is hex and the status one
+    # of two words, so nothing needs escaping.
     return f'{{"id": "{outcome.id}", "status": "{outcome.status}"}}'.encode(), _STATUS[
         outcome.status
     ]
@@ -160,7 +160,7 @@ def receipt(outcome: Outcome) -> tuple[bytes, int]:
 def _batch(services: Services, settings: Settings, survey: str) -> Response:
     """Store a batch in one transaction; return one result per report."""
     body = reading.body(settings.body_limit_bytes)
-    # Depth 5: batch, list, report, its symbols, and the parts of a product's symbol.
+    # Depth 5: batch, list of reports, report, its symbols, and the parts of a product's symbol.
     content = canonical.parse_json(body, max_bytes=settings.body_limit_bytes, max_depth=5)
     if not isinstance(content, dict) or set(content) != {"reports"}:
         raise InvalidInput(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading requests: sizes, content types and query parameters are settled before anything is parsed."""
+"""Readers of requests: body size, content type, and parameters of path and query."""
 
 import re
 from collections.abc import Collection
@@ -19,8 +19,11 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def content_type(accepted: Collection[str]) -> str:
-    """Return the body's media type, one of `accepted`; UTF-8 is the only charset, and no encoding is undone."""
-    # The common case first: parsing a media type costs as much as parsing a small report.
+    """Return the body's media type, one of `accepted`.
+
+    Raises InvalidInput(content_type), also for a charset other than UTF-8 or a compressed body.
+    """
+    # The common case first, because parsing a media type costs as much as parsing a small report.
     sent = request.content_type
     if sent in accepted and not request.content_encoding:
         return sent
@@ -34,8 +37,8 @@ def content_type(accepted: Collection[str]) -> str:
 
 
 def body(max_bytes: int) -> bytes:
-    """Return the body, read once and never kept; a longer one ends in 413 without being read to its end."""
-    # A body without a length is cut at the limit in silence: one byte more shows that it is longer.
+    """Return the body without caching it; a body above `max_bytes` is refused with 413."""
+    # werkzeug cuts a body without a length at its limit, so that limit is one byte higher.
     request.max_content_length = max_bytes + 1
     data = request.get_data(cache=False)
     if len(data) > max_bytes:
@@ -44,13 +47,14 @@ def body(max_bytes: int) -> bytes:
 
 
 def query(allowed: Collection[str]) -> dict[str, str]:
-    """Return the query parameters, each at most once and each one of `allowed`.
+    """Return the query parameters.
 
-    Raises InvalidInput: bad_request for an oversized query, field_unknown for a name that means nothing here.
+    Raises InvalidInput: bad_request for an oversized query or a repeated parameter, field_unknown
+    for a name that is not in `allowed`.
     """
     if not request.query_string:
         return {}
-    # Counted in the raw text: parsing would already do the work that the limit is there to prevent.
+    # Counted in the raw text, because the limit is meant to avoid the work of parsing.
     if (
         len(request.query_string) > MAX_QUERY_BYTES
         or request.query_string.count(b"&") >= MAX_QUERY_FIELDS
@@ -68,7 +72,7 @@ def query(allowed: Collection[str]) -> dict[str, str]:
                 f"a query parameter is not known here; known: {known}",
                 "query",
             )
-        # Two values would be read differently by different proxies.
+        # Refused, because proxies differ in which of two values they read.
         if name in found:
             raise InvalidInput(Problem.BAD_REQUEST, "a query parameter is given twice", name)
         found[name] = value
@@ -76,7 +80,10 @@ def query(allowed: Collection[str]) -> dict[str, str]:
 
 
 def survey_id(text: str) -> str:
-    """Return a well-formed survey id; anything else cannot name a survey, and never reaches the database."""
+    """Return `text` if it is a well-formed survey id, without a look into the database.
+
+    Raises InvalidInput(survey_unknown).
+    """
     if not _SURVEY_ID.fullmatch(text):
         raise InvalidInput(
             Problem.SURVEY_UNKNOWN, "a survey id is 32 hexadecimal digits; check the link", "survey"
@@ -85,7 +92,7 @@ def survey_id(text: str) -> str:
 
 
 def digest(text: str | None) -> str | None:
-    """Return a well-formed document digest, or None if none was asked for."""
+    """Return `text`, a well-formed document digest or None. Raises InvalidInput(field_type)."""
     if text is not None and not _DIGEST.fullmatch(text):
         raise InvalidInput(
             Problem.FIELD_TYPE, "a digest is written sha256: and 64 hexadecimal digits", "digest"
@@ -94,22 +101,28 @@ def digest(text: str | None) -> str | None:
 
 
 def whole(text: str | None, name: str) -> int | None:
-    """Return a whole number of a query, written without sign or leading zeroes; None if it was left out."""
-    # One spelling for each number, so that one page has one address.
+    """Return a parameter's whole number of at most 16 digits, without sign; None if it is left out.
+
+    Raises InvalidInput(field_type).
+    """
+    # Leading zeroes are refused, so that every number has one spelling and every page one address.
     if text is not None and not re.fullmatch(r"0|[1-9][0-9]{0,15}", text):
         raise InvalidInput(Problem.FIELD_TYPE, "write a whole number", name)
     return None if text is None else int(text)
 
 
 def flag(text: str, name: str) -> bool:
-    """Return a query flag written true or false."""
+    """Return a query flag, written true or false. Raises InvalidInput(field_type)."""
     if text not in ("true", "false"):
         raise InvalidInput(Problem.FIELD_TYPE, "write true or false", name)
     return text == "true"
 
 
 def level(text: str, name: str) -> float:
-    """Return a confidence level strictly between 0 and 1 (bad input 49)."""
+    """Return a confidence level strictly between 0 and 1 (bad input 49).
+
+    Raises InvalidInput(confidence_range).
+    """
     if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,12})?", text) or not 0.0 < float(text) < 1.0:
         raise InvalidInput(
             Problem.CONFIDENCE_RANGE,

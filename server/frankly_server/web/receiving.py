@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fast path for single reports in front of Flask, which costs half of a request (ADR 0020).
+"""Fast path for single reports in front of Flask, which takes half the time of a request (ADR 0020).
 
-It takes a POST of one report of an allowed length, without query or encoding, while the survey's
-rate limit has tokens left. All other requests go to Flask untouched. So do refused and failed
-ones: the view raises the same error again, so that one place renders, counts and logs it.
+It handles a POST of one report of an allowed length, without query or encoding, while the survey's
+rate limit has tokens left. All other requests go to Flask. So do reports that fail here: the view
+raises the same error again, so that one place renders, counts and logs it.
 """
 
 import time
@@ -63,7 +63,7 @@ class Receiving:
             and not environ.get("QUERY_STRING")
             and not environ.get("SCRIPT_NAME")
             and _ENCODED.isdisjoint(environ)
-            # isdigit alone accepts digits of other scripts; nine digits bound the cost of int().
+            # isdigit also accepts digits of other scripts; nine digits bound the cost of int().
             and (
                 length.isascii()
                 and length.isdigit()
@@ -74,7 +74,10 @@ class Receiving:
         return match[1] if match is not None and is_fast else None
 
     def _accept(self, environ: "WSGIEnvironment", survey: str) -> Outcome | None:
-        """Store the report; None leaves it to Flask, with the body rewound and any error in `environ`."""
+        """Store the report and return the outcome; None if Flask must handle the request.
+
+        The body is then rewound, and an error is in `environ` under FAILED.
+        """
         environ[headers.STARTED] = started = time.monotonic()
         length = int(environ["CONTENT_LENGTH"])
         self._counted.begin()
@@ -95,7 +98,7 @@ class Receiving:
 
 
 def _read(environ: "WSGIEnvironment", length: int) -> bytes:
-    """Return the body and rewind it for Flask; empty if the client has disconnected."""
+    """Return the body and rewind it for Flask; return b"" if it cannot be read."""
     try:
         body: bytes = environ["wsgi.input"].read(length)
     except (OSError, ValueError):

@@ -3,7 +3,7 @@
 
 The cookie holds a random token. Before sign-in it only ties a form to a browser; sign-in replaces
 it, which prevents session fixation. Each form carries an HMAC of the token under a key of the
-server, so that nobody who plants a cookie in a browser can compute it.
+server. An attacker who plants a cookie in a browser cannot compute the HMAC.
 """
 
 import hmac
@@ -42,16 +42,16 @@ class Door:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._secure = services.settings.public_url.startswith("https://")
-        # Browsers take a name with this prefix over https only, and from no sibling subdomain.
+        # Browsers accept a cookie with this prefix only over https, and not from other subdomains.
         prefix = "__Host-" if self._secure else ""
         self.cookie, self._browser_cookie = f"{prefix}frankly_admin", f"{prefix}frankly_browser"
 
     def browser(self) -> str:
-        """Return the known browser's cookie of this request; empty without one."""
+        """Return the cookie by which the browser is known; "" without one."""
         return request.cookies.get(self._browser_cookie, "")
 
     def enter(self) -> None:
-        """Set g.person, None without a session; raise InvalidInput(forbidden) for a forged form."""
+        """Set g.person (None without a session); raise InvalidInput(forbidden) for a forged form."""
         token = request.cookies.get(self.cookie, "")
         g.token = token if _TOKEN.fullmatch(token) else secrets.token_urlsafe(32)
         g.is_new = g.token != token
@@ -69,7 +69,7 @@ class Door:
         """Set the headers and, on a page with a new token, the cookie."""
         for name, value in HEADERS.items():
             response.headers.setdefault(name, value)
-        # Pages only: assets are publicly cacheable, and a cached cookie would be shared.
+        # Only with pages: assets may be cached publicly, and a cached cookie would be shared.
         if g.get("is_new", False) and response.mimetype == "text/html":
             self._set(response, self.cookie, g.token, SESSION_S)
         return response
@@ -81,24 +81,24 @@ class Door:
         self._set(response, self._browser_cookie, signed.browser, BROWSER_S)
 
     def await_code(self, response: Response, token: str) -> None:
-        """Set the session's cookie to the token of a sign-in that waits for its second factor."""
+        """Set the session cookie to the token of a sign-in that waits for its second factor."""
         g.is_new = False
         self._set(response, self.cookie, token, PENDING_S)
 
     def forget(self, response: Response) -> None:
-        """Delete the session's cookie; the browser stays a known one."""
+        """Delete the session cookie; the cookie of the browser stays."""
         g.is_new = False
         response.delete_cookie(
             self.cookie, path="/", secure=self._secure, httponly=True, samesite="Strict"
         )
 
     def _set(self, response: Response, name: str, value: str, max_age: int) -> None:
-        # Unreadable to scripts and not sent from other sites.
+        # Scripts cannot read the cookie, and requests from other sites do not carry it.
         response.set_cookie(
             name,
             value,
             max_age=max_age,
-            path="/",  # which the prefix __Host- asks for
+            path="/",  # the prefix __Host- requires it
             secure=self._secure,
             httponly=True,
             samesite="Strict",
@@ -106,10 +106,10 @@ class Door:
 
 
 def needs(role: str, *, before_enrolment: bool = False) -> Callable[[View], View]:
-    """Return the decorator for views of a role: 403 for lesser roles, sign-in page if signed out.
+    """Return a decorator for views of a role: 403 for lesser roles, sign-in page if signed out.
 
-    before_enrolment : open to members who still lack the second factor that their organisation asks
-    for; every other view leads them to their account page.
+    before_enrolment : True if members may open the view before they have set up a second factor
+    that their organisation requires; other views redirect them to their account page.
     """
 
     def wrap(view: View) -> View:
@@ -130,6 +130,6 @@ def needs(role: str, *, before_enrolment: bool = False) -> Callable[[View], View
 
 
 def person() -> Person:
-    """Return the signed-in person; only for views that `needs` guards."""
+    """Return the signed-in person, in a view that `needs` guards."""
     signed_in: Person = g.person
     return signed_in

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slots: how many requests are worked on at once; with all of them taken, others are refused soon.
+"""Limit on the requests that are processed at once; further ones are refused after a short wait.
 
-Every server has one thread more than slots, so that a thread is free to refuse while all others
-wait for a database that does not answer. `/health/live` needs no slot.
+A server has one thread more than slots, so that a thread can refuse requests while all others wait
+for a database that does not respond. `/health/live` needs no slot.
 """
 
 import threading
@@ -27,10 +27,10 @@ _log: Final = structlog.get_logger("frankly.web")
 
 
 class Slots:
-    """WSGI application in front of `application`, which works on at most `number` requests at once.
+    """WSGI application that passes at most `number` requests at once to `application`.
 
-    A request waits up to a second for a slot. If none becomes free, it is 503, and so
-    are all others at once until one does: their clients send them again later.
+    A request waits up to a second for a slot. If none becomes free, it gets 503, and further
+    requests get 503 without waiting until one does; their clients send them again later.
     """
 
     def __init__(self, application: "WSGIApplication", number: int, counted: Metrics) -> None:
@@ -42,13 +42,13 @@ class Slots:
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Answer a request."""
-        # It asks nothing of the database and must answer while all others wait.
+        # The liveness check does not use the database, and must respond while all others wait.
         if environ["PATH_INFO"] == LIVE:
             return self._application(environ, start_response)
         if not self._take():
             return self._refuse(environ["REQUEST_METHOD"], start_response)
         try:
-            # No answer of ours is made while it is sent, so that a slow client holds no slot.
+            # Responses are complete before they are sent, so a slow client holds no slot.
             return self._application(environ, start_response)
         finally:
             self._is_stalled = False
@@ -59,10 +59,10 @@ class Slots:
             return True
         if self._is_stalled:
             return False
-        # In a burst a slot becomes free within milliseconds: nobody is refused for that.
+        # In a burst a slot becomes free within milliseconds, so it is no reason to refuse.
         if self._free.acquire(timeout=_WAIT_S):
             return True
-        # From now on the spare thread refuses without waiting, so that it is free again at once.
+        # From now on requests are refused without waiting, so that the spare thread stays free.
         self._is_stalled = True
         _log.warning("every slot is taken: requests are refused until one is free")
         return False

@@ -12,7 +12,7 @@ from frankly_server.services import Services
 from frankly_server.web import models, reading
 from frankly_server.web.openapi import Query, declare
 
-# Sixteen digits: more is refused before it is compared with the log.
+# At most 16 digits; `reading.whole` refuses longer numbers.
 _WHOLE = {"type": "integer", "minimum": 0, "maximum": 10**16 - 1}
 _NO_LOG = (Problem.LOG_UNKNOWN, Problem.FIELD_TYPE, Problem.FIELD_MISSING)
 
@@ -33,7 +33,7 @@ def _add_heads(routes: APIBlueprint, services: Services) -> None:
         problems=(Problem.LOG_UNKNOWN,),
     )
     def checkpoint() -> Response:
-        """Return the log's newest head, signed by the log, with the witnesses' signatures so far."""
+        """Return the log's newest head, signed by the log and by the witnesses that have seen it."""
         reading.query(())
         return Response(services.log.checkpoint(), content_type=reading.TEXT)
 
@@ -45,7 +45,10 @@ def _add_heads(routes: APIBlueprint, services: Services) -> None:
         problems=(Problem.LOG_UNKNOWN, Problem.FIELD_TYPE),
     )
     def proof(digest: str) -> Response:
-        """Return a document's proof of inclusion in the largest head that enough witnesses have seen lately."""
+        """Return a document's inclusion proof in the largest head with enough recent signatures.
+
+        Without such a head, the proof is for the newest one.
+        """
         reading.query(())
         return Response(services.log.proof(reading.digest(digest) or ""), content_type=reading.TEXT)
 
@@ -53,7 +56,7 @@ def _add_heads(routes: APIBlueprint, services: Services) -> None:
     @declare(
         routes,
         "logCosignatures",
-        answers={200: ("Kept.", reading.JSON, models.Cosigned)},
+        answers={200: ("Stored.", reading.JSON, models.Cosigned)},
         problems=(
             Problem.LOG_UNKNOWN,
             Problem.COSIGNATURE_INVALID,
@@ -67,7 +70,7 @@ def _add_heads(routes: APIBlueprint, services: Services) -> None:
 
         It needs no API key: only signatures of witnesses that the keys document names are stored.
         """
-        # Notes are texts in the C2SP form, signed as they stand; JSON would change their bytes.
+        # Not JSON: the body is a C2SP note, whose exact bytes are signed.
         reading.query(())
         reading.content_type({reading.TEXT})
         stored = services.log.add_cosignature(reading.body(MAX_NOTE_BYTES))
@@ -82,12 +85,12 @@ def _add_trees(routes: APIBlueprint, services: Services) -> None:
         answers={200: ("Hashes, one line of base64 each.", reading.TEXT, models.LogText)},
         problems=_NO_LOG,
         query=(
-            Query("old", _WHOLE, "The smaller size.", required=True),
-            Query("new", _WHOLE, "The larger size.", required=True),
+            Query("old", _WHOLE, "Size of the smaller tree.", required=True),
+            Query("new", _WHOLE, "Size of the larger tree.", required=True),
         ),
     )
     def consistency() -> Response:
-        """Return the RFC 6962 proof that the tree of `old` entries is a prefix of that of `new`."""
+        """Return the RFC 6962 proof that the tree of `old` entries is a prefix of the `new` one."""
         parameters = reading.query({"old", "new"})
         old, new = (
             _needed(reading.whole(parameters.get(name), name), name) for name in ("old", "new")
@@ -100,10 +103,10 @@ def _add_trees(routes: APIBlueprint, services: Services) -> None:
         "logLeaves",
         answers={200: ("Leaf hashes, 32 bytes each.", reading.BYTES, models.LogText)},
         problems=_NO_LOG,
-        query=(Query("size", _WHOLE, "How many.", required=True),),
+        query=(Query("size", _WHOLE, "Number of leaf hashes.", required=True),),
     )
     def leaves() -> Response:
-        """Return the first leaf hashes: a client checks a head against an older one without naming it."""
+        """Return the first leaf hashes, which check a head against an older one without naming it."""
         size = _needed(reading.whole(reading.query({"size"}).get("size"), "size"), "size")
         return Response(services.log.leaves(size), content_type=reading.BYTES)
 
@@ -113,11 +116,11 @@ def _add_trees(routes: APIBlueprint, services: Services) -> None:
         "logEntries",
         answers={200: ("Entries in their order.", reading.JSON, models.LogEntries)},
         problems=(Problem.FIELD_TYPE,),
-        query=(Query("start", _WHOLE, "The first position wanted; 0 if left out."),),
+        query=(Query("start", _WHOLE, "Position of the first entry; 0 if left out."),),
     )
     def entries() -> Response:
         """Return at most 1,000 log entries from `start` on."""
-        # A page of bounded length; `size` says whether to ask for more.
+        # One page; from `size` the client knows whether there are more.
         size, page = services.log.entries(
             reading.whole(reading.query({"start"}).get("start"), "start") or 0
         )
@@ -131,12 +134,16 @@ def _add_audits(routes: APIBlueprint, services: Services) -> None:
         routes,
         "audit",
         answers={
-            200: ("Every version, with its number of reports.", reading.JSON, models.SurveyAudit)
+            200: (
+                "Every version, with its number of released reports.",
+                reading.JSON,
+                models.SurveyAudit,
+            )
         },
         problems=(Problem.SURVEY_UNKNOWN,),
     )
     def audit(survey_id: str) -> Response:
-        """Return every published version of a survey, its log position and number of reports."""
+        """Return every published version of a survey: log position and number of released reports."""
         reading.query(())
         survey = reading.survey_id(survey_id)
         versions = services.log.audit(survey)

@@ -17,7 +17,8 @@ over answers:
 
 Tables, and products where a notion requires it, are verified report by report (`ratios`); other
 products factor by factor (`products`); unary and subset mechanisms by the shape that all their
-reports share (`sets`).
+reports share (`sets`). The agreement kind has two weights, whose ratio is its level for all answers
+together; only ``ldp`` can be promised of it.
 
 All comparisons are exact, between integers or Fractions. Funnel writes Q transposed (b×a); here,
 rows are true answers.
@@ -34,6 +35,8 @@ from frankly_protocol.audit.work import require_verifiable
 from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import (
+    AgreementMechanism,
+    AnyMechanism,
     DenseMechanism,
     Mechanism,
     SubsetMechanism,
@@ -75,7 +78,7 @@ class Worst:
         return {side.field: side.ratio for side in (self, self.other) if side}
 
 
-def require_private(mechanism: Mechanism, *claims: Claim) -> None:
+def require_private(mechanism: AnyMechanism, *claims: Claim) -> None:
     """Raise unless the mechanism keeps every claim, in exact arithmetic.
 
     Raises DocumentRejected("privacy") for a claim that fails, is malformed or cannot be verified
@@ -101,7 +104,7 @@ def require_private(mechanism: Mechanism, *claims: Claim) -> None:
             raise DocumentRejected("privacy", detail, result.field)
 
 
-def worst(mechanism: Mechanism, claim: Claim) -> Worst:
+def worst(mechanism: AnyMechanism, claim: Claim) -> Worst:
     """Return the ratio that the mechanism needs for a claim, with the report and pair that need it.
 
     The result is not compared with the promised level (`require_private` does that); for alip, the
@@ -113,6 +116,10 @@ def worst(mechanism: Mechanism, claim: Claim) -> Worst:
     """
     require_sound(claim, mechanism.answers)
     require_verifiable(mechanism, claim)
+    if isinstance(mechanism, AgreementMechanism):
+        # Every cover is uniform and every class of outcomes is possible (checked by the
+        # constructor), so some report has both weights, and no ratio exceeds theirs.
+        return Worst(mechanism.level, next(mechanism.symbols()), (0, 0))
     if claim.notion == "dp":
         return replace(
             _largest(_candidates(mechanism, claim), _nowhere(mechanism, 0)),
@@ -135,7 +142,7 @@ def worst(mechanism: Mechanism, claim: Claim) -> Worst:
     return replace(first, other=second)
 
 
-def ceiling(mechanism: Mechanism) -> Fraction | None:
+def ceiling(mechanism: AnyMechanism) -> Fraction | None:
     """Return max_y max_x Q(y|x) / min_x Q(y|x), the bound that holds under every prior (spec 2.6).
 
     Returns None if it is infinite.
@@ -143,7 +150,7 @@ def ceiling(mechanism: Mechanism) -> Fraction | None:
     return worst(mechanism, Claim("ldp", (1, 1))).ratio
 
 
-def stated_ceiling(mechanism: Mechanism) -> Fraction | None:
+def stated_ceiling(mechanism: AnyMechanism) -> Fraction | None:
     """Return the ceiling as documents state it.
 
     It is exact if numerator and denominator are below 2^53, otherwise rounded up.
@@ -230,7 +237,7 @@ def _of_sets(shape: sets.Sets, claim: Claim) -> Iterator[Candidate]:
     if claim.notion == "srlip":
         return sets.side_channel_ratios(shape, joint, claim.attributes or ())
     if claim.notion == "rldp":
-        return sets.robust_ratios(shape, claim.lower_bounds or (), diagonal=claim.diagonal)
+        return sets.robust_ratios(shape, claim.lower_bounds or ())
     if claim.notion == "dpv" and claim.sensitive is not None:
         return sets.posteriors(shape, joint, claim.sensitive)
     raise AssertionError(claim.notion)  # as in `_of_columns`

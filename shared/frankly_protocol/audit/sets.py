@@ -196,15 +196,19 @@ def _around_average(
             yield Candidate(*improved, (AVERAGE, s), True, condition)
 
 
-def robust_ratios(sets: Sets, bounds: LowerBounds, *, diagonal: bool) -> Iterator[Candidate]:
-    """Yield sup over D_s / inf over D_t of P(B|·) for all s ≠ t, or for all s and t if `diagonal`.
+def robust_ratios(sets: Sets, bounds: LowerBounds) -> Iterator[Candidate]:
+    """Yield sup over D_s / inf over D_t of P(B|·) for all s ≠ t.
 
     Let H contain j answers of s and l answers of t. The supremum comes from the j largest L[s][u],
     with the free mass (what L leaves open) on one of them; the infimum from the l smallest L[t][u],
-    with the free mass outside H unless H contains all of t. So the largest j and the smallest l
-    that |H| allows are best for every pair; if every H may occur, H is all of s and nothing of t,
-    and the ratio is high / low. For s = t the two sides differ by the free mass only, so the ratio
-    is largest for the smallest L[s](H), that is for the fewest answers with the smallest bounds.
+    with the free mass outside H. So the largest j and the smallest l that |H| allows are best for
+    every pair; H is never all answers, so it can leave out one of t. If every H may occur, it is
+    all of s and nothing of t, and the ratio is high / low.
+
+    A secret compared with itself (claims with `diagonal`) needs no more. If H can leave out a whole
+    secret, the infimum of some t ≠ s is low, and no supremum of s exceeds that of j answers.
+    Otherwise H can contain all of some t ≠ s, whose supremum is then high, beside the fewest
+    answers of s, and no infimum of s is less than theirs.
     """
     scale, fixed = scaled_bounds(bounds)
     width, low, g = len(fixed[0]), sets.low * scale, sets.high - sets.low
@@ -212,9 +216,8 @@ def robust_ratios(sets: Sets, bounds: LowerBounds, *, diagonal: bool) -> Iterato
     j, l = min(h, width), max(0, h - (sets.answers - width))  # noqa: E741 - the letters of the docstring
     # As in `ratios.robust_ratios`: the two largest suprema and the two least infima give the largest
     # ratio of two different secrets.
-    suprema, infima = (
-        [bound(row, scale, k) for row in fixed] for bound, k in ((_most, j), (_least, l))
-    )
+    suprema = [sum(sorted(row, reverse=True)[:j]) + scale - sum(row) for row in fixed]
+    infima = [sum(sorted(row)[:l]) for row in fixed]
     highs = sorted(range(len(fixed)), key=lambda s: -suprema[s])[:2]
     lows = sorted(range(len(fixed)), key=lambda s: infima[s])[:2]
     for s, t in ((s, t) for s, t in product(highs, lows) if s != t):
@@ -227,18 +230,6 @@ def robust_ratios(sets: Sets, bounds: LowerBounds, *, diagonal: bool) -> Iterato
             sets.some([*inside_places, *held_places], outside_places),
             (s, t),
         )
-    held_count = max(1, 0 if sets.size is None else l)
-    if diagonal and held_count < width:
-        for s, row in enumerate(fixed):
-            fixed_mass = sum(sorted(row)[:held_count])
-            inside_places = _places(row, s, held_count, largest=False)
-            outside_places = [
-                x for x in range(s * width, (s + 1) * width) if x not in inside_places
-            ]
-            report = sets.some(inside_places, outside_places)
-            yield Candidate(
-                low + g * (fixed_mass + scale - sum(row)), low + g * fixed_mass, report, (s, s)
-            )
 
 
 def posteriors(sets: Sets, joint: Joint, sensitive: int) -> Iterator[Candidate]:
@@ -264,13 +255,3 @@ def _places(row: Sequence[int], s: int, count: int, *, largest: bool) -> list[in
     """Return the answers (s, u) of the `count` largest or smallest bounds."""
     order = sorted(range(len(row)), key=lambda u: -row[u] if largest else row[u])
     return [s * len(row) + u for u in order[:count]]
-
-
-def _most(row: Sequence[int], scale: int, count: int) -> int:
-    """Return scale · largest mass of `count` places, over distributions above the bounds."""
-    return sum(sorted(row, reverse=True)[:count]) + (scale - sum(row) if count else 0)
-
-
-def _least(row: Sequence[int], scale: int, count: int) -> int:
-    """Return scale · least mass of `count` places, over distributions above the bounds."""
-    return scale if count == len(row) else sum(sorted(row)[:count])

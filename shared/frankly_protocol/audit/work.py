@@ -15,8 +15,9 @@ from frankly_protocol.audit import products
 from frankly_protocol.audit.claims import Claim, LowerBounds
 from frankly_protocol.errors import DocumentRejected
 from frankly_protocol.mechanisms import (
+    AgreementMechanism,
+    AnyMechanism,
     DenseMechanism,
-    Mechanism,
     ProductMechanism,
     SubsetMechanism,
     UnaryMechanism,
@@ -28,7 +29,7 @@ MAX_WORK = 10**9
 computing the level of its report: about a second."""
 MAX_COUNTS = 1 << 21
 """Largest total number of counts in a document's priors, written out with a row for each secret in
-each stratum."""
+each stratum, and of cells in its forms."""
 _FIRST_STEPS, _STEPS = 64, 2
 """Step limit of all searches for the worst set together: a fixed part, and a part for each
 search."""
@@ -52,7 +53,7 @@ class WorkBlock(Protocol):
     """The part of a block that its cost depends on."""
 
     @property
-    def mechanism(self) -> Mechanism:
+    def mechanism(self) -> AnyMechanism:
         """The mechanism whose verification is estimated."""
         ...
 
@@ -85,13 +86,16 @@ def require_affordable(blocks: Sequence[WorkBlock]) -> None:
         )
 
 
-def require_verifiable(mechanism: Mechanism, *claims: Claim) -> None:
+def require_verifiable(mechanism: AnyMechanism, *claims: Claim) -> None:
     """Raise DocumentRejected unless the claims together can be verified.
 
     The reason is work_limit if that would take too long, and privacy for a claim that cannot be
     verified for a product with this many reports.
     """
     for claim in claims:
+        if isinstance(mechanism, AgreementMechanism) and claim.notion != "ldp":
+            detail = "of the agreement kind only ldp can be promised"
+            raise DocumentRejected("privacy", f"{claim.notion}: {detail}", "notion")
         listed = isinstance(mechanism, ProductMechanism) and claim.notion not in ("ldp", "dp")
         # Every other notion averages over secrets, so the product's reports must be listed one by one.
         if listed and mechanism.reports > MAX_REPORTS:
@@ -118,7 +122,7 @@ def search_steps(searches: int) -> int:
     return _FIRST_STEPS + _STEPS * searches
 
 
-def work(mechanism: Mechanism, claim: Claim) -> int:
+def work(mechanism: AnyMechanism, claim: Claim) -> int:
     """Return the units that it takes to verify a claim.
 
     If the sizes alone give more than MAX_WORK, likelihoods are not counted.
@@ -135,15 +139,17 @@ def level_work(blocks: Sequence[WorkBlock]) -> int:
     return secrets * len(promises) * 300 + products_made * len(blocks) * (1000 + 60 * len(blocks))
 
 
-def _of_ceiling(mechanism: Mechanism) -> int:
+def _of_ceiling(mechanism: AnyMechanism) -> int:
     return _of_sizes(mechanism, Claim("ldp", (1, 1)))
 
 
-def _of_sizes(mechanism: Mechanism, claim: Claim) -> int:
+def _of_sizes(mechanism: AnyMechanism, claim: Claim) -> int:
     """Return the units that follow from sizes.
 
     For (ε, δ) of a product, these are the units of counting its likelihoods.
     """
+    if isinstance(mechanism, AgreementMechanism):
+        return 100_000  # its level follows from two numbers; reading it has checked the covers
     tables = len(claim.joint or ()) * mechanism.answers * 100
     if isinstance(mechanism, UnaryMechanism | SubsetMechanism):
         return 100_000 + tables + _of_sets(mechanism, claim)
@@ -206,7 +212,7 @@ def _of_sets(mechanism: UnaryMechanism | SubsetMechanism, claim: Claim) -> int:
     return 2 * (800 * a * _FIRST_STEPS + secrets * cost_per_secret)
 
 
-def _of_likelihoods(mechanism: Mechanism, claim: Claim) -> int:
+def _of_likelihoods(mechanism: AnyMechanism, claim: Claim) -> int:
     """Return the units of convolving the likelihoods of a product's factors, for (ε, δ)."""
     if claim.notion != "dp" or not isinstance(mechanism, ProductMechanism):
         return 0

@@ -3,18 +3,30 @@
 
 Every kind has the attributes `kind`, `bits`, `answers`, `reports` and `sends_unchanged`. It draws a
 symbol with `sample`, gives exact chances with `probability`, and reads and writes its symbols
-(`check_symbol`, `symbol_json`) and parameters (`from_params`, `params_json`).
+(`check_symbol`, `symbol_json`) and parameters (`from_params`, `params_json`). The truth is the
+number of an answer; for the agreement kind, the position of the choice of every question.
 """
 
+from frankly_protocol.mechanisms.agreement import AgreementMechanism
 from frankly_protocol.mechanisms.base import Symbol
 from frankly_protocol.mechanisms.dense import DenseMechanism
-from frankly_protocol.mechanisms.expansion import KINDS, Mechanism, as_dense, columns
+from frankly_protocol.mechanisms.expansion import (
+    BLOCK_KINDS,
+    KINDS,
+    AnyMechanism,
+    Mechanism,
+    as_dense,
+    columns,
+)
 from frankly_protocol.mechanisms.product import ProductMechanism
 from frankly_protocol.mechanisms.subset import SubsetMechanism
 from frankly_protocol.mechanisms.unary import UnaryMechanism
 
 __all__ = [
+    "BLOCK_KINDS",
     "KINDS",
+    "AgreementMechanism",
+    "AnyMechanism",
     "DenseMechanism",
     "Mechanism",
     "ProductMechanism",

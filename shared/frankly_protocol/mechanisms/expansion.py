@@ -4,6 +4,7 @@
 from fractions import Fraction
 
 from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms.agreement import AgreementMechanism
 from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_BITS, MAX_REPORTS, Symbol
 from frankly_protocol.mechanisms.dense import DenseMechanism
 from frankly_protocol.mechanisms.product import ProductMechanism
@@ -12,12 +13,16 @@ from frankly_protocol.mechanisms.unary import UnaryMechanism
 from frankly_protocol.problems import Problem
 
 Mechanism = DenseMechanism | UnaryMechanism | SubsetMechanism | ProductMechanism
+"""A mechanism on the numbered answers of one block."""
+AnyMechanism = Mechanism | AgreementMechanism
 KINDS: dict[
     str,
     type[DenseMechanism] | type[UnaryMechanism] | type[SubsetMechanism] | type[ProductMechanism],
 ] = {
     kind.kind: kind for kind in (DenseMechanism, UnaryMechanism, SubsetMechanism, ProductMechanism)
 }
+BLOCK_KINDS = {**KINDS, AgreementMechanism.kind: AgreementMechanism}
+"""The kinds that a block of a document may have."""
 
 
 def columns(mechanism: Mechanism, most: int = MAX_REPORTS) -> dict[Symbol, tuple[Fraction, ...]]:

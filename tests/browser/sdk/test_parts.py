@@ -15,7 +15,15 @@ from tests.frankly_protocol.every_kind import documents
 from tests.frankly_protocol.samples import NOW, ldp_block, survey
 
 AT = NOW.timestamp() * 1000
-LATER = {"log.js", "rare.js", "delta.js", "respondents.js", "tokens.js", "memory.js"}
+LATER = {
+    "log.js",
+    "rare.js",
+    "delta.js",
+    "respondents.js",
+    "tokens.js",
+    "memory.js",
+    "agreement.js",
+}
 WORDS = {
     "explain.js",
     "guesses.js",
@@ -83,6 +91,10 @@ def rare_sets(_page: Page, wire: Wire) -> str:
     return wire.publish(documents()["subset rldp"])
 
 
+def form(_page: Page, wire: Wire) -> str:
+    return wire.publish(documents()["agreement ldp"])
+
+
 def for_invited(_page: Page, wire: Wire) -> str:
     return wire.publish(replace(survey(ldp_block()), token=TokenRule("invite")))
 
@@ -110,6 +122,7 @@ class Need:
 PARTS: dict[str, tuple[str, Need]] = {
     "srlip": ("rare", Need(rare)),
     "sets": ("rare", Need(rare_sets)),
+    "form": ("agreement", Need(form)),
     "a part of a part": ("delta", Need(rare)),
     "respondents": ("respondents", Need(plain, respondent="somebody")),
     "tokens": ("tokens", Need(for_invited)),

@@ -47,7 +47,7 @@ def test_every_key_has_a_text(page: Page) -> None:
           const [{inWords}, {rational}] = await Promise.all([import("/sdk/texts.js"), import("/sdk/rational.js")]);
           const ratio = rational(3, 2), figures = [ratio, "1", ratio, "0"];
           const values = {final: figures, budget: figures, budget_delta: [ratio, "0"], ceiling: [ratio]};
-          values.no_answer = [["a"]];
+          values.no_answer = values.fields = [["a"]];
           values.cap = [null, null, ...figures];
           values.composition = ["one_prior_counts", "a", ...figures];
           values.unknown_name = ["kind"];

@@ -79,10 +79,14 @@ class Proxy:
 
 
 def _pump(source: socket.socket, target: socket.socket) -> None:
-    with contextlib.suppress(OSError):
+    try:
         while data := source.recv(1 << 16):
             target.sendall(data)
         target.shutdown(socket.SHUT_WR)
+    except OSError:
+        # Such as a server that was killed: its client must not wait for an answer.
+        _break(source)
+        _break(target)
 
 
 def _break(end: socket.socket) -> None:

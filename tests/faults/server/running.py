@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -34,6 +35,7 @@ from tests.postgres import PostgresServer
 TIMES = {"opens": -1, "closes": 30, "expires": 60}
 METRICS_TOKEN = "m" * 32
 BATCH_TYPE = "application/vnd.frankly.batch+json"
+PROGRAM = (sys.executable, "-m", "frankly_server.cli")
 
 
 def open_today(survey: bytes = SURVEY) -> bytes:
@@ -51,27 +53,43 @@ def open_today(survey: bytes = SURVEY) -> bytes:
 
 
 class Running:
-    """One survey on a server process of its own, at one port for good."""
+    """One survey on a server process of its own, at one port for good.
+
+    survey : its file. program : command of the process up to the verb, such as one whose clock a
+    test sets.
+    """
 
     def __init__(
-        self, home: Path, database_url: str, *, production: bool = False, **settings: str
+        self,
+        home: Path,
+        database_url: str,
+        *,
+        production: bool = False,
+        survey: bytes = SURVEY,
+        program: Sequence[str] = PROGRAM,
+        **settings: str,
     ) -> None:
         self.home, self.database_url, self.more = home, database_url, settings
         self._options = ["--production"] if production else []
+        self.program = program
         self._settings = Settings(home=home, database_url=SecretStr(database_url))
-        database = Database(database_url)
+        self.survey, self.digest = self._publish(open_today(survey))
+        self.port = free_port()
+        self.log = home / "log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def _publish(self, survey: bytes) -> tuple[str, str]:
+        """Make tables and keys, and publish the survey; return its id and the document's digest."""
+        database = Database(self.database_url)
         upgrade(database)
         database.close()
         services = self.services()
         services.keys.init()
-        services.surveys.apply(services.surveys.parse_definition(open_today()))
+        services.surveys.apply(services.surveys.parse_definition(survey))
         published = services.surveys.publish("habits")
         self.analyst_key = services.access.create("analyst", "test")
         services.close()
-        self.survey, self.digest = published.survey_id, published.digest
-        self.port = free_port()
-        self.log = home / "log"
-        self.process: subprocess.Popen[bytes] | None = None
+        return published.survey_id, published.digest
 
     def services(self) -> Services:
         """The services over this server's database, in this process."""
@@ -88,15 +106,7 @@ class Running:
             "FRANKLY_METRICS_TOKEN": METRICS_TOKEN,
             **self.more,
         }
-        command = [
-            sys.executable,
-            "-m",
-            "frankly_server.cli",
-            "serve",
-            "--port",
-            str(self.port),
-            *self._options,
-        ]
+        command = [*self.program, "serve", "--port", str(self.port), *self._options]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 command, env=environment, stdout=log, stderr=log, start_new_session=True
@@ -176,6 +186,7 @@ class Devices:
     _running: list[threading.Thread] = field(default_factory=list)
 
     def __enter__(self) -> Self:
+        self._stop.clear()
         self._running = [
             threading.Thread(target=self._work, args=(i,)) for i in range(self.threads)
         ]
@@ -273,6 +284,38 @@ def report_bytes(server: Running, report_id: str, symbols: tuple[int, int]) -> b
     report: dict[str, Any] = {"v": 1, "doc": server.digest, "id": report_id, "y": list(symbols),
                               "strata": {"region": "north"}, "token": None}  # fmt: skip
     return json.dumps(report, separators=(",", ":")).encode()
+
+
+def wait_until(holds: Callable[[], bool], within_s: float = 30) -> None:
+    """Wait until something holds; AssertionError if it does not in time."""
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def check_refusal(server: Running, devices: Devices) -> None:
+    """A new report gets 503 with a problem document that says what to do, and when.
+
+    One report may still fit where many do not; each that is accepted counts as one of the devices'.
+    """
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    path = f"/v1/surveys/{server.survey}/reports"
+    for _ in range(5_000):
+        new = {secrets.token_hex(16): (0, 0)}
+        (body,) = (report_bytes(server, *report) for report in new.items())
+        devices.sent |= new
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        problem = json.loads(answer.read())
+        if answer.status != 201:
+            break
+        devices.acknowledged |= new
+    connection.close()
+    assert (answer.status, answer.getheader("Retry-After")) == (503, "5")
+    assert answer.getheader("Content-Type") == "application/problem+json"
+    assert problem["code"] == "unavailable"
+    assert "nothing was acknowledged, try again" in problem["detail"]
 
 
 def check_kept(server: Running, devices: Devices) -> None:

@@ -91,7 +91,10 @@ def server(
 ) -> Iterator[Running]:
     """A server that waits a second for a request."""
     home = tmp_path_factory.mktemp("slow")
-    settings = {"FRANKLY_REQUEST_TIMEOUT_S": str(TIMEOUT_S), "FRANKLY_THREADS": str(THREADS)}
+    settings: dict[str, Any] = {
+        "FRANKLY_REQUEST_TIMEOUT_S": str(TIMEOUT_S),
+        "FRANKLY_THREADS": str(THREADS),
+    }
     slow_server = Running(
         home, f"sqlite:///{home / 'frankly.db'}", production=request.param, **settings
     )

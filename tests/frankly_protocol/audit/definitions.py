@@ -13,6 +13,8 @@ from math import prod
 
 from frankly_protocol.audit import AVERAGE, NOTIONS, Claim
 from frankly_protocol.mechanisms import (
+    AgreementMechanism,
+    AnyMechanism,
     DenseMechanism,
     Mechanism,
     ProductMechanism,
@@ -30,10 +32,12 @@ ONE = (1, 1)
 
 
 @lru_cache(maxsize=64)
-def table(mechanism: Mechanism) -> dict[Symbol, list[Fraction]]:
+def table(mechanism: AnyMechanism) -> dict[Symbol, list[Fraction]]:
     """Q(y|·) of every symbol that can be sent, from the definition of each kind."""
-    D, a = 1 << mechanism.bits, mechanism.answers
     columns: dict[Symbol, list[Fraction]] = {}
+    if isinstance(mechanism, AgreementMechanism):
+        return dict(agreement_table(mechanism).items())
+    D, a = 1 << mechanism.bits, mechanism.answers
     if isinstance(mechanism, DenseMechanism):
         columns = {
             y: [Fraction(row[y], D) for row in mechanism.weights] for y in range(mechanism.reports)
@@ -66,7 +70,56 @@ def table(mechanism: Mechanism) -> dict[Symbol, list[Fraction]]:
     return {y: column for y, column in columns.items() if any(column)}
 
 
-def needed(mechanism: Mechanism, claim: Claim) -> Levels:
+def agreement_table(mechanism: AgreementMechanism) -> dict[tuple[int, ...], list[Fraction]]:
+    """Q(y|·) by joint answer, row-major: outcomes are weighted one by one and divided by their sum, truth by truth."""
+    truths = list(product(*map(range, mechanism.choices)))
+    columns: dict[tuple[int, ...], list[Fraction]] = {}
+    for c, component in enumerate(mechanism.components):
+        picks = [list(combinations(pool.parts, pool.pick)) for pool in component.pools]
+        pools = [pool for pool in component.pools for _ in range(pool.pick)]
+        sets = [_sets(pool.cover.answers, pool.cover.to_json()) for pool in pools]
+        chance = Fraction(component.chance, 2**mechanism.bits * prod(map(len, picks)))
+        for parts in (tuple(chain.from_iterable(pick)) for pick in product(*picks)):
+            weights: dict[tuple[int, ...], list[int]] = {}
+            for drawn in product(*(range(len(cover)) for cover in sets)):
+                members = [cover[number] for cover, number in zip(sets, drawn, strict=True)]
+                base = prod(weight for _, weight in members)
+                scores = [
+                    sum(
+                        pool.score * (_joint(mechanism, part, truth) in held)
+                        for pool, part, (held, _) in zip(pools, parts, members, strict=True)
+                    )
+                    for truth in truths
+                ]
+                symbol = (c, *chain.from_iterable(zip(parts, drawn, strict=True)))
+                weights[symbol] = [
+                    base * (mechanism.disagree, mechanism.agree)[score >= component.threshold]
+                    for score in scores
+                ]
+            sums = [sum(column) for column in zip(*weights.values(), strict=True)]
+            for symbol, row in weights.items():
+                columns[symbol] = [
+                    chance * Fraction(w, total) for w, total in zip(row, sums, strict=True)
+                ]
+    return columns
+
+
+def _sets(answers: int, cover: int | list[list[str | int]]) -> list[tuple[set[int], int]]:
+    if isinstance(cover, int):
+        return [(set(chosen), 1) for chosen in combinations(range(answers), cover)]
+    return [
+        ({x for x in range(answers) if int(str(mask), 16) >> x & 1}, int(weight))
+        for mask, weight in cover
+    ]
+
+
+def _joint(mechanism: AgreementMechanism, part: int, truth: tuple[int, ...]) -> int:
+    sizes = [mechanism.choices[question] for question in mechanism.parts[part]]
+    answers = [truth[question] for question in mechanism.parts[part]]
+    return list(product(*map(range, sizes))).index(tuple(answers))
+
+
+def needed(mechanism: AnyMechanism, claim: Claim) -> Levels:
     """The largest ratio of each side, None for infinite."""
     if claim.notion == "dp":
         return {
@@ -88,14 +141,14 @@ def needed(mechanism: Mechanism, claim: Claim) -> Levels:
     return levels
 
 
-def excess(mechanism: Mechanism, claim: Claim, pair: tuple[int, int]) -> Fraction:
+def excess(mechanism: AnyMechanism, claim: Claim, pair: tuple[int, int]) -> Fraction:
     """The largest Q(T|x) − E·Q(T|z) over sets T of reports: those that are likelier under x even so."""
     x, z = pair
     E = Fraction(*(claim.level or ONE))
     return sum((max(Fraction(0), q[x] - E * q[z]) for q in table(mechanism).values()), Fraction(0))
 
 
-def places(mechanism: Mechanism, claim: Claim) -> Iterator[tuple[str, Place]]:
+def places(mechanism: AnyMechanism, claim: Claim) -> Iterator[tuple[str, Place]]:
     """Every pair of every column that the definition compares, and the level it is compared with."""
     low_field = "low_level" if claim.notion == "alip" else "level"
     secrets = range(len(claim.joint or claim.lower_bounds or ()))
@@ -131,7 +184,7 @@ def conditions(claim: Claim) -> list[Condition | None]:
     return every_condition
 
 
-def ratio_at(mechanism: Mechanism, claim: Claim, place: Place) -> Fraction | str | None:
+def ratio_at(mechanism: AnyMechanism, claim: Claim, place: Place) -> Fraction | str | None:
     """The ratio of one pair: "endless" for a positive number over zero, None where there is nothing to compare."""
     y, (a, b), condition = place
     if claim.notion == "ldp":
@@ -155,7 +208,7 @@ def ratio_at(mechanism: Mechanism, claim: Claim, place: Place) -> Fraction | str
 
 
 def probability(
-    mechanism: Mechanism, claim: Claim, y: Symbol, s: int, condition: Condition | None
+    mechanism: AnyMechanism, claim: Claim, y: Symbol, s: int, condition: Condition | None
 ) -> tuple[Fraction, Fraction]:
     """P(s, x_J) and P(s, x_J, y); AVERAGE for any s."""
     joint = claim.joint or ()
@@ -180,7 +233,7 @@ def vertices(claim: Claim, s: int) -> list[list[Fraction]]:
     return [[bound + slack * (u == v) for v, bound in enumerate(L)] for u in range(len(L))]
 
 
-def average(mechanism: Mechanism, y: Symbol, s: int, R: list[Fraction]) -> Fraction:
+def average(mechanism: AnyMechanism, y: Symbol, s: int, R: list[Fraction]) -> Fraction:
     """P(y|s) if U is distributed as R; answers are pairs (s, u)."""
     return sum((r * table(mechanism)[y][s * len(R) + u] for u, r in enumerate(R)), Fraction(0))
 

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import chain, combinations, permutations, product
 from math import lcm
 
-from frankly_protocol.mechanisms import Mechanism
+from frankly_protocol.mechanisms import AnyMechanism
 
 from tests.frankly_protocol.audit.definitions import table
 from tests.frankly_protocol.audit.worlds import Cell, Shape, World
@@ -84,7 +84,7 @@ class Rows:
 class Leakage:
     """Leakage in a world of a report on some blocks, given the public answers."""
 
-    def __init__(self, shape: Shape, mechanisms: Sequence[Mechanism], world: World) -> None:
+    def __init__(self, shape: Shape, mechanisms: Sequence[AnyMechanism], world: World) -> None:
         self.shape, self.world = shape, world
         self._columns = [_columns(mechanism) for mechanism in mechanisms]
         self._chances: dict[tuple[int, ...], list[int]] = {}
@@ -174,7 +174,7 @@ def _normal(rows: dict[int, tuple[int, list[int]]]) -> tuple[tuple[int, ...], Ro
 
 
 @cache
-def _columns(mechanism: Mechanism) -> tuple[tuple[int, ...], ...]:
+def _columns(mechanism: AnyMechanism) -> tuple[tuple[int, ...], ...]:
     """Return every report's chances by answer, times a constant."""
     columns = table(mechanism).values()
     scale = lcm(*(chance.denominator for column in columns for chance in column))

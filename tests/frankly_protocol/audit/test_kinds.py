@@ -176,6 +176,25 @@ def test_what_is_needed_is_what_a_list_of_all_reports_needs(part: int) -> None:
     assert len(covered) > 10
 
 
+LOOSE, TIGHT = ((1, 10),) * 3, ((1, 3),) * 3
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+@pytest.mark.parametrize("second", [LOOSE, TIGHT, ((0, 1), (1, 2), (1, 4))], ids=str)
+def test_a_secret_compared_with_itself_needs_no_more_of_sets(
+    second: tuple[tuple[int, int], ...], diagonal: bool
+) -> None:
+    """Every size of subset, and weights that put out reports, in or outside; the oracle lists every pair."""
+    claim = Claim("rldp", ONE, lower_bounds=(LOOSE, second), diagonal=diagonal)
+    shapes = [SubsetMechanism(4, 6, size, inside) for size in range(1, 6) for inside in (0, 7, 16)]
+    shapes += [
+        UnaryMechanism(4, 6, keep, flip) for keep, flip in ((12, 3), (3, 12), (8, 0), (8, 16))
+    ]
+    for mechanism in shapes:
+        [needed_level] = worst(mechanism, claim).needed.values()
+        assert needed_level == oracle(mechanism, claim), mechanism
+
+
 @pytest.mark.full_only
 @pytest.mark.parametrize("part", range(20))
 def test_what_is_needed_in_thousands_of_cases(part: int) -> None:

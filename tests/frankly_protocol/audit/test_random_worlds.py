@@ -15,7 +15,7 @@ from frankly_protocol.audit.claims import Joint
 from frankly_protocol.blocks import Block, Prior, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected
-from frankly_protocol.mechanisms import KINDS, DenseMechanism
+from frankly_protocol.mechanisms import BLOCK_KINDS, DenseMechanism
 
 from tests.frankly_protocol.audit.leakage import Leakage, Ratio, Rows
 from tests.frankly_protocol.audit.worlds import Case, Shape, case
@@ -177,7 +177,7 @@ def test_no_report_leaks_more_than_its_level_states(full: bool) -> None:
             case_of.cache_clear()
     # Many bounds are tight, and every notion and kind has occurred.
     assert counts["tight"] > counts["bounds"] / 10
-    assert all(counts[name] > 5 for name in (*NOTIONS, *KINDS, "strata", "no strata"))
+    assert all(counts[name] > 5 for name in (*NOTIONS, *BLOCK_KINDS, "strata", "no strata"))
 
 
 def test_the_cost_of_several_documents_bounds_their_joint_leakage(full: bool) -> None:

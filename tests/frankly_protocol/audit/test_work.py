@@ -2,6 +2,7 @@
 """The work budget: documents it refuses before verification, and figures that grow with the work done."""
 
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -15,12 +16,19 @@ from frankly_protocol.audit import Claim, report_level, sets, stated_ceiling, wo
 from frankly_protocol.audit.work import MAX_COUNTS, MAX_WORK, level_work, search_steps, work
 from frankly_protocol.blocks import Block, Prior, Promise
 from frankly_protocol.documents import SurveyDocument
-from frankly_protocol.errors import DocumentRejected
-from frankly_protocol.mechanisms import DenseMechanism, Mechanism, SubsetMechanism, UnaryMechanism
+from frankly_protocol.errors import DocumentRejected, InvalidInput
+from frankly_protocol.mechanisms import (
+    AgreementMechanism,
+    DenseMechanism,
+    Mechanism,
+    SubsetMechanism,
+    UnaryMechanism,
+)
+from frankly_protocol.mechanisms.agreement import MAX_CELLS, Component, Cover, Pool
 
 from tests.frankly_protocol.audit.definitions import ONE
 from tests.frankly_protocol.audit.test_kinds import random_case
-from tests.frankly_protocol.every_kind import DENSE, KINDS, block
+from tests.frankly_protocol.every_kind import DENSE, FORM, KINDS, block, form_block
 from tests.frankly_protocol.every_kind import documents as every_document
 from tests.frankly_protocol.samples import question, survey
 
@@ -231,6 +239,82 @@ def test_a_search_stops_at_the_steps_it_was_counted_with(monkeypatch: pytest.Mon
     assert (caught.value.reason, caught.value.field, steps) == ("work_limit", "prior", needed - 1)
 
 
+def form(
+    components: int, pools: tuple[Pool, ...], threshold: int, choices: int = 4, together: int = 1
+) -> AgreementMechanism:
+    """A form of the pools' questions with so many components, all alike; parts hold `together` questions."""
+    parts = max(max(pool.parts) for pool in pools) + 1
+    chances = [(1 << 48) // components] * components
+    chances[0] += (1 << 48) - sum(chances)
+    return AgreementMechanism(
+        48,
+        3,
+        1,
+        (choices,) * (parts * together),
+        tuple(tuple(range(i * together, (i + 1) * together)) for i in range(parts)),
+        tuple(Component(chance, threshold, pools) for chance in chances),
+    )
+
+
+def singles(cover: Cover, score: int = 1) -> tuple[Pool, ...]:
+    """100 pools of one question each."""
+    return tuple(Pool((i,), 1, cover, score) for i in range(100))
+
+
+def pairs_of(count: int) -> Cover:
+    """Sets of 256 joint answers and what they leave out, with large weights."""
+    full = (1 << 256) - 1
+    return Cover(
+        256,
+        None,
+        tuple((mask, 1 << 40) for m in range(1, count + 1) for mask in (m, full ^ m)),
+    )
+
+
+HEAVY = Cover(4, None, tuple((1 << x, (1 << 51) - 1) for x in range(4)))
+LARGE_FORMS: dict[str, AgreementMechanism] = {
+    "long numbers, one pool": form(3, (Pool(tuple(range(100)), 100, HEAVY, 8),), 400),
+    "long numbers, 100 pools": form(24, singles(HEAVY, 8), 50),
+    "most components": form(256, singles(Cover(2, 1)), 1, choices=2),
+    "joint answers": form(
+        1, tuple(Pool((i,), 1, pairs_of(26)) for i in range(50)), 1, choices=16, together=2
+    ),
+    "sets of a size": form(2, (Pool((0, 1), 2, Cover(81, 2)),), 2, choices=9, together=2),
+}
+"""Forms that come near a limit: of cells, or of the document's bytes."""
+
+
+def test_the_cells_of_a_form_are_limited() -> None:
+    assert FORM.cells == 8 * 2 * 3 + 2 * 2 + 4 * 3 + 8 * 2 * 2 + 3 * 3 + 15 * (6 + 2 + 3)
+    assert max(large.cells for large in LARGE_FORMS.values()) > 0.9 * MAX_CELLS
+    with pytest.raises(InvalidInput) as caught:
+        form(25, singles(HEAVY, 8), 60)
+    assert (caught.value.code, caught.value.field) == ("weights_invalid", "components")
+
+
+def test_forms_of_several_blocks_are_added_up_while_they_are_read() -> None:
+    large = LARGE_FORMS["sets of a size"]
+    blocks = [form_block(large, f"f{i}") for i in range(3)]
+    payload = survey(*blocks).payload()
+    assert 2 * large.cells <= MAX_COUNTS < 3 * large.cells
+    SurveyDocument.parse(survey(*blocks[:2]).payload())
+    with pytest.raises(DocumentRejected) as caught:
+        SurveyDocument.parse(payload)
+    assert (caught.value.reason, caught.value.field) == ("work_limit", "blocks[2]")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGE_FORMS)
+def test_large_forms_are_read_and_verified_in_two_seconds(name: str) -> None:
+    payload = survey(form_block(LARGE_FORMS[name])).payload()
+    assert len(payload) <= canonical.MAX_BYTES
+    start = time.process_time()
+    document = SurveyDocument.parse(payload)
+    document.require_private()
+    report_level(document)
+    assert time.process_time() - start < 2
+
+
 def instructions(trial: Callable[[], object]) -> int:
     """Return how many bytecode instructions of the verifier a trial runs, which other processes do not affect."""
     executed = 0
@@ -326,3 +410,57 @@ def test_the_stated_ceiling_is_recomputed_once_for_each_block() -> None:
     document = survey(single)
     assert total(document) == 2 * work(DENSE, Claim("ldp", ONE)) + level_work(document.blocks)
     assert canonical.loads(document.payload())["blocks"][0]["ceiling"]
+
+
+def test_robust_sets_cost_by_answers_secrets_and_words_of_their_scale() -> None:
+    """As the browser computes it too: per answer 300 for each word and three more, per secret 2,000, per pair 40."""
+    for secrets, width in ((2, 4), (4, 2), (4, 4)):
+        a = secrets * width
+        bounds = (((1, 2 * width),) * width,) * secrets
+        claim = Claim("rldp", (4, 1), lower_bounds=bounds)
+        words = work_module._words(work_module._scale_bits(bounds))
+        expected = 300 * a * (3 + words) + 2000 * secrets + 40 * a * a
+        assert work_module._of_sets(UnaryMechanism(48, a, 1 << 47, 1 << 45), claim) == expected
+
+
+UNITS = {
+    "dense ldp": 216_220,
+    "dense dp": 296_520,
+    "dense secret-ldp": 234_468,
+    "dense lip": 234_468,
+    "dense alip": 234_468,
+    "dense srlip": 378_948,
+    "dense rldp": 229_530,
+    "dense dpv": 231_132,
+    "unary ldp": 205_300,
+    "unary dp": 205_300,
+    "unary secret-ldp": 500_120,
+    "unary lip": 704_920,
+    "unary alip": 704_920,
+    "unary srlip": 1_204_120,
+    "unary rldp": 217_160,
+    "unary dpv": 420_120,
+    "subset ldp": 205_300,
+    "subset dp": 205_300,
+    "subset secret-ldp": 500_120,
+    "subset lip": 710_680,
+    "subset alip": 710_680,
+    "subset srlip": 1_255_960,
+    "subset rldp": 217_160,
+    "subset dpv": 420_120,
+    "product ldp": 218_580,
+    "product dp": 335_940,
+    "product secret-ldp": 251_344,
+    "product lip": 251_344,
+    "product alip": 251_344,
+    "product srlip": 492_144,
+    "product rldp": 239_048,
+    "product dpv": 245_816,
+    "agreement ldp": 205_300,
+    "everything": 9_897_614,
+}
+
+
+def test_the_budget_of_every_kind_and_notion_is_that_of_the_format() -> None:
+    """Every SDK has to refuse the same documents: another figure is another version of the format."""
+    assert {name: total(document) for name, document in every_document().items()} == UNITS

@@ -19,12 +19,15 @@ from frankly_protocol.blocks import Block, Prior, Promise
 from frankly_protocol.canonical import MAX_INT
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.mechanisms import (
+    AgreementMechanism,
+    AnyMechanism,
     DenseMechanism,
     Mechanism,
     ProductMechanism,
     SubsetMechanism,
     UnaryMechanism,
 )
+from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
 
 from tests.frankly_protocol.samples import question, survey
 
@@ -122,15 +125,15 @@ def table(shape: Shape, world: World, i: int, r: int, z: int | None = None) -> J
     return tuple(map(tuple, rows))
 
 
-def _shape(rng: Random) -> tuple[Shape, list[Mechanism]]:
+def _shape(rng: Random) -> tuple[Shape, list[AnyMechanism]]:
     secrets = tuple(rng.choice((2, 2, 3)) for _ in range(rng.choice((1, 1, 2))))
     strata = rng.choice(((), (), (2,), (3,), (2, 2)))
     questions: list[tuple[int, ...]] = []
-    mechanisms: list[Mechanism] = []
+    mechanisms: list[AnyMechanism] = []
     for _ in range(rng.choice((1, 1, 2, 2, 3))):
         sizes: tuple[int, ...] = rng.choice(((2,), (2,), (3,), (4,), (2, 2)))
-        mechanism = _mechanism(rng, sizes)
-        if rng.random() < 0.15:
+        mechanism: AnyMechanism = _mechanism(rng, sizes)
+        if rng.random() < 0.15 and not isinstance(mechanism, AgreementMechanism):
             mechanism = _fine(rng, mechanism)
         reports = prod(len(list(m.symbols())) for m in [*mechanisms, mechanism])
         if reports <= MAX_REPORTS and prod(map(prod, [*questions, sizes])) <= 16:
@@ -147,11 +150,11 @@ def _shape(rng: Random) -> tuple[Shape, list[Mechanism]]:
     return Shape(secrets, tuple(questions), strata, linked, names), mechanisms
 
 
-def _mechanism(rng: Random, sizes: tuple[int, ...]) -> Mechanism:
-    answers, kind = (
-        prod(sizes),
-        rng.choice(("dense", "dense", "dense", "unary", "subset", "product")),
-    )
+def _mechanism(rng: Random, sizes: tuple[int, ...]) -> AnyMechanism:
+    kinds = ("dense", "dense", "dense", "unary", "subset", "product", "agreement")
+    answers, kind = prod(sizes), rng.choice(kinds)
+    if kind == "agreement":
+        return agreement(rng, sizes)
     if kind == "unary":
         keep, flip = (
             rng.sample(range(1, 16), 2)
@@ -164,6 +167,52 @@ def _mechanism(rng: Random, sizes: tuple[int, ...]) -> Mechanism:
     if kind == "product" and len(sizes) > 1:
         return ProductMechanism(tuple(_dense(rng, size) for size in sizes))
     return _dense(rng, answers)
+
+
+def agreement(rng: Random, sizes: tuple[int, ...]) -> AgreementMechanism:
+    """A random form: one or two components over the questions, or over all of them as one part."""
+    parts: list[tuple[int, ...]] = [(i,) for i in range(len(sizes))]
+    whole = tuple(range(len(sizes)))
+    if len(sizes) > 1 and prod(sizes) <= 8 and rng.random() < 0.5:
+        parts.append(whole)
+    chances = rng.choice(((16,), (5, 11), (8, 8)))
+    components = []
+    for chance in chances:
+        if (whole in parts) and len(whole) > 1 and rng.random() < 0.4:
+            pools: tuple[Pool, ...] = (Pool((parts.index(whole),), 1, _cover(rng, prod(sizes))),)
+        elif len(set(sizes)) == 1 and rng.random() < 0.5:
+            pick = rng.randint(1, len(sizes))
+            cover = _cover(rng, sizes[0])
+            pools = (Pool(tuple(range(len(sizes))), pick, cover, rng.randint(1, 2)),)
+        else:
+            drawn = sorted(rng.sample(range(len(sizes)), rng.randint(1, len(sizes))))
+            pools = tuple(Pool((i,), 1, _cover(rng, sizes[i]), rng.randint(1, 2)) for i in drawn)
+        most = sum(pool.pick * pool.score for pool in pools)
+        components.append(Component(chance, rng.randint(1, most), pools))
+    used = {part for component in components for pool in component.pools for part in pool.parts}
+    # The last component draws every question that no other does; a joint part may go unused.
+    if missing := [i for i in range(len(sizes)) if i not in used]:
+        pools = tuple(Pool((i,), 1, _cover(rng, sizes[i])) for i in missing)
+        components[-1] = Component(chances[-1], rng.randint(1, len(missing)), pools)
+        used = {part for component in components for pool in component.pools for part in pool.parts}
+        if not set(range(len(sizes))) <= used:
+            return agreement(rng, sizes)
+    parts = [part for i, part in enumerate(parts) if i in used]
+    disagree = rng.randint(1, 5)
+    return AgreementMechanism(
+        4, rng.randint(disagree, 12), disagree, sizes, tuple(parts), tuple(components)
+    )
+
+
+def _cover(rng: Random, answers: int) -> Cover:
+    """All sets of a size, or cuts of a scale in two with a random weight for each."""
+    if rng.random() < 0.6:
+        return Cover(answers, rng.randint(1, answers - 1))
+    full, listed = (1 << answers) - 1, []
+    for cut in sorted(rng.sample(range(1, answers), rng.randint(1, answers - 1))):
+        weight = rng.randint(1, 3)
+        listed += [((1 << cut) - 1, weight), (full ^ ((1 << cut) - 1), weight)]
+    return Cover(answers, None, tuple(listed))
 
 
 def _dense(rng: Random, answers: int) -> DenseMechanism:
@@ -228,11 +277,19 @@ def _world(rng: Random, shape: Shape, *, full: bool) -> World | None:
 
 
 def _block(
-    rng: Random, shape: Shape, i: int, mechanism: Mechanism, worlds: Sequence[World], robust: bool
+    rng: Random,
+    shape: Shape,
+    i: int,
+    mechanism: AnyMechanism,
+    worlds: Sequence[World],
+    robust: bool,
 ) -> tuple[Block, list[Source]] | None:
     """Return a block with true promises and their sources; None if it has none."""
     sources: list[Source] = []
-    if rng.random() < (0.7 if robust else 0.75):
+    if isinstance(mechanism, AgreementMechanism):
+        level = mechanism.level.as_integer_ratio()
+        sources.append(Source(Promise(Claim("ldp", level))))
+    elif rng.random() < (0.7 if robust else 0.75):
         for r in rng.sample(range(len(shape.secrets)), rng.randint(1, len(shape.secrets))):
             if robust or (shape.linked.get(i) == r and rng.random() < 0.2):
                 drawn = [(_robust(rng, shape, i, r, mechanism, worlds), 0)]
@@ -246,7 +303,7 @@ def _block(
             # A world is true only if every block has a table of it for each of its secrets.
             if robust or {source.world for source in valid} == {w for _, w in drawn}:
                 sources += valid
-    if not sources or rng.random() < 0.3:
+    if not isinstance(mechanism, AgreementMechanism) and (not sources or rng.random() < 0.3):
         sources += map(Source, _prior_free(rng, mechanism))
     if not sources:
         return None
@@ -258,7 +315,12 @@ def _block(
         ),
         mechanism=mechanism,
         promises=tuple(source.promise for source in sources),
-        design_prior=(1,) * mechanism.answers,
+        design_prior=(1,)
+        * (
+            sum(mechanism.choices)
+            if isinstance(mechanism, AgreementMechanism)
+            else mechanism.answers
+        ),
         ceiling=stated_ceiling(mechanism),
         mechanism_name="made-up",
         certificate=None,

@@ -11,6 +11,7 @@ from frankly_protocol.mechanisms import (
     ProductMechanism,
     SubsetMechanism,
     UnaryMechanism,
+    columns,
 )
 
 from tests.frankly_protocol.mechanisms.test_sampling import SMALL
@@ -107,3 +108,20 @@ def test_symbols_that_no_mechanism_sends_are_refused_unrepeated(
     assert (caught.value.code, caught.value.field) == (code, field)
     if isinstance(value, str) and len(value) > 1:
         assert value not in caught.value.detail
+
+
+@pytest.mark.parametrize("answers", [2, 256])
+def test_a_table_has_two_to_256_rows(answers: int) -> None:
+    row = (8, 8)
+    assert DenseMechanism(4, (row,) * answers).answers == answers
+    for too_many in (1, 257):
+        with pytest.raises(InvalidInput) as caught:
+            DenseMechanism(4, (row,) * too_many)
+        assert caught.value.field == "weights"
+
+
+def test_as_many_symbols_are_listed_as_are_allowed() -> None:
+    mechanism = DenseMechanism(4, ((8, 4, 4), (4, 8, 4)))
+    assert len(columns(mechanism, 3)) == 3
+    with pytest.raises(InvalidInput, match="more than 2 reports"):
+        columns(mechanism, 2)

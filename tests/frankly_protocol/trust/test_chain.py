@@ -298,8 +298,9 @@ def longest() -> Drill:
 def test_a_chain_has_at_most_1024_versions(longest: Drill) -> None:
     assert proven(longest.chain[:-1], longest.chain[500]).keys.version == 1024
     for held_keys in (None, *longest.chain[-2:]):
-        with pytest.raises(KeyChainError, match=r"1,024"):
+        with pytest.raises(KeyChainError, match=r"1,024") as caught:
             proven(longest.chain, held_keys)
+        assert caught.value.field == "chain"
 
 
 def test_the_longest_chain_of_usual_keys_fits_in_its_bytes(longest: Drill) -> None:
@@ -345,3 +346,9 @@ def test_no_bytes_crash_the_proof(data: bytes) -> None:
         proven([*drill.chain, data], drill.chain[0])
     with pytest.raises(DocumentRejected):
         proven(read_chain(data), drill.chain[0])
+
+
+def test_no_keys_are_no_chain() -> None:
+    with pytest.raises(KeyChainError) as caught:
+        prove_chain([], None, NOW)
+    assert caught.value.field == "chain"

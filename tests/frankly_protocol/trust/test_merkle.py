@@ -222,3 +222,25 @@ def test_what_lies_beyond_the_tree_is_a_typed_refusal(call: Callable[[], object]
 def test_the_empty_tree() -> None:
     assert Tree().root() == EMPTY_ROOT == sha(b"")
     require_consistency(0, EMPTY_ROOT, 3, sha(b"anything"), [])
+
+
+def test_a_tree_has_at_most_as_many_leaves_as_json_counts_exactly() -> None:
+    """2^53 - 1, and one more: the first fails by its proof only."""
+    root, largest = b"\0" * 32, 2**53 - 1
+    for size, field in ((largest, "proof"), (largest + 1, "index")):
+        with pytest.raises(LogError) as caught:
+            require_inclusion(root, 0, size, [], root)
+        assert caught.value.field == field
+    for size, field in ((largest, "proof"), (largest + 1, "size")):
+        with pytest.raises(LogError) as caught:
+            require_consistency(1, root, size, root, [])
+        assert caught.value.field == field
+
+
+def test_only_leaves_of_the_size_that_is_asked_for_have_a_path() -> None:
+    tree = Tree([bytes([i]) * 32 for i in range(5)])
+    assert [len(tree.inclusion(i, 3)) for i in range(3)] == [2, 2, 1]
+    for index, size in ((3, 3), (-1, 3), (0, 0)):
+        with pytest.raises(LogError) as caught:
+            tree.inclusion(index, size)
+        assert caught.value.field == "index"

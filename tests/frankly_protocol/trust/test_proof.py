@@ -19,7 +19,7 @@ from frankly_protocol.trust import (
     sign_checkpoint,
 )
 from frankly_protocol.trust.notes import WITNESS
-from frankly_protocol.trust.proof import CHECKPOINT_AGE
+from frankly_protocol.trust.proof import CHECKPOINT_AGE, MAX_PROOF_BYTES
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -209,3 +209,19 @@ def test_a_checkpoint_of_an_empty_log_survives_its_bytes() -> None:
     empty = Checkpoint(ORIGIN, 0, hashlib.sha256(b"").digest())
     signed = SignedCheckpoint(empty, (sign_checkpoint(empty, LOG_KEY),))
     assert SignedCheckpoint.from_bytes(signed.to_bytes()) == signed
+
+
+def test_a_text_that_is_too_long_is_refused_before_it_is_read() -> None:
+    for data, field in ((b"x" * MAX_PROOF_BYTES, "index"), (b"x" * (MAX_PROOF_BYTES + 1), "proof")):
+        with pytest.raises(LogError) as caught:
+            LogProof.from_bytes(data)
+        assert f"at most {MAX_PROOF_BYTES} bytes" in caught.value.detail or field != "proof"
+        assert ("bytes" in caught.value.detail) is (len(data) > MAX_PROOF_BYTES)
+        assert caught.value.field == "proof"
+
+
+@pytest.mark.parametrize("root", ["", "AAAA", "=" * 44, "A" * 43 + "é", "A" * 44])
+def test_a_root_that_is_none_is_named(root: str) -> None:
+    with pytest.raises(LogError) as caught:
+        Checkpoint.from_text(f"{ORIGIN}\n3\n{root}\n".encode())
+    assert caught.value.field == "root"

@@ -96,6 +96,29 @@ def test_wrong_old_passwords_count_and_lock(accounts: Accounts, hands: Hands) ->
     accounts.change_password(signed.person, PASSWORD, "another good password")
 
 
+def test_wrong_passwords_at_the_same_time_all_count(
+    accounts: Accounts, fresh_database: Database
+) -> None:
+    """Every count reads the row and then writes it: without a lock, two would be one on PostgreSQL."""
+    account = accounts.create("main", "many@example.org", "viewer", PASSWORD)
+    ready = threading.Barrier(4)
+
+    def guess() -> None:
+        ready.wait()
+        for _ in range(5):
+            accounts._count_failure(account.id)
+
+    threads = [threading.Thread(target=guess) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with fresh_database.reading("failures") as tx:
+        row = tx.accounts.get(account.id)
+    assert row is not None
+    assert row.failures == 20
+
+
 def test_every_refusal_is_the_same(accounts: Accounts) -> None:
     messages = {
         str(refused(accounts.sign_in, email, password))
@@ -145,7 +168,9 @@ def test_colleagues_are_changed_by_owners_of_their_organisation_only(accounts: A
         lambda: accounts.set_role(eve, bob.id, "viewer"),
         lambda: accounts.disable(eve, bob.id),
     ):
-        assert refused(act).code == "not_found"
+        assert (refused(act).code, refused(act).field) == ("not_found", "account")
+    wrong = refused(accounts.set_role, ada, bob.id, "king")
+    assert (wrong.code, wrong.field) == ("field_type", "role")
     assert refused(accounts.disable, ada, ada.id).code == "forbidden"
     accounts.disable(ada, bob.id)
     assert refused(accounts.sign_in, "bob@example.org", PASSWORD).code == "unauthenticated"
@@ -272,3 +297,19 @@ def test_roles_are_a_ladder() -> None:
     for i, role in enumerate(ladder):
         assert [may(role, needed) for needed in ladder] == [j <= i for j in range(4)]
     assert not may("root", "viewer")
+
+
+def test_a_new_account_has_all_five_tries(accounts: Accounts) -> None:
+    accounts.create("main", "bob@example.org", "viewer", PASSWORD)
+    for _ in range(4):
+        assert refused(accounts.sign_in, "bob@example.org", "wrong").code == "unauthenticated"
+    assert accounts.sign_in("bob@example.org", PASSWORD).person.role == "viewer"
+
+
+def test_a_reset_password_brings_all_five_tries_back(accounts: Accounts) -> None:
+    for _ in range(4):
+        refused(accounts.sign_in, "ada@example.org", "wrong")
+    accounts.reset_password("ada@example.org", "a good new password")
+    for _ in range(4):
+        assert refused(accounts.sign_in, "ada@example.org", "wrong").code == "unauthenticated"
+    assert accounts.sign_in("ada@example.org", "a good new password").person.role == "owner"

@@ -59,7 +59,9 @@ def test_rows_are_the_estimators_with_names(database: Database) -> None:
         ("affair", "ok", 200, 50),
         ("marriage", "ok", 200, 50),
     ]
-    expected = estimate(document.blocks[0].mechanism, [130, 70], design_prior=(1, 1), level=0.9)
+    expected = estimate(
+        document.blocks[0].numbered_mechanism, [130, 70], design_prior=(1, 1), level=0.9
+    )
     for t, estimate_row in enumerate(_rows(result, "affair")):
         assert [estimate_row[name] for name in ("estimate", "se", "se_privacy", "se_sampling")] == [
             expected.unbiased[t],
@@ -184,7 +186,9 @@ def test_strata_are_counted_together(sqlite: Database) -> None:
     row = _rows(Analysis(sqlite).estimates(SURVEY), "affair")[0]
     assert (
         row["estimate"]
-        == estimate(document.blocks[0].mechanism, [60, 40], design_prior=(1, 1)).unbiased[0]
+        == estimate(document.blocks[0].numbered_mechanism, [60, 40], design_prior=(1, 1)).unbiased[
+            0
+        ]
     )
 
 
@@ -243,7 +247,7 @@ def test_versions_that_asked_alike_are_pooled(database: Database) -> None:
     first, second = _versions(database, later=ldp_block("affair", "0.5"))
     (question_result,) = Analysis(database).estimates(SURVEY, method="clt")["questions"]
     estimates = [
-        _by_hand(dense_of(d.blocks[0].mechanism), c)
+        _by_hand(dense_of(d.blocks[0].numbered_mechanism), c)
         for d, c in ((first, [130, 70]), (second, [240, 160]))
     ]
     weights = [200 / 600, 400 / 600]
@@ -288,7 +292,7 @@ def test_guaranteed_ends_of_a_pooled_row_are_those_of_all_reports_together(
         for n in map(Fraction, (200, 400))
     ]
     estimates = [
-        checked_evidence(document.blocks[0].mechanism, counts, targets, (1, 1))
+        checked_evidence(document.blocks[0].numbered_mechanism, counts, targets, (1, 1))
         for document, counts, targets in zip(
             (first, second), ([130, 70], [240, 160]), scaled, strict=True
         )
@@ -305,7 +309,9 @@ def test_ends_of_a_pooled_row_are_its_parts_distances_in_squares(sqlite: Databas
     apart = [
         (
             sum(counts) / 600,
-            estimate(document.blocks[0].mechanism, counts, design_prior=(1, 1), census=True),
+            estimate(
+                document.blocks[0].numbered_mechanism, counts, design_prior=(1, 1), census=True
+            ),
         )
         for document, counts in ((first, [130, 70]), (second, [240, 160]))
     ]
@@ -327,7 +333,7 @@ def test_the_parts_of_a_census_count_by_their_size(sqlite: Database) -> None:
     first, second = _versions(sqlite, later=ldp_block("affair", "0.5"))
     (question_result,) = Analysis(sqlite).estimates(SURVEY, census=True)["questions"]
     estimates = [
-        estimate(document.blocks[0].mechanism, counts, design_prior=(1, 1), census=True)
+        estimate(document.blocks[0].numbered_mechanism, counts, design_prior=(1, 1), census=True)
         for document, counts in ((first, [130, 70]), (second, [240, 160]))
     ]
     pooled = (

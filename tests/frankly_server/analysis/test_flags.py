@@ -210,7 +210,7 @@ def test_a_population_takes_its_share_of_the_sampling_error(sqlite: Database) ->
         (finite["se_privacy"] ** 2 + finite["se_sampling"] ** 2) ** 0.5
     )
     assert finite["margin"] < sample["margin"]
-    expected = estimate(document.blocks[0].mechanism, counts, population=people)
+    expected = estimate(document.blocks[0].numbered_mechanism, counts, population=people)
     assert finite["worst_case_se"] == expected.worst_case_se[0]
     result = Analysis(sqlite).estimates(SURVEY, population=people)
     assert result["population"] == people

@@ -190,7 +190,7 @@ def test_versions_are_pooled_within_a_period(sqlite: Database) -> None:
     assert "pooled" in day_one["rows"][0]["flags"]
     assert day_two["documents"] == [second.digest]
     expected = estimate(
-        second.blocks[0].mechanism, [50, 50], design_prior=second.blocks[0].design_prior
+        second.blocks[0].numbered_mechanism, [50, 50], design_prior=second.blocks[0].design_prior
     )
     assert day_two["rows"][0]["estimate"] == pytest.approx(expected.unbiased[0])
 

@@ -4,6 +4,7 @@
 import csv
 import io
 import json
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from frankly_analyst.formats import COLUMNS, to_csv
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_server.analysis import Analysis, encode
+from frankly_server.analysis.request import Request
 from frankly_server.analysis.result import NOTES
 from frankly_server.estimate.margins import METHODS
 from frankly_server.parquet import to_parquet
@@ -320,3 +322,21 @@ def test_refusals(two: Database, name: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         Analysis(two).estimates(SURVEY, **options)
     assert (refused.value.code, refused.value.field) == (code, field)
+
+
+def test_a_result_replays_only_with_all_its_documents(two: Database) -> None:
+    """Without one of them it could be computed again, but about fewer reports."""
+    analysis = Analysis(two)
+    result = analysis.estimates(SURVEY)
+    result["inputs"]["documents"].append({"digest": "sha256:" + "0" * 64, "release": 1})
+    with pytest.raises(InvalidInput) as caught:
+        analysis.replay(result)
+    assert (caught.value.code, caught.value.field) == ("json_invalid", "inputs.documents")
+
+
+def test_every_digit_of_a_coefficient_is_kept(two: Database) -> None:
+    digits = "0.1234567890123456789012345678901234567"
+    request = Request.from_json({"targets": {"affair": {"x": {"yes": digits}}}})
+    written = request.to_json()["targets"]["affair"]["x"]["yes"]
+    assert Fraction(written) == Fraction(digits)
+    assert Request.from_json(request.to_json()) == request

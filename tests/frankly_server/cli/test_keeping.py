@@ -129,7 +129,8 @@ def test_erased_reports_are_gone_from_the_file_too(
     files = [home / "frankly.db", home / "frankly.db-wal"]
     assert any(bytes.fromhex(marker) in file.read_bytes() for file in files if file.exists())
     result = ready("survey", "erase", "habits", "--yes", "--json")
-    assert (result.code, result.json["reports"]) == (0, 1), result.err
+    assert result.code == 0, result.err
+    assert result.json == {"status": "erased", "survey": survey, "name": "habits", "reports": 1}
     assert not any(bytes.fromhex(marker) in file.read_bytes() for file in files if file.exists())
     with database.reading("look") as tx:
         assert not list(stored(tx, survey))
@@ -138,6 +139,14 @@ def test_erased_reports_are_gone_from_the_file_too(
         assert not tx.days.of_survey(survey)
         assert tx.documents.versions(survey)
     database.close()
+
+
+def test_erasing_says_what_it_deleted(ready: Frankly, survey_file: Path) -> None:
+    published(ready, survey_file)
+    result = ready("survey", "erase", "habits", stdin="y\n")
+    assert result.code == 0
+    assert "Survey habits: 0 reports and their counts are deleted." in " ".join(result.err.split())
+    assert "[y/N]" not in ready("survey", "erase", "habits", "--yes").err
 
 
 def test_erasing_asks_first_and_knows_the_survey(ready: Frankly, survey_file: Path) -> None:

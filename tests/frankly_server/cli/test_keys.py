@@ -21,6 +21,22 @@ def test_init_makes_private_files_without_a_terminal(frankly: Frankly, home: Pat
     assert (modes(home / "keys"), stat.S_IMODE((home / "keys").stat().st_mode)) == ({0o600}, 0o700)
 
 
+def test_init_names_every_key_and_the_first_of_each_role(frankly: Frankly) -> None:
+    made = frankly("keys", "init", "--yes", "--json", "--roots", "2", "--publishers", "3").json
+    assert (len(set(made["roots"])), len(set(made["publishers"]))) == (2, 3)
+    assert (made["root"], made["publisher"]) == (made["roots"][0], made["publishers"][0])
+    assert made["encrypted"] is False
+    for option in ("--roots", "--publishers", "--root-threshold", "--publisher-threshold"):
+        for number in ("0", "33"):
+            assert frankly("keys", "init", "--yes", "--force", option, number).code == 2
+    text = frankly("keys", "init", "--yes", "--force").err
+    assert "Move root*.pem to a safe place offline" in " ".join(text.split())
+    assert "The older keys are in" in text
+    assert [line.split()[0] for line in text.splitlines() if line.startswith("  ")] == [
+        "root", "publisher", "log",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 2), ("", 2)])
 def test_init_asks_once(frankly: Frankly, home: Path, answer: str, code: int) -> None:
     result = frankly("keys", "init", stdin=answer)

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from frankly_protocol.clock import SystemClock
 from frankly_server.app import create_app
+from frankly_server.cli import keys_rotate
 from frankly_server.cli.waitress_server import Server
 from frankly_server.services import Services
 from frankly_server.settings import Settings
@@ -147,3 +149,34 @@ def test_what_a_witness_cannot_do_is_said(ready: Frankly, url: str) -> None:
         assert (arguments, ready("witness", *arguments).code) == (arguments, code)
     assert ready("audit", "http://127.0.0.1:1").code == 5
     assert last(ready("witness", url, "--name", "w", "--json"))["cosigned"] is False
+
+
+def test_a_replaced_root_or_publisher_is_one_for_one_and_an_added_one_comes_beside(
+    frankly: Frankly,
+) -> None:
+    def in_force(role: str) -> set[str]:
+        lines = frankly("keys", "status", "--json").json["keys"]
+        return {line["key_id"] for line in lines if (line["role"], line["state"]) == (role, "in force")}  # fmt: skip
+
+    assert frankly("keys", "init", "--yes", "--roots", "2", "--publishers", "2").code == 0
+    roots, publishers = in_force("root"), in_force("publisher")
+    assert frankly("keys", "rotate", "--root", "--yes").code == 0
+    assert (len(in_force("root")), in_force("root") & roots) == (2, set())
+    assert in_force("publisher") == publishers
+    assert frankly("keys", "rotate", "--publisher", "--add-publisher", "1", "--yes").code == 0
+    assert (len(in_force("publisher")), in_force("publisher") & publishers) == (3, set())
+    before = in_force("root")
+    assert frankly("keys", "rotate", "--add-root", "1", "--yes").code == 0
+    assert (len(in_force("root")), in_force("root") >= before) == (3, True)
+
+
+def test_an_interrupted_question_stays_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C is the person's; a missing terminal is a mistake of the command line."""
+
+    def interrupted(*_: object, **__: object) -> bool:
+        raise click.Abort
+
+    monkeypatch.setattr(click, "confirm", interrupted)
+    with pytest.raises(click.Abort):
+        keys_rotate.ask(False, "Go on?")
+    keys_rotate.ask(True, "Go on?")

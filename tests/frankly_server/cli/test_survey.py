@@ -122,6 +122,8 @@ REFUSED: dict[str, tuple[str, str, int, str, str]] = {
     "duplicate keys": ("min_reports: 10", "min_reports: 10\nmin_reports: 11", 3, "definition_invalid", ""),
     "choices that look alike": ("id: weekly, label: {en: Weekly}", "id: weekly, label: {en: NEVER}", 3,
                                 "choices_collide", "blocks[1].questions[0].choices"),
+    "choices in two scripts": ("id: weekly, label: {en: Weekly}", "id: weekly, label: {en: N\u0435v\u0435r}", 3,
+                               "choices_collide", "blocks[1].questions[0].choices"),
 }  # fmt: skip
 
 
@@ -138,6 +140,21 @@ def test_a_bad_file_is_refused_by_field(ready: Frankly, survey_file: Path, name:
         field,
     )
     assert ready("survey", "list", "--json").json == {"surveys": []}
+
+
+def test_doubtful_choices_are_a_warning(ready: Frankly, survey_file: Path) -> None:
+    text = (
+        survey_file.read_text()
+        .replace("{en: Weekly}", "{en: N0}")
+        .replace("{en: Never}", "{en: NO}")
+    )
+    survey_file.write_text(text)
+    applied = ready("survey", "apply", survey_file)
+    assert applied.code == 0
+    assert "Warning: In a list of answers, the choices “NO” and “N0” of" in applied.err
+    assert "U+0030 DIGIT ZERO" in applied.err
+    warnings = ready("survey", "publish", "habits", "--json").json["warnings"]
+    assert [line for line in warnings if "look alike" in line]
 
 
 def test_over_budget_is_a_privacy_refusal_and_publishes_nothing(

@@ -294,6 +294,26 @@ def test_each_end_of_a_sequence_is_where_the_mixture_reaches_its_limit(
 
 
 @pytest.mark.parametrize("mechanism", TABLES)
+def test_the_mixture_of_a_target_of_three_weights_is_that_of_the_definition(
+    mechanism: DenseMechanism,
+) -> None:
+    """Between every two of its weights, at them, and for as many reports as there may be."""
+    targets = (tuple(Fraction(w) for w in (0, 1, 3)),)
+    Q, (v,) = law_by_hand(mechanism, targets)
+    counts, w = [40, 60, 30, 20], np.array([0.0, 1.0, 3.0])
+    (score,) = evidence_of(mechanism, counts, targets, None).scores()
+    assert score.law is not None
+    sizes = np.geomspace(2.0**-13, 2.0**6, 39)
+    tilts = np.concatenate([-sizes, sizes]) / np.ptp(v)
+    envelope = chernoff.MixedMoments.of(score.law, w, score.mean, tilts)
+    points = np.array([0.0, 0.4, 1.0, 1.7, 2.9, 3.0])
+    for n in (1, 20):
+        total = score.mean * n
+        expected = [log(mixture_by_hand(Q, v, w, total, n, point)) for point in points]
+        assert envelope.mixture(points, n) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("mechanism", TABLES)
 def test_the_mixture_is_worth_at_most_one_at_every_truth_by_enumeration(
     mechanism: DenseMechanism,
 ) -> None:
@@ -482,3 +502,11 @@ def test_ends_of_a_sum_are_where_the_linear_programme_puts_them() -> None:
         assert not is_excluded(ends[1] - hair)
         assert ends[0] < hair or is_excluded(ends[0] - hair)
         assert ends[1] > 1 - hair or is_excluded(ends[1] + hair)
+
+
+def test_a_score_that_is_the_same_for_every_report_has_a_law_of_one_value() -> None:
+    """As of a target that every respondent meets alike: no share is divided by a range of zero."""
+    score = Score(mean=1.0, reach=(1.0, 1.0), two=None, law=None)
+    law = chernoff._law_of(score, np.array([1.0, 1.0]))
+    assert law.chances.tolist() == [[1.0, 0.0], [1.0, 0.0]]
+    assert law.low.tolist() == law.high.tolist() == [1.0, 1.0]

@@ -8,6 +8,7 @@ from math import prod
 
 import numpy as np
 import pytest
+from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism
 from frankly_server import rational
 from frankly_server.estimate import estimate
@@ -166,3 +167,24 @@ def test_exact_linear_algebra() -> None:
         rational.solve([[1, 1], [1, 1]], [[1], [0]])
     with pytest.raises(ValueError, match="mass"):
         rational.normal_equations([[1, 0], [1, 0]], [1, 1])
+
+
+def test_without_a_design_prior_there_is_nothing_to_fall_back_from() -> None:
+    mechanism = random_mechanism(random.Random(64), 3, 4)
+    assert not decoder(mechanism, shares(3), None).fallback
+    assert decoder(mechanism, shares(3), None).rows == decoder(mechanism, shares(3), (2,) * 3).rows
+    # Symbol 2 comes from answer 2 alone, to which this prior gives no chance: equal weights decode instead.
+    lonely = DenseMechanism(4, ((8, 8, 0), (8, 8, 0), (4, 4, 8)))
+    assert decoder(lonely, shares(3), (1, 1, 0)).fallback
+    assert not decoder(lonely, shares(3), (1, 1, 1)).fallback
+
+
+def test_a_product_of_more_than_a_million_cells_is_refused_before_it_is_solved() -> None:
+    """256 joint answers, 4,225 joint reports: exact least squares on all of it would take hours."""
+    rows = [[1] * 65 for _ in range(16)]
+    for x, row in enumerate(rows):
+        row[x] += 128 - 65
+    factor = DenseMechanism(7, tuple(map(tuple, rows)))
+    with pytest.raises(InvalidInput) as caught:
+        decoder(ProductMechanism((factor, factor)), shares(256), None)
+    assert caught.value.code == "unsupported"

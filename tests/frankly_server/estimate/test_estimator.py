@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from frankly_protocol.errors import InvalidInput
-from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.mechanisms import DenseMechanism, ProductMechanism, UnaryMechanism
 from frankly_server.estimate import Estimate, estimate
 from frankly_server.estimate.decoder import decoder, shares
+from frankly_server.estimate.estimator import nothing_yet
 
 from tests.frankly_server.estimate.test_decoder import frequencies
 from tests.frankly_server.maths import random_mechanism, random_shares
@@ -323,3 +324,25 @@ def test_refusals(options: dict[str, Any], code: str, field: str) -> None:
 
 def test_fractions_are_targets() -> None:
     assert estimate(WARNER, [3, 7], targets=[[Fraction(1, 2), Fraction(1, 2)]]).unbiased == (0.5,)
+
+
+def test_nothing_yet_is_no_report_of_any_kind() -> None:
+    table = DenseMechanism(4, ((12, 4), (4, 12)))
+    for mechanism in (table, ProductMechanism((table, table)), UnaryMechanism(4, 3, 8, 2)):
+        nothing = nothing_yet(mechanism, shares(mechanism.answers), None)
+        assert nothing.n == 0
+        assert not any(nothing.exact)
+
+
+def test_sums_of_shares_are_held_to_what_shares_can_be_and_other_sums_are_not() -> None:
+    """Every report is 0, which answer 0 sends most: its share is estimated above 1, and so is its part of any sum."""
+    for targets, is_flagged in (
+        ("shares", True),
+        ([[1, 0]], True),
+        ([[1, 1]], False),  # 1 exactly
+        ([[2, 0]], False),
+        ([[1, 0], [1, -1]], False),
+    ):
+        result = estimate(WARNER, [50, 0], targets=targets)  # type: ignore[arg-type]
+        assert ("outside_simplex" in result.flags) is is_flagged, targets
+        assert any("outside_unit_interval" in flags for flags in result.row_flags) is is_flagged

@@ -11,7 +11,7 @@ from frankly_protocol.mechanisms import (
     SubsetMechanism,
     UnaryMechanism,
 )
-from frankly_server.estimate import Joint, SetCounts, estimate
+from frankly_server.estimate import Joint, SetCounts, estimate, evidence
 from frankly_server.estimate.decoder import shares
 from frankly_server.estimate.estimator import evidence_of
 
@@ -63,3 +63,12 @@ def test_without_reports_every_kind_has_no_estimates(kind: str) -> None:
         == nothing
     )
     assert result.margins.score == result.margins.kl == result.margins.clt == nothing
+
+
+def test_scores_beyond_what_is_affordable_have_no_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their intervals then rest on the range alone; one chance for each score, answer and report is counted."""
+    cells = 3 * SKEWED.answers * SKEWED.reports
+    for most, has_law in ((cells, True), (cells - 1, False)):
+        monkeypatch.setattr(evidence, "MOST_LAWS", most)
+        scores = evidence_of(SKEWED, [4, 3, 2, 1], shares(3), None).scores()
+        assert [score.law is not None for score in scores] == [has_law] * 3

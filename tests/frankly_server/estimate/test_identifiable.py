@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from frankly_protocol.mechanisms import SubsetMechanism, UnaryMechanism
+from frankly_protocol.mechanisms import DenseMechanism, SubsetMechanism, UnaryMechanism
 from frankly_server.estimate.identifiable import in_words
 
 NAMES = ["never", "some", "often", "always"]
@@ -31,3 +31,11 @@ def test_sets_identify_all_shares_or_only_their_sum(
         f"the share of {label}" for label in (names if rank > 1 else [" + ".join(names)])
     )
     assert len(descriptions.cannot) == len(names) - rank
+
+
+def test_differences_are_written_with_a_minus() -> None:
+    """The third answer is reported as 2 × the first less the second would be."""
+    mechanism = DenseMechanism(4, ((4, 8, 4), (8, 4, 4), (0, 12, 4)))
+    words = in_words(mechanism, NAMES[:3])
+    assert words.can == ("the share of never + 2 × often", "the share of some − often")
+    assert words.cannot in (("never against some and often",), ("some and often against never",))

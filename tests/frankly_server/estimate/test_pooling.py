@@ -5,7 +5,17 @@ from math import hypot
 
 import numpy as np
 import pytest
-from frankly_server.estimate.pooling import combined_ends, homogeneity, weighted_root, weighted_sum
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_server.estimate.decoder import shares
+from frankly_server.estimate.estimator import evidence_of
+from frankly_server.estimate.pooling import (
+    _inverse,
+    combined_ends,
+    homogeneity,
+    kl_ends,
+    weighted_root,
+    weighted_sum,
+)
 
 WEIGHTS = ((0.25, 1.0, 0.5), (0.75, -2.0, 0.5))
 VALUES = ((0.2, 3.0, 0.4), (0.6, 1.0, None))
@@ -36,3 +46,27 @@ def test_the_test_of_equal_versions_does_not_depend_on_units() -> None:
     assert rescaled is not None
     assert rescaled.p == pytest.approx(unscaled.p, rel=1e-6)
     assert unscaled.p < 1e-100
+
+
+def test_a_sum_has_chernoff_ends_where_every_part_can_tell_its_target() -> None:
+    whole = DenseMechanism(4, ((12, 2, 2), (2, 12, 2), (2, 2, 12)))
+    alike = DenseMechanism(4, ((12, 4), (4, 12), (4, 12)))  # answers 1 and 2 are reported alike
+    parts = [
+        evidence_of(mechanism, counts, shares(3), None)
+        for mechanism, counts in ((whole, [50, 30, 20]), (alike, [60, 40]))
+    ]
+    assert [part.known for part in parts] == [[0, 1, 2], [0]]
+    first, second, third = kl_ends(parts, 0.95)
+    assert first is not None
+    total = sum(float(part.exact[0] or 0) for part in parts)
+    assert first[0] < total < first[1]
+    assert second is third is None
+    assert all(ends is not None for ends in kl_ends(parts[:1], 0.95))
+
+
+def test_the_inverse_does_not_depend_on_the_size_of_its_matrix() -> None:
+    for size in (1e-30, 1e-6, 1.0, 1e20):
+        inverse, rank = _inverse(size * np.diag([1.0, 2.0, 0.0]))
+        assert rank == 2
+        assert inverse * size == pytest.approx(np.diag([1.0, 0.5, 0.0]))
+    assert _inverse(np.zeros((2, 2)))[1] == 0

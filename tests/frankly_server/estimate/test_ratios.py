@@ -268,3 +268,9 @@ def test_the_ratio_of_two_rare_shares_is_covered(n: int, plain: str, full: bool)
         covered += ends is None or ends[0] <= 1 <= ends[1]
     assert covered / runs >= 0.95 - 3.5 * (0.05 * 0.95 / runs) ** 0.5
     assert unbounded > runs / 2  # so few reports do not distinguish a share of 5% from 0
+
+
+@pytest.mark.parametrize("method", ["clt", "score"])
+def test_nothing_over_something_is_nothing_for_sure(method: str) -> None:
+    ends = ends_of(grr(3, 4), [50, 30, 20], ratio_of(3, {}, {0: 1}), method)
+    assert ends == pytest.approx((0.0, 0.0), abs=1e-9)

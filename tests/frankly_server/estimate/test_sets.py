@@ -277,3 +277,22 @@ def test_a_sum_of_single_bits_is_widened_to_the_sum_of_the_estimates() -> None:
         assert pair is not None
         low, high = pair
         assert low <= (min(max(value, 0.0), 1.0) if low <= 1 and high >= 0 else value) <= high
+
+
+def test_sets_without_noise_have_one_size_and_any_other_does_not_fit() -> None:
+    """Everything but the answer is held: two of three, in every report."""
+    complement = UnaryMechanism(4, 3, 0, 16)
+    for symbols, fits in (({0b011: 5, 0b101: 3}, True), ({0b011: 5, 0b100: 3}, False)):
+        fit_p = estimate(complement, SetCounts.of_symbols(3, symbols)).fit_p
+        assert fit_p is not None
+        assert (fit_p > 0.01) is fits
+
+
+def test_the_least_of_several_p_values_never_counts_more_than_one() -> None:
+    """Counts exactly as expected fit by every test; times the number of tests that would be more than 1."""
+    mechanism, truth = UnaryMechanism(4, 3, 12, 4), (1 / 2, 1 / 4, 1 / 4)
+    symbols = {
+        y: round(2**20 * sum(p * float(mechanism.probability(y, x)) for x, p in enumerate(truth)))
+        for y in range(8)
+    }
+    assert estimate(mechanism, SetCounts.of_symbols(3, symbols)).fit_p == 1.0

@@ -165,6 +165,7 @@ def test_where_all_that_is_estimated_vanishes_the_worst_case_stands_in() -> None
     ends = TargetEnds(evidence, moments, 0.0, independent=True, like_draws=False)
     ((low, high),) = ends.score(0.95, np.array([0.0, 0.0, 1.0]), None, (0.0,), (0.4,))
     assert (low, high) == pytest.approx((-0.4 * Z, 0.4 * Z))
+    assert ends.sequence(0.95) == [None]
 
 
 @pytest.mark.parametrize("events", [0.02, 0.1, 0.17, 0.25, 1.0])

@@ -96,7 +96,70 @@ def test_nothing_but_a_published_time_releases(
     assert number(database) == 49
 
 
-def test_what_is_left_is_released_one_period_after_closing(database: Database) -> None:
+@pytest.mark.parametrize("every", ["day", "hour"])
+def test_two_servers_release_once(database: Database, every: str) -> None:
+    """A second release some seconds later would show which reports came in those seconds."""
+    clock = Moving()
+    document = filled(database, clock, every)
+    before, clock.at = NOW, at(2) + timedelta(seconds=1)
+    servers = [Releasing(database, clock), Releasing(database, clock)]
+    for releasing in servers:
+        releasing.release_due(before, clock.at)
+        send(database, clock, document, 30, "north")
+        clock.at += timedelta(seconds=4)
+    assert number(database) == 25
+    # Nor does a clock that is set back over the published time, or that of one server which is behind.
+    clock.at = at(2) + timedelta(milliseconds=500)
+    servers[1].release_due(at(2) - timedelta(seconds=9), clock.at)
+    assert number(database) == 25
+    # What an operator asks for is done, and does not take the place of a published time.
+    assert servers[0].release() == 60
+    send(database, clock, document, 10, "north")
+    clock.at = next_release(every, clock.at) + timedelta(seconds=1)
+    servers[1].release_due(clock.at - timedelta(seconds=9), clock.at)
+    assert number(database) == 95
+
+
+@pytest.mark.parametrize("every", ["day", "hour"])
+def test_a_clock_a_day_ahead_and_back(database: Database, every: str) -> None:
+    clock = Moving()
+    document = filled(database, clock, every)
+    releasing = Releasing(database, clock)
+    ahead = NOW + timedelta(days=1, hours=2)
+    clock.at = ahead
+    releasing.release_due(NOW, ahead)
+    assert number(database) == 25  # early, once
+    send(database, clock, document, 30, "north")
+    clock.at = NOW + timedelta(minutes=1)
+    releasing.release_due(ahead, clock.at)
+    assert number(database) == 25
+    due = next_release(every, clock.at)
+    clock.at = due + timedelta(seconds=3)
+    releasing.release_due(due - timedelta(seconds=7), clock.at)
+    assert number(database) == 55
+    with database.reading("look") as tx:
+        assert tx.counts.recount(SURVEY) == []
+
+
+@pytest.mark.parametrize("every", ["day", "hour"])
+def test_a_clock_a_day_ahead_does_not_end_an_open_survey(database: Database, every: str) -> None:
+    """The last release deletes what is fewer than a step, and takes the stratum of small cells."""
+    clock = Moving()
+    document = filled(database, clock, every, n=6)
+    clock.at = document.closes - timedelta(seconds=1)
+    send(database, clock, document, 1, "south")
+    clock.at += timedelta(days=1)
+    Releasing(database, clock).release()
+    clock.at -= timedelta(days=1)
+    send(database, clock, document, 3, "south")
+    clock.at = document.closes + timedelta(days=1)
+    Releasing(database, clock).release()
+    assert number(database) == 10
+    with database.reading("look") as tx:
+        assert tx.counts.recount(SURVEY) == []
+
+
+def test_what_is_left_is_released_one_day_after_closing(database: Database) -> None:
     clock = Moving()
     document = filled(database, clock, "day", n=document_step())
     send(database, clock, document, 6, "south")

@@ -23,7 +23,7 @@ from frankly_protocol.trust.tokens import (
     encode_token,
     token_message,
 )
-from frankly_server.intake import Intake
+from frankly_server.intake import Intake, invites
 from frankly_server.intake.invites import Invites
 from frankly_server.store import Database
 
@@ -241,4 +241,29 @@ def test_invites_are_made_for_a_survey_that_is_there(
     put(database, with_rule(INVITE))
     with pytest.raises(InvalidInput) as refused:
         Invites(database).make(survey_name, count)
-    assert refused.value.code == code
+    field = "survey" if code == "survey_unknown" else "count"
+    assert (refused.value.code, refused.value.field) == (code, field)
+
+
+@pytest.mark.parametrize(
+    ("bits", "is_key"), [(2047, False), (2048, True), (4096, True), (4097, False)]
+)
+def test_an_issuer_s_key_has_2048_to_4096_bits(bits: int, is_key: bool) -> None:
+    public = rsa.RSAPublicNumbers(65537, (1 << (bits - 1)) + 1).public_key()
+    key = encode_token(public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo))
+    if is_key:
+        RsaPssVerifier(key)
+        return
+    with pytest.raises(InvalidInput) as caught:
+        RsaPssVerifier(key)
+    assert caught.value.field == "token.key"
+
+
+def test_the_most_invites_that_a_message_offers_are_made(
+    sqlite: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(sqlite, with_rule(INVITE))
+    monkeypatch.setattr(invites, "MAX_INVITES", 3)
+    assert len(set(Invites(sqlite).make(SURVEY, 3))) == 3
+    with pytest.raises(InvalidInput, match="1 to 3 tokens"):
+        Invites(sqlite).make(SURVEY, 4)

@@ -17,11 +17,13 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 from frankly_protocol.clock import FixedClock
-from frankly_protocol.envelope import SigningKey
+from frankly_protocol.envelope import Envelope, SigningKey
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.trust.keys import accept_keys
-from frankly_server.keys import Keyring, files
+from frankly_server.keys import KeyPlan, Keyring, Rotation, RotationChange, files
+from frankly_server.keys.backup_signature import BACKUP_TYPE, signer, signers_of
 from frankly_server.keys.keyring import VALIDITY
+from frankly_server.store import BackupBroken
 
 from tests.frankly_protocol.samples import NOW
 
@@ -162,3 +164,26 @@ def test_expired_keys_are_refused(tmp_path: Path) -> None:
     later = Keyring(tmp_path / "keys", FixedClock(NOW + VALIDITY + timedelta(days=1)))
     with pytest.raises(InvalidInput, match="valid from"):
         later.check()
+
+
+def test_who_signed_a_backup_is_named_by_the_version_whose_keys_did(tmp_path: Path) -> None:
+    """Of before a rotation, too; a stranger's signature beside it is no signer."""
+    clock = FixedClock(NOW)
+    keyring = Keyring(tmp_path / "keys", clock)
+    keyring.init(plan=KeyPlan(publishers=2))
+    first, manifest = keyring.publishers(), b"{}"
+    stranger = SigningKey.from_raw(bytes([5]) * 32)
+    old = Envelope.seal(BACKUP_TYPE, manifest, [*first, stranger]).to_bytes()
+    ids = sorted(key.public.key_id for key in first)
+    signers = signers_of(keyring, manifest, old)
+    assert (sorted(signers.key_ids), signers.version, signers.newest) == (ids, 1, 1)
+    drop = frozenset(ids)
+    assert Rotation(keyring, clock).propose(RotationChange(drop=drop, publishers=1)).in_force
+    signers = signers_of(keyring, manifest, old)
+    assert (sorted(signers.key_ids), signers.version, signers.newest) == (ids, 1, 2)
+    signers = signers_of(keyring, manifest, signer(keyring)(manifest))
+    assert (signers.version, signers.newest, len(signers.key_ids)) == (2, 2, 1)
+    for signature in (None, b"{}", Envelope.seal(BACKUP_TYPE, manifest, [stranger]).to_bytes(),
+                      Envelope.seal(BACKUP_TYPE, b"other", first).to_bytes()):  # fmt: skip
+        with pytest.raises(BackupBroken):
+            signers_of(keyring, manifest, signature)

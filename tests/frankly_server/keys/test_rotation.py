@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Key ceremonies on disk: every version follows the one before, on one machine or several, interrupted anywhere."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -100,6 +101,24 @@ def test_roots_on_two_sticks_sign_one_after_the_other(tmp_path: Path) -> None:
     assert status(keyring, CLOCK).pending is None
     with pytest.raises(InvalidInput, match="no new version waits"):
         Rotation(keyring, CLOCK, sticks[2:], PASSPHRASE).sign()
+
+
+def test_no_step_is_done_in_a_folder_that_others_may_enter(tmp_path: Path) -> None:
+    """Private keys are written into it; the files' own modes do not keep others from replacing them."""
+    keyring = made(tmp_path, roots=2, root_threshold=2)
+    _, other = keyring.key_files("root.pem")
+    other.rename(tmp_path / "stick.pem")
+    steps = Rotation(keyring, CLOCK)
+    assert not steps.propose(RotationChange(publishers=1)).in_force
+    (tmp_path / "stick.pem").rename(other)
+    keyring.folder.chmod(0o750)
+    before = sorted(path.name for path in keyring.folder.iterdir())
+    for step in (steps.sign, lambda: steps.propose(RotationChange(publishers=1))):
+        with pytest.raises(InvalidInput, match="chmod 700"):
+            step()
+    assert sorted(path.name for path in keyring.folder.iterdir()) == before
+    keyring.folder.chmod(0o700)
+    assert steps.sign().in_force
 
 
 def test_new_roots_sign_beside_the_old_ones(tmp_path: Path) -> None:
@@ -278,7 +297,7 @@ def test_large_versions_fill_a_chain_sooner(tmp_path: Path) -> None:
         <= len(write_chain(keyring.chain()))
         <= 4 * 2**20 - 128 * 2**10 + size
     )
-    with pytest.raises(InvalidInput, match="no longer chain"):
+    with pytest.raises(InvalidInput, match="no chain of keys longer"):
         Rotation(keyring, CLOCK).propose(RotationChange())
 
 
@@ -290,3 +309,29 @@ def test_a_ceremony_needs_no_older_versions_in_its_folder(tmp_path: Path) -> Non
     assert Rotation(keyring, CLOCK).propose(RotationChange()).in_force
     with pytest.raises(InvalidInput, match="no version 1"):
         keyring.chain()
+
+
+def test_keys_without_a_log_get_one_when_it_is_wanted_or_a_witness_comes() -> None:
+    for change, has_log in (
+        (RotationChange(), False),
+        (RotationChange(log=True), True),
+        (RotationChange(witnesses=(("w.example", WITNESS),)), True),
+    ):
+        log = rotation._log(None, change, lambda: SigningKey.from_raw(bytes([7]) * 32).public)
+        assert (log is not None) is has_log
+
+
+def test_a_proposal_that_was_overtaken_is_not_signed(tmp_path: Path) -> None:
+    """Its version is in force already, by other means: signing it again would bring nothing but confusion."""
+    keyring = made(tmp_path, roots=2, root_threshold=2)
+    sticks = [path.rename(tmp_path / path.name) for path in keyring.key_files("root.pem")]
+    assert not Rotation(keyring, CLOCK, sticks[:1]).propose(RotationChange()).in_force
+    pending = keyring.folder / rotation.PENDING
+    before = pending.read_bytes()
+    assert Rotation(keyring, CLOCK, sticks[1:]).sign().in_force
+    descriptor = os.open(pending, os.O_WRONLY | os.O_CREAT, 0o600)
+    os.write(descriptor, before)
+    os.close(descriptor)
+    with pytest.raises(InvalidInput, match="does not follow the version in force"):
+        Rotation(keyring, CLOCK, sticks).sign()
+    assert keyring.trusted().version == 2

@@ -17,6 +17,7 @@ from frankly_protocol.trust import (
     require_consistency,
 )
 from frankly_protocol.trust.notes import hash_lines
+from frankly_server.store import Database
 
 from tests.frankly_protocol.samples import NOW, STRANGER, ldp_block, survey
 from tests.frankly_server.log.sites import Place, watcher
@@ -178,3 +179,12 @@ def test_a_rotated_log_key_signs_the_same_tree(small: Place, tmp_path: Path) -> 
     assert role is not None
     LogProof.from_bytes(small.services.log.proof(digest)).require(digest, role, NOW)
     assert witness.visit(small).size == 1
+
+
+def test_a_witness_that_signs_again_replaces_its_own_line_alone(sqlite: Database) -> None:
+    with sqlite.transaction("cosign") as tx:
+        for size, key, line in ((1, "a", "1"), (1, "b", "2"), (2, "a", "3"), (1, "a", "4")):
+            tx.log.cosign(size, key * 64, line)
+        assert tx.log.cosignatures(1) == {"a" * 64: "4", "b" * 64: "2"}
+        assert tx.log.cosignatures(2) == {"a" * 64: "3"}
+        assert tx.log.cosigned_sizes() == [2, 1]

@@ -40,6 +40,12 @@ GOOD: list[dict[str, Any]] = [
     {**WARNER, "solve_for": "margin", "n": 400, "population": 1000, "level": 0.9, "subgroup": 0.5},
     {**GRR, "solve_for": "n", "margin": 0.05, "frontier": 3, "method": "chebyshev"},
     {**GRR, "solve_for": "n", "margin": 0.05, "targets": [[1, 0, -1]], "accept_identity": False},
+    {
+        "form": {"questions": [{"choices": 5, "margin": 0.1}, {"choices": [2, 1]}]},
+        "solve_for": "epsilon",
+        "n": 9,
+        "margin": 0.1,
+    },
 ]
 
 
@@ -65,6 +71,13 @@ BAD: list[tuple[dict[str, Any], str, str]] = [
     ({"response_rate": 0}, "field_type", "response_rate"),
     ({"frontier": 1}, "field_type", "frontier"),
     ({"frontier": 51}, "field_type", "frontier"),
+    ({"form": {"questions": []}}, "field_type", "form.questions"),
+    ({"form": {"questions": [{"choices": 1}]}}, "choices_count", "form.questions[0].choices"),
+    (
+        {"form": {"questions": [{"choices": 2, "margin": "0.1"}]}},
+        "field_type",
+        "form.questions[0].margin",
+    ),
 ]
 
 

@@ -158,7 +158,9 @@ def test_a_prior_by_stratum_is_verified_within_every_stratum() -> None:
         assert claim["secrets"] == ["no", "yes"]
         assert (
             Fraction(*claim["level_needed"])
-            == needed(block.mechanism, replace(block.promises[0].claim, joint=table))["level"]
+            == needed(block.numbered_mechanism, replace(block.promises[0].claim, joint=table))[
+                "level"
+            ]
         )
     assert verified["holds"] is all(claim["holds"] for claim in claims)
     assert (verified["report"] is None) is not verified["holds"]

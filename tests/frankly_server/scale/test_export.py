@@ -54,14 +54,14 @@ def test_every_report_is_exported_once_and_as_it_is(database: Database, tmp_path
                 for i, (b, symbol) in enumerate(
                     zip(document.blocks, stored_row.symbols, strict=True)
                 ):
-                    assert row[f"b{i}"] == column(b.mechanism, symbol)
+                    assert row[f"b{i}"] == column(b.numbered_mechanism, symbol)
 
 
 def test_an_export_is_brought_up_to_date(sqlite: Database, tmp_path: Path) -> None:
     documents = filled(sqlite, 60)
     first = export(sqlite, SURVEY, tmp_path, rows=20)
     assert export(sqlite, SURVEY, tmp_path, rows=20) == first
-    drawn = [block.mechanism for block in documents[0].blocks]
+    drawn = [block.numbered_mechanism for block in documents[0].blocks]
     store(sqlite, rows(documents[0], drawn, 7, Random(9)))
     second = export(sqlite, SURVEY, tmp_path, rows=20)
     assert sorted(ids_in(tmp_path)) == stored_ids(sqlite)

@@ -166,7 +166,8 @@ def test_erased_counts_are_gone(database: Database) -> None:
     )
     release(database, document)
     with database.transaction("erase") as tx:
-        assert tx.counts.erase(document.digest) > 0
+        assert all(kept(tx, document.digest, len(drawn)))
+        tx.counts.erase(document.digest)
         assert kept(tx, document.digest, len(drawn)) == ({}, {})
 
 

@@ -9,13 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from frankly_server.store import (
-    Database,
-    StoreUnavailable,
-    SurveyRow,
-    UnsafeStore,
-    upgrade,
-)
+from frankly_server.store import Database, StoreUnavailable, SurveyRow, UnsafeStore, upgrade
 from frankly_server.store.engines import check_durability
 from sqlalchemy import event
 from structlog.testing import capture_logs

@@ -77,7 +77,7 @@ def test_the_code_names_the_newest_migration() -> None:
 def test_a_database_of_a_newer_program_is_left_alone(fresh_database: Database) -> None:
     with fresh_database.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
-    with pytest.raises(UnsafeStore, match="does not know"):
+    with pytest.raises(UnsafeStore, match="unknown to this program"):
         upgrade(fresh_database)
     assert _tables(fresh_database) == set(metadata.tables) | SUPERSEDED
 

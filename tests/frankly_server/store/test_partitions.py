@@ -101,3 +101,15 @@ def test_only_ids_become_names(partitioned: Database) -> None:
         ):
             tx.partitions.make(survey)
     partitioned.close()
+
+
+def test_erasing_waits_for_inserts_into_the_common_table_only(partitioned: Database) -> None:
+    """Reports of others wait for the erasure of a survey in the common table, not for that of one with its own."""
+    with partitioned.transaction("make") as tx:
+        assert tx.partitions.make(SURVEY)
+    query = "SELECT count(*) FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND relation = 'reports'::regclass"
+    for survey, waits in ((SURVEY, 0), (OTHER, 1)):
+        with partitioned.transaction("erase") as tx:
+            tx.partitions.hold(survey)
+            assert tx._connection.exec_driver_sql(query).scalar_one() == waits
+    partitioned.close()

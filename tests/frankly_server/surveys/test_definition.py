@@ -110,7 +110,7 @@ BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str]] = {
     "ceiling of 50": ({("blocks", 0, "ceiling_cap"): "50"}, "eps_out_of_range", "blocks[0].ceiling_cap"),
     "mechanism odd": ({("blocks", 0, "mechanism"): "magic"}, "unsupported", "blocks[0].mechanism"),
     "flag odd": ({("blocks", 0, "accept_identity"): "yes"}, "field_type", "blocks[0].accept_identity"),
-    "no blocks": ({("blocks",): []}, "definition_invalid", "blocks"),
+    "neither blocks nor a form": ({("blocks",): []}, "field_missing", "form"),
     "minimum of one": ({("min_reports",): "1"}, "field_type", "min_reports"),
     "step of one": ({("release_step",): "1"}, "field_type", "release_step"),
     "step above the minimum": ({("release_step",): "51"}, "definition_invalid", "release_step"),

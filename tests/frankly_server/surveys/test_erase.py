@@ -16,8 +16,8 @@ from frankly_server.store.counts import CountsTables
 from frankly_server.store.reports import ReportsTable
 from frankly_server.surveys import Surveys
 
-from tests.frankly_protocol.samples import NOW
-from tests.frankly_server.samples import SURVEY, body, published, release, stored
+from tests.frankly_protocol.samples import NOW, ldp_block, lip_block, survey
+from tests.frankly_server.samples import SURVEY, body, published, put, release, stored
 
 PATIENCE_S = 0.3
 
@@ -126,3 +126,31 @@ def test_erasing_in_the_midst_of_many_reporters(
     number, counted, wrong = stored_state(database)
     assert wrong == []
     assert number == counted == reports_per_thread * len(threads) - gone
+
+
+def test_everything_of_the_survey_goes_and_nothing_of_another(
+    database: Database, tmp_path: Path
+) -> None:
+    """Reports, counts, batches and refusals, in one version and the next; the documents stay."""
+    other_id = "5e" * 16
+    documents = [
+        published(database),
+        put(database, survey(ldp_block(), lip_block(), version=2, prev="sha256:" + "0" * 64)),
+        published(database, survey_id=other_id),
+    ]
+    for document in documents:
+        Intake(database, FixedClock(NOW)).accept(document.survey, body(document, 0, 0))
+        assert release(database, document) == 1
+        with database.transaction("refuse") as tx:
+            tx.days.add(document.survey, "2026-06-02", {"closed": 1})
+    assert surveys_of(database, tmp_path).erase(SURVEY).reports == 2
+    with database.reading("look") as tx:
+        for document in documents:
+            is_other = document.survey == other_id
+            assert bool(tx.counts.of_document(document.digest)) is is_other
+            assert bool(tx.counts.by_day(document.digest)) is is_other
+            assert bool(tx.batches.of_document(document.digest)) is is_other
+            assert bool(tx.days.of_survey(document.survey)) is is_other
+            assert tx.reports.accepted(document.survey) == is_other
+            assert tx.documents.get(document.digest) is not None
+        assert tx.counts.recount(other_id) == []

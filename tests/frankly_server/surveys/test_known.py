@@ -149,7 +149,9 @@ def told_within(document: SurveyDocument, z: int) -> Fraction:
     (block,) = document.blocks
     (prior,) = [promise.prior for promise in block.promises if promise.prior]
     joint = prior.tables[z]
-    rows = [[Fraction(w, sum(row)) for w in row] for row in dense_of(block.mechanism).weights]
+    rows = [
+        [Fraction(w, sum(row)) for w in row] for row in dense_of(block.numbered_mechanism).weights
+    ]
     everybody = sum(map(sum, joint))
     worst = Fraction(1)
     for y in range(len(rows[0])):

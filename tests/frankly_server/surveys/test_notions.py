@@ -131,7 +131,7 @@ def test_what_is_asked_for_is_published_and_holds(name: str) -> None:
     (block,) = document.blocks
     assert [promise.claim.notion for promise in block.promises] == notions
     for promise in block.promises:
-        for field, ratio in needed(block.mechanism, promise.claim).items():
+        for field, ratio in needed(block.numbered_mechanism, promise.claim).items():
             level = getattr(promise.claim, field)
             assert level is None or (ratio is not None and ratio <= Fraction(*level))
         if promise.secret is not None:

@@ -85,6 +85,18 @@ def test_a_survey_closes_itself_at_the_release_that_makes_its_number(
     assert _code(states.stop_at, SURVEY, 0) == "field_type"
 
 
+@pytest.mark.parametrize(("more", "state"), [(0, "closed"), (1, "open")])
+def test_the_number_itself_is_enough_to_close(
+    database: Database, document: SurveyDocument, more: int, state: str
+) -> None:
+    intake, states = Intake(database, FixedClock(NOW)), Lifecycle(database)
+    states.stop_at(SURVEY, document.release_step + more)
+    for _ in range(document.release_step):
+        intake.accept(SURVEY, body(document))
+    assert Releasing(database, FixedClock(NOW)).release() == document.release_step
+    assert states.get(SURVEY).state == state
+
+
 def test_a_survey_belongs_to_one_organisation(database: Database, document: SurveyDocument) -> None:
     states = Lifecycle(database)
     assert states.require(SURVEY, "main").state == "open"
@@ -133,7 +145,7 @@ class _Slow:
         self.begun = threading.Event()
 
     def draft(self, survey: str) -> object:
-        return type("Draft", (), {"blocks": [1, 2]})
+        return type("Draft", (), {"parts": ["first", "second"]})
 
     def publish(self, survey: str, progress: object, timer: object, recorder: object) -> object:
         progress(0, 2, "first")  # type: ignore[operator]

@@ -273,7 +273,7 @@ def test_what_a_mechanism_cannot_tell_apart_is_said_in_the_names_of_the_choices(
     bent["blocks"][0]["accept_unidentifiable"] = "true"
     (drafted,) = drafting.draft_blocks(parse_value(bent))
     for move in moves:  # the shares move, and no report is any likelier or rarer
-        for chances in columns(drafted.block.mechanism).values():
+        for chances in columns(drafted.block.numbered_mechanism).values():
             assert sum(step * chance for step, chance in zip(move, chances, strict=True)) == 0
 
 
@@ -347,6 +347,29 @@ def test_nothing_is_published_without_a_trusted_key(surveys: Surveys, tmp_path: 
         surveys.publish("habits")
     assert refused.value.code == "key_file"
     assert _documents(surveys) == 0
+
+
+def test_a_draft_of_before_with_confusable_choices_opens_and_is_not_published(
+    surveys: Surveys,
+) -> None:
+    """A release without this check stored it."""
+    surveys.apply(parse_definition(FILE.encode()))
+    choices = ("blocks", 0, "questions", 0, "choices")
+    labels = {(*choices, 0, "label"): {"en": "A"}, (*choices, 1, "label"): {"en": "\u0410"}}
+    confusable = parse_value(value(labels))
+    with surveys._database.administering("as stored before") as tx:
+        tx.surveys.redefine(present(tx.surveys.by_name("habits")).id, confusable.to_json())
+    assert surveys.draft("habits") == confusable
+    for act in (lambda: surveys.publish("habits"), lambda: surveys.apply(confusable)):
+        with pytest.raises(InvalidInput) as refused:
+            act()
+        assert (refused.value.code, refused.value.field) == (
+            "choices_collide",
+            "blocks[0].questions[0].choices",
+        )
+    assert _documents(surveys) == 0
+    assert surveys.apply(parse_definition(FILE.encode())).status == "updated"
+    assert surveys.publish("habits").status == "published"
 
 
 def test_of_two_publishers_one_wins(make: Make) -> None:

@@ -11,7 +11,7 @@ import pytest
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.report import Report
 from frankly_server.design.tables.limits import Limits
-from frankly_server.surveys import editing, trial
+from frankly_server.surveys import drafting, editing, trial
 from frankly_server.surveys.definition import BlockDefinition, parse_value
 from frankly_server.surveys.drafting import DraftedBlock, draft_block, time_slices
 from frankly_server.surveys.protection import Protection, protect
@@ -74,7 +74,7 @@ def test_a_draft_of_many_blocks_has_one_limit(
         took[number] = watch.now - began
         return draft_block(block, field, Limits())
 
-    monkeypatch.setattr(trial, "draft_block", searching)
+    monkeypatch.setattr(drafting, "draft_block", searching)
     began = watch.now
     assert len(drafted(parse_value(draft_value), NOW, HERE, watch).blocks) == 40
     # A look at the clock costs a quarter of a second here: two for each block's limits, and one too many at its end.

@@ -26,7 +26,9 @@ BALL = {"around": "prior", "radius": "0.2"}
 
 
 def drafted(truths: Any) -> DraftedBlock:
-    return draft_blocks(parse_value(value({HAPPY: truths})))[1]
+    block = draft_blocks(parse_value(value({HAPPY: truths})))[1]
+    assert isinstance(block, DraftedBlock)
+    return block
 
 
 @pytest.mark.parametrize("truths", [["prior", "even", ["1", "1", "98"]], BALL])

@@ -216,3 +216,13 @@ def test_the_snippet_that_the_page_shows_checks_a_signature() -> None:
     assert not is_ours(secret, header, b'{"x":2}')
     assert not is_ours("cd" * 32, header, b'{"x":1}')
     assert not is_ours(secret, signature(secret, now - timedelta(hours=1), b'{"x":1}'), b'{"x":1}')
+
+
+def test_an_event_put_off_by_a_clock_that_was_ahead_is_sent_when_it_is_right(site: Site) -> None:
+    ear = Ear([500, 204])
+    hooks(site, ear).set(site.survey, URL)
+    site.services.lifecycle.move(site.survey, "close")
+    assert hooks(site, ear, NOW + timedelta(days=1)).run_round() == 1
+    # Its next try is a day and a minute from now: later than any wait.
+    assert hooks(site, ear, NOW).run_round() == 1
+    assert hooks(site, ear).of(site.survey).deliveries[0].state == "delivered"

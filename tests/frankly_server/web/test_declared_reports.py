@@ -15,6 +15,7 @@ from frankly_protocol.report import MAX_TOKEN
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.frankly_protocol.every_kind import FORM
 from tests.frankly_server.web.site import SURVEY, Site, make_site
 from tests.frankly_server.web.test_fuzz import BODIES, JSON_VALUES, check
 from tests.survey_files import SMOKES, WINDOW, habits
@@ -108,6 +109,17 @@ def test_symbols_of_every_kind_and_tokens_have_the_declared_shape(
         report = invited.report(seed, y=drawn(invited, seed), strata={}, token=token)
         assert fits(spec, report)
         assert sent(invited, spec, report).status_code == 201
+
+
+def test_symbols_of_forms_have_the_declared_shape(invited: Site, spec: dict[str, Any]) -> None:
+    """This survey has no form: its server names the place of such a symbol."""
+    for seed in range(20):
+        symbols = drawn(invited, seed)
+        symbols[0] = FORM.symbol_json(FORM.sample((1, 2, 0), Random(seed).getrandbits))
+        report = invited.report(seed + 500, y=symbols, strata={}, token="A" * 43)
+        assert fits(spec, report)
+        answer = sent(invited, spec, report)
+        assert (answer.status_code, answer.get_json()["field"]) == (422, "y[0]")
 
 
 # token -> status, code

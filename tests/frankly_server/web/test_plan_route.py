@@ -20,6 +20,11 @@ from tests.frankly_server.web.site import Site, make_site
 from tests.frankly_server.web.test_openapi import check_declared
 
 GRR = {"prior": {"joint": [[3, 2, 1]]}, "notion": "ldp", "mechanism": "grr", "epsilon": "1"}
+FORM = {
+    "questions": [{"choices": 3}, {"choices": 2, "margin": 0.02}],
+    "epsilon": "2",
+    "cross_tables": [[0, 1]],
+}
 WARNER = {"weights": [[12, 4], [4, 12]], "bits": 4}
 
 
@@ -53,6 +58,7 @@ def ask(site: Site, body: Any, key: str | None = None, kind: str = "application/
 @pytest.mark.parametrize("body", [
     {**GRR, "solve_for": "n", "margin": 0.05, "frontier": 3},
     {**WARNER, "solve_for": "margin", "n": 400, "population": 1000},
+    {"form": FORM, "solve_for": "n", "margin": 0.05},
 ])  # fmt: skip
 def test_the_answer_is_the_commands_and_of_the_declared_shape(
     site: Site, body: dict[str, Any]
@@ -124,6 +130,13 @@ BAD: dict[str, tuple[Any, int, str, str | None]] = {
     "nothing to solve for": (WARNER, 422, "field_missing", "solve_for"),
     "one's own limits": ({**GRR, "solve_for": "n", "margin": 0.1, "limits": {}}, 422, "unsupported", "limits"),
     "an unknown field": ({**WARNER, "solve_for": "margin", "n": 9, "x": 1}, 422, "field_unknown", "x"),
+    "a form without a level": (
+        {"form": {"questions": [{"choices": 2}]}, "solve_for": "n", "margin": 0.1},
+        422, "field_missing", "form.epsilon",
+    ),
+    "a form with limits": (
+        {"form": FORM, "solve_for": "n", "margin": 0.1, "limits": {}}, 422, "unsupported", "limits",
+    ),
     "an unknown mechanism": ({**GRR, "mechanism": "x", "solve_for": "margin", "n": 9}, 422, "unsupported", "mechanism"),
     "no level": ({**GRR, "epsilon": None, "solve_for": "margin", "n": 9}, 422, "field_missing", "epsilon"),
     "no level at all": (

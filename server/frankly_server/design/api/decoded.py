@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variance of the published estimates at any truth.
 
-The design prior fixes the decoder, but the truth may differ from it. The scores d are unbiased,
-E[d|x] = w_x for targets W. So the total variance at n = 1 and truth q is c·q − |Wq|² with
-c_x = E[|d|²|x]: linear in q except for the last term (docs/maths/variance.md, claim 13).
+The design prior fixes the decoder, but the truth may differ from it. The scores d of a report are
+unbiased: given answer x, their mean is column x of the targets W. So the total variance at n = 1
+and truth q is c·q − |Wq|² with c_x = E[|d|²|x] (docs/maths/variance.md, claim 13).
 """
 
 import math
@@ -23,16 +23,18 @@ from frankly_server.design.tables.linear import FloatArray
 _RANK_TOLERANCE = 1e-11
 # A target is estimable if the scores reproduce it to this relative error.
 _BIAS_TOLERANCE = 1e-6
-# Largest number of entries of a product's table that is built for its variances.
+# A product's table is built for its variances if it has at most this many entries.
 _MAX_CELLS = 1 << 20
 
 
 def total_variance(mechanism: Mechanism, decoder_prior: Sequence[int], truth: FloatArray) -> float:
-    """Return the total variance of the shares at n = 1 if the truth is `truth`, shape (answers,).
+    """Return the total variance of the shares at n = 1 if the answers' shares are `truth`.
+
+    truth : shape (answers,).
 
     decoder_prior : counts of the answers, from which the published decoder is made.
 
-    Returns inf if some share cannot be estimated, nan if there are too many reports to list.
+    Returns inf if some share cannot be estimated, nan if the table is too large to build.
     """
     if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
         return math.fsum(target_variances(mechanism, truth, None))
@@ -49,8 +51,8 @@ def mean_squares(
 
     targets : W, shape (t, answers); None for the shares.
 
-    Returns None if some target cannot be estimated, and an array of nan if there are too many
-    reports to list.
+    Returns None if some target cannot be estimated, and an array of nan if the table is too large
+    to build.
     """
     prior = np.array(decoder_prior, dtype=np.float64)
     factors = [(rows, prior) for rows in [kinds.rows_of(mechanism)] if rows is not None]
@@ -82,10 +84,10 @@ def mean_squares(
 class AtTruths:
     """Variances at n = 1 with the published decoder.
 
-    largest : total of the targets, the maximum over all plausible truths.
-    variances : at each point; empty for mixtures.
+    largest : the largest total variance of the targets over all plausible truths.
+    variances : the total variance of the targets at each point; empty for mixtures.
     target_variances : of each target at the design prior.
-    variance : total of the shares at the design prior.
+    variance : total variance of the shares at the design prior.
     """
 
     largest: float
@@ -123,15 +125,14 @@ def at_truths(
 def _decoder(Q: FloatArray, prior: FloatArray) -> FloatArray:
     """Return (Q D₀⁻¹ Qᵀ)⁺ Q D₀⁻¹, shape (answers, reports), row = truth in Q.
 
-    It is unbiased for every estimable target. As in `estimate.decoder`, D₀ is that of equal shares
-    if the prior leaves some report without mass.
+    It is unbiased for every estimable target. D₀ is the diagonal of the reports' probabilities
+    under the prior, or under equal shares if the prior leaves some report without mass.
     """
-    # The published decoder makes the same choice, so these are the variances of what analysts
-    # compute.
+    # `estimate.decoder` makes the same choice, so these are the variances of published estimates.
     masses = prior @ Q
     weighted = Q / (masses if np.all(masses > 0) else Q.sum(axis=0))
     gram = weighted @ Q.T
-    # Scaled to a unit diagonal, so that one relative tolerance decides the rank for rare answers too.
+    # Scaled to a unit diagonal, so that the relative tolerance of the rank also suits rare answers.
     size = np.sqrt(np.diag(gram))
     scale = np.outer(size, size)
     inverse = np.linalg.pinv(gram / scale, rcond=_RANK_TOLERANCE, hermitian=True) / scale
@@ -143,7 +144,7 @@ def _kron(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _factors(mechanism: ProductMechanism, prior: FloatArray) -> list[tuple[kinds.Rows, FloatArray]]:
-    """Return (table, margin of the prior) of each factor: products are decoded by factor."""
+    """Return (table, margin of the prior) of each factor: the decoder of a product is a product."""
     # Answers of a product are row-major over its factors.
     counts = prior.reshape([factor.answers for factor in mechanism.factors])
     axes = range(counts.ndim)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Engine of every mechanism: from a prior, a notion and a level to verified whole numbers.
+"""Design engine: from a prior, notions and levels to a verified mechanism of whole numbers.
 
-(1) build the requested family, see `families`, or: (2) refuse the identity unless it is accepted
-(3) find the optimum and its bound (4) check the rank, and repair it (5) quantise and verify
-(6) compute every figure from the whole numbers.
+A named family is built directly (1), see `families`. For an optimum: (2) publish the raw answer if
+the claims allow it and the request accepts it, or (3) find the optimum and its bound, (4) repair a
+deficient rank, (5) quantise and verify. In both cases (6) compute every figure from the whole
+numbers.
 """
 
 import math
@@ -33,7 +34,7 @@ from frankly_server.design.tables.quantise import BITS, quantise
 SMALLER_TABLES: Final = (
     "use subset-selection, oue or grr, or put the questions in blocks of their own"
 )
-"""Advice at the end of the error about a table that is too large."""
+"""Advice at the end of the error message about a table that is too large."""
 
 __all__ = [
     "MECHANISMS",
@@ -49,7 +50,9 @@ __all__ = [
 def frontier(request: DesignRequest, points: int) -> list[FrontierPoint]:
     """Return mechanisms from least variance to most information, evenly spread in information.
 
-    Only prior, claims, targets, method and limits of the request are used. points : 2 or more.
+    points : 2 or more.
+
+    Only the prior, claims, targets, method and limits of the request are used.
 
     Raises InvalidInput: identity_mechanism if the raw answer is best at both, optimiser_limit,
     mechanism_not_certified.
@@ -83,13 +86,13 @@ def frontier(request: DesignRequest, points: int) -> list[FrontierPoint]:
 
 
 def design(request: DesignRequest) -> Design:
-    """Return the mechanism of a request.
+    """Return the verified mechanism of a request, with its figures.
 
     Raises
     ------
-    InvalidInput : unsupported (no such notion, mechanism, objective or combination),
-        choice_unprotected, secret_empty, identity_mechanism, optimiser_limit, not_identifiable,
-        mechanism_not_certified.
+    InvalidInput : field_missing, unsupported (no such mechanism, objective or combination),
+        identity_mechanism, optimiser_limit, not_identifiable, mechanism_not_certified, or an error
+        of the requested family.
     """
     check(request)
     if request.mechanism in FAMILIES:
@@ -118,9 +121,9 @@ def design(request: DesignRequest) -> Design:
 
 
 def _rows(optimum: Optimum, prior: Prior) -> list[list[int]]:
-    """Return an optimum as whole numbers.
+    """Return an optimum's rows as whole numbers.
 
-    Raises InvalidInput(optimiser_limit) for a table of more reports than a document can hold.
+    Raises InvalidInput(optimiser_limit) if it has more reports than a document can hold.
     """
     if len(optimum.rays) > MAX_REPORTS:
         message = f"the best mechanism found for {prior.answers} answers has more than {MAX_REPORTS} reports"
@@ -159,7 +162,7 @@ def _require_identity_accepted(request: DesignRequest) -> None:
 
 
 def _optimum(request: DesignRequest, cone: Cone) -> tuple[solver.SolverResult, Prior]:
-    """Return the optimum, and the prior that scales its columns and makes its decoder."""
+    """Return the optimum, and the prior that scales its columns and fixes its decoder."""
     prior, limits, method = request.prior, request.limits, request.method
     if request.truths is not None:
         return solver.least_variance_over(cone, request.truths, targets_of(request), limits, method)
@@ -191,13 +194,15 @@ def _design_of(
     solved: solver.SolverResult | None,
     decoder_prior: Prior | None = None,
 ) -> Design:
-    """Compute every figure from the published whole numbers (6).
+    """Return the design, with every figure computed from the whole numbers (6).
 
-    decoder_prior : None for the design prior.
+    decoder_prior : the prior that fixes the decoder; None for the design prior.
+
+    Raises InvalidInput: identity_mechanism or not_identifiable, unless the request accepts that.
     """
     mechanism, shares = built.mechanism, request.prior.shares
     decoded_by = (decoder_prior or request.prior).shares
-    # A family may send answers unchanged too, so the check looks at the mechanism, not the cone.
+    # A family may send answers unchanged too, so the check looks at the mechanism.
     if mechanism.sends_unchanged:
         _require_identity_accepted(request)
     rank = kinds.rank_of(mechanism)
@@ -228,7 +233,7 @@ def _design_of(
         }
     value = figures[request.objective]
     bound = value if identity else _bound(request, built, solved)
-    # The value is that of the rounded mechanism, which may lie on either side of a float bound.
+    # The value belongs to the rounded mechanism, and may lie on either side of a bound in floats.
     gap = None if bound is None else abs(value - bound)
     return Design(
         mechanism=mechanism,
@@ -260,7 +265,7 @@ def _figures(
     request: DesignRequest,
     mechanism: Mechanism,
 ) -> tuple[dict[str, float], tuple[float, ...], float]:
-    """Return the objectives, the targets' variances and the total variance of the shares."""
+    """Return (values of the objectives, variance of each target, total variance of the shares)."""
     shares, rows = request.prior.shares, kinds.rows_of(mechanism)
     of_targets = tuple(kinds.variances(mechanism, request.prior, request.targets))
     figures = {
@@ -274,7 +279,7 @@ def _figures(
 
 
 def _gap_limit(request: DesignRequest, value: float) -> float:
-    """Return the largest certified gap: relative for variances, else absolute."""
+    """Return the largest gap of a certified design: relative for variances, else absolute."""
     return request.limits.gap * (abs(value) if request.objective == "variance" else 1.0)
 
 
@@ -283,12 +288,12 @@ def _bound(
     built: Built,
     solved: solver.SolverResult | None,
 ) -> float | None:
-    """Return the proven bound of all mechanisms that satisfy the claims; None for a family.
+    """Return the proven bound of the objective over all mechanisms that satisfy the claims.
 
-    Under (ε, δ)-DP of two answers it is exact.
+    Under (ε, δ)-DP of two answers the bound is the optimum itself. Returns None for a family.
     """
     if solved is not None:
-        # The solver maximises the probability of a right guess.
+        # The solver maximises the probability of a right guess, 1 − the Hamming error.
         return 1 - solved.optimum.bound if request.objective == "hamming" else solved.optimum.bound
     if request.mechanism in FAMILIES:
         return None

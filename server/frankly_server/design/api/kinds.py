@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of mechanisms of any kind, from their table if it can be listed, else from parameters."""
+"""Figures of mechanisms of any kind, from the table if it can be listed, else from parameters."""
 
 import math
 from collections.abc import Sequence
@@ -30,17 +30,17 @@ Rows = Sequence[Sequence[int]]
 
 
 def rows_of(mechanism: Mechanism) -> Rows | None:
-    """Return whole numbers in the proportions of Q(symbol|x): row = truth, columns as `symbols()`.
+    """Return whole numbers in the proportions of Q(symbol|x), row = truth, with equal row sums.
 
-    Rows have equal sums.
+    Columns are in the order of `symbols()`, without reports that no answer sends.
 
-    Returns None if there are more than 4096 reports or 256 answers.
+    Returns None if a product or a set mechanism has more than 4096 reports or 256 answers.
     """
     if isinstance(mechanism, DenseMechanism):
         return mechanism.weights
     if mechanism.reports > MAX_REPORTS or mechanism.answers > MAX_ANSWERS:
         return None
-    # Reports that no answer sends would be empty columns of the table.
+    # A report that no answer sends would be an empty column, which the measures cannot use.
     occurring = [column for column in columns(mechanism).values() if any(column)]
     common = math.lcm(*(chance.denominator for column in occurring for chance in column))
     return list(
@@ -56,16 +56,18 @@ def rank_of(mechanism: Mechanism) -> int:
         return math.prod(rational.rank(factor.weights) for factor in mechanism.factors)
     if isinstance(mechanism, UnaryMechanism):
         return mechanism.answers  # keep ≠ flip: the rows are linearly independent
-    # If a set contains the truth as often as a random set does, all rows are equal; otherwise Q has
-    # full rank.
+    # If the reported set contains the truth as often as a random set would, all rows are equal;
+    # otherwise Q has full rank.
     by_chance = mechanism.inside * mechanism.answers == mechanism.size * mechanism.denominator
     return 1 if by_chance else mechanism.answers
 
 
 def estimable_of(mechanism: Mechanism, rank: int) -> tuple[str, ...]:
-    """Return the estimable combinations as text, see `rank.estimable`.
+    """Return the estimable combinations of shares as text, see `rank.estimable`.
 
-    rank : the mechanism's. Returns () for a deficient mechanism whose table is too large to list.
+    rank : the rank of the mechanism.
+
+    Returns () at deficient rank if the table is too large to list.
     """
     rows = None if rank == mechanism.answers else rows_of(mechanism)
     if rows is not None:
@@ -82,9 +84,9 @@ def variances(
 ) -> list[float]:
     """Return the variance at n = 1 of each target's estimate (default: each share).
 
-    inf for targets that cannot be estimated, nan for products with too many reports to list. Sets
-    are decoded from the counts of each answer in them, not by a matrix over all sets, which could
-    have a slightly smaller variance at an uneven prior.
+    It is inf for targets that cannot be estimated, and nan for products with too many reports to
+    list. Sets are decoded from the number of sets that contain each answer; a matrix over all sets
+    could have a slightly smaller variance at an uneven prior.
     """
     if isinstance(mechanism, SubsetMechanism | UnaryMechanism):
         return target_variances(
@@ -99,7 +101,7 @@ def variances(
 
 
 def measures(mechanism: Mechanism, prior: Prior) -> dict[str, Any]:
-    """Return all measures if the table can be listed, else levels and variances alone."""
+    """Return all measures if the table can be listed, else only levels and, if known, variances."""
     rows = rows_of(mechanism)
     if rows is not None and not isinstance(mechanism, SubsetMechanism | UnaryMechanism):
         return measure(rows, prior)
@@ -111,7 +113,7 @@ def measures(mechanism: Mechanism, prior: Prior) -> dict[str, Any]:
 
 
 def levels(mechanism: Mechanism, prior: Prior) -> dict[str, Any]:
-    """Return the levels of a mechanism too large for a table, named as in `measures`."""
+    """Return the levels of a mechanism whose table is too large to list, named as in `measure`."""
     body = {"answer_ldp": nats(ceiling(mechanism)), "ceiling": ratio_up(ceiling(mechanism))}
     joint = present(prior)
     if len(joint) < 2:
@@ -120,7 +122,8 @@ def levels(mechanism: Mechanism, prior: Prior) -> dict[str, Any]:
         sides = worst(mechanism, Claim("alip", (1, 1), joint, low_level=(1, 1))).needed
         between = worst(mechanism, Claim("secret-ldp", (1, 1), joint)).ratio
     except DocumentRejected:
-        return body  # the verifier refuses products with too many reports to list
+        # The verifier refuses products with too many reports to list.
+        return body
     low, high = nats(sides["low_level"]), nats(sides["level"])
     return body | {
         "lip": max(low, high),

@@ -22,8 +22,8 @@ def read_truths(value: Any, prior: Prior) -> Truths | None:
 
     A truth is "prior", "even", or a row of counts or shares.
 
-    {"around": a truth, "radius": r} is the contamination ball: all q = (1 − r)·centre + r·e, where
-    e is any distribution of the answers of a share r of people.
+    {"around": a truth, "radius": r} is the contamination ball: all q = (1 − r)·centre + r·e with
+    any distribution e, so a share r of the people may answer anything.
 
     Raises InvalidInput, naming the field.
     """

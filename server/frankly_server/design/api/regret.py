@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regret of a design prior: cost of a mechanism at equal shares, relative to the best one for them.
+"""Regret of a design prior: cost of a mechanism at equal shares, relative to the best known one.
 
-An optimum is best at its design prior. At another truth a mechanism made for that truth may need
-fewer reports. The comparison is at equal shares, for which closed forms are known.
+An optimum is best at its design prior. If the truth differs, a mechanism made for that truth may
+need fewer reports. The comparison is made at equal shares, for which closed forms are known.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ from frankly_server.design.tables.quantise import quantise
 PEERS: Final = ("grr", "subset-selection", "oue", "symmetric-unary")
 LEAST_RATIO: Final = 1.02
 """Ratios up to this one are not reported: they would not change the plan of a survey."""
-# Shown in the sentence as the name of the better mechanism.
+# Stands for the name of the better mechanism in the text shown to users.
 _OPTIMUM: Final = "the optimum for equal shares"
 _TIMES_RATIO: Final = 3
 """From this ratio on, the text says "n times as many"; below it, a percentage."""
@@ -72,9 +72,10 @@ def regret(
 ) -> Regret | None:
     """Return the regret of a mechanism with its published decoder; None if it is small or unknown.
 
-    claims : all its promises, with levels; the exact verifier accepts every peer under all of them.
-    decoder_prior : counts of the answers, as published. If a notion rests on a prior, the optimum
-        for equal shares is a peer too, provided that its cone is small enough to list.
+    claims : all promises of the mechanism, with levels. It is compared with the families that keep
+        them and, if a claim is neither ldp nor dp, with the optimum for equal shares, provided that
+        its cone is small enough to list.
+    decoder_prior : counts of the answers, as published.
     """
     even = np.full(mechanism.answers, 1 / mechanism.answers)
     variance = total_variance(mechanism, decoder_prior, even)
@@ -92,13 +93,13 @@ def regret(
 
 @lru_cache(maxsize=256)
 def _peers(claims: tuple[Claim, ...], answers: int) -> tuple[tuple[str, Mechanism], ...]:
-    """Return (name, mechanism for equal shares) of the families that satisfy the claims."""
+    """Return (name, mechanism) of all peers for equal shares that keep the claims."""
     even = Prior.from_rows([[1] * answers])
     peers: list[tuple[str, Mechanism]] = []
     for name in PEERS:
         try:
             peers.append((name, FAMILIES[name](FamilyRequest(name, even, claims)).mechanism))
-        except InvalidInput:  # the family does not satisfy these claims
+        except InvalidInput:  # the family cannot keep these claims
             continue
     if any(claim.notion not in ("ldp", "dp") for claim in claims):
         optimum = _optimum(claims, even)
@@ -107,7 +108,10 @@ def _peers(claims: tuple[Claim, ...], answers: int) -> tuple[tuple[str, Mechanis
 
 
 def _optimum(claims: tuple[Claim, ...], even: Prior) -> Mechanism | None:
-    """Return the optimum for equal shares; None if it does not exist or its cone is not small."""
+    """Return the optimum for equal shares; None if there is none or its cone is not small.
+
+    Under dp there is no cone, and where the raw answer is private it needs no mechanism.
+    """
     cone = Cone(claims, even.answers)
     if (
         any(claim.notion == "dp" for claim in claims)

@@ -17,7 +17,8 @@ from frankly_server.design.tables import objectives
 from frankly_server.design.tables.limits import Limits
 
 OPTIMA = ("optimal", "polyopt", "non-robust")
-"""Mechanisms by optimisation; polyopt: under rldp; non-robust: over (s, u), trusting the counts."""
+"""Mechanisms by optimisation: polyopt under rldp; non-robust over pairs (s, u), which treats the
+counts as the true distribution; optimal for all other requests."""
 MECHANISMS = (*OPTIMA, *FAMILIES)
 
 
@@ -26,16 +27,16 @@ class DesignRequest:
     """Request to the engine.
 
     prior : public counts; the objective is taken at its shares of the answers.
-    claims : all of them must hold; `promises` builds them.
+    claims : all of them must hold; the functions of `promises` build them.
     mechanism : one of MECHANISMS.
-    explicit : a family's own parameters, with which claims may leave their level open.
-    objective : what `optimal` optimises, variance, information or hamming.
+    explicit : a family's own parameters; with them, claims may leave their level open.
+    objective : variance, information or hamming: what an optimum is optimal for.
     targets : rows W of exact numbers, one per answer: the variances of the estimates W·p are
         minimised; None for all shares.
     criterion : total or worst variance of the targets.
-    truths : minimise the largest total variance over these shares, not that at the prior's.
+    truths : minimise the largest total variance over these truths instead of that at the prior.
     variance_cap : with the objective information, the largest total variance allowed.
-    method : auto, or vertices to list every ray exactly.
+    method : auto, or vertices to list every extreme ray exactly.
     accept_identity : accept a mechanism that sends answers unchanged.
     accept_unidentifiable : accept a mechanism even if some shares cannot be estimated from its
         reports.
@@ -125,15 +126,16 @@ def _check_truths(request: DesignRequest) -> None:
 
 
 def _check_notions(request: DesignRequest) -> None:
-    """Raise unless an optimum has a level for every notion, and notions that fit its name."""
-    # A family calibrates itself, or raises for the notions that it cannot keep.
+    """Raise if an optimum lacks a level for some notion, or its name does not suit the notions."""
+    # A family computes its own levels, and raises for notions that it cannot keep.
     if request.mechanism not in OPTIMA:
         return
     if any(map(is_open, request.claims)):
         message = "an optimum needs a level for every notion; only families with explicit parameters can omit it"
         raise InvalidInput(Problem.FIELD_MISSING, message, "epsilon")
     notions = {claim.notion for claim in request.claims}
-    # rldp over boxes arrives as several secret-ldp claims, one per prior of vertices (`robust.polyhedra`)
+    # rldp over boxes arrives as several secret-ldp claims, one for each prior of
+    # `boxes.box_claims`.
     boxes = sum(claim.notion == "secret-ldp" for claim in request.claims) > 1
     if request.mechanism == "polyopt" and "rldp" not in notions and not boxes:
         raise InvalidInput(

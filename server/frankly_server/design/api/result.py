@@ -17,27 +17,30 @@ class Design:
 
     mechanism : of any kind; optima are tables.
     claims : with the levels that were verified.
-    ceiling : leakage under every prior as a ratio, None if infinite.
-    information, normalised_information : nats, share of H(X).
+    ceiling : largest ratio of a report's probabilities under two answers, which bounds the leakage
+        under every prior; None if infinite.
+    information, normalised_information : I(X;Y) in nats, and as a share of H(X).
     variance : total of the unbiased shares at n = 1 under the prior, inf if not identifiable.
-    target_variances : of each target, or of each share.
-    hamming : probability that the best guess from a report is wrong.
-    value, bound, gap : the objective reached, the proven bound of all mechanisms that satisfy the
-        claims, their distance; bound and gap are None for families.
-    certified : gap within the limit.
-    exact : every ray of the cone was checked one by one (otherwise the bound comes from branch and
-        bound or a relaxation).
-    rank : exact rank of the table.
-    identifiable : rank equals the number of answers.
-    estimable : as text, the combinations that can be estimated.
+    target_variances : variance of each target, or of each share if there are no targets.
+    hamming : probability that the best guess of the answer from its report is wrong.
+    value, bound, gap : the value of the objective, its proven bound over all mechanisms that
+        satisfy the claims, and their distance. For families bound and gap are None, unless answers
+        are sent unchanged.
+    certified : True if the gap is within the limit.
+    exact : True if the bound comes from a list of all rays or a closed form, False if it comes from
+        branch and bound or a relaxation, or if there is none.
+    rank : exact rank of Q.
+    identifiable : True if the rank equals the number of answers.
+    estimable : as text, the combinations of shares that can be estimated.
     eta : share of constant noise mixed in by rounding.
-    identity : every report reveals the answer.
+    identity : True if answers are sent unchanged.
     decoder_prior : counts of the answers from which the published decoder is made.
-    parameters : a family's own.
+    parameters : numbers of answers and reports, and parameters of a family; for a request with
+        truths also the decoder's prior and the variances at the truths.
 
-    If there are too many reports to list, information and hamming are nan, for a product the
-    variances too. Variances of sets are those of the estimate from the counts of each answer in
-    them.
+    If there are too many reports to list, information and hamming are nan, and for a product so are
+    the variances. Variances of sets are those of the estimate from the number of sets that contain
+    each answer.
     """
 
     mechanism: Mechanism
@@ -72,19 +75,19 @@ class Design:
 
     @property
     def level(self) -> Level:
-        """(p, q) of the first claim: the level of a document with one notion and one level."""
+        """Level (p, q) of the first claim; (1, 1) if that has none."""
         return self.claims[0].level or (1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class FrontierPoint:
-    """Verified mechanism on the frontier, with bounds and figures of its whole numbers.
+    """Verified mechanism near the frontier, with figures of its whole numbers and bounds.
 
-    information : nats.
-    variance : total of the targets.
-    information_bound : upper bound of the information of all mechanisms that satisfy the claims at
-        this variance.
-    variance_bound : lower bound of their variance at this information.
+    information : I(X;Y) in nats.
+    variance : total variance of the targets at n = 1.
+    information_bound : upper bound of the information of all mechanisms that satisfy the claims and
+        have this variance.
+    variance_bound : lower bound of the variance of those that have this information.
     """
 
     mechanism: DenseMechanism

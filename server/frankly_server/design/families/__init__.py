@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Explicit mechanisms by name (spec 1.7), each checked by the exact verifier.
 
-A family accepts every notion. If its members can be ordered by privacy, the family is calibrated:
-bisection with the verifier finds the least private member that keeps every promise
-(`family.calibrate`). Otherwise the family is built from its parameters and refused if a promise
-does not hold. `FamilyRequest` is the input, `Built` the result.
+A family accepts every notion unless its docstring says otherwise. If its members can be ordered by
+privacy, the family is calibrated: bisection with the verifier finds the least private member that
+keeps every promise (`family.calibrate`). Otherwise the mechanism is built from the family's
+parameters, and refused if a promise does not hold. `FamilyRequest` is the input, `Built` the
+result.
 """
 
 from frankly_server.design.families.binary import best_point, binary, variance_at
@@ -57,7 +58,7 @@ FAMILIES: dict[str, Family] = {
 PAIRS = frozenset(
     {"conditional-reporting", "secret-rr", "independent-reporting", "non-robust", "polyopt"}
 )
-"""Mechanisms whose answers are pairs (s, u), row-major, with s the secret, under every notion."""
+"""Mechanisms whose answers are pairs (s, u), row-major, under every notion; s is the secret."""
 
 __all__ = [
     "BITS",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binary mechanisms: given, or of least variance under (ε, δ)-DP  [Thesis §6.3; erratum 9.3]."""
+"""Binary mechanisms, with given entries or of least variance  [Thesis §6.3; erratum 9.3]."""
 
 from fractions import Fraction
 
@@ -25,12 +25,13 @@ Point = tuple[Fraction, Fraction]
 
 
 def binary(request: FamilyRequest) -> Built:
-    """Build any mechanism over two answers: [[p00, 1−p00], [1−p11, p11]]  [Thesis (6.2)].
+    """Build a mechanism over two answers, [[p00, 1−p00], [1−p11, p11]]  [Thesis (6.2)].
 
-    With `p00` and `p11`: exactly these, to the nearest 2^-48. Otherwise the mechanism of least
-    variance under (ε, δ)-DP at the prior's share (`best_point`), in the closure of p00, p11 ≥ ½
-    (`region` honest) or in all of R (`whole`). Rounding approaches the optimal point from inside
-    the region: the free coordinate is lowered until the exact verifier accepts it.
+    With `p00` and `p11` these are the entries, rounded to multiples of 2^-48. Without them the
+    claim must be ldp or dp alone, and the mechanism has least variance under it at the prior's
+    share (`best_point`): with p00, p11 ≥ ½ if `region` is honest, among all (ε, δ)-DP mechanisms if
+    it is whole. The optimal point is rounded towards the inside of the region: the free coordinate
+    is lowered until the exact verifier accepts it.
     """
     if request.answers != 2:
         raise unsupported(
@@ -62,7 +63,7 @@ def binary(request: FamilyRequest) -> Built:
 def best_point(claim: Claim, prior: Prior, region: str) -> Point:
     """Return the exact (p00, p11) of least variance (6.6) under (ε, δ)-DP.
 
-    π = P(answer 1) is the prior's. With s = (E+δ)/(E+1), the point (s, s) is best unless π is near
+    π = P(answer 1) under the prior. With s = (E+δ)/(E+1), the point (s, s) is best unless π is near
     0 or 1.
 
     Honest region [Thm 6.3 and Cor 6.3, on the closure of p00, p11 ≥ ½]: (r, ½) with r = 1 − (½−δ)/E
@@ -70,16 +71,16 @@ def best_point(claim: Claim, prior: Prior, region: str) -> Point:
     leaves out δ > ½; there the corner of the region is (1, δ).
 
     Whole region [erratum 9.3]: (1, δ) is best if min(π, 1−π) < h = δ(E+δ)/(E−1+2δ)², again mirrored
-    for π > ½. With probability δ this point reveals for certain that a respondent has the rarer
-    answer. The choice of the region is therefore a choice about privacy, not about accuracy.
+    for π > ½. At this point a respondent with the rarer answer is exposed with probability δ. The
+    choice of the region is therefore a choice about privacy, not about accuracy.
     """
     if region not in REGIONS:
         raise unsupported(f"the regions are {' and '.join(REGIONS)}", "region")
     E, delta = Fraction(*(claim.level or (1, 1))), Fraction(*(claim.delta or (0, 1)))
     pi = Fraction(prior.shares[1], prior.total)
     s = (E + delta) / (E + 1)
-    # Comparing the variances of all corners as fractions needs no case distinction by g or h, and
-    # no rounding.
+    # The variances of all corners are compared as fractions, so neither g nor h is needed, and
+    # nothing is rounded.
     candidates = [(s, s)]
     if delta and region == "whole":
         candidates.append((Fraction(1), delta) if 2 * pi <= 1 else (delta, Fraction(1)))
@@ -107,8 +108,8 @@ def _fit_inside(request: FamilyRequest, point: Point) -> DenseMechanism:
     p00, p11 = point
     D = 1 << BITS
     if p00 == p11:
-        # −(v // 1) of a negative fraction rounds up: the lie's weight never falls below the closed
-        # form.
+        # −(v // 1) of a negative fraction v rounds up, so the wrong answer's weight is never below
+        # the closed form.
         guess = -((p00 - 1) * D // 1)
         return symmetric_response(
             2, calibrate(request, lambda t: symmetric_response(2, t), 0, D // 2, guess)

@@ -25,14 +25,14 @@ def conditional_reporting(request: FamilyRequest) -> Built:
     is drawn from P(x|s̃). Hence P(y|s,x) = (e^α δ_xy + Σ_{s'≠s} P(y|s'))/(e^α+c−1), which is (43)
     with its missing δ_xy  [Funnel Algorithm 1, (43); erratum 9.18].
 
-    With `alpha`: exactly this α. Otherwise the largest α at which every promise holds: for LIP,
-    L(α) = ε (30), or ∞ if the raw x satisfies it. A largest α exists, because with
+    With `alpha` it is built at this α. Otherwise at the largest α at which every promise holds: for
+    LIP, L(α) = ε (30), or ∞ if the raw x satisfies it. A largest α exists, because with
     λ = (e^α−1)/(e^α+c−1) the mechanism is λ·(x itself) + (1−λ)·(CR at α = 0), and the second part
     is independent of the secret if the prior is true.
 
-    Like every report that uses s, this one can carry more information about x than the best
+    Like every report that depends on s, this one can carry more information about x than the best
     mechanism that ignores s (`information_x` is I(X;Y) of x alone). Estimates invert the table over
-    (s, x), so they assume no share of the secret.
+    (s, x), so they assume nothing about the shares of the secrets.
     """
     joint = pair_counts(request)
     secrets, make = len(joint), _family_of(joint)
@@ -58,7 +58,7 @@ def conditional_reporting(request: FamilyRequest) -> Built:
 def _information_of_value(mechanism: DenseMechanism, joint: tuple[tuple[int, ...], ...]) -> float:
     """Return I(X;Y) in nats of x alone, P(y|x) = Σ_s P(s|x) P(y|s,x), as in Funnel's figures."""
     values, shares = len(joint[0]), [sum(column) for column in zip(*joint, strict=True)]
-    # The rows P(y|x) need equal integer sums; dividing by P(x) brings them to the common multiple.
+    # Rows P(y|x) need equal integer sums, so each is multiplied by the common multiple / count.
     common = lcm(*shares)
     rows = [
         [

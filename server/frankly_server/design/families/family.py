@@ -4,7 +4,7 @@
 Every notion is closed under post-processing and under mixing a mechanism with a constant report.
 Number the members of a family so that each one is such a weakening of the one before. Then a
 promise that member t keeps is kept by every later member. Bisection with the exact verifier finds
-the first, so the level is met and never exceeded.
+the first member that keeps all promises.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,8 +22,8 @@ from frankly_server.design.notions.cones import Level
 from frankly_server.design.notions.lift_criteria import Measure
 from frankly_server.design.notions.prior import Prior
 
-# Weights are whole multiples of 2^-48, so every integer stays below 2^53 and survives JSON readers
-# that use doubles.
+# Weights are multiples of 2^-48, so every integer is below 2^53 and JSON readers that use doubles
+# read it exactly.
 BITS = 48
 REGIONS = ("honest", "whole")
 
@@ -33,10 +33,10 @@ class Explicit:
     """Parameters that replace a level or add to it.
 
     p00, p11 : probabilities of reporting answer 0 and answer 1 truthfully, in [0, 1]; warner and
-        mangat take p00 alone.
+        mangat use p00 alone.
     alpha : the family's own level in nats; see the docstring of the family.
-    region : of (ε, δ) for two answers: honest (the truth is at least as likely as the lie, Thesis
-        R') or whole (all of R).
+    region : where `binary` looks for the optimum: honest (the truth is at least as likely as the
+        other answer, R' of the Thesis) or whole (all (ε, δ)-DP mechanisms, R of the Thesis).
     lift_measure, lift_order : the measure that the watchdog's mechanisms bound; see
         `lift_criteria`.
     """
@@ -66,7 +66,7 @@ class FamilyRequest:
 
     @property
     def answers(self) -> int:
-        """Number of answers that the mechanism takes."""
+        """Number of answers of the mechanism."""
         return self.prior.answers
 
 
@@ -93,9 +93,9 @@ def certify(
     parameters: dict[str, Any],
     eta: Fraction = Fraction(0),
 ) -> Built:
-    """Return the mechanism if the exact verifier finds that it satisfies every claim.
+    """Return the mechanism with its claims, open levels settled, if it satisfies all of them.
 
-    Raises InvalidInput(mechanism_not_certified) with the verifier's reason.
+    Raises InvalidInput(mechanism_not_certified) with the exact verifier's reason if it does not.
     """
     claims = tuple(settle_level(mechanism, claim, request.name) for claim in request.claims)
     try:
@@ -136,7 +136,7 @@ def calibrate(
 
     if keeps_claims(low):
         return low
-    # Bisection over 2^48 members verifies up to 48 mechanisms; a correct guess needs two more.
+    # Bisection over 2^48 members verifies up to 48 mechanisms; a correct guess needs only two.
     if guess is not None and low < guess <= high:
         if not keeps_claims(guess):
             low = guess
@@ -160,12 +160,12 @@ def claims_not_kept(request: FamilyRequest, detail: str) -> InvalidInput:
 
 
 def unsupported(message: str, field: str = "mechanism") -> InvalidInput:
-    """Return the error for a combination that does not exist."""
+    """Return the error for a combination of options that does not exist."""
     return InvalidInput(Problem.UNSUPPORTED, message, field)
 
 
 def least_level(claims: Sequence[Claim]) -> Level | None:
-    """Return the least probability ratio that a claim promises; None if none does (dpv alone)."""
+    """Return the smallest level of all claims except dpv; None if they have none."""
     levels = [
         level
         for claim in claims

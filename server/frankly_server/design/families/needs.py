@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open levels of claims, set to the level that the mechanism needs, rounded up."""
+"""Open levels of claims, set to the level that a given mechanism needs, rounded up."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -16,7 +16,7 @@ _MAX_BITS = 48
 
 
 def is_open(claim: Claim) -> bool:
-    """Return True if a claim leaves its level, or for alip both levels, to the mechanism."""
+    """Return True if a claim has no level (for alip neither of its two), so that it is settled."""
     return claim.level is None and claim.low_level is None
 
 
@@ -25,8 +25,8 @@ def settle_level(mechanism: Mechanism, claim: Claim, name: str = "the mechanism"
 
     The level is as tight as whole numbers below 2^53 allow.
 
-    Raises InvalidInput(mechanism_not_certified) if no finite level can be promised. This includes
-    dp: the verifier derives δ from a given level, not a level from δ.
+    Raises InvalidInput(mechanism_not_certified) if no finite level can be promised. That is always
+    so for dp: the verifier computes δ from a level, but no level from δ.
     """
     if not is_open(claim):
         return claim
@@ -49,7 +49,7 @@ def settle_level(mechanism: Mechanism, claim: Claim, name: str = "the mechanism"
 
 
 def _round_up(ratio: Fraction) -> Level:
-    # The finest denominator whose numerator still fits below 2^53 gives the tightest level.
+    # The largest denominator 2^bits whose numerator is below 2^53 gives the tightest level.
     for bits in range(_MAX_BITS, -1, -1):
         p = -((-ratio.numerator << bits) // ratio.denominator)
         if p <= MAX_INT:

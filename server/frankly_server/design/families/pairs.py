@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families over pairs (s, u), row-major: secret randomised response, Independent Reporting."""
+"""Families over pairs (s, u), row-major: secret randomised response and Independent Reporting."""
 
 from fractions import Fraction
 from math import inf, log
@@ -28,13 +28,15 @@ from frankly_server.design.notions.ball_bounds import Bounds
 
 _MAX_NATS = 30
 """Largest level of a randomised response, in nats; beyond it a value is practically unchanged."""
-# Relative reductions of both levels, tried in order. The first does not change the split; the later
-# ones grow from 2^-46 to 2^-10.
+# Relative reductions of both levels, tried in order: none, then from 2^-46 up to 2^-10.
 _STEPS = (0, *(2.0**-k for k in range(46, 9, -2)))
 
 
 def pair_counts(request: FamilyRequest) -> tuple[tuple[int, ...], ...]:
-    """Return the counts N[s][u] of a prior over pairs (s, u)."""
+    """Return the counts N[s][u] of a prior over pairs (s, u).
+
+    Raises InvalidInput(unsupported) for a prior that is not over such pairs.
+    """
     joint = request.prior.joint
     values = request.answers // len(joint)
     counts = tuple(row[s * values : (s + 1) * values] for s, row in enumerate(joint))
@@ -46,9 +48,10 @@ def pair_counts(request: FamilyRequest) -> tuple[tuple[int, ...], ...]:
 def secret_randomised_response(request: FamilyRequest) -> Built:
     """Build secret randomised response, private for S under every distribution.
 
-    Weights are E for the truth, 1/E for another u with the same s, and 1 for another s. E is the
-    level of `alpha`, else the least level promised. The mechanism is E-RLDP for every ball, hence
-    E-secret-LDP and E-LIP; the level of LDP of the pair is only E²  [Robust Def 4, Thm 4].
+    Weights are E for the truth, 1/E for another u with the same s, and 1 for another s. E is e^α
+    with `alpha`, else the smallest level promised. The mechanism keeps the level E of RLDP for
+    every ball, hence of secret-LDP and LIP; as LDP of the pair its level is E²
+    [Robust Def 4, Thm 4].
     """
     joint, level = pair_counts(request), required_level(request)
     mechanism = secret_rr(len(joint), len(joint[0]), level)
@@ -58,10 +61,10 @@ def secret_randomised_response(request: FamilyRequest) -> Built:
 def independent_reporting(request: FamilyRequest) -> Built:
     """Build Independent Reporting: s and u pass through separate randomised responses.
 
-    The level ε = ε₁ + ε₂ is split for the most information under the prior. δ₂ =
-    `ValueLeak.delta2(ε₂)` is the level of the response on u, exact over the polytopes of an rldp
-    claim, or for the single distribution of a prior. Floats only choose the split: the factors are
-    rounded to integers towards privacy, and both levels shrink until the verifier accepts
+    The level ε = ε₁ + ε₂ is split for the most information under the prior. The response on u has
+    the level δ₂ = `ValueLeak.delta2(ε₂)`, the largest that leaks ε₂ over the polytopes of an rldp
+    claim or, without one, under the prior. Floats only choose the split: the factors are rounded to
+    integers towards privacy, and both levels shrink until the verifier accepts the mechanism
     [Robust §7; erratum 9.10].
     """
     joint, level = pair_counts(request), required_level(request)
@@ -77,7 +80,7 @@ def independent_reporting(request: FamilyRequest) -> Built:
 
 
 def _certified_factors(request: FamilyRequest, split: Split) -> ProductMechanism:
-    """Return the factors of the split, with levels lowered until the verifier accepts them."""
+    """Return the mechanism of the split, with levels lowered until the verifier accepts it."""
     claims_with_level, broken = [claim for claim in request.claims if not is_open(claim)], ""
     for step in _STEPS:
         mechanism = _factors(split, 1 - step)
@@ -107,8 +110,8 @@ def _factors(split: Split, share: float) -> ProductMechanism:
 
 
 def _factor(size: int, nats: float) -> DenseMechanism:
-    # Level 0 sends one constant report: a uniform response over `size` values would cost bits and
-    # add no privacy.
+    # At level 0 one constant report is sent: a uniform response over `size` values would make
+    # reports longer and add no privacy.
     if nats <= 0:
         return DenseMechanism(BITS, ((1 << BITS,),) * size)
     if nats == inf:

@@ -33,10 +33,11 @@ MAX_FACTORS = 16
 def product_sanitisation(request: FamilyRequest) -> Built:
     """Build the product sanitisation of least error: p = (1−δ)/(e^ε+m−1) per wrong value.
 
-    Its max-mean Hamming error p(m−1) is the least of all (ε, δ)-DP mechanisms for any m: for the
-    answer as a whole and, part by part, for neighbours that differ in one part [Thm 3.5]. With
-    `alpha`: e^α = P(truth)/P(another value) per part. Under other notions: the least p at which
-    they hold  [Thesis Thm 4.8].
+    p is the probability of each wrong value of a part with m values. The max-mean Hamming error
+    p(m−1) is the least of all (ε, δ)-DP mechanisms for any m: for the answer as a whole and, part
+    by part, for neighbours that differ in one part [Thm 3.5]. With `alpha`,
+    e^α = P(truth)/P(another value) per part. Under other notions p is the least at which they hold
+    [Thesis Thm 4.8].
     """
     return _sanitise(request)
 
@@ -44,9 +45,9 @@ def product_sanitisation(request: FamilyRequest) -> Built:
 def discrete_exponential(request: FamilyRequest) -> Built:
     """Build the discrete exponential mechanism with utility −k·h(x, y), calibrated.
 
-    The choice e^k = 1 + 1/p − m makes it the product sanitisation (4.16). With `alpha`: k itself.
-    Under ldp and dp of an answer with one part, k is at the upper end of (4.10): e^k = (e^ε +
-    (m−1)δ)/(1−δ)  [Thesis Def 4.2, (4.8)].
+    With e^k = 1 + 1/p − m it is the product sanitisation (4.16). `alpha` is k. Under ldp and dp of
+    an answer with one part, k is at the upper end of (4.10): e^k = (e^ε + (m−1)δ)/(1−δ)
+    [Thesis Def 4.2, (4.8)].
     """
     return _sanitise(request)
 
@@ -63,7 +64,7 @@ def _sanitise(request: FamilyRequest) -> Built:
     if request.explicit.alpha is not None:
         mechanism = _mechanism(sizes, -(-D // exp_lower(request.explicit.alpha)))
     elif len(sizes) == 1:
-        # One part: t is the weight of a wrong value itself, so the closed form can be the guess.
+        # With one part t is the weight of a wrong value, so the closed form can be the guess.
         m = sizes[0]
         mechanism = symmetric_response(
             m,
@@ -76,7 +77,7 @@ def _sanitise(request: FamilyRequest) -> Built:
             ),
         )
     else:
-        # Several parts of different sizes share one t, the odds e^−k in units of 2^-48.
+        # Parts of different sizes share one t: the odds e^−k in units of 2^-48.
         mechanism = _mechanism(sizes, calibrate(request, lambda t: _mechanism(sizes, t), 0, D))
     return certify(request, mechanism, _figures(mechanism, request.claims))
 
@@ -95,8 +96,8 @@ def _figures(mechanism: Mechanism, claims: tuple[Claim, ...]) -> dict[str, objec
     wrong = [factor.probability(1, 0) for factor in dense]
     error = sum((p * (f.answers - 1) for p, f in zip(wrong, dense, strict=True)), Fraction(0))
     figures: dict[str, object] = {
-        # Rounding depends on the factor's size, so the factors' k differ in the last digits: the
-        # least is reported.
+        # Rounding depends on the number of values, so the k of different parts differ in their last
+        # digits; the smallest is reported.
         "k": min(alpha_of(factor) for factor in dense),
         "p": [float(p) for p in wrong] if len(wrong) > 1 else float(wrong[0]),
         "hamming_error": float(error),
@@ -117,16 +118,16 @@ def _figures(mechanism: Mechanism, claims: tuple[Claim, ...]) -> dict[str, objec
 
 
 def exponent_range(E: Fraction, delta: Fraction, m: int) -> tuple[Fraction, Fraction]:
-    """Return the least and the largest (ε, δ)-DP values of e^k, at least 0  [Thesis (4.10)]."""
+    """Return the smallest and the largest e^k that are (ε, δ)-DP, at least 0  [Thesis (4.10)]."""
     return max(Fraction(0), (1 - (m - 1) * delta) / (E + delta)), (E + (m - 1) * delta) / (
         1 - delta
     )
 
 
 def error_range(E: Fraction, delta: Fraction, m: int) -> tuple[Fraction, Fraction]:
-    """Return the least and the largest share of wrong rows  [Thesis Thms 4.4, 4.7, (4.14), (4.18)].
+    """Return the smallest and the largest share of wrong answers, p(m−1).
 
-    The share is E/n = p(m−1).
+    [Thesis Thms 4.4, 4.7, (4.14), (4.18)]
     """
     return (1 - delta) / (1 + E / (m - 1)), min(Fraction(1), (E + delta) / (E + Fraction(1, m - 1)))
 

@@ -2,7 +2,7 @@
 """Families that report a set of answers: the kinds `unary` and `subset`.
 
 The verifier finds the worst set without listing all 2^a sets (`audit.sets`), so calibration is fast
-for every a.
+even for many answers.
 """
 
 import math
@@ -35,9 +35,10 @@ _D = 1 << BITS
 def oue(request: FamilyRequest) -> Built:
     """Build optimised unary encoding: P(true bit = 1) = ½, P(any other bit = 1) = 1/(e^α+1).
 
-    With `alpha`: exactly this α. Otherwise the largest α at which every promise holds: LIP(OUE_α) =
-    ε, or ∞ if ε ≥ LIP(identity). Randomising each bit again turns a smaller flip probability into a
-    larger one, so the larger one is at least as private under every notion  [Funnel (27)-(29)].
+    With `alpha` it is built at this α. Otherwise at the largest α at which every promise holds:
+    under LIP, LIP(OUE_α) = ε, or ∞ if that never exceeds ε. Randomising each bit again turns a
+    smaller flip probability into a larger one, so the larger one is at least as private under every
+    notion  [Funnel (27)-(29)].
     """
     a = request.answers
 
@@ -58,7 +59,7 @@ def oue(request: FamilyRequest) -> Built:
 def symmetric_unary(request: FamilyRequest) -> Built:
     """Build symmetric unary encoding: a bit is correct with probability e^(α/2)/(e^(α/2)+1).
 
-    With `alpha`: exactly this α, its level of LDP. Otherwise the largest α at which every promise
+    With `alpha` it is built at this level of LDP. Otherwise at the largest α at which every promise
     holds, as for `oue`  [Funnel §VI.A, after RAPPOR].
     """
     a = request.answers
@@ -77,11 +78,10 @@ def symmetric_unary(request: FamilyRequest) -> Built:
 def subset_selection(request: FamilyRequest) -> Built:
     """Build subset selection: `size` answers, the truth among them with probability `inside`.
 
-    Each size is calibrated separately to the largest `inside` at which every promise holds (with
-    `alpha` to α-LDP, in closed form, as for ldp claims). The size of least total variance is
-    returned. With `alpha`, and for up to 12 answers, all sizes are tried; under ldp and dp the 12
-    best sizes by the closed form; otherwise the powers of two and the best size by the closed form.
-    Size 1 is GRR  [Ye and Barg 2018].
+    For each size tried, `inside` is the largest at which every promise holds (with `alpha`, in
+    closed form, α-LDP); the size of least total variance is chosen. With `alpha`, and for up to 12
+    answers, all sizes are tried; under ldp and dp the 12 best ones for LDP at the smallest level;
+    otherwise the best one for LDP and the powers of two. Size 1 is GRR  [Ye and Barg 2018].
     """
     a, alpha = request.answers, request.explicit.alpha
     if alpha is not None:
@@ -113,12 +113,14 @@ def total_variance(mechanism: Sets, prior: Prior) -> float:
 def target_variances(mechanism: Sets, truth: FloatArray, targets: Targets | None) -> list[float]:
     """Return the variance of each target's estimate at n = 1, inf if it cannot be estimated.
 
-    The targets are rows of weights over the answers; None means the shares. The estimate counts how
-    often each answer is in the reported sets. A target w decodes to w̄ + Σ_x u_x 1[x in set]/(p−q),
-    u = w − w̄, with variance Σ_x u_x² (λ_x − A − 2(B−A) p_x)/(p−q)² − (Σ_x u_x p_x)². Here p_x is
-    the share of x (`truth`) and λ_x the probability of x in the set; p and q are this probability
-    if x is the truth and if it is not; A and B are the probabilities of two given answers in the
-    set if none, or one, of them is the truth (docs/maths/estimator.md, claim 12).
+    targets : rows of weights over the answers; None for the shares.
+
+    The estimate counts how often each answer is in the reported sets. For a target w with mean w̄
+    and u = w − w̄, a set is decoded to w̄ + Σ_x u_x 1[x in set]/(p−q), whose variance is
+    Σ_x u_x² (λ_x − A − 2(B−A) p_x)/(p−q)² − (Σ_x u_x p_x)². Here p_x is the share of x (`truth`),
+    and λ_x the probability that the set contains x; given the truth, that probability is p if x is
+    the truth and q if it is not. A and B are the probabilities that the set contains two given
+    answers if none, or one, of them is the truth (docs/maths/estimator.md, claim 12).
     """
     p, q, pair_none, pair_one = _inclusion_probabilities(mechanism)
     if p == q:
@@ -152,7 +154,7 @@ def _candidates(request: FamilyRequest, E: Fraction | None) -> list[SubsetMechan
     elif a <= _MAX_TRIED:
         sizes = list(range(1, a))
     else:
-        # Powers of two come within a factor of 2 of every size, at the cost of log₂ a calibrations.
+        # Some power of two is within a factor of 2 of any size, and there are only log₂ a of them.
         sizes = sorted({*by_variance[:1], *(1 << i for i in range(a.bit_length()) if 1 << i < a)})
     mechanisms, refusal = [], None
     for size in sizes:
@@ -160,7 +162,7 @@ def _candidates(request: FamilyRequest, E: Fraction | None) -> list[SubsetMechan
             mechanisms.append(_calibrate_size(request, size, E))
         except InvalidInput as error:
             refusal = error
-    # One size that satisfies the claims is enough; an error is raised only if all are refused.
+    # A size that cannot keep the claims is left out; the error is raised only if all are refused.
     if refusal is not None and not mechanisms:
         raise refusal
     return mechanisms

@@ -26,14 +26,14 @@ Maker = Callable[..., Table]
 
 def _family(make: Maker) -> Family:
     def family(request: FamilyRequest) -> Built:
-        """Build a table that sends low-risk answers unchanged and blurs the others.
+        """Build a table that sends low-risk answers unchanged, and merges or randomises the others.
 
-        The criterion decides exactly which. alip, lip and secret-ldp set the criterion (lift, lift,
-        ldp) and its levels. With `lift_measure` l1, chi2 or alpha, the levels of alip or lip bound
-        that average and its inverse instead (Lift Defs 5, 6). No document can promise such a bound,
-        so the published claim is the alip level that the table needs. The algorithm includes the
-        corrections of erratum 9.21-9.22: a block that breaks the criterion is extended by further
-        answers until it meets the criterion.
+        An answer is of low risk if its report meets the criterion. The first claim, which is alip,
+        lip or secret-ldp, sets the criterion (lift, lift or ldp) and its levels. With
+        `lift_measure` l1, chi2 or alpha, the levels of alip or lip bound that average and its
+        inverse instead (Lift Defs 5, 6). No document can promise such a bound, so the published
+        claim is the alip level that the table needs. A group that breaks the criterion is extended
+        by further answers until it meets it (erratum 9.21-9.22).
         """
         claim, bounds_average = request.claims[0], request.explicit.lift_measure != "lift"
         low, high, measure = _levels_and_measure(request, claim)
@@ -42,7 +42,7 @@ def _family(make: Maker) -> Family:
         mechanism = DenseMechanism(BITS, weights)
         figures: dict[str, object] = {
             "lift_measure": measure,
-            # A report with one non-zero weight identifies its answer.
+            # A report with a single non-zero weight reveals its answer.
             "sent_as_they_are": sum(
                 sum(map(bool, column)) == 1 for column in zip(*weights, strict=True)
             ),
@@ -51,7 +51,7 @@ def _family(make: Maker) -> Family:
             return certify(request, mechanism, figures)
         if measure == "alpha":
             figures["lift_order"] = request.explicit.lift_order
-        # An open claim: `certify` sets it to the alip level that the table really needs.
+        # The claim is open, so `certify` sets it to the alip level that the table needs.
         open_alip = Claim("alip", None, joint)
         return certify(
             replace(request, claims=(open_alip, *request.claims[1:])), mechanism, figures
@@ -68,7 +68,7 @@ def _levels_and_measure(
     if measure not in MEASURES or measure == "ldp":
         message = f"the measures are {', '.join(m for m in MEASURES if m != 'ldp')}"
         raise unsupported(message, "lift_measure")
-    # LDP of the secret has one level; the criterion takes it as the upper side.
+    # LDP of the secret has one level, which the criterion treats as that of the upper side.
     if claim.notion == "secret-ldp" and measure == "lift":
         return None, claim.level, "ldp"
     if claim.notion not in ("alip", "lip"):

@@ -30,10 +30,10 @@ class Breach:
 def breach(weights: Sequence[Sequence[int]], prior: Prior, rho: Fraction) -> Breach:
     """Return the extreme posteriors of events of probability ρ in [0, 1].
 
-    An event is a set of secrets, and it may contain a part of a secret, as if secrets were recorded
-    in finer detail. So the event of largest posterior takes secrets by decreasing lift, the last of
-    them in part. That posterior is at most min(Λρ, 1 − Ψ(1−ρ)), which is what the levels of ALIP
-    promise  [Lift Prop A1].
+    An event is a set of secrets. It may contain a part of a secret, as if secrets were recorded in
+    finer detail; so the event of largest posterior consists of the secrets of largest lift, the
+    last of them in part. Its posterior is at most min(Λρ, 1 − Ψ(1−ρ)), the bound that the levels of
+    ALIP imply  [Lift Prop A1].
     """
     table = lift_table(weights, prior)
     shares = [Fraction(mass, prior.total) for mass in prior.masses]

@@ -28,8 +28,8 @@ class MeasureOptions:
     """Options of `measure`: measures beyond those that are always computed.
 
     orders : α in [1e-6, 1e6] or math.inf, of the α-lift and of Sibson's and Arimoto's information.
-    attributes : sizes, for SRLIP.
-    sensitive : the row of one secret, for the degree of privacy violation.
+    attributes : number of values of each attribute, for SRLIP.
+    sensitive : index of the secret for the degree of privacy violation.
     breaches : probabilities ρ of events, in [0, 1].
     targets : rows of numbers, one per answer, whose unbiased estimates' variances are computed;
         None for all shares.
@@ -58,7 +58,8 @@ def measure(
     - `information_secret` I(S;Y) and `information` I(X;Y)  [Funnel (1)];
     - `normalised_information` I(X;Y)/H(X)  [Lift (13)];
     - `hamming`, the probability that the best guess of the answer is wrong;
-    - `variance`, the total of the unbiased shares at n = 1  [twice Thesis (6.6) for two answers];
+    - `variance`, the total variance of the unbiased shares at n = 1  [for two answers, twice Thesis
+      (6.6)];
     - `target_variances` and `rank`.
 
     On request: `srlip`  [Funnel Def 3], `dpv`  [Thesis (6.24)], `breaches`  [Lift Prop A1].
@@ -67,7 +68,7 @@ def measure(
 
     Secrets without mass and reports that never occur are left out of every extreme.
 
-    Raises InvalidInput(eps_out_of_range), field orders.
+    Raises InvalidInput(eps_out_of_range), field orders, for an order outside its range.
     """
     requested = options or MeasureOptions()
     body = _levels(weights, prior) | measure_lift(weights, prior, requested.orders)
@@ -84,9 +85,9 @@ def measure(
 def secret_channel(weights: Weights, prior: Prior) -> list[list[int]]:
     """Return P(y|s) as whole numbers, row = secret.
 
-    Row sums are equal; a secret without mass has a row of zeros.
+    Row sums are equal, except that a secret without mass has a row of zeros.
     """
-    # One denominator for all secrets, so that every row has the same sum.
+    # One denominator for all secrets makes the row sums equal.
     common = math.lcm(*(mass for mass in prior.masses if mass))
     columns = list(zip(*weights, strict=True))
     return [
@@ -134,7 +135,7 @@ def _variances(
     rank: int,
 ) -> list[float]:
     """Return the variance of each target (default: each share); inf if it is not estimable."""
-    # Without full rank single shares are looked at one by one: some may still be estimable.
+    # At deficient rank `target_variances` returns inf for all shares, though some may be estimable.
     if targets is not None or rank == len(weights):
         return objectives.target_variances(weights, shares, targets)
     # A single share is estimable iff it is a row of the reduced basis of the span of the columns.

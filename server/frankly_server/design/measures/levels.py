@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Largest ratios of a mechanism under a prior: the smallest levels that it could promise.
 
-The ratios are the verifier's (`frankly_protocol.audit.ratios`), so a level shown here and a level
-verified there cannot differ. Only the last step rounds, and it rounds up: no leakage is shown
-smaller than it is.
+The ratios come from the verifier's own code (`frankly_protocol.audit.ratios`), so that shown and
+verified levels agree. Only the last step rounds, and it never shows less leakage than there is.
 """
 
 import math
@@ -34,7 +33,7 @@ class Leakage:
     """Extreme ratios of a mechanism under a prior.
 
     highest : max P(y|s)/P(y), the level of the upper side of LIP  [Funnel Def 2; Lift Def 3].
-    inverse_lowest : max P(y)/P(y|s), that of its lower side.
+    inverse_lowest : max P(y)/P(y|s), the level of its lower side.
     between_secrets : max P(y|s)/P(y|t)  [Funnel Def 1].
     between_answers : max Q(y|x)/Q(y|x'), the ceiling  [LDP].
 
@@ -53,7 +52,7 @@ def leakage(weights: Weights, prior: Prior) -> Leakage:
     weights : whole numbers with equal row sums, row = truth, as many rows as the prior has answers.
     """
     columns, joint = list(zip(*weights, strict=True)), present(prior)
-    # A list, because it is read twice, once per side.
+    # A list, because the iterator is needed twice, once per side.
     around = list(average_ratios(columns, joint))
     return Leakage(
         _largest(c for c in around if not c.low),
@@ -64,7 +63,7 @@ def leakage(weights: Weights, prior: Prior) -> Leakage:
 
 
 def side_channel_level(weights: Weights, prior: Prior, attributes: Sequence[int]) -> Ratio:
-    """Return the SRLIP ratio: that of LIP given x_J, over all J and all x_J  [Funnel Def 3].
+    """Return the SRLIP ratio: the largest of LIP given x_J, over all J and x_J  [Funnel Def 3].
 
     attributes : number of values of each attribute, the last varying fastest; their product is the
         number of answers.
@@ -84,7 +83,7 @@ def violation(weights: Weights, prior: Prior, sensitive: int) -> Fraction:
 
 
 def present(prior: Prior) -> tuple[tuple[int, ...], ...]:
-    """Return the rows of the secrets with mass: the others never occur, so no report leaks them."""
+    """Return the rows of the secrets with mass; the others never occur, so nothing leaks them."""
     return tuple(row for row in prior.joint if any(row))
 
 
@@ -115,7 +114,10 @@ def ratio_down(ratio: Fraction) -> float:
 
 
 def _largest(candidates: Iterable[Candidate]) -> Ratio:
-    """Return the largest n/d, at least 1; None if infinite. 0/0 is a report that never occurs."""
+    """Return the largest n/d, at least 1; None if infinite.
+
+    0/0 stands for a report that never occurs, and is skipped.
+    """
     n, d = 1, 1
     for c in candidates:
         if c.n * d > n * c.d:

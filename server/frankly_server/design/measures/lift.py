@@ -3,7 +3,7 @@
 
 The lift of a secret in a report is l(s, y) = P(s|y)/P(s) = P(y|s)/P(y)  [Lift eq. 1]. It is
 computed exactly, as a ratio of whole numbers. The measures derived from it are floats, for display;
-only `frankly_protocol.audit` decides about a promise.
+only `frankly_protocol.audit` decides whether a promise is kept.
 """
 
 import math
@@ -24,17 +24,17 @@ Weights = Sequence[Sequence[int]]
 LiftTable = tuple[tuple[Fraction, ...], ...]
 
 MIN_ORDER, MAX_ORDER = 1e-6, 1e6
-# Below this distance log1p and expm1 keep the digits that log and exp lose near 1.
+# Within this distance of 1, log1p and expm1 keep the digits that log and exp would lose.
 _NEAR_ONE = 0.5
 
 
 def lift_table(weights: Weights, prior: Prior) -> LiftTable:
-    """Return l(s, y), one row per secret; 1 for empty reports and for secrets without mass.
+    """Return l(s, y), one row per secret; 1 for reports that never occur and secrets without mass.
 
     weights : whole numbers with equal row sums, row = truth, as many rows as the prior has answers.
     """
     columns, total = list(zip(*weights, strict=True)), prior.total
-    # Skip cells without mass: if the answer is the secret itself, every row has only one with mass.
+    # Skip empty cells: if the answer is the secret itself, only one cell of each row has mass.
     cells = [[(x, n) for x, n in enumerate(row) if n] for row in prior.joint]
     sums = [[sum(n * column[x] for x, n in row) for column in columns] for row in cells]
     expected = [sum(column) for column in zip(*sums, strict=True)]
@@ -49,7 +49,7 @@ def lift_table(weights: Weights, prior: Prior) -> LiftTable:
 
 @dataclass(frozen=True, slots=True)
 class Lifts:
-    """Lifts as correctly rounded floats.
+    """Lifts as floats.
 
     table : l(s, y), shape (secrets, reports).
     excess : l(s, y) − 1, subtracted before rounding, so that tiny deviations from 1 keep their
@@ -65,12 +65,12 @@ class Lifts:
 
     @classmethod
     def of(cls, weights: Weights, prior: Prior) -> "Lifts":
-        """Return the lifts of a mechanism, without empty secrets and reports that never occur."""
+        """Return the lifts of a mechanism, without secrets and reports that never occur."""
         return cls.from_table(lift_table(weights, prior), weights, prior)
 
     @classmethod
     def from_table(cls, lifts: LiftTable, weights: Weights, prior: Prior) -> "Lifts":
-        """Return the lifts of a mechanism from its exact lift table."""
+        """Return the same from the mechanism's exact lift table."""
         counts, total = prior.shares, prior.total * sum(weights[0])
         expected = [
             sum(n * w for n, w in zip(counts, column, strict=True)) / total
@@ -84,7 +84,7 @@ class Lifts:
         return cls(table[keep], excess[keep], secrets[secrets > 0], reports[reports > 0])
 
     def inverse(self) -> "Lifts":
-        """Return the same object with 1/l in place of l, infinite where l = 0  [Lift Def 6]."""
+        """Return a copy with 1/l in place of l, infinite where l = 0  [Lift Def 6]."""
         infinite, positive = np.full_like(self.table, np.inf), self.table > 0
         with np.errstate(over="ignore"):
             table = np.divide(1.0, self.table, out=infinite.copy(), where=positive)
@@ -128,9 +128,9 @@ class Lifts:
             return self.information()
         logs = self._logs()
         if abs(order - 1) < _NEAR_ONE:
-            # Σ P(s) l = 1, so the α-lift tends to 1 as α does. Its difference from 1 is summed
-            # directly: subtracting 1 afterwards would cancel all digits, and 1/(α−1) would magnify
-            # the error.
+            # Σ P(s) l = 1, so the α-lift tends to 1 as α tends to 1. Its difference from 1 is
+            # summed directly: subtracting 1 afterwards would cancel all digits, and the factor
+            # 1/(α−1) would magnify the error.
             power = np.expm1((order - 1) * np.where(self.table > 0, logs, 0))
             means = np.log1p(self.secrets @ (self.table * power)) / order
         else:
@@ -142,16 +142,16 @@ class Lifts:
     def arimoto(self, order: float) -> float:
         """Return Arimoto's information in nats  [Lift App. B].
 
-        It is Sibson's with secrets weighted by P(s)^α / Σ P^α, and the reduction of the
-        Arimoto-Rényi entropy of S by Y: I(S;Y) for α = 1, a guesser's gain for α = ∞.
+        It is Sibson's with secrets weighted by P(s)^α / Σ P^α, and the amount by which Y reduces
+        the Arimoto-Rényi entropy of S: I(S;Y) for α = 1, and for α = ∞ the logarithm of the factor
+        by which Y raises the probability of guessing S.
         """
         if math.isinf(order):
             best = np.max(self.table * self.secrets[:, None], axis=0)
             return max(0.0, math.log(float(self.reports @ best) / float(np.max(self.secrets))))
         if order == 1:
             return self.information()
-        # Scaled to a largest weight of 1, so that P(s)^α does not underflow for every secret at
-        # once.
+        # The largest weight is scaled to 1, so that not every P(s)^α underflows.
         return self._weighted((self.secrets / self.secrets.max()) ** order).sibson(order)
 
     def _weighted(self, weights: FloatArray) -> "Lifts":
@@ -179,8 +179,8 @@ def _log_power_mean(logs: FloatArray, secrets: FloatArray, order: float) -> Floa
     """Return (1/α) log Σ_s secrets_s l^α per column, from log l."""
     top = logs.max(axis=0)
     if math.isinf(order) or math.isinf(top.max()):
-        # The inverse of a lift of 0 is infinite and makes every mean infinite; inf − inf below
-        # would be NaN.
+        # The inverse of a lift of 0 is infinite and makes the mean of its report infinite;
+        # inf − inf below would be NaN.
         finite = np.isfinite(top)
         means = top.copy()
         if not math.isinf(order):
@@ -193,7 +193,7 @@ def _log_power_mean(logs: FloatArray, secrets: FloatArray, order: float) -> Floa
 
 
 def _log_mean(logs: FloatArray, reports: FloatArray) -> float:
-    """Return log Σ_y reports_y e^logs_y, without cancellation near 0 or underflow far below it."""
+    """Return log Σ_y reports_y e^logs_y, without cancellation near 0, overflow or underflow."""
     if np.abs(logs).max() < _NEAR_ONE:
         return math.log1p(float(reports @ np.expm1(logs)))
     top = float(logs.max())
@@ -203,9 +203,10 @@ def _log_mean(logs: FloatArray, reports: FloatArray) -> float:
 def measure_lift(weights: Weights, prior: Prior, orders: Iterable[float] = (2,)) -> dict[str, Any]:
     """Return the measures of lift by their names in spec 1.8; math.inf where infinite.
 
-    `lift` is s×y. `max_lift` and `min_lift` hold one number per report. `…_lift` and
-    `…_lift_inverse` are maxima over the reports. `alpha_lift`, `alpha_lift_inverse`, `sibson` and
-    `arimoto` map each order, as text, to its value.
+    `lift` has a row per secret and a column per report. `max_lift` and `min_lift` hold one number
+    per report. The averaged lifts, such as `l1_lift` and `l1_lift_inverse`, are maxima over the
+    reports. `alpha_lift`, `alpha_lift_inverse`, `sibson` and `arimoto` map each order, as text, to
+    its value.
 
     orders : α in [1e-6, 1e6], or math.inf.
 
@@ -250,8 +251,7 @@ def require_order(order: Any, field: str = "orders") -> float:
 
 
 def order_name(order: float) -> str:
-    """Return an order as the key of its figures: "2", "0.5", "inf"."""
-    # Six digits are easier to read; the full representation is used only where they would change
-    # the order.
+    """Return the order as the text that is the key of its figures: "2", "0.5", "inf"."""
+    # Six significant digits are easier to read, unless they denote another order.
     short = f"{order:g}"
     return short if float(short) == order else repr(order)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Privacy notions: priors, promises, the cones of allowed columns, confidence balls.
 
-A notion is a cone (`cones`) of report columns; its extreme rays (`rays`) are the columns of
-optimal mechanisms. `balls` and `ball_bounds` turn counts, order, n and β into the polytopes D_s of
-an rldp claim.
+Every notion except dp is a cone (`cones`) of report columns; its extreme rays (`rays`) are the
+columns of optimal mechanisms. `balls` and `ball_bounds` turn counts, a Rényi order, a sample size n
+and a risk β into the polytopes D_s of an rldp claim.
 """

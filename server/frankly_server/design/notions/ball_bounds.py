@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lower bounds L(u|s) of a confidence ball as exact rationals, never too high.
 
-A bound L is valid if the two-valued distribution (L, 1−L) lies on or outside the ball of radius B_s
-around (ρ, 1−ρ), ρ = P̂(u|s): the least probability of u is then at least L. Every quantity that
-widens the ball is rounded up  [Robust (29), (33); erratum 9.7].
+A bound L < ρ = P̂(u|s) is valid if the two-valued distribution (L, 1−L) lies on or outside the
+surface of the ball of radius B_s around (ρ, 1−ρ): the least probability of u in the ball is then at
+least L. Every quantity that widens the ball is rounded up  [Robust (29), (33); erratum 9.7].
 """
 
 from collections.abc import Callable, Sequence
@@ -18,8 +18,8 @@ from frankly_server.design.notions.balls import Ball, confidence_ball, least
 BITS = 48
 # Square roots to 2^-192, so that their error stays far below the 2^-48 of a bound.
 _ROOT_BITS = 192
-# With 100 digits every power is accurate to a relative 1e-94, and the error of a limit stays below
-# 1e-45; the margin of 1e-40 covers it (docs/maths/robust.md, claim 7).
+# With 100 digits every power is accurate to a relative 1e-94, and the relative error of a limit
+# stays below 1e-45; the margin of 1e-40 covers it (docs/maths/robust.md, claim 7).
 _DIGITS = 100
 _MARGIN = Decimal("1e-40")
 _VANISHING = Decimal("1e-30")
@@ -30,10 +30,10 @@ Bounds = tuple[tuple[tuple[int, int], ...], ...]
 def lower_bounds(joint: Sequence[Sequence[int]], order: object, n: object, beta: object) -> Bounds:
     """Return L[s][u] = (k, 2^48) with k/2^48 ≤ min P(u|s) over the confidence ball, for a Claim.
 
-    Exact in whole numbers for the orders 2 and 1/2. For other orders, proved in decimals of 100
-    digits with a margin of 1e-40, while their error stays below 1e-45 (docs/maths/robust.md). The
-    bound is 0 if nothing is known: for a secret or value that was never counted, or a ball that
-    contains all of its distributions.
+    For the orders 2 and 1/2 the proof is in whole numbers. For other orders it is in decimals of
+    100 digits, whose relative error stays below 1e-45, with a margin of 1e-40
+    (docs/maths/robust.md). The bound is 0 if nothing is known: for a secret or value that was never
+    counted, or if the ball contains every distribution.
 
     Parameters and errors as in `confidence_ball`.
     """
@@ -49,7 +49,7 @@ def ball_bounds(ball: Ball) -> Bounds:
 
 
 def complement_bounds(ball: Ball) -> Bounds:
-    """Return (k, 2^48) with k/2^48 ≤ min (1 − P(u|s)) over the ball, the mass without u."""
+    """Return (k, 2^48) with k/2^48 ≤ min (1 − P(u|s)) over the ball: the mass of other values."""
     total, rows = sum(map(sum, ball.counts)), []
     for s, row in enumerate(ball.counts):
         mass = Fraction(sum(row), total)
@@ -62,7 +62,7 @@ def complement_bounds(ball: Ball) -> Bounds:
 def is_vacuous(bounds: Bounds) -> bool:
     """Return True if all bounds are 0.
 
-    The claim then protects under every distribution: the radius is too large to be useful.
+    The claim then covers every distribution, because the radius is too large to exclude any.
     """
     return not any(k for row in bounds for k, _ in row)
 
@@ -88,7 +88,7 @@ def _bound_function(ball: Ball, s: int, mass: Fraction) -> Callable[[Fraction], 
 
 def _second_order(ball: Ball, mass: Fraction) -> Callable[[Fraction], int]:
     """Return ρ ↦ L = (h − √(h² − 4Cρ²))/2C, h = C − 1 + 2ρ, C = e^B_s  [Proposition 2, (33)]."""
-    # L falls as C grows, so C is rounded up.
+    # L falls as C grows: a C rounded up gives a bound that is never too high.
     C = ((_root_up(ball.moment) - 1 + mass) / mass) ** 2
 
     def bound(rho: Fraction) -> int:
@@ -99,9 +99,9 @@ def _second_order(ball: Ball, mass: Fraction) -> Callable[[Fraction], int]:
 
 
 def _half_order(ball: Ball, mass: Fraction) -> Callable[[Fraction], int] | None:
-    """Return ρ ↦ L with √L = √(ρg) − √((1−ρ)(1−g)), g = e^−B_s; 0 if the root is not positive.
+    """Return ρ ↦ L with √L = √(ρg) − √((1−ρ)(1−g)), g = e^−B_s; L = 0 if that is not positive.
 
-    At order ½ the divergence is a function of the angle between the two distributions.
+    At order ½ the divergence is a function of the angle between the vectors of square roots.
     """
     g = (ball.moment**2 - 1 + mass) / mass
     if g <= 0:
@@ -133,7 +133,7 @@ def _any_order(ball: Ball, s: int, mass: Fraction) -> Callable[[Fraction], int] 
 
 
 def _bracket(guess: int, is_outside: Callable[[int], bool]) -> tuple[int, int]:
-    """Return (low, high): is_outside(low) or low = 0, and not is_outside(high); steps double."""
+    """Return (low, high) by doubling steps: low is outside or 0, high is not outside."""
     low = high = max(1, guess)
     step = 1
     if is_outside(low):
@@ -156,7 +156,7 @@ def _limit(ball: Ball, mass: Fraction) -> Decimal | None:
         argument = (_power(_decimal(ball.moment), 1 / ball.order) - 1 + _decimal(mass)) / _decimal(
             mass
         )
-        # An argument this small could be rounding error; the ball of all distributions is safe.
+        # An argument this small could be rounding error; an infinite radius is the safe side.
         return _power(argument, ball.order) if argument > _VANISHING else None
 
 
@@ -164,7 +164,7 @@ def _is_outside(rho: Fraction, k: int, alpha: Fraction, limit: Decimal) -> bool:
     """Return True if D_α((ρ, 1−ρ) ‖ (L, 1−L)) ≥ B_s is proved for L = k/2^48."""
     L = Fraction(k, 1 << BITS)
     if not 0 < L < rho:
-        return not L  # 0 is always a valid bound; ρ itself is in every ball
+        return not L  # 0 is always a valid bound; L = ρ is not, as ρ is inside every ball
     with localcontext(_context()):
         # With ρ = 1 the second value has probability 0: its term is 0, its logarithm undefined.
         pairs = [(_decimal(p), _decimal(r)) for p, r in ((rho, L), (1 - rho, 1 - L)) if p]

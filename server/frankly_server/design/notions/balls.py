@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rényi balls around a point estimate, and their distributions of U given a secret.
+"""Rényi balls around a point estimate P̂ of (S, U), and their distributions of U given a secret S.
 
 The ball is F = {P : D_α(P̂‖P) ≤ B}. Its projection onto the distributions of U given S = s is the
 ball of radius B_s around P̂(·|s) (Theorem 1). In that ball a set of values of estimated probability
 ρ has a probability of at least `least(ρ)`  [Robust §3-4; erratum 9.6-9.9].
 
-The floats of this module are for display and for utility. `ball_bounds` computes the exact bounds
-of a privacy claim.
+The floats of this module are for display and for choosing noise. `ball_bounds` computes the proven
+bounds of a privacy claim.
 """
 
 import math
@@ -29,7 +29,7 @@ from frankly_server.lazy import optimize
 
 # With at most 20 values the spread is always exact; 2^20 sums take 8 MB.
 MAX_SUBSETS = 2**20
-# e^−690 is near the smallest positive double.
+# e^−690 ≈ 1e-300 is close to the smallest normal double.
 _TINY = -690.0
 _BISECTIONS = 64
 
@@ -54,7 +54,7 @@ class Ball:
     def moment(self) -> Fraction:
         """A = e^((α−1)B) = 1 + α(α−1)c/2.
 
-        For α < 1 it may be ≤ 0: then B is infinite and F contains every distribution.
+        For α < 1 it may be 0 or negative: then B is infinite and F contains every distribution.
         """
         return 1 + self.order * (self.order - 1) * self.threshold / 2
 
@@ -68,9 +68,10 @@ class Ball:
     def conditional_radius(self, s: int, share: float = 1.0) -> float:
         """Return B_s in nats  [Theorem 1, as in erratum 9.7]; math.inf if nothing is known about s.
 
-        share : in [0, 1], the part of the ball's radius that is spent on this secret. Distributions
-            for two secrets s ≠ t occur together in the ball exactly if each is in its ball for
-            shares that sum to 1 (docs/maths/robust.md).
+        share : in [0, 1], the part of the ball's radius that is spent on this secret, in the scale
+            of e^((α−1)B/α) − 1 (of B for α = 1). Distributions for two secrets s ≠ t occur together
+            in the ball exactly if each is in its ball for shares that sum to 1
+            (docs/maths/robust.md, claim 16).
         """
         mass = sum(self.counts[s]) / sum(map(sum, self.counts))
         if not mass or self.radius == math.inf:
@@ -100,9 +101,9 @@ class Ball:
     def spread(self, s: int) -> float:
         """Return rad_s = max ‖R − P̂(·|s)‖₁ over the projection, in [0, 2].
 
-        Exact if the sets of values have at most 2^20 different probabilities, which holds for up to
-        20 values. Otherwise the maximum over all probabilities in [0, 1], an upper bound (√(e^B_s −
-        1) at most for α = 2)  [Proposition 1 (30); erratum 9.8-9.9].
+        Exact up to rounding if the sets of values have at most 2^20 different probabilities, as is
+        the case with up to 20 values. Otherwise an upper bound, the maximum over all probabilities
+        in [0, 1]: at most √(e^B_s − 1) for α = 2  [Proposition 1 (30); erratum 9.8-9.9].
         """
         radius, p, order = self.conditional_radius(s), self.conditional(s), float(self.order)
         if len(p) == 1:
@@ -114,8 +115,8 @@ class Ball:
             # The probability that a set of mass σ loses is gained by its complement.
             return sums - least(sums, radius, order)
 
-        # D is jointly quasi-convex, so the gain is concave in σ: the best σ of a set is a neighbour
-        # of the unrestricted maximiser.
+        # D is jointly quasi-convex, so the gain is concave in σ: the best σ that some set of values
+        # has lies next to the unrestricted maximiser.
         peak = float(
             optimize.minimize_scalar(
                 lambda v: -float(gain(np.array([v]))[0]),
@@ -135,8 +136,9 @@ def confidence_ball(joint: Sequence[Sequence[int]], order: object, n: object, be
     """Return the ball; it contains the true distribution with probability → 1 − β as n grows.
 
     The power-divergence statistic 2n/(α(α−1))·(Σ P̂^α P^(1−α) − 1) tends to χ² with a−1 degrees of
-    freedom for every α: Pearson's statistic at α = 2, the likelihood ratio at α = 1. The coverage 1
-    − β is asymptotic: at a = 240 it was 0.92 for a nominal 0.95 (erratum 9.6).
+    freedom for every α, where a is the number of cells: it is Pearson's statistic at α = 2 and the
+    likelihood ratio at α = 1. The coverage 1 − β is asymptotic: with 240 cells, 0.92 was measured
+    for a nominal 0.95 (erratum 9.6).
 
     Parameters
     ----------
@@ -155,8 +157,8 @@ def confidence_ball(joint: Sequence[Sequence[int]], order: object, n: object, be
 def least(p: Vector, radius: float, order: float) -> Vector:
     """Return p·ξ₋(p), the least probability in the ball of a set of estimated probability p.
 
-    The other values keep their proportions, so this is the ball of the two-valued distribution (p,
-    1−p)  [Lemma 1, (27), (31)].
+    At the minimum the values inside the set keep their proportions, and so do those outside it. So
+    this is the ball around the two-valued distribution (p, 1−p)  [Lemma 1, (27), (31)].
     """
     if radius == math.inf:
         return np.zeros_like(p)
@@ -169,8 +171,8 @@ def least(p: Vector, radius: float, order: float) -> Vector:
         root: Vector = np.sqrt(np.maximum(h**2 - 4 * C * p**2, 0))
         return 2 * p**2 / (h + root)
     if order == 0.5:
-        # For α = ½ the divergence depends on the angle between the square roots, so the bound is
-        # explicit.
+        # For α = ½ the divergence is a function of the angle between the vectors of square roots,
+        # so there is a closed form.
         gap = math.exp(-radius)
         angle: Vector = np.maximum(np.sqrt(p * gap) - np.sqrt(np.maximum(1 - p, 0) * (1 - gap)), 0)
         return angle**2
@@ -178,7 +180,7 @@ def least(p: Vector, radius: float, order: float) -> Vector:
 
 
 def divergence(p: Vector, r: Vector, order: float) -> Vector:
-    """Return D_α of (p, 1−p) from (r, 1−r)  [(21)]; r in (0, 1)."""
+    """Return D_α((p, 1−p) ‖ (r, 1−r))  [(21)] for r in (0, 1)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = [(np.log(p), np.log(r)), (np.log1p(-p), np.log1p(-r))]
         if order == 1:
@@ -193,24 +195,23 @@ def divergence(p: Vector, r: Vector, order: float) -> Vector:
 
 
 def subset_sums(counts: Sequence[int]) -> Vector | None:
-    """Return the probabilities of all proper non-empty sets of values; None beyond 2^20 of them."""
+    """Return the distinct positive probabilities of proper sets of values; None beyond 2^20."""
     sums = np.zeros(1, dtype=np.int64)
     for n in counts:
-        # Both halves are sorted already, which a stable sort merges in linear time.
+        # Both halves are sorted already: NumPy's stable sort merges them in linear time.
         sums = np.sort(np.concatenate([sums, sums + n]), kind="stable")
         sums = sums[np.append(True, sums[1:] > sums[:-1])]
         if len(sums) > MAX_SUBSETS:
             return None
     total = sum(counts)
-    # The sum of all counted values is kept if some value has no counts: its complement is not
-    # empty.
+    # A value without counts makes the set of all other values a proper set of probability 1.
     inner = sums[(sums > 0) & (sums < total + (min(counts) == 0))]
     return inner / total
 
 
 def _bracketed(p: Vector, radius: float, order: float) -> Vector:
-    """Bisect log r: D grows as r falls from p to 0, to infinity for α ≥ 1."""
-    # The logarithm gives probabilities near 0 the same relative precision as others.
+    """Return `least` by bisection over log r: D grows as r falls from p to 0."""
+    # In logarithms, probabilities near 0 get the same relative precision as others.
     low, high = np.full_like(p, _TINY), np.log(np.maximum(p, math.exp(_TINY)))
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2

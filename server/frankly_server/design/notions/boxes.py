@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PolyOpt over boxes D_s = {L ≤ R ≤ U}, tighter than the simplices {R ≥ L(·|s)}.
+"""Claims for PolyOpt over boxes D_s = {L ≤ R ≤ U}, tighter than the simplices {R ≥ L(·|s)}.
 
-The boxes enclose the ball's projection too, and they are smaller. A mechanism is ε-RLDP over them
-iff it is ε-LDP of the secret under every prior whose conditionals are vertices of the boxes: P(·|s)
-and P(·|t) vary independently, and an expression that is linear in each is largest at vertices. So
-the promise is a finite set of priors. Every verifier supports those, and the engine designs for
-them as for any intersection of notions  [Robust §5, before (42)].
+Like the simplices, the boxes enclose the ball's projection. A mechanism is ε-RLDP over them iff it
+is ε-LDP of the secret under every prior whose conditionals are vertices of the boxes, because
+P(·|s) and P(·|t) vary independently, and an expression that is linear in each is largest at
+vertices. So the promise is a finite set of secret-ldp claims, which every verifier supports and the
+engine designs for as for any intersection of notions  [Robust §5, before (42)].
 """
 
 from fractions import Fraction
@@ -29,7 +29,7 @@ Point = tuple[Fraction, ...]
 def upper_bounds(ball: Ball) -> Bounds:
     """Return U[s][u] = (k, 2^48) with k/2^48 ≥ max P(u|s) over the ball.
 
-    It is 1 minus the lower bound of the other values together.
+    Each is 1 minus the lower bound of the other values together.
     """
     return tuple(tuple(((1 << BITS) - k, d) for k, d in row) for row in complement_bounds(ball))
 
@@ -59,9 +59,9 @@ def vertices(low: tuple[tuple[int, int], ...], high: tuple[tuple[int, int], ...]
 
 
 def box_claims(ball: Ball, epsilon: Fraction) -> tuple[Claim, ...]:
-    """Return the claims that together are ε-RLDP over the ball's boxes; answers (s, u) row-major.
+    """Return claims that together promise ε-RLDP over the ball's boxes; answers (s, u) row-major.
 
-    Raises InvalidInput(optimiser_limit) for more than 4096 priors.
+    Raises InvalidInput(optimiser_limit) for more than 6 values or 4096 priors.
     """
     corners = [
         vertices(*sides) for sides in zip(ball_bounds(ball), upper_bounds(ball), strict=True)
@@ -82,12 +82,12 @@ def box_claims(ball: Ball, epsilon: Fraction) -> tuple[Claim, ...]:
 
 
 def _covering(sizes: list[int]) -> list[tuple[int, ...]]:
-    """Return choices of a corner per secret; any two corners of two secrets share a choice."""
+    """Return choices of a corner per secret that contain every pair of two secrets' corners."""
     choices: dict[tuple[int, ...], None] = {}
     for s, t in product(range(len(sizes)), repeat=2):
         for i, j in product(range(sizes[s]), range(sizes[t])) if s < t else ():
-            # The other secrets cycle through their corners, which covers most of their pairs as
-            # well.
+            # The other secrets cycle through their corners: this covers most of their pairs too, so
+            # that fewer choices suffice.
             choice = [(i + j) % size for size in sizes]
             choice[s], choice[t] = i, j
             choices[tuple(choice)] = None
@@ -95,7 +95,7 @@ def _covering(sizes: list[int]) -> list[tuple[int, ...]]:
 
 
 def _joint(conditionals: list[Point]) -> tuple[tuple[int, ...], ...]:
-    """Return counts with these conditionals; secret-ldp ignores the shares of the secrets."""
+    """Return counts with these conditionals; secret-ldp does not depend on the secrets' shares."""
     width = len(conditionals[0])
     rows = []
     for s, point in enumerate(conditionals):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cones of privacy notions: integer rows r with r·q ≥ 0 on a report's column q ≥ 0 (spec 1.3).
 
-Every notion is a list of pairs of averages (A, B) with A·q ≤ (p/q')·B·q, multiplied out to
-integers. Orientation: a column q holds Q(y|x) for one report y over all answers x (Funnel writes it
-as a row of Q_{y|x}).
+Every notion except dp is a list of pairs of averages (A, B) with A·q ≤ (m/d)·B·q for the level m/d,
+multiplied out to integers. Orientation: a column q holds Q(y|x) for one report y over all answers x
+(Funnel writes it as a row of Q_{y|x}).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,14 +21,16 @@ from frankly_server.design.notions.rays import MAX_CANDIDATES, Ray, extreme_rays
 Level = tuple[int, int]
 Row = list[int]
 
-# The most reports that a published table may have (MAX_REPORTS).
+# The largest number of reports of a published table (MAX_REPORTS).
 MAX_RAYS = 4096
-# Cones of at most this many candidate rays are listed; others generate columns (docs/maths/cones.md,
-# Listing or not).
+# Up to this many candidate rays, the rays of a cone are listed; beyond, columns are generated
+# (docs/maths/cones.md, Listing or not).
 _LISTED_CANDIDATES = 20_000
-# rldp, and ldp combined with other claims, have about a² rows: beyond 20 answers they are not listed.
+# Cones of rldp, or of ldp with other claims, have about a² rows: beyond 20 answers their rays are
+# not listed.
 _MAX_LISTED_ROWS = 400
-# Cones of at most these numbers of answers and rows are listed even if the bound is large.
+# Up to these numbers of answers and rows, rays are listed even if the bound of their number is
+# large.
 _SMALL_ANSWERS, _SMALL_ROWS = 6, 60
 
 
@@ -40,13 +42,13 @@ class Cone:
     answers: int
 
     def rows(self) -> list[Row]:
-        """Return the rows of the cone in addition to q ≥ 0; for ldp and rldp there are about answers²."""
+        """Return the rows in addition to q ≥ 0; about answers² of them for ldp and rldp."""
         return [row for claim in self.claims for row in rows_of(claim, self.answers)]
 
     def admits_identity(self) -> bool:
         """Return True if the exact verifier accepts the identity: every answer sent unchanged."""
-        # 16 = 2^4, the row sum of a table with 4 bits; the identity is private or not at any number
-        # of bits.
+        # 16 = 2^4 is the row sum of a table with 4 bits; whether the identity is private does not
+        # depend on the number of bits.
         weights = tuple(
             tuple(16 if x == y else 0 for y in range(self.answers)) for x in range(self.answers)
         )
@@ -80,7 +82,7 @@ class Cone:
         return len(self.claims) == 1 and self.claims[0].notion == "ldp"
 
     def _candidates(self) -> int:
-        """Return an upper bound of the number of rays; MAX_CANDIDATES + 1 for too many."""
+        """Return an upper bound of the number of rays; MAX_CANDIDATES + 1 if they are too many."""
         a = self.answers
         if self._answer_ldp_only():
             rays = 2**a - 2
@@ -97,10 +99,11 @@ class Cone:
 
 def _sparse_candidates(claim: Claim, a: int) -> int:
     c = len(claim.joint or ())
-    # A ray with k nonzero entries has k-1 tight rows; in lip each is the upper or lower side of a secret.
+    # A ray with k nonzero entries has k − 1 tight rows; under lip each is the upper or the lower
+    # side of a secret.
     if claim.notion == "lip":
         return sum(comb(a, k) * comb(c, k - 1) * 2 ** (k - 1) for k in range(1, min(a, c + 1) + 1))
-    # secret-ldp: k secrets at the largest or the smallest value, at least one at each
+    # Under secret-ldp, k secrets have the largest or the smallest P(y|s), and there are both kinds.
     return sum(comb(a, k) * comb(c, k) * (2**k - 2) for k in range(2, min(a, c) + 1))
 
 
@@ -109,7 +112,7 @@ def answer_rays(level: Level, answers: int) -> list[Ray]:
 
     Proof: docs/maths/cones.md, claim 2.
     """
-    # Entries p and q need no common factor: smaller integers keep later products short.
+    # Without a common factor of p and q, the integers of later products are shorter.
     common = gcd(*level)
     p, q = level[0] // common, level[1] // common
     return [
@@ -155,15 +158,15 @@ def _two_sided_rows(claim: Claim) -> Iterator[Row]:
 
 
 def _side_channel_rows(claim: Claim) -> Iterator[Row]:
-    """Yield ε-LIP given x_J, for all sets J of attributes and all x_J  [Funnel Def 3, eq. 19]."""
+    """Yield rows of ε-LIP given x_J, for all attribute sets J and all x_J  [Funnel Def 3, (19)]."""
     joint, attributes = claim.joint or (), claim.attributes or ()
     values = list(product(*map(range, attributes)))
     subsets = [
         J for size in range(len(attributes) + 1) for J in combinations(range(len(attributes)), size)
     ]
     yielded: set[tuple[int, ...]] = set()
-    # Different conditions often give the same row; each is yielded once, because enumeration costs
-    # grow steeply with rows.
+    # Different conditions often give the same row; each is yielded once, because the cost of an
+    # enumeration grows steeply with the number of rows.
     for J in subsets:
         for condition in product(*(range(attributes[j]) for j in J)):
             matches = [all(x[j] == v for j, v in zip(J, condition, strict=True)) for x in values]
@@ -230,7 +233,7 @@ def _inequality(
     right: Sequence[int],
     right_size: int,
 ) -> Row:
-    """Return the row of left/left_size·q ≤ level·right/right_size·q, in whole numbers."""
+    """Return (left/left_size)·q ≤ level·(right/right_size)·q as a row of whole numbers."""
     p, q = level
     return [p * b * left_size - q * a * right_size for a, b in zip(left, right, strict=True)]
 

@@ -2,9 +2,9 @@
 """Polytope D of the ε-LDP mechanisms with as many reports as answers  [Thesis ch. 5].
 
 D holds the m×m matrices A (row = truth) with rows summing to 1, entries ≥ 0 and a_ij ≤ E·a_kj in
-every column. All matrices are whole numbers with equal row sums; E = p/q. γ(A) are the nonzero
-columns; an entry is loose if it is neither E times its column's least entry nor 1/E times its
-largest.
+every column. The functions receive them as whole numbers with equal row sums, and E as a level
+(p, q), E = p/q. γ(A) are the nonzero columns. An entry is loose if it is neither E times the
+smallest entry of its column nor 1/E times the largest; λ(A) are the loose entries.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ def nonzero_columns(matrix: Rows) -> tuple[int, ...]:
 
 
 def loose_entries(matrix: Rows, level: Level) -> tuple[tuple[int, int], ...]:
-    """Return λ(A), as (row, column)  [Thesis Def 5.5]."""
+    """Return λ(A), the loose entries as (row, column)  [Thesis Def 5.5]."""
     p, q = level
     loose = []
     for j, column in enumerate(zip(*matrix, strict=True)):
@@ -51,9 +51,9 @@ def is_inside(matrix: Rows, level: Level) -> bool:
 def is_extreme(matrix: Rows, level: Level) -> bool:
     """Return True for an extreme point: the tight constraints have full rank  [Thesis Thm 5.1].
 
-    Exact, and for any size. The tight constraints are the row sums and a_ij = E·a_kj over the
-    nonzero columns, a sparse system in m·|γ| unknowns; an entry 0 occurs in zero columns only,
-    which are determined. False outside D.
+    Exact, for any size. The tight constraints are the row sums and a_ij = E·a_kj over the nonzero
+    columns, a sparse system in m·|γ| unknowns. Inside D only zero columns have entries 0, and they
+    leave nothing free. False outside D.
     """
     if not is_inside(matrix, level):
         return False

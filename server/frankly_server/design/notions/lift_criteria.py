@@ -37,7 +37,7 @@ MEASURES: tuple[Measure, ...] = ("lift", "ldp", "l1", "chi2", "alpha")
 # The exact comparison raises integers to the power α, so α is bounded.
 MAX_ORDER = 1000
 _RULED_OUT_RISK = 1e30
-"""Risk of a secret with lift 0. It exceeds every finite lift, so fewer such secrets are safer."""
+"""Risk of each secret with lift 0, far above the finite lifts of usual counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ class Criterion(ABC):
     def risks(self, counts: FloatArray) -> FloatArray:
         """Return the risk ω of each report, shape (n, secrets) → (n,); larger is riskier.
 
-        The risk is the upper plus the lower measure, as far as they are promised: Λ + 1/Ψ. Lift
-        prints Λ + Ψ, which would rank a report that rules a secret out as the safest
-        (erratum 9.22). Risks and `excess` are floats: they guide the choice, `holds` decides.
+        The risk is the sum of the promised measures, such as Λ + 1/Ψ. The paper prints Λ + Ψ, which
+        ranks a report that rules a secret out as safer than one that does not (erratum 9.22). Risks
+        and `excess` are floats that guide the choice of reports; `holds` decides.
         """
         upper, lower = self._two_sides(counts)
         if self.low is None or self.high is None:
@@ -78,7 +78,7 @@ class Criterion(ABC):
         return upper + lower
 
     def excess(self, counts: FloatArray) -> FloatArray:
-        """Return by how much each report exceeds its bounds, 0 or less if it keeps them; floats."""
+        """Return how far each report exceeds its bounds, in floats; 0 or less if it keeps them."""
         upper, lower = self._two_sides(counts)
         excess = np.full(len(counts), -np.inf)
         if self.high is not None:
@@ -97,14 +97,14 @@ class Criterion(ABC):
 
     @abstractmethod
     def _sides(self, lift: FloatArray, inverse: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return both measures, shape (n, secrets) → (n,); `inverse` is 1/lift, 1 for 1/0."""
+        """Return both measures, shape (n, secrets) → (n,); `inverse` is 1/lift, or 1 for lift 0."""
 
     @abstractmethod
     def _bound(self, level: Fraction) -> Fraction:
         """Return the bound of a side at a level."""
 
     def _one_sided(self) -> bool:
-        """Return True if the upper measure, not the lower, counts ruled-out secrets."""
+        """Return True if the risk of ruled-out secrets belongs to the upper measure."""
         return False
 
 
@@ -200,7 +200,7 @@ class AverageLift(Criterion):
 
     def _exceeds(self, above: Sequence[int], below: Sequence[int], level: Level) -> bool:
         """Return True if the measure of the ratios above/below (below > 0) exceeds the bound."""
-        # One common denominator turns the average of fractions into one of whole numbers: exact.
+        # With a common denominator the average is computed in whole numbers, without rounding.
         common = lcm(*below)
         ratios = [
             u * (common // v) for u, v in zip(above, below, strict=True)
@@ -222,7 +222,7 @@ class AverageLift(Criterion):
         return level - 1 if self.measure == "l1" else (level - 1) ** 2
 
     def rows(self, joint: Joint) -> None:
-        """Return None: the set of columns that meet an average bound has curved sides."""
+        """Return None: the columns that meet a bound of an average form no polyhedral cone."""
 
     def _sides(self, lift: FloatArray, inverse: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self._average(lift), self._average(inverse)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prior: public joint counts of secrets and answers, exact."""
+"""Prior: public joint counts of secrets and answers, as whole numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from frankly_protocol.problems import Problem
 from numpy.typing import NDArray
 
 SUM_TOLERANCE = Fraction(1, 10**9)
-# Rounded counts add up to about this total, so that they fit a document.
+# Counts that are rounded to fit a document add up to about this total.
 _SCALE = 2**52
-# Decimals with huge exponents would become fractions of that many digits, which could block a
+# A decimal with a huge exponent would become a fraction with as many digits, which could block the
 # server.
 _MAX_EXPONENT = 400
 
@@ -34,9 +34,11 @@ class Prior:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[Any]], field: str = "prior.joint") -> "Prior":
-        """Read counts, or probabilities as decimals; these are rescaled exactly.
+        """Read counts, or probabilities that sum to 1 within 1e-9.
 
-        One row means that the answer itself is the secret: it becomes the diagonal matrix.
+        Probabilities become whole numbers in the same proportions. Numbers are rounded only if they
+        would not fit a document. A single row means that the answer itself is the secret: the joint
+        counts are then its diagonal matrix.
 
         Raises InvalidInput: prior_shape, prior_value (naming row and column) or prior_sum (with the
         sum).
@@ -52,7 +54,7 @@ class Prior:
             message = f"the prior sums to {float(total):.12g}: give counts, or probabilities that sum to 1"
             raise InvalidInput(Problem.PRIOR_SUM, message, field)
         counts = _whole_counts(values)
-        # The answer is its own secret: P(s, x) has its mass where s = x.
+        # The answer is its own secret, so P(s, x) is 0 unless s = x.
         if len(counts) == 1:
             counts = [
                 [n if i == x else 0 for i in range(len(counts[0]))] for x, n in enumerate(counts[0])
@@ -138,13 +140,13 @@ def _value(value: Any, field: str) -> Fraction:
 def _whole_counts(values: list[list[Fraction]]) -> list[list[int]]:
     """Return whole numbers in the same proportions.
 
-    They are rounded only if they would not fit a document (2^53): to 52 bits, and never to zero.
-    The rounded counts then replace the prior everywhere.
+    If their total would not fit a document (2^53), they are rounded to a total of about 2^52, and
+    positive numbers to 1 at least. The rounded counts then replace the prior everywhere.
     """
     scale = lcm(*(v.denominator for row in values for v in row))
     counts = [[v.numerator * (scale // v.denominator) for v in row] for row in values]
     common = gcd(*(n for row in counts for n in row))
-    # Counts are not changed; only probabilities are reduced to lowest terms.
+    # Counts stay as they were given; probabilities are reduced to lowest terms.
     counts = [[n // common for n in row] for row in counts] if scale > 1 else counts
     total = sum(map(sum, counts))
     if total <= MAX_INT:

@@ -43,16 +43,16 @@ def promise(notion: str, prior: Prior, epsilon: Fraction) -> Claim:
 
 
 def answer_ldp(epsilon: Fraction) -> Claim:
-    """Return ε-LDP of the answer; with a prior-based notion it caps the ceiling."""
+    """Return ε-LDP of the answer; beside a prior-based notion it makes the ceiling finite."""
     return Claim("ldp", level_for(epsilon))
 
 
 def differential(epsilon: Fraction, delta: Fraction) -> Claim:
     """Return (ε, δ)-DP of one answer over all sets of reports  [Thesis (6.13); erratum 9.4].
 
-    delta : in [0, 1); rounded down to 2^-48 if a document could not hold it.
+    delta : in [0, 1); rounded down to a multiple of 2^-48 if a document could not hold it.
     """
-    # A document holds integers up to 2^53 only; a smaller δ is the stronger promise.
+    # A document holds integers below 2^53; δ is rounded down because that promises more.
     if delta.numerator > MAX_INT or delta.denominator > MAX_INT:
         delta = Fraction(delta.numerator * 2**48 // delta.denominator, 2**48)
     return Claim("dp", level_for(epsilon), delta=delta.as_integer_ratio())
@@ -104,8 +104,11 @@ def require_attributes(attributes: Sequence[int], answers: int) -> tuple[int, ..
 def no_violation(prior: Prior, bound: Fraction, sensitive: int) -> Claim:
     """Return P(sensitive | y) ≤ α for every report y  [Thesis eq. 6.24].
 
-    Raises InvalidInput if α does not exceed the share of the sensitive secret: that share is the
-    average of P(sensitive | y), so reports could reveal nothing.
+    bound : α, rounded down to a multiple of 2^-48.
+
+    Raises InvalidInput if α exceeds 1, if there is no such secret, or if α does not exceed the
+    share of the sensitive secret: that share is the average of P(sensitive | y), so reports could
+    reveal nothing.
     """
     joint = protected(prior)
     if not 0 <= sensitive < prior.secrets:
@@ -129,8 +132,8 @@ def protected(prior: Prior, field: str = "prior.joint") -> tuple[tuple[int, ...]
 
 
 def pairs(prior: Prior) -> Prior:
-    """Return the prior of answers (s, u), row-major, with the secret s: for rldp (spec 1.4)."""
-    # P((s, u)) lies in row s, at the columns of s; the other secrets never send such an answer.
+    """Return the prior whose answers are the pairs (s, u), row-major; rldp needs it (spec 1.4)."""
+    # P((s, u)) lies in row s, at the columns of s; other secrets never have such an answer.
     size = prior.answers
     rows = [
         tuple(n for t in range(prior.secrets) for n in (row if s == t else (0,) * size))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantiles of the χ² distribution, rounded up with proof, without floats (erratum 9.6).
+"""Quantiles of the χ² distribution, provably not too small, without floats (erratum 9.6).
 
-A quantile is the radius of a confidence ball. With a = df/2 and z = x/2 the distribution function
-is F(x) = z^a·e^(−z)/Γ(a+1) · Σ_i z^i/((a+1)…(a+i)). All terms are positive, so cutting the series,
-and rounding every factor down, gives a proven lower bound of F(x).
+Divided by the sample size, a quantile is the threshold of a confidence ball. With df degrees of
+freedom, a = df/2 and z = x/2, the distribution function is
+F(x) = z^a·e^(−z)/Γ(a+1) · Σ_i z^i/((a+1)…(a+i)). All terms are positive, so cutting the series and
+rounding every factor down gives a proven lower bound of F(x).
 """
 
 from fractions import Fraction
@@ -16,9 +17,9 @@ from frankly_protocol.audit import exp_upper
 _BITS = 256
 _ONE = 1 << _BITS
 _STEP = 2**40
-# π rounded up in its 64th decimal: an upper bound, as Γ enters the denominator.
+# π rounded up at its 64th decimal: √π enters Γ, whose upper bound makes F smaller.
 _PI_UP = Fraction(31415926535897932384626433832795028841971693993751058209749445924, 10**64)
-# Largest argument of one exponential series; e^z is a power of series with smaller arguments.
+# Largest argument of an exponential series; for a larger z, e^z is computed as (e^(z/k))^k.
 _EXP_CHUNK = 64
 
 
@@ -83,6 +84,6 @@ def _root_down(value: Fraction) -> int:
 
 
 def _down(value: Fraction) -> Fraction:
-    """Return the number rounded down to 256 significant bits."""
+    """Return the number rounded down to about 256 significant bits."""
     shift = max(0, _BITS + value.denominator.bit_length() - value.numerator.bit_length())
     return Fraction((value.numerator << shift) // value.denominator, 1 << shift)

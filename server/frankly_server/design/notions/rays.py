@@ -11,15 +11,15 @@ from cdd import RepType
 Ray = tuple[int, ...]
 
 MAX_CANDIDATES = 300_000
-"""Largest number of candidate rays for an enumeration; it takes about two seconds."""
+"""Largest number of candidate rays of an enumeration, which then takes about two seconds."""
 
 
 def extreme_rays(rows: Sequence[Sequence[int]], dimension: int) -> list[Ray]:
     """Return the extreme rays of {q ≥ 0, r·q ≥ 0 for every row r}, sorted, coprime integers.
 
-    Double description method on GMP rationals: with floats it fails on about 1% of the cones of ten
-    answers, and silently loses vertices of others. The cone is pointed because q ≥ 0, so its rays
-    generate it.
+    By the double description method on GMP rationals: with floats it fails on about 1% of the cones
+    of ten answers, and silently loses rays of others. The cone is pointed because q ≥ 0, so its
+    extreme rays generate it.
     """
     # cdd takes rows b + A·q ≥ 0 with b in the first column; here b = 0.
     nonnegative = [[0] + [int(i == x) for i in range(dimension)] for x in range(dimension)]

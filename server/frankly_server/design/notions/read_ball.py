@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parsing of a robust design's parameters: counts, order, sample size, risk (bad input 16)."""
+"""Parsing of a robust design's parameters: counts, Rényi order, sample size and risk."""
 
 import re
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms.base import MAX_ANSWERS
 from frankly_protocol.problems import Problem
 
-# The precision proof of `ball_bounds` covers these orders; with six decimals the order is an exact
-# fraction.
+# The precision proof of `ball_bounds` covers these orders. Six decimals keep the numerator and the
+# denominator of the order small.
 MIN_ORDER, MAX_ORDER = Fraction(1, 100), Fraction(100)
 ORDER_STEP = Fraction(1, 10**6)
-# Thirty decimals are the precision that `quantile` supports at either end of (0, 1).
+# `quantile` supports risks down to 10^-30, and up to 1 − 10^-30.
 _DECIMAL = re.compile(r"[0-9]?\.[0-9]{1,30}", re.ASCII)
 
 Counts = tuple[tuple[int, ...], ...]
@@ -27,13 +27,12 @@ def read_order(value: Any, field: str = "robust.order") -> Fraction:
     message = (
         "give the order as a number from 0.01 to 100 with at most six decimals; 2 is the χ² ball"
     )
-    # repr gives the shortest decimal that reads back as the same float, hence the digits the user
-    # typed.
+    # repr gives the shortest decimal that reads back as the same float, as the user would type it.
     number = Decimal(repr(value)) if isinstance(value, float) else value
     # bool is a subclass of int: without this check True would be read as order 1.
     if isinstance(number, bool) or not isinstance(number, int | Decimal | Fraction):
         raise InvalidInput(Problem.FIELD_TYPE, message, field)
-    # With a huge exponent, the fraction below would have that many digits.
+    # With an exponent of a million, the fraction below would have a million digits.
     if isinstance(number, Decimal) and (not number.is_finite() or abs(number.adjusted()) > 9):
         raise InvalidInput(Problem.FIELD_TYPE, message, field)
     order = Fraction(number)
@@ -54,7 +53,7 @@ def read_size(value: Any, field: str = "robust.n") -> int:
 
 
 def read_beta(value: Any, field: str = "robust.beta") -> Fraction:
-    """Return the risk β of missing the true distribution, in (0, 1). Raises InvalidInput."""
+    """Return the risk β that the ball misses the truth, in (0, 1). Raises InvalidInput."""
     message = 'write the risk as a plain decimal string strictly between 0 and 1, such as "0.05"'
     text = f"{value:f}" if isinstance(value, Decimal) and abs(value.adjusted()) <= 30 else value
     if not isinstance(text, str) or not _DECIMAL.fullmatch(text):

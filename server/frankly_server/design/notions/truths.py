@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Largest variance over plausible truths, chosen after mechanism and decoder are fixed.
 
-With a decoder for the least favourable mixture q̄ = Σ π_i q_i, the payoff is F(θ, π) = tr(W A⁻¹ Wᵀ)
-− the sampling term, A = Σ_j θ_j v_j v_jᵀ / (q̄·v_j). It is convex in θ and concave in π, and its
-saddle point is minimax over mechanisms and decoders together. At fixed π it is the ordinary problem
-with prior q̄ (docs/maths/variance.md, claims 13 and 14).
+The truths q_i have weights π_i, the columns v_j of the mechanism weights θ_j. With a decoder for
+the mixture q̄ = Σ π_i q_i the payoff is F(θ, π) = tr(W A⁻¹ Wᵀ) − the sampling term, where W holds
+the targets and A = Σ_j θ_j v_j v_jᵀ / (q̄·v_j). F is convex in θ and concave in π, and its saddle
+point is minimax over mechanisms and decoders together. At fixed π it is the ordinary problem with
+prior q̄ (docs/maths/variance.md, claims 13 and 14).
 """
 
 from dataclasses import dataclass
@@ -47,9 +48,8 @@ class Truths:
         """Return the largest c·q − |Wq|² over all plausible q.
 
         Over mixtures the result is an upper bound, too high by at most 1e-12 of itself unless the
-        search ends at its last step. The function is concave there: a tangent bounds it, and a
-        tangent is largest at one of the points. Pairwise Frank-Wolfe steps find the point of
-        contact.
+        search ends before. The variance is concave in q, so a tangent bounds it, and a tangent is
+        largest at one of the points. Pairwise Frank-Wolfe steps find the point of contact.
         """
         if not self.mixed:
             return float(self.variances(squares, W).max())
@@ -73,11 +73,11 @@ class Truths:
 
 
 class WorstTruth:
-    """F for columns V and weights θ = x + reserved.
+    """Payoff F for columns V and weights θ = x + reserved.
 
     V : shape (n, a).
     W : shape (t, a).
-    reserved : shape (n,), keeps A regular.
+    reserved : weights of shape (n,) that keep A regular.
     """
 
     def __init__(self, V: FloatArray, W: FloatArray, truths: Truths, reserved: FloatArray) -> None:
@@ -101,8 +101,8 @@ class WorstTruth:
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """See `saddle.Payoff`.
 
-        A is linear in g_j = θ_j/(q̄·v_j), and F is convex in g with Hessian H; the chain rule gives
-        the rest.
+        A is linear in g_j = θ_j/(q̄·v_j), and tr(W A⁻¹ Wᵀ) is convex in g with Hessian H; the chain
+        rule gives the derivatives by θ and π.
         """
         theta, mass, whitened, UZ = self._factors(x, pi)
         squares = np.sum(UZ**2, axis=1)

@@ -2,8 +2,8 @@
 """Primal-dual interior-point method for A-optimal designs (the variance objective).
 
 A path-following method as in textbooks on convex optimisation, with Mehrotra's choice of the
-centring parameter and a line search on the residuals. Its result is never trusted: callers bound
-the optimum from the multipliers (docs/maths/optimum.md, claims 4 and 5).
+centring parameter and a line search on the residuals. Its convergence proves nothing: bounds of the
+optimum are computed from the multipliers by its callers (docs/maths/optimum.md, claims 4 and 5).
 """
 
 from abc import ABC, abstractmethod
@@ -15,18 +15,18 @@ from frankly_server.design.tables.linear import FloatArray
 from frankly_server.lazy import linalg
 
 _TOLERANCE = 1e-10
-# Where float precision ends the search early, a point this close is still used; the caller's proof
+# If float precision ends the search early, a point this close is still used; the caller's bound
 # shows its gap.
 _STALLED_TOLERANCE = 1e-8
 _ROW_TOLERANCE = 1e-10
 _STALLED_ROW_TOLERANCE = 1e-7
 _MAX_STEPS = 200
-# The start has x∘z = μ with a duality gap n·μ of this share of the objective.
+# At the start x∘z = μ, with a duality gap n·μ of this share of the objective.
 _START_GAP = 0.1
-# Share of the way to the boundary that one step may take: at 1 an iterate would lose positivity.
+# Share of the way to the boundary that a step may go: at 1, x or z would no longer be positive.
 _TO_BOUNDARY = 0.98
 _MIN_CENTRING = 0.02
-# Least x_j z_j relative to their mean: below it, single variables reach the boundary early and
+# Smallest x_j z_j relative to their mean: below it, single variables reach the boundary early and
 # steps become short.
 _CENTRAL = 1e-3
 
@@ -42,7 +42,13 @@ class TraceOptimum:
 
 @dataclass(frozen=True, slots=True)
 class _Iterate:
-    """Iterate with the data of the next step: z ≥ 0, objective size, U·A⁻¹Wᵀ, L⁻¹ of A = LLᵀ."""
+    """Iterate with the data of the next step.
+
+    z : slacks of the dual constraints, shape (n,), positive.
+    value : size of the objective, for relative tolerances.
+    UZ : U·A⁻¹Wᵀ.
+    L_inverse : L⁻¹ for A = L·Lᵀ.
+    """
 
     x: FloatArray
     dual: FloatArray
@@ -76,11 +82,11 @@ class _Programme:
         return _Iterate(x, dual, z, value, UZ, L_inverse)
 
     def start(self, x: FloatArray) -> _Iterate:
-        """Return the start at x > 0: x∘z = μ, multipliers by least squares on the gradient."""
+        """Return the start at x > 0, with x∘z = μ and multipliers fitted to the gradient."""
         n, m = len(self.U), len(self.d)
         point = self.at(x, np.zeros(m), np.ones(n))
         z = _START_GAP * point.value / n / x
-        # Any multipliers may start an infeasible method; these leave the smallest residual.
+        # An infeasible method may start from any multipliers; least squares gives small residuals.
         fitted = np.linalg.lstsq(self.C.T, z - self._gradient(point), rcond=None)[0]
         dual: FloatArray = np.asarray(fitted, dtype=np.float64)
         return _Iterate(point.x, dual, z, point.value, point.UZ, point.L_inverse)
@@ -90,9 +96,9 @@ class _Programme:
         return self._gradient(at) + self.C.T @ at.dual - at.z, self.C @ at.x - self.d
 
     def newton(self, at: _Iterate) -> "_Newton":
-        """Factor the Newton system at a point, in the smaller of its two forms."""
+        """Return the factored Newton system at a point, in the smaller of its two forms."""
         m, n = self.C.shape
-        # Both forms give the same step; the cost is cubic in the size of the system.
+        # Both forms give the same step, at a cost that is cubic in the size of the system.
         by_targets = self.U.shape[1] * len(self.W) + m < n
         return _ByTargets(self, at) if by_targets else _ByColumns(self, at)
 
@@ -109,7 +115,7 @@ class _Newton(ABC):
         self._scale = at.x / at.z
 
     def step(self, complementarity: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return (dx, d dual, dz) that remove the residuals, to first order.
+        """Return (dx, d_dual, dz) that remove the residuals to first order.
 
         complementarity : shape (n,), the amount by which x∘z falls.
         """
@@ -145,7 +151,8 @@ class _ByColumns(_Newton):
     def __init__(self, programme: _Programme, at: _Iterate) -> None:
         super().__init__(programme, at)
         whitened = programme.U @ at.L_inverse.T
-        # Scaled on both sides the matrix is the identity plus a semidefinite one: Cholesky is stable.
+        # Scaled on both sides, the matrix is the identity plus a semidefinite one, so that
+        # Cholesky's factorisation is stable.
         self._root = np.sqrt(self._scale)
         M = 2 * (whitened @ whitened.T) * (at.UZ @ at.UZ.T) * self._root[:, None] * self._root
         M[np.arange(len(M)), np.arange(len(M))] += 1.0
@@ -182,21 +189,21 @@ def minimise_trace(
 ) -> TraceOptimum:
     """Minimise cost·x + tr(W A(x)⁻¹ Wᵀ), A(x) = fixed + Σ_j x_j u_j u_jᵀ, s.t. C·x = d, x ≥ 0.
 
-    Optimality: gradient_j = cost_j − |W A⁻¹u_j|²; gradient + Cᵀ·dual = z ≥ 0 and x∘z = 0. The
-    method follows x∘z = μ → 0 from an infeasible start, with a predictor that chooses μ and a line
-    search on the residuals.
+    At the optimum gradient + Cᵀ·dual = z ≥ 0 and x∘z = 0, where gradient_j = cost_j − |W A⁻¹u_j|².
+    The method follows x∘z = μ → 0 from an infeasible start, with a predictor step that chooses μ
+    and a line search on the residuals.
 
     Parameters
     ----------
     U : shape (n, a), one column of a mechanism per row, zero rows for slack variables.
     C : shape (m, n).
     d : shape (m,).
-    W : shape (t, a), the targets, of rank a unless `fixed` is positive definite (else A would be
-        singular at the optimum); the identity for all shares.
+    W : shape (t, a), the targets; the identity for all shares. Unless `fixed` is positive definite
+        its rank must be a, since A might otherwise be singular at the optimum.
     cost : shape (n,), default 0.
     fixed : shape (a, a), default 0.
     start : shape (n,), positive; default equal weights.
-    tolerance : duality gap relative to the objective to stop at.
+    tolerance : duality gap, relative to the objective, at which to stop.
 
     Returns
     -------
@@ -220,7 +227,7 @@ def minimise_trace(
             if following is None:
                 break
             point = following
-    # A step may fail at the end of float precision; the caller's certificate shows the remaining gap.
+    # A step may fail at the limit of float precision; the caller's bound shows the remaining gap.
     close_enough = _is_optimal(
         programme,
         point,
@@ -254,17 +261,17 @@ def _advance(programme: _Programme, at: _Iterate, tolerance: float) -> _Iterate 
         x_ahead = at.x + min(1.0, _longest(at.x, dx)) * dx
         z_ahead = at.z + min(1.0, _longest(at.z, dz)) * dz
         predicted = float(x_ahead @ z_ahead) / n
-        # Mehrotra: the further the pure Newton step reduces the gap, the less centring is needed.
+        # Mehrotra's rule: the more the pure Newton step reduces the gap, the less is centred.
         centring = min(1.0, max((predicted / mu) ** 3, _MIN_CENTRING))
-        # At least half the requested gap: below that the system only becomes ill-conditioned.
+        # A target below half the requested gap would only make the system ill-conditioned.
         target = max(centring * mu, 0.5 * tolerance * at.value / n)
         dx, d_dual, dz = newton.step(at.x * at.z - target)
     except np.linalg.LinAlgError:
         return None
     length = min(1.0, _TO_BOUNDARY * _longest(at.x, dx), _TO_BOUNDARY * _longest(at.z, dz))
     before = _merit(programme, at, target, at.value)
-    # Backtracking: accept a step that stays central and reduces the residuals by 1% of its length,
-    # unless they are at float precision already.
+    # Backtracking: a step is accepted if it stays central and reduces the residuals by 1% times its
+    # length, unless they are at float precision already.
     while length > 1e-9:
         try:
             following = programme.at(

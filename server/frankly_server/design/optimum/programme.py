@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programmes over the extreme rays of a cone: optimal mechanisms (spec 1.6; Funnel Thm 3).
 
-A mechanism whose columns are multiples of rays v_1 … v_n is given by weights θ ≥ 0 with Σ θ_j v_j =
-1: its rows sum to one. Rays are scaled here to p·v = 1, so θ_j is the probability of report j under
-the prior. Then
+A mechanism whose columns are multiples of rays v_1 … v_n is given by weights θ ≥ 0 with
+Σ θ_j v_j = 1, which makes its rows sum to one. Rays are scaled here to p·v = 1, so θ_j is the
+probability of report j under the prior. Then
 
 - I(X; Y) = Σ θ_j Σ_x p_x v_jx ln v_jx is linear in θ: a linear programme;
 - the variance of the unbiased shares is tr(A(θ)⁻¹) − p·p with A(θ) = Σ θ_j v_j v_jᵀ: convex.
 
-Both have a bound that holds for *every* mechanism of the cone, because it is checked on every ray
-(docs/maths/optimum.md, claims 3 and 5).
+The bound of either problem holds for *every* mechanism of the cone, because it is checked on every
+ray (docs/maths/optimum.md, claims 3 and 5).
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,12 @@ NEGLIGIBLE = 1e-7
 """Reports whose probability stays below this under every answer are dropped."""
 # Slack of λ·v ≥ g(v), relative to the optimum, below which a ray is treated as optimal.
 _TIGHT = 1e-9
-# The centre only starts another search, so a rough duality gap is enough.
+# The centre is only the start of another search, so a large duality gap is acceptable.
 _CENTRAL = 0.2
-# Weights are rounded at 2^-48 later; columns cut at 2^-112 stay in the cone to about 2^-100.
+# Published weights are multiples of 2^-48. Columns cut off at 2^-112 stay in the cone to a relative
+# error of about 2^-100, which is far smaller.
 _SCALE_BITS = 112
-# Largest error of a row sum of generated columns; more means that the solver failed.
+# Largest error of a row sum of generated columns; a larger one means that the solver failed.
 _ROW_ERROR = 1e-9
 
 
@@ -44,9 +45,9 @@ class Optimum:
 
     rays : whole-number columns.
     theta : shape (reports,), all positive.
-    bound : proven bound of the objective, from above for the information (nats), from below for
-        tr(A⁻¹), up to float rounding in its last digits.
-    multipliers : shape (answers,), the certificate of the bound: see `most_gain`.
+    bound : proven bound of the objective, from above for the information (nats) and the probability
+        of a right guess, from below for a variance, up to float rounding in its last digits.
+    multipliers : shape (answers,), the certificate of the bound, see `most_gain`; 0 for a variance.
     """
 
     rays: tuple[Ray, ...]
@@ -57,13 +58,13 @@ class Optimum:
     def rows(self, prior: Prior) -> list[list[int]]:
         """Return the mechanism as whole numbers, row = truth, every row summing to about 2^112.
 
-        Each column is a multiple of its exact ray to the last unit, so it lies in the cone to about
-        2^-100.
+        Each column is a multiple of its exact ray, rounded down to whole numbers, so it lies in the
+        cone to a relative error of about 2^-100.
         """
         shares, total = prior.shares, prior.total
         columns = []
         for ray, theta in zip(self.rays, self.theta, strict=True):
-            # Exact from here on: θ is a float, but its ray and the scale are integers.
+            # Exact integers from here on, because a float θ is an exact fraction.
             numerator, denominator = float(theta).as_integer_ratio()
             expected = sum(n * v for n, v in zip(shares, ray, strict=True)) * denominator
             columns.append([((numerator * v * total) << _SCALE_BITS) // expected for v in ray])
@@ -89,22 +90,22 @@ def ray_guesses(V: FloatArray, prior: Prior) -> FloatArray:
 
 
 RAY_GAINS = {"information": ray_information, "hamming": ray_guesses}
-"""Gain of one report, for the objectives that are sums over reports."""
+"""Gain per unit of θ of each ray, for the objectives that are sums over reports."""
 
 
 def most_gain(rays: Sequence[Ray], prior: Prior, objective: str) -> Optimum:
     """Maximise I(X; Y) or P(right guess) over mechanisms of rays  [Funnel Thm 3, eqs. 13-15].
 
     Maximise g·θ subject to Σ θ_j v_j = 1, θ ≥ 0. A basic solution has at most `answers` reports,
-    linearly independent. Certificate: any λ with λ·v ≥ g(v) on every ray bounds the optimum by Σ
-    λ_x.
+    whose columns are linearly independent. Certificate: any λ with λ·v ≥ g(v) on every ray bounds
+    the optimum by Σ λ_x.
     """
     V = scaled(rays, prior)
     gains = RAY_GAINS[objective](V, prior)
     unit = float(np.max(np.abs(gains)))  # the solver's tolerances are absolute
     solution = lp(-gains / unit, V.T.copy(), np.ones(V.shape[1]))
     dual_multipliers = -solution.dual * unit
-    # The solver's duals may break λ·v ≥ g(v) by its tolerance; raised, they keep it on every ray.
+    # The solver's duals may violate λ·v ≥ g(v) by its tolerance; raising them corrects that.
     multipliers = _raised(dual_multipliers, gains - V @ dual_multipliers, prior)
     return _finished(rays, V, solution.x, float(np.sum(multipliers)), multipliers)
 
@@ -125,17 +126,19 @@ def generated(
 
 
 def integer_columns(V: FloatArray) -> list[Ray]:
-    """Return float columns as whole numbers in the same proportions, cut at 2^-90."""
+    """Return float columns as multiples of 2^-90, in units of 2^-90."""
     return [tuple(int(v * 2.0**90) for v in column) for column in V.tolist()]
 
 
 def repaired(
     rays: Sequence[Ray], prior: Prior, best: Optimum, loss: float, objective: str = "information"
 ) -> Optimum | None:
-    """Return the mechanism of least variance that reaches (1 − loss) of the optimum, or None.
+    """Return the mechanism of least variance that reaches (1 − loss) of the optimum.
 
-    With loss = 0 it uses rays with λ·v = i(v) only: every mechanism on them is optimal, so this
-    breaks ties at no cost. The bound of the information is that of `best`.
+    With loss = 0 it uses rays with λ·v = g(v) only: every mechanism on them is optimal, so this
+    breaks ties at no cost. The bound of the objective is that of `best`.
+
+    Returns None if no such mechanism identifies every share, or if the solver fails.
     """
     V = scaled(rays, prior)
     gains = RAY_GAINS[objective](V, prior)
@@ -143,7 +146,8 @@ def repaired(
     if loss == 0:
         tight = np.flatnonzero(V @ best.multipliers - gains <= _TIGHT * best.bound)
         candidates = [rays[int(j)] for j in tight]
-        if not _spans(candidates):  # no mechanism on these rays identifies every share
+        # Without full rank no mechanism on these rays identifies every share.
+        if not _spans(candidates):
             return None
         optimal = V[tight]
         solution: TraceOptimum | None = minimise_trace(
@@ -173,12 +177,13 @@ def _spans(rays: Sequence[Ray]) -> bool:
 def _least_variance_above(
     V: FloatArray, gains: FloatArray, best: Optimum, rays: Sequence[Ray], floor: float
 ) -> TraceOptimum | None:
-    """Minimise tr(A(θ)⁻¹) subject to gains·θ ≥ floor, both relative to the optimum."""
+    """Minimise tr(A(θ)⁻¹) subject to gains·θ ≥ floor, with gains relative to the optimum."""
     a = V.shape[1]
     centre = minimise_trace(V, V.T.copy(), np.ones(a), np.eye(a), tolerance=_CENTRAL)
     if not centre.converged:
         return None
-    # A mixture of optimum and centre that loses half of the allowed loss: feasible, off the boundary.
+    # A mixture of optimum and centre that uses at most half of the allowed loss is a feasible start
+    # inside the boundary.
     index = {ray: j for j, ray in enumerate(rays)}
     optimum = np.zeros(len(rays))
     optimum[[index[ray] for ray in best.rays]] = best.theta
@@ -198,7 +203,7 @@ def _least_variance_above(
 
 
 def _raised(multipliers: FloatArray, violations: FloatArray, prior: Prior) -> FloatArray:
-    """Return multipliers raised by t·p so that λ·v ≥ g(v) on every ray; p·v = 1 there."""
+    """Return λ + t·p with λ·v ≥ g(v) on every ray: p·v = 1, so t is the largest violation."""
     return multipliers + max(0.0, float(np.max(violations))) * prior.probabilities()
 
 
@@ -213,10 +218,10 @@ def _finished(
 ) -> Optimum:
     """Return the optimum without negligible and superfluous reports, rows summing to one.
 
-    The reports that remain have the same moments Σ θ v vᵀ (and gains), so the same objective.
+    gains : a further sum over reports that must not change.
     """
     indices = np.flatnonzero(theta * V.max(axis=1) > NEGLIGIBLE)
-    # Thinning preserves these sums over reports, so it changes neither the variance nor the rows.
+    # Thinning preserves these moments Σ θ v vᵀ, and with them the variance and the row sums.
     fixed = [V[:, i] * V[:, j] for i in range(V.shape[1]) for j in range(i + 1)]
     if gains is not None:
         fixed.append(gains)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Solvers for the optimum over a cone: listed rays for small cones, column generation for others.
 
-`programme` solves information and Hamming error over listed rays, `generation` without a list. The
-variance, the frontier and plausible truths run in `variance` in both cases (docs/maths/optimum.md).
+For information and Hamming error, `programme` works with listed rays and `information.generation`
+without a list. For the variance, the frontier and plausible truths the package `variance` serves
+both cases (docs/maths/optimum.md).
 """
 
 from collections.abc import Sequence
@@ -34,11 +35,11 @@ from frankly_server.design.tables.linear import FloatArray
 
 METHODS = ("auto", "vertices")
 REPAIR_LOSS = 0.01
-"""Largest fraction of the objective that a repair may cost to make every share estimable."""
-# Beyond these sizes, thinning with a(a + 1)/2 moments per report takes too long.
+"""Largest fraction of the objective that may be given up to make every share estimable."""
+# Beyond these sizes, thinning and repairs with a(a + 1)/2 moments per report take too long.
 _MAX_REPAIR_ANSWERS = 40
 _MAX_THINNED_REPORTS = 2000
-# A decoder prior is rounded to counts of this total; a document holds integers up to 2^53.
+# A decoder prior is rounded to counts of about this total; a document holds integers below 2^53.
 _DECODER_TOTAL = 2**48
 CRITERIA = ("total", "worst")
 _GAINS: dict[str, type[Information] | type[Guessing]] = {
@@ -73,8 +74,10 @@ def most_gain(
 ) -> SolverResult:
     """Maximise information or P(right guess); see `programme.most_gain` and `generation.generate`.
 
-    deficient : accept a mechanism that does not identify every share. Otherwise it is repaired,
-        first by breaking ties, then for at most REPAIR_LOSS of the objective.
+    deficient : accept a mechanism that does not identify every share.
+
+    An optimum that does not identify every share is replaced by another one that does. If there is
+    none and `deficient` is False, up to REPAIR_LOSS of the objective is given up for one that does.
 
     Raises InvalidInput: optimiser_limit, not_identifiable.
     """
@@ -88,7 +91,7 @@ def most_gain(
         columns, theta = generated.columns, generated.theta
         best = programme.generated(columns, theta, generated.bound, generated.multipliers)
         exact = False
-        # A repair runs over the generated columns, since the rays are not listed.
+        # A repair uses the generated columns, because the rays are not listed.
         rays = _repair_rays(columns)
     return SolverResult(_identifying(rays, prior, best, objective, deficient=deficient), exact)
 
@@ -142,7 +145,7 @@ def least_variance_over(
 
 
 def _prior_of(shares: FloatArray) -> Prior:
-    """Return shares as counts; a positive share gets a positive count."""
+    """Return shares as counts; every positive share gets a positive count."""
     return Prior.from_rows(
         [[max(1, round(float(v) * _DECODER_TOTAL)) if v > 0 else 0 for v in shares]]
     )
@@ -185,11 +188,11 @@ def curve(
 
 
 def _known_columns(cone: Cone, prior: Prior) -> FloatArray | None:
-    """Return the columns of randomised response if it satisfies every claim; shape (a, a).
+    """Return the columns of randomised response, shape (a, a); None if it breaks some claim.
 
     A search that starts from them always has a complete mechanism that identifies every share.
-    ε-LDP implies every notion at level ε except the degree of privacy violation, so the verifier
-    decides.
+    ε-LDP implies every notion at level ε except the degree of privacy violation (dpv), so the
+    verifier decides.
     """
     both_levels = [level for claim in cone.claims for level in (claim.level, claim.low_level)]
     levels = [level for level in both_levels if level is not None]
@@ -207,7 +210,7 @@ def _known_columns(cone: Cone, prior: Prior) -> FloatArray | None:
 
 
 def _base(cone: Cone, prior: Prior, limits: Limits, method: str) -> variance_base.ColumnBase:
-    # Enumeration cannot be interrupted: once time is up, columns are generated instead.
+    # Enumeration cannot be interrupted, so once time is up columns are generated instead.
     if method == "vertices" or (cone.is_small() and not limits.out_of_time()):
         return variance_base.Listed(programme.scaled(cone.rays(), prior), prior.probabilities())
     return ConeBase(cone, prior)
@@ -221,7 +224,7 @@ def _thinned_optimum(
 ) -> Optimum:
     """Return an optimum with fewer reports and the same moments, as whole-number columns.
 
-    extra : further features to preserve, shape (k, reports).
+    extra : further sums over reports to preserve, shape (k, reports).
     """
     a = columns.shape[1]
     if len(columns) > a and len(columns) <= _MAX_THINNED_REPORTS and a <= _MAX_REPAIR_ANSWERS:
@@ -254,5 +257,5 @@ def _identifying(
 
 
 def _repair_rays(columns: FloatArray) -> list[Ray]:
-    """Return generated columns as rays for a repair; empty if there are too many answers."""
+    """Return generated columns as rays for a repair; none if there are too many answers."""
     return programme.integer_columns(columns) if columns.shape[1] <= _MAX_REPAIR_ANSWERS else []

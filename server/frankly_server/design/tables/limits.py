@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 Progress = Callable[[str, float, float], None]
-"""Callback of (stage, best value so far, best bound so far); nan for a value not known yet."""
+"""Callback of (stage, best value so far, best bound so far); nan while a number is unknown."""
 
 
 def _never() -> bool:
@@ -20,11 +20,12 @@ def _silent(stage: str, value: float, bound: float) -> None:
 class Limits:
     """Limits of a search.
 
-    gap : distance from the proven bound up to which a design is called certified, in (0, 1]:
-        relative to the value of a variance, absolute for information (nats) and error rates.
+    gap : largest distance from the proven bound at which a design is called certified, in (0, 1]:
+        relative to the value for variances, absolute for information (nats) and error rates.
     out_of_time : polled throughout the search; once it returns True (at a deadline, or because the
         user stopped the search), the best result so far is returned.
-    memory : megabytes for open branches; above that, the search ends with its current bound.
+    memory : approximate megabytes for open branches or vertices; once they are used up, the search
+        ends with its current bound.
     progress : called as the search proceeds.
     """
 

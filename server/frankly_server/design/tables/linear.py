@@ -23,7 +23,7 @@ _ROW_TOLERANCE = 1e-8
 
 @dataclass(frozen=True, slots=True)
 class LinearOptimum:
-    """Basic optimal solution: `x`, shape (n,); `dual`, shape (m,): cᵀ − dualᵀ·A ≥ −tolerance."""
+    """Basic optimal solution `x`, shape (n,), with duals, shape (m,): cᵀ − dualᵀ·A ≥ −tolerance."""
 
     x: FloatArray
     dual: FloatArray
@@ -35,8 +35,8 @@ class Support:
 
     x : a vertex, shape (n,).
     bound : upper bound of c·x by weak duality; it does not depend on the solver's tolerances.
-    reduced : shape (n,), the reduced costs c − Aᵀy; a point whose x_j is δ off its bound has c·x ≤
-        bound − |reduced_j|·δ.
+    reduced : shape (n,), the reduced costs c − Aᵀy; a point whose x_j lies δ below its upper bound
+        (above its lower bound if reduced_j < 0) has c·x ≤ bound − |reduced_j|·δ.
     """
 
     x: FloatArray
@@ -57,7 +57,7 @@ def _solver() -> "highspy.Highs":
 
 
 def _run(solver: "highspy.Highs") -> "highspy.HighsModelStatus":
-    """Solve within TIME_LIMIT_S seconds from now; the solver's own clock is never reset."""
+    """Solve within TIME_LIMIT_S seconds; the solver's clock adds up the time of all its runs."""
     solver.setOptionValue("time_limit", solver.getRunTime() + TIME_LIMIT_S)
     solver.run()
     return solver.getModelStatus()
@@ -83,8 +83,8 @@ def _model(
 class Polytope:
     """Polytope {x : row_low ≤ A·x ≤ row_high, low ≤ x ≤ high}, for many linear programmes over it.
 
-    Each programme starts from the basis of the previous one. `high` must be finite for every
-    variable that the rows do not bound: see `farthest`.
+    Each programme starts from the basis of the previous one. The bound of `farthest` is finite only
+    if `low` and `high` are.
     """
 
     def __init__(
@@ -116,16 +116,18 @@ class Polytope:
         low: FloatArray | None = None,
         high: FloatArray | None = None,
     ) -> FloatArray | None:
-        """Return a vertex that maximises c·x; None if there is none.
+        """Return a vertex that maximises c·x; None if the polytope is empty.
 
-        low, high : bounds of the variables, shape (n,); default those of the polytope.
+        Also returns None if the solver's point violates a row, as may happen on extreme numbers.
+
+        low, high : bounds of the variables, shape (n,); those of the polytope by default.
         """
         low = self.low if low is None else low
         high = self.high if high is None else high
         if not self._solve(c, low, high):
             return None
         x = np.minimum(np.maximum(self._solver.getSolution().col_value, low), high)
-        # On extreme numbers the solver may report an infeasible point as feasible: refuse it here.
+        # On extreme numbers the solver may report an infeasible point as feasible.
         inside = x @ self._transposed
         outside = np.maximum(self._row_low - inside, inside - self._row_high)
         return x if float(np.max(outside)) <= _ROW_TOLERANCE else None
@@ -145,8 +147,8 @@ class Polytope:
         x = np.minimum(np.maximum(solution.col_value, low), high)
         # Weak duality: c·x = y·Ax + (c − Aᵀy)·x, and the bounds limit both terms.
         y = -np.array(solution.row_dual)
-        # A multiplier that points to an infinite side of a row would make the bound infinite: it is
-        # set to 0.
+        # Tolerances may leave a tiny multiplier on an infinite side of a row. It would make the
+        # bound infinite, so it is set to 0; the bound holds for any multipliers.
         up, down = np.maximum(y, 0.0) * self._has_high, np.minimum(y, 0.0) * self._has_low
         reduced = c - self._transposed @ (up + down)
         bound = up @ self._finite_high + down @ self._finite_low
@@ -155,7 +157,8 @@ class Polytope:
 
     def _solve(self, c: FloatArray, low: FloatArray, high: FloatArray) -> bool:
         self._solver.changeColsCost(len(c), self._index, -c)
-        # Compared by identity, because calls without their own bounds pass `self.low`, `self.high`.
+        # Bounds are sent only if they changed. Identity suffices: callers never change them in
+        # place, and calls without bounds pass the same `self.low` and `self.high`.
         if low is not self._solver_bounds[0] or high is not self._solver_bounds[1]:
             self._solver.changeColsBounds(len(c), self._index, low, high)
             self._solver_bounds = (low, high)
@@ -169,7 +172,7 @@ class Polytope:
 
 @dataclass(frozen=True, slots=True)
 class MasterOptimum:
-    """Basic optimum: `x`, shape (n,), over the columns; `dual` and `missing`, shape (m,)."""
+    """Basic optimum: `x`, shape (n,), one entry per column; `dual` and `missing`, shape (m,)."""
 
     x: FloatArray
     dual: FloatArray
@@ -187,7 +190,7 @@ class MasterProgramme:
 
     def __init__(self, rhs: FloatArray, penalty: FloatArray) -> None:
         self._m = m = len(rhs)
-        # Two columns for each row take up missing mass of either sign.
+        # For each row, two columns stand for the positive and the negative part of missing mass.
         both = sparse.csc_array(np.hstack([np.eye(m), -np.eye(m)]))
         self._solver = _solver()
         self._slack = np.arange(2 * m, dtype=np.int32)
@@ -216,7 +219,7 @@ class MasterProgramme:
         )
 
     def solve(self) -> MasterOptimum:
-        """Return a basic optimum. Raises InvalidInput(optimiser_limit) on extreme numbers."""
+        """Return a basic optimum. Raises InvalidInput(optimiser_limit) if none is found."""
         status = _run(self._solver)
         # On extreme numbers: retry without the old basis, with a larger tolerance each time.
         for tolerance in (1e-9, 1e-8, 1e-7):
@@ -251,8 +254,8 @@ def lp(cost: FloatArray, matrix: FloatArray, rhs: FloatArray) -> LinearOptimum:
 
     Raises
     ------
-    InvalidInput(optimiser_limit) unless an optimum is found. Our programmes are feasible and
-    bounded, so the numbers are then too extreme for the solver.
+    InvalidInput(optimiser_limit) if no optimum is found. The programmes of this package are
+    feasible and bounded, so the numbers are then too extreme for the solver.
     """
     master = MasterProgramme(rhs, np.full(len(rhs), np.inf))
     master.add(matrix.T, cost)

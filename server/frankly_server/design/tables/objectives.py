@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objectives of a design: mutual information, Hamming error, variance of the unbiased shares.
 
-A table W[x][y] of whole numbers with equal row sums T is the channel Q(y|x) = W[x][y] / T. All
-figures are computed from these whole numbers; floats appear only in the last step.
+A table W[x][y] of whole numbers with equal row sums T is the channel Q(y|x) = W[x][y] / T. Ranks
+and, up to the last step, Hamming errors are exact. Variances at full rank with up to 64 answers are
+computed in fractions, to one part in 2^64. The other figures are computed in floats.
 """
 
 import math
@@ -16,8 +17,9 @@ from frankly_server import rational
 
 OBJECTIVES = ("variance", "information", "hamming")
 EXACT_ANSWERS = 64
-"""Largest number of answers with an exact inverse; at 256 the inverse would take minutes."""
-# An answer without mass gets 2^-200 of a count in exact arithmetic, a share of 1e-12 in floats.
+"""Up to this many answers matrices are inverted exactly; with 256 that would take minutes."""
+# An answer without mass counts as 2^-200 of a person in exact arithmetic, as a share of 1e-12 in
+# floats: a report that only this answer sends would otherwise have probability 0.
 _RARE_SHIFT = 200
 _RARE_SHARE = 1e-12
 
@@ -44,7 +46,7 @@ def information(weights: Weights, counts: Sequence[int]) -> float:
 
 
 def hamming(weights: Weights, counts: Sequence[int]) -> float:
-    """Return the expected Hamming error: P(the best guess from a report is wrong)."""
+    """Return the Hamming error, P(the best guess of the answer from its report is wrong)."""
     columns = zip(*weights, strict=True)
     correct = sum(max(n * w for n, w in zip(counts, column, strict=True)) for column in columns)
     return float(1 - correct / (sum(counts) * max(map(sum, weights))))
@@ -55,7 +57,7 @@ def log_ratio(n: int, d: int) -> float:
     # Near 1, log(n/d) would lose all digits of n/d − 1: a level close to 0 would be shown as 0.
     if d < 2 * n < 4 * d:
         return math.log1p((n - d) / d)
-    # The numbers may exceed the range of floats; after the shift their quotient lies between 1/2 and 2.
+    # The numbers may exceed the range of floats; shifted, their quotient lies between 1/2 and 2.
     shift = n.bit_length() - d.bit_length()
     near_one = n / (d << shift) if shift >= 0 else (n << -shift) / d
     return math.log(near_one) + shift * math.log(2)
@@ -68,10 +70,10 @@ def normalised(value: float, counts: Sequence[int]) -> float:
 
 
 def variance(weights: Weights, counts: Sequence[int]) -> float:
-    """Return Σ_x [(QᵀD⁻¹Q)⁻¹ − p pᵀ]_xx, D = diag(Qp): total variance of the shares at n = 1.
+    """Return Σ_x [(Q D⁻¹ Qᵀ)⁻¹ − p pᵀ]_xx, D = diag(pᵀQ): total variance of the shares at n = 1.
 
-    The truth is taken to be the design prior p (spec 1.8). Entries p = 0 stand for the limit p →
-    0, computed at 2^-200 of a count. Infinite if the shares are not identifiable.
+    The truth is taken to be the design prior p (spec 1.8, where Q is transposed). Entries p = 0
+    stand for the limit p → 0. Infinite unless every share is identifiable.
     """
     return math.fsum(target_variances(weights, counts, None))
 
@@ -83,22 +85,24 @@ def target_variances(
 ) -> list[float]:
     """Return the variance at n = 1 of each target's unbiased estimate, at the prior's shares.
 
-    targets : rows W, exact, one number per answer; None for all shares. Infinite for a target that
-        is not estimable.
+    targets : rows W, exact, one number per answer; None for all shares.
+
+    Infinite for a target that is not estimable. With None and a deficient rank all are infinite,
+    even if single shares are estimable.
     """
     # The rank is exact: a float rank would decide by a tolerance whether a variance is finite.
     size = rational.rank(weights)
     a, total, row_sum = len(weights), sum(counts), max(map(sum, weights))
     if size < a:
         return _deficient(weights, counts, targets, size)
-    # At n = 1 the variance is the second moment of the scores less their squared mean W·p.
+    # At n = 1 the variance is the second moment of a target's scores less their squared mean W·p.
     means = (
         [_share(row, counts) for row in targets]
         if targets
         else [Fraction(n, total) for n in counts]
     )
     sampling = [mean**2 for mean in means]
-    # For more answers the covariance is inverted in floats; the rank above is exact in any case.
+    # Too many answers for an exact inverse; the rank above is exact even so.
     if a > EXACT_ANSWERS:
         covariance = np.linalg.inv(_moments(weights, counts))
         W = np.eye(a) if targets is None else np.array([[float(v) for v in row] for row in targets])
@@ -122,7 +126,7 @@ def target_variances(
 
 
 def _float(value: Fraction) -> float:
-    """Return the value as a float; inf if it is too large, as for a mechanism close to constant."""
+    """Return the value as a float; inf if it is too large, as when all rows are nearly equal."""
     try:
         return float(value)
     except OverflowError:
@@ -134,7 +138,7 @@ def _share(row: Sequence[Fraction], counts: Sequence[int]) -> Fraction:
 
 
 def _factor(integers: Sequence[int], row: Sequence[Fraction]) -> Fraction:
-    """Return the factor row / integers; both are proportional."""
+    """Return the f for which row = f · integers; the two are proportional."""
     x = next(x for x, v in enumerate(row) if v)
     return row[x] / integers[x]
 
@@ -145,7 +149,7 @@ def _deficient(
     targets: Targets | None,
     size: int,
 ) -> list[float]:
-    """Return the variances at deficient rank: inf for targets outside the span of Q."""
+    """Return the variances at deficient rank; inf for targets outside the span of Q's columns."""
     if targets is None:
         return [math.inf] * len(weights)
     columns = [list(column) for column in zip(*weights, strict=True)]
@@ -160,7 +164,7 @@ def _deficient(
 
 
 def _moments(weights: Weights, counts: Sequence[int]) -> NDArray[np.float64]:
-    """Return A = Q D⁻¹ Qᵀ (row = truth) in floats; an answer without mass gets a share of 1e-12."""
+    """Return A = Q D⁻¹ Qᵀ (row = truth) in floats; shares below 1e-12 are raised to 1e-12."""
     row_sum = max(map(sum, weights))
     Q = np.array([[w / row_sum for w in row] for row in weights])
     p = np.maximum(np.array(counts, dtype=np.float64) / sum(counts), _RARE_SHARE)

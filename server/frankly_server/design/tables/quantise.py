@@ -11,9 +11,10 @@ from frankly_protocol.mechanisms import DenseMechanism
 from frankly_protocol.problems import Problem
 
 BITS = 48
-# η runs from 2^-50 to 2^-20; a table that needs more is not a mechanism of the notion.
+# The least positive η is 2^-50, the largest 2^-20: a table that needs more violates the notion by
+# more than rounding does.
 LEAST_SHIFT, MOST_SHIFT = 20, 50
-# A report rarer than 2^-20 would get almost none of the mixture, and with it no slack.
+# A report rarer than 2^-20 would get almost no share of the mixture, and hence no slack.
 _RARE_SHIFT = 20
 
 Rows = Sequence[Sequence[int]]
@@ -36,9 +37,9 @@ def quantise(
     """Round a mechanism on the boundary of its notion so that it provably keeps its promise.
 
     For η in 0, 2^-50, 2^-49, …, 2^-20: mix Q' = (1−η)Q + η·1uᵀ, round each row to whole numbers
-    that sum to 2^bits by largest remainders (ties by index), and stop at the first that the
+    that sum to 2^bits by largest remainders (ties by index), and stop at the first table that the
     verifier accepts. u is the distribution of reports under the prior, or uniform if some report is
-    rarer than 2^-20. All in Python ints.
+    rarer than 2^-20. All arithmetic is exact.
 
     Rounding alone breaks most optima, because they lie on the boundary of the cone; mixing moves
     them inside (docs/maths/rounding.md).
@@ -52,8 +53,8 @@ def quantise(
 
     Raises
     ------
-    InvalidInput(mechanism_not_certified) if even η = 2^-20 fails: the rows are not a mechanism of
-    the notion.
+    InvalidInput(mechanism_not_certified) if even η = 2^-20 fails: the rows violate the notion by
+    more than rounding does.
     """
     mixture = _mixture(rows, prior)
     for eta in _mixing_shares():
@@ -74,7 +75,7 @@ def quantise(
 
 
 def _mixing_shares() -> Iterator[Fraction]:
-    # 0 first, so that a table that passes unmixed is not changed.
+    # 0 first: a table that is accepted without noise gets none.
     yield Fraction(0)
     for shift in range(MOST_SHIFT, LEAST_SHIFT - 1, -1):
         yield Fraction(1, 1 << shift)
@@ -107,7 +108,7 @@ def _rounded(
     exact = [(keep * r + mix * u) << bits for r, u in zip(row, mixture, strict=True)]
     weights = [v // common for v in exact]
     missing = (1 << bits) - sum(weights)
-    # Ties by index: the same design has the same weights in every run.
+    # Ties are broken by index, so that the same design has the same weights in every run.
     by_remainder = sorted(range(len(row)), key=lambda y: (-(exact[y] % common), y))
     for y in by_remainder[:missing]:
         weights[y] += 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Admin pages, rendered on the server; they work without scripts and by keyboard alone."""
+"""Admin pages, rendered on the server; by keyboard and, passkeys excepted, without scripts."""
 
 from apiflask import APIBlueprint
 from flask import Response
@@ -25,7 +25,7 @@ from frankly_server.web.security import PATH, Door
 
 
 def blueprint(services: Services) -> APIBlueprint:
-    """Return the pages, bound to `services`; they are not part of the API and its description."""
+    """Return the pages, bound to `services`; the OpenAPI document does not describe them."""
     routes = APIBlueprint(
         "admin", __name__, url_prefix=PATH, template_folder="templates", enable_openapi=False
     )
@@ -35,8 +35,8 @@ def blueprint(services: Services) -> APIBlueprint:
     routes.register_error_handler(FranklyError, failed)
     routes.register_error_handler(HTTPException, _missing)
     routes.register_error_handler(Exception, _broken)
-    # For every request of the app, not only of these pages: threads do not survive a fork, so each
-    # worker process starts its own at its first request.
+    # Before every request of the app, not only of these pages: threads do not survive a fork, so
+    # each worker process starts its thread for webhooks at its first request.
     routes.before_app_request(services.herald.wake)
     assets(routes)
     sign_in.add_to(routes, services, door)
@@ -58,10 +58,10 @@ def _missing(error: HTTPException) -> Response:
     messages = {
         403: (
             "Not yours to open",
-            "Your role does not open this page. Ask an owner of your organisation.",
+            "Your role does not give you access to this page. Ask an owner of your organisation.",
         ),
         404: ("Not here", "There is no such page, or it belongs to another organisation."),
-        413: ("Too large", "The file or form is larger than this page takes."),
+        413: ("Too large", "The file or form is larger than this page accepts."),
     }
     title, detail = messages.get(
         code, ("That did not work", "Go back, check what you sent and try again.")
@@ -70,7 +70,7 @@ def _missing(error: HTTPException) -> Response:
 
 
 def _broken(error: Exception) -> Response:
-    """Show an internal fault; the log line names its kind and place."""
+    """Show that an internal fault occurred; the log line names its kind and place."""
     problems.from_unexpected(error)
     return render(
         "error.html",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One's own account: password, second factor, sessions."""
+"""Account page of the signed-in person: password, second factor, passkeys, sessions."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
 
     def page(status: int = 200, **values: object) -> Response:
         state = services.second_factors.state(person())
-        picture = state.link and Markup(_qr_code(state.link))  # noqa: S704 - drawn here, no text in it
+        picture = state.link and Markup(_qr_code(state.link))  # noqa: S704 - made here, without text
         return render(
             "account.html",
             status=status,
@@ -62,7 +62,7 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
             )
         except InvalidInput as refused:
             return again(refused)
-        # All sessions have ended, this one included: the new one keeps its owner signed in.
+        # All sessions have ended, also this one; the new session keeps the person signed in.
         response = go(ACCOUNT)
         door.remember(response, signed)
         return response
@@ -80,7 +80,7 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
             codes = make()
         except InvalidInput as refused:
             return again(refused)
-        # No redirect: only hashes are stored, so that this page alone can show the codes.
+        # No redirect: only hashes are stored, so only this response can show the codes.
         return page(201, codes=codes) if codes else go(ACCOUNT)
 
     _add_second_factor(routes, services, door, again, show_codes)
@@ -154,7 +154,7 @@ def _add_passkeys(
 
 
 def _qr_code(link: str) -> str:
-    """Return a QR code as an SVG element; dark on light in both colour schemes, as readers expect."""
+    """Return a QR code as an SVG element, dark on light in both colour schemes for scanners."""
     return segno.make(link, error="m").svg_inline(
         scale=4, dark="#000", light="#fff", svgclass=None, lineclass=None, omitsize=False
     )

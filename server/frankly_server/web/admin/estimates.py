@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The estimates page and its downloads: tables, plots and sentences."""
+"""Estimates page, with tables, plots and sentences, and its downloads."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -63,8 +63,8 @@ def _page(
     try:
         answer = services.analysis.estimates(survey.id, **query.request.given())
     except InvalidInput as error:
-        # The page shows the default query with the error of the one that failed. If the default
-        # fails too, the query is not the cause.
+        # The page then shows the default query and the error. If the default query fails too, the
+        # cause is not the query.
         if refused is not None:
             raise
         return _page(services, survey, Asked(), error)

@@ -21,14 +21,14 @@ PRODUCTS: Final = {
 LEVELS: Final = ("0.8", "0.9", "0.95", "0.99")
 METHOD_WORDS: Final = {
     "score": "usual",
-    "kl": "holds at any number of answers",
+    "kl": "valid for any number of answers",
     "clt": "normal approximation",
     "exact": "exact, for small surveys",
-    "chebyshev": "holds at any number, widest",
+    "chebyshev": "valid for any number, widest",
     "simultaneous": "all choices of a question at once",
     "sequence": "for looking again and again",
 }
-"""The methods offered; an address may name any of `METHODS`."""
+"""Methods that the form offers; a URL can name any method of the API."""
 PERCENT_WORDS: Final = {"row": "share within its row", "column": "share within its column"}
 _OWN: Final = ("product", "by", "period", "row", "column")
 _SHARED: Final = tuple(name for name in FIELDS if name not in ("by", "targets", "simultaneous"))
@@ -38,8 +38,9 @@ _SHARED: Final = tuple(name for name in FIELDS if name not in ("by", "targets", 
 class Asked:
     """Parameters of the estimates page.
 
-    request : what they ask of the analysis. product : one of `PRODUCTS`. by : a public question or "version" that
-    estimates stand apart by, or None; period : day, week or month likewise. row, column : question ids of a table.
+    request : the request to the analysis. product : one of `PRODUCTS`. by : the public question, or
+    "version", whose values have separate estimates, or None. period : day, week or month for
+    separate estimates, or None. row, column : the two question ids of a table, or None.
     """
 
     request: EstimatesRequest = EstimatesRequest(method=DEFAULT)  # noqa: RUF009 - frozen
@@ -51,9 +52,10 @@ class Asked:
 
     @classmethod
     def read(cls, *extra: str) -> tuple[Self, dict[str, str]]:
-        """Return the request's parameters, and the values of parameters in `extra`.
+        """Return the parameters in the query, and the values of further parameters named in `extra`.
 
-        Raises InvalidInput: confidence_range, field_type, field_unknown, targets_invalid.
+        Raises InvalidInput: bad_request, confidence_range, field_type, field_unknown,
+        targets_invalid.
         """
         query = reading.query((*_SHARED, *_OWN, *extra))
         texts = {name: text for name, text in query.items() if text}
@@ -70,17 +72,17 @@ class Asked:
         table = [own[name] for name in ("row", "column") if name in own]
         fields["targets"] = table or SHARES
         if len(table) < 2:
-            # The form sends its choice for a table even where no table is chosen.
+            # The form sends this field even if no table is chosen.
             fields.pop("percent", None)
         request = EstimatesRequest(**{"method": DEFAULT} | fields)
         return cls(request, **own), {name: texts[name] for name in extra if name in texts}
 
     def download_query(self, form: str) -> str:
-        """Return the query of a download's address; every product is in a download."""
+        """Return the query of a download's URL, without `product`: a download holds all of them."""
         own = {name: text for name in _OWN[1:] if (text := getattr(self, name))}
         shared = {name: text for name, text in self.request.query().items() if name in _SHARED}
         return urlencode({**shared, **own, "format": form})
 
     def api_query(self, form: str) -> str:
-        """Return the query of the API's address that gives the same numbers."""
+        """Return the query with which the API returns the same numbers."""
         return urlencode({**self.request.query(), "format": form})

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of the estimates page, built from an answer of the analysis.
-
-A section has groups, a plot, a cross-table and sentences.
-"""
+"""Sections of the estimates page, built from a result of the analysis."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,22 +14,24 @@ from frankly_server.web.admin.estimates_query import PERCENT_WORDS, Asked
 from frankly_server.web.admin.estimates_sentences import Sentences, group_sentences, sentences_of
 
 _DRAWN: Final = 40
-"""Above this number of bars a plot is unreadable and left out; the table has them all."""
+"""Largest number of bars of a plot; with more it is unreadable and left out."""
 _COMPARED: Final = 12
-"""Above this number of groups pairs are not compared, because pairs grow as its square."""
+"""Largest number of groups that are compared; the number of pairs grows with its square."""
 
 
 @dataclass(frozen=True, slots=True)
 class EstimatesTable:
     """One table of numbers: a question, or a question within one group.
 
-    name : the group, "" if there is none. product : the number in the rows' first column,
-    by choice; None for the unbiased estimates. intervals : of the product, [low, high] by choice.
+    name : the group's name, or "". n : the reports that tell the question, of those received.
+    product : the chosen product's shares, by choice; None if the
+    page shows unbiased estimates. intervals : the intervals of these shares, [low, high] by choice.
     """
 
     name: str
     status: str
     n: int
+    received: int
     needed: int
     rows: Sequence[Mapping[str, Any]]
     product: Mapping[str, float] | None
@@ -44,8 +43,8 @@ class EstimatesTable:
 class Section:
     """A question with its groups, plot and sentences.
 
-    plot : SVG, "" if there is nothing to draw. differences : sentences that compare the groups.
-    matrix : the cross-table of two questions.
+    plot : SVG, or "" without a plot. differences : sentences that compare the groups. matrix : the
+    cross-table of two questions, or None.
     """
 
     text: str
@@ -59,7 +58,7 @@ class Section:
 class Matrix:
     """A cross-table of two questions: corner and column headings, and (heading, cells) of each row.
 
-    caption : names the base of the cells' shares.
+    caption : says what the cells are shares of.
     """
 
     caption: str
@@ -70,7 +69,7 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Display names in the newest version's first language: questions, choices and groups, by id."""
+    """Names of questions, choices and groups, by id, in the first language of the newest version."""
 
     language: str
     questions: Mapping[str, str]
@@ -78,11 +77,11 @@ class Names:
     groups: Mapping[str, Mapping[str, str]]
 
     def of(self, texts: Mapping[str, str]) -> str:
-        """Return a text in the language, or in the first one it has."""
+        """Return a text in that language, or else in the first language that it has."""
         return texts.get(self.language) or next(iter(texts.values()))
 
     def group(self, by: Mapping[str, str] | None) -> str:
-        """Return the name of a group, "" for none."""
+        """Return the name of a group, or "" if there is none."""
         return ", ".join(
             value
             if name in (*PERIODS, DAYS)
@@ -92,7 +91,7 @@ class Names:
 
 
 def names_of(documents: Sequence[SurveyDocument]) -> Names:
-    """Return the display names of a survey; `documents` are its versions, oldest first."""
+    """Return the names of a survey; `documents` are its versions, oldest first."""
     language = documents[-1].languages[0]
     of = Names(language, {}, {}, {}).of
     questions = documents[-1].questions.values()
@@ -109,10 +108,10 @@ def names_of(documents: Sequence[SurveyDocument]) -> Names:
 
 
 def sections_of(answer: Mapping[str, Any], asked: Asked, names: Names) -> list[Section]:
-    """Return the answer's questions in their order, groups of the same question together."""
+    """Return one section per question, in order of first appearance, with all its groups."""
     together: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for question in answer["questions"]:
-        # By text too: versions may ask another question under an old id.
+        # By text too, because versions may ask different questions under one id.
         together.setdefault((question["id"], *map(str, question["text"].values())), []).append(
             question
         )
@@ -123,20 +122,20 @@ def _section(questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names)
     level, text = asked.request.level, names.of(questions[0]["text"])
     estimated = [question for question in questions if question["status"] == "ok"]
     groups = [_group(question, asked, level, names) for question in questions]
-    # Bars of the same choice are adjacent, because they are compared.
+    # Bars of the same choice are adjacent, so that they can be compared.
     order = [row["choice"] for row in estimated[0]["rows"]] if estimated else []
     bars = sorted(
         (bar for group in groups for bar in _bars(group, names)),
         key=lambda bar: _place(order, bar[0]),
     )
     plot = interval_plot(text, [bar for _, bar in bars]) if 0 < len(bars) <= _DRAWN else ""
-    # Lines over time replace bars; by group and period together neither would be readable.
+    # Over time, lines replace bars. With groups as well, there would be too many lines.
     if asked.period is not None and asked.by is None and estimated:
         plot = _over_time(text, groups, order, names)
     named_groups = [
         (names.group(question["by"]), question) for question in estimated if question["by"]
     ]
-    # Ratios have no standard error to compare them by.
+    # Percentages within a row or column are not compared: such ratios have no standard error.
     named_groups = (
         named_groups if len(named_groups) <= _COMPARED and asked.request.percent is None else []
     )
@@ -145,7 +144,7 @@ def _section(questions: Sequence[Mapping[str, Any]], asked: Asked, names: Names)
 
 
 def _matrix(groups: Sequence[EstimatesTable], asked: Asked, names: Names) -> Matrix | None:
-    """Return the cross-table of two questions, or None unless every cell has an estimate."""
+    """Return the cross-table of two questions, or None without one table that has every cell."""
     # Groups or periods give several tables, which one matrix cannot show.
     if asked.row is None or asked.column is None or len(groups) != 1:
         return None
@@ -163,7 +162,7 @@ def _matrix(groups: Sequence[EstimatesTable], asked: Asked, names: Names) -> Mat
 def _over_time(
     text: str, groups: Sequence[EstimatesTable], order: Sequence[str], names: Names
 ) -> str:
-    """Draw each choice over the periods; those with too few answers are gaps."""
+    """Draw each choice over the periods; a period with too few reports is a gap."""
     points_of: dict[str, list[TrendPoint]] = {choice: [] for choice in order}
     labels = {row["choice"]: names.of(row["label"]) for group in groups for row in group.rows}
     for group in groups:
@@ -187,6 +186,7 @@ def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names
         name=names.group(question["by"]),
         status=question["status"],
         n=question["n"],
+        received=question["received"],
         needed=question["needed"],
         rows=question["rows"],
         product=None if asked.product == "unbiased" else question[asked.product] or {},
@@ -200,7 +200,7 @@ def _group(question: Mapping[str, Any], asked: Asked, level: float, names: Names
 
 
 def _bars(group: EstimatesTable, names: Names) -> list[tuple[str, PlotRow]]:
-    """Return each choice with its bar; a bar without an interval has no whiskers."""
+    """Return pairs of a choice and its bar; a bar without an interval has no whiskers."""
     bars = []
     for row in group.rows:
         label = names.of(row["label"]) + (f", {group.name}" if group.name else "")
@@ -214,7 +214,7 @@ def _bars(group: EstimatesTable, names: Names) -> list[tuple[str, PlotRow]]:
 
 
 def _ends(group: EstimatesTable, row: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """Return the interval's ends for the product that the page shows; None without an interval."""
+    """Return the ends of the interval that the page shows; both are None if there is none."""
     return (
         (row["low"], row["high"])
         if group.product is None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences that explain estimates, with their limits.
+"""Sentences that explain estimates and their reliability.
 
-Every comparison uses a simultaneous level over all comparisons of its kind (Bonferroni), because
-the pair to compare is chosen from the same data.
+Comparisons have a simultaneous level over all comparisons of their kind (Bonferroni), because the
+same data decide which comparison is shown.
 """
 
 import math
@@ -14,19 +14,19 @@ from typing import Any, Final
 from frankly_server.estimate.margins import normal_quantile
 
 FLAGS: Final = {
-    "outside_unit_interval": "The estimate lies outside 0 to 100%: what noise does to a rare or a usual answer.",
-    "imprecise": "The interval reaches farther than two thirds of the estimate: too uncertain for most uses.",
+    "outside_unit_interval": "The estimate lies outside 0 to 100%, as noise can cause for a rare or a common answer.",
+    "imprecise": "The interval reaches farther from the estimate than two thirds of it: too uncertain for most uses.",
     "not_identifiable": "Some shares cannot be estimated from these reports, however many come in.",
-    "reports_do_not_fit": "The reports do not look as the mechanism makes them: a fault, fakes, or rare chance.",
-    "margin_too_wide": "The interval reaches farther than all that is possible: these reports say next to nothing.",
+    "reports_do_not_fit": "The mechanism would hardly produce such reports: a fault, fake reports, or a rare chance.",
+    "margin_too_wide": "The interval's half-width exceeds the range of possible values: it says almost nothing.",
     "few_informative": "Fewer than 5 reports differ from the most common one here: the interval rests on very few.",
     "ill_conditioned": "The mechanism is nearly blind for some differences: small errors are magnified.",
     "pooled": "Several versions of the survey are combined.",
-    "versions_differ": "The versions differ by more than chance does in 95 of 100 surveys: look at each version apart.",
-    "exact_not_available": "The requested method does not exist here: the interval is that of kl, which always holds.",
-    "unbounded": "The denominator of this ratio may be zero: its interval has no end, so nothing is known of it.",
-    "interval_unknown": "The estimate has no interval: its error is unknown where not all shares can be estimated.",
-    "score_instead": "Ratios have no interval by the requested method: theirs is the usual approximate one.",
+    "versions_differ": "The versions differ by more than chance does in 95 of 100 surveys: look at each separately.",
+    "exact_not_available": "The requested method does not exist here: the interval is by kl, which is always valid.",
+    "unbounded": "The denominator of this ratio may be zero: its interval has no ends, so nothing is known about it.",
+    "interval_unknown": "The estimate has no interval: its error is unknown because not all shares can be estimated.",
+    "score_instead": "Ratios have no interval by the requested method: the usual approximate one is shown.",
     "mle_not_converged": "The search for the likeliest shares stopped early.",
     "outside_simplex": "Taken together, the estimates are not possible shares; each of them is still unbiased.",
     "design_prior_replaced": "The published prior could not be used for decoding; equal shares were.",
@@ -43,7 +43,7 @@ _WARNED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """Sentences on one question. findings : results. limits : their reliability, and missing ones."""
+    """Sentences about one question. findings : its results. limits : the reliability of these."""
 
     findings: tuple[str, ...]
     limits: tuple[str, ...]
@@ -54,7 +54,7 @@ def sentences_of(
 ) -> Sentences:
     """Return the sentences about one question of the analysis (status ok).
 
-    percent : "row" or "column" where the shares are within these.
+    percent : "row" or "column" if shares are of the row or column; None if they are of all answers.
     """
     rows = sorted(
         question["rows"], key=lambda row: math.inf if row["estimate"] is None else -row["estimate"]
@@ -79,7 +79,7 @@ def sentences_of(
 def group_sentences(
     groups: Sequence[tuple[str, Mapping[str, Any]]], level: float, language: str
 ) -> tuple[str, ...]:
-    """Return sentences about differences between groups: pairs (name, question of status ok)."""
+    """Return sentences about differences between groups, pairs (name, question of status ok)."""
     estimated_groups = [
         (name, {row["choice"]: row for row in group["rows"] if row["low"] is not None})
         for name, group in groups
@@ -127,7 +127,7 @@ def group_sentences(
 
 
 def interval_words(low: float, high: float) -> str:
-    """Return a share's interval in words, its ends rounded outwards."""
+    """Return a share's interval in words, with its ends rounded outwards."""
     if low <= 0 and high >= 1:
         return "anything from none to all (nothing can be said)"
     if low <= 0:
@@ -155,9 +155,9 @@ def _share(row: Mapping[str, Any], language: str, population_text: str) -> str:
 
 
 def _versions(row: Mapping[str, Any], population_text: str) -> Iterator[str]:
-    """Yield a sentence on the test that the combined versions differ.
+    """Yield a sentence on the test for differences between the combined versions.
 
-    population_text : the people that the shares are about.
+    population_text : the people whose shares are estimated.
     """
     p = row["versions_p"]
     if p is None:
@@ -206,14 +206,14 @@ def _ahead(
 ) -> tuple[float, float]:
     """Return the interval (low, high) of the difference of two shares.
 
-    The level holds for all `pairs` comparisons together (Bonferroni). The distances between
-    estimate and ends are combined like standard errors (MOVER) [Zou and Donner 2008].
+    The level is simultaneous for `pairs` comparisons (Bonferroni). The distances between an estimate
+    and the ends of its interval are combined like standard errors (MOVER) [Zou and Donner 2008].
     """
     z, wider = normal_quantile(level), normal_quantile(level, pairs)
     (below, above), (other_below, other_above) = (widened(row, z, wider) for row in rows)
     (variance, covariance_term), (_, other_variance) = covariance
-    # Only a negative correlation is used, which widens the interval: with few reports a positive one
-    # may be chance. Without variances the worst case -1 is taken: the distances add.
+    # Only a negative correlation is used, which widens the interval, because with few reports a
+    # positive one may be chance. Without variances the worst case is -1, where the distances add up.
     correlation = (
         max(-1.0, min(0.0, covariance_term / math.sqrt(variance * other_variance)))
         if variance > 0 and other_variance > 0
@@ -229,8 +229,8 @@ def _ahead(
 def widened(row: Mapping[str, Any], z: float, wider: float) -> tuple[float, float]:
     """Return the distances (below, above) of a row's interval at the quantile `wider` instead of z.
 
-    The distance of a score interval is the normal one, linear in the quantile, plus an excess that
-    grows at most as its cube; their sum grows at most as its square.
+    A distance of a score interval is that of the normal interval, which is linear in the quantile,
+    plus an excess. The excess grows at most with the cube of the quantile, the sum with its square.
     """
     normal, times = z * row["se"], wider / max(z, 1e-9)
     below, above = (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages before publishing: the margin that each protection costs, and trial answers."""
+"""Pages before publishing: the margins of each protection, and trial answers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,6 +28,7 @@ from frankly_server.surveys.preview import (
 )
 from frankly_server.surveys.trial import drafted, rehearse, simulate
 from frankly_server.web import reading
+from frankly_server.web.admin.form_page import form_page
 from frankly_server.web.admin.pages import field
 from frankly_server.web.admin.survey_page import OpenedSurvey, asked_block, opened, show
 from frankly_server.web.security import needs
@@ -42,6 +43,8 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @needs("viewer")
     def margins(survey_id: str) -> Response:
         survey = opened(services, survey_id)
+        if not survey.definition.blocks:
+            return form_page(services, survey, "margins")
         try:
             return _margins(survey, _people())
         except InvalidInput as refused:
@@ -52,12 +55,18 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @routes.get("/surveys/<survey_id>/try")
     @needs("viewer")
     def trial(survey_id: str) -> Response:
-        return _shown(services, opened(services, survey_id))
+        survey = opened(services, survey_id)
+        if not survey.definition.blocks:
+            return form_page(services, survey, "try")
+        return _shown(services, survey)
 
     @routes.post("/surveys/<survey_id>/try")
     @needs("admin")
     def try_answers(survey_id: str) -> Response:
         survey = opened(services, survey_id)
+        if not survey.definition.blocks:
+            answers = {q.id: field(f"q-{q.id}") for q in survey.definition.questions}
+            return form_page(services, survey, "try", answers)
         if field("what") == "everybody":
             return _shown(services, survey, everybody_says=field("answer"))
         question_ids = [question.id for question in survey.definition.questions]
@@ -65,7 +74,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
 
 def _people() -> int | None:
-    """Return the population of the request's query, or None. Raises InvalidInput below 2."""
+    """Return the population in the query, or None; raises InvalidInput below 2."""
     people = reading.whole(request.args.get("population") or None, "population")
     if people is not None and people < 2:
         raise InvalidInput(
@@ -94,25 +103,26 @@ def _shown(
     answers: dict[str, str] | None = None,
     everybody_says: str | None = None,
 ) -> Response:
-    """Render the chances of every report, with a trial report or a trial estimate."""
+    """Render the probabilities of reports, with a trial report or a trial estimate if requested."""
     block = _definition(survey)
     values: dict[str, Any] = {"block": block, "answers": block.joint_answers, "given": answers or {}, "run": None,
                              "answer": everybody_says, "rehearsal": None, "table": None}  # fmt: skip
     document = unfit = None
     try:
-        # With answers the whole document is drafted, else only the block of the page: each block is
-        # searched once, and all searches share one time limit.
+        # With answers the whole document is designed, and otherwise only the block of the page. So
+        # each block is designed at most once, within one time limit for all.
         document = None if answers is None else drafted(survey.definition, services.surveys.now(),
                                                      services.settings.public_url)  # fmt: skip
     except InvalidInput as refused:
-        unfit = refused  # another block may be the cause, so this one's table is shown anyway
+        unfit = refused  # another block may be the cause, so the table of this one is still shown
     try:
         drawn = (
             previewed(block).block
             if document is None
             else next(candidate for candidate in document.blocks if candidate.id == block.id)
         )
-        values["table"] = chances(drawn.mechanism) if drawn.mechanism.answers <= _SHOWN else None
+        mechanism = drawn.numbered_mechanism
+        values["table"] = chances(mechanism) if mechanism.answers <= _SHOWN else None
         if document is not None and answers is not None:
             values["rehearsal"] = rehearse(document, answers)
         elif everybody_says is not None and everybody_says in block.joint_answers:
@@ -123,7 +133,7 @@ def _shown(
 
 
 def _run(block: BlockDefinition, drawn: Block, x: int) -> str:
-    """Return a plot of the estimate from a thousand equal answers."""
+    """Return a plot of the estimate from a thousand people who give answer `x`."""
     estimate = simulate(drawn, x)
     rows = [
         PlotRow(name, share, *ends, 1.0 if i == x else 0.0)

@@ -21,7 +21,7 @@ _KINDS: Final = {
     "icon.svg": "image/svg+xml",
 }
 CREDENTIAL_CHARACTERS: Final = 20_000
-"""Longest form field with a browser's WebAuthn answer; without attestation they have about 1,500."""
+"""Limit of a form field with a WebAuthn response, which has about 1,500 without attestation."""
 _FILES: Final = {
     name: resources.files(__package__).joinpath("static", name).read_bytes() for name in _KINDS
 }
@@ -32,7 +32,7 @@ _LINKS: Final = {
 
 
 def assets(routes: APIBlueprint) -> None:
-    """Serve style sheet, script and icon under paths with their digest, which never expire."""
+    """Serve style sheet, script and icon under paths with their digest, so caches may keep them."""
 
     @routes.get("/assets/<digest>/<name>")
     def asset(digest: str, name: str) -> Response:
@@ -44,7 +44,7 @@ def assets(routes: APIBlueprint) -> None:
 
 
 def render(template: str, *, status: int = 200, **values: Any) -> Response:
-    """Return a page; every template gets the signed-in person, their rights and the CSRF token."""
+    """Return a page; templates also get the signed-in person, their rights and the CSRF token."""
     person = g.get("person")
     text = render_template(
         f"admin/{template}",
@@ -60,11 +60,11 @@ def render(template: str, *, status: int = 200, **values: Any) -> Response:
 
 
 def failed(error: FranklyError) -> Response:
-    """Show a FranklyError that no form has shown."""
+    """Show an error page for a FranklyError that no form shows."""
     problem = error.problem if isinstance(error, InvalidInput) else Problem.from_code(error.code)
     status = 500 if problem is None else problem.status
     detail = "The fault is ours; try again later." if status == 500 else error.detail
-    # Which key file or setting is at fault is for the operator, who reads it from `frankly doctor`.
+    # Only the operator may know which key file or setting is at fault: `frankly doctor` names it.
     if problem in (Problem.KEY_FILE, Problem.UNSAFE_SETTING):
         status, detail = (
             503,
@@ -74,7 +74,7 @@ def failed(error: FranklyError) -> Response:
 
 
 def attempt(act: Callable[[], str], again: Callable[[InvalidInput], Response]) -> Response:
-    """Run a form's action and redirect to the path it returns; show a refusal with `again`."""
+    """Run a form's action and redirect to the path that it returns; call `again` on a refusal."""
     try:
         path = act()
     except InvalidInput as refused:
@@ -93,10 +93,10 @@ def go(path: str) -> Response:
 
 
 def field(name: str, limit: int = 4000) -> str:
-    """Return a form field's text, stripped, with plain newlines, cut to `limit`."""
+    """Return a form field's text, stripped, with line feeds only, cut to `limit` characters."""
     return request.form.get(name, "")[:limit].replace("\r\n", "\n").strip()
 
 
 def lines(name: str) -> list[str]:
-    """Return a form field's lines that are not empty."""
+    """Return the lines of a form field, stripped and without empty ones."""
     return [line.strip() for line in field(name, 20_000).split("\n") if line.strip()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colleagues, API keys and the audit trail of one organisation."""
+"""Pages for the people, API keys and audit trail of an organisation."""
 
 import secrets
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @needs("owner")
     def audit() -> Response:
         before = reading.whole(request.args.get("before"), "before")
-        # One event more than the page shows: its presence means a next page.
+        # One more event than the page shows: if it exists, there is a next page.
         events = services.accounts.trail(person().organisation, before, _PAGE + 1)
         return render("audit.html", events=events[:_PAGE], more=len(events) > _PAGE)
 
@@ -65,7 +65,7 @@ def _add_people(routes: APIBlueprint, services: Services) -> None:
             )
         except InvalidInput as refused:
             return again(refused)
-        # No redirect: only the hash is stored, so that this page alone can show the password.
+        # No redirect: only the hash is stored, so only this response can show the password.
         return page(201, made=account, password=password)
 
     _add_changes(routes, services, again)
@@ -129,7 +129,7 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
         chosen = request.form.getlist("survey")[:200]
         try:
             for survey in chosen:
-                # A form may name any id: a key must not open another organisation's survey.
+                # A forged form may name any id; a key must not open another organisation's survey.
                 services.lifecycle.require(reading.survey_id(survey), person().organisation)
             action = f"{field('label')} ({field('role')})"
             record = services.accounts.recorder(person(), "API key made", action)
@@ -138,7 +138,7 @@ def _add_keys(routes: APIBlueprint, services: Services) -> None:
             )
         except InvalidInput as refused:
             return page(refused.problem.status, error=refused)
-        # No redirect: only the hash is stored, so that this page alone can show the key.
+        # No redirect: only the hash is stored, so only this response can show the key.
         return page(201, token=token)
 
     @routes.post("/keys/<prefix>/revoke")

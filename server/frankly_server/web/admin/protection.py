@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protection step of the wizard: a form in plain words, and what it makes of a block."""
+"""Protection step: a form in plain words, and the changes that it makes to a block."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,6 +21,7 @@ from frankly_server.surveys.protection import (
     protect,
     unsupported_features,
 )
+from frankly_server.web.admin.form_page import form_page
 from frankly_server.web.admin.pages import attempt, field
 from frankly_server.web.admin.survey_page import OpenedSurvey, asked_block, opened, show, store
 from frankly_server.web.security import needs
@@ -33,6 +34,8 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     @needs("viewer")
     def protection(survey_id: str) -> Response:
         survey = opened(services, survey_id)
+        if not survey.definition.blocks:
+            return form_page(services, survey, "protection")
         return _page(survey, asked_block(survey), {})
 
     @routes.post("/surveys/<survey_id>/protection")
@@ -71,11 +74,12 @@ def _page(
 def _counts_text(survey: OpenedSurvey, block: BlockDefinition) -> str:
     """Return the block's counts as CSV for the form; only the header line if there are none."""
     prior, public = block.prior, [question.id for question in survey.definition.strata]
-    # With public questions the empty form asks for counts by stratum: other counts give no protection.
+    # With public questions the empty form asks for counts by stratum: without them only the backstop
+    # protects.
     by_stratum = bool(public) and (prior is None or bool(prior.strata))
     lines = [[*(public if by_stratum else ()), "", *prior_columns(block)]]
     for table, when in zip(prior.tables if prior else (), _whens(block), strict=True):
-        # A table of one row names no secret; the form needs some word in its first column.
+        # A table may name no secret; the form then needs some word in its first column.
         secrets = (prior.secrets if prior else None) or ("answer",)
         lines += [[*when, secret, *row] for secret, row in zip(secrets, table, strict=True)]
     return "\n".join(",".join(line) for line in lines)
@@ -88,7 +92,7 @@ def _whens(block: BlockDefinition) -> list[list[str]]:
 
 
 def _secret(block: BlockDefinition, others: Any) -> str:
-    """Return which of the form's three kinds of secret a block has."""
+    """Return the block's kind of secret in the form: answer, question or attribute."""
     if block.prior is None or block.prior.secret is None:
         return "answer"
     return "question" if block.prior.secret in [question.id for question in others] else "attribute"
@@ -103,12 +107,13 @@ def _wanted(survey: OpenedSurvey) -> Protection:
         accept_identity=field("unchanged") == "yes",
         together=tuple(request.form.getlist("together")[:16]),
     )
-    # The answer itself needs no counts: its fields are not read, even if they were filled in before.
+    # If the secret is the answer itself, no counts are needed: their fields are ignored, even if
+    # they are filled in.
     if kind not in ("question", "attribute"):
         return direct
     upload = request.files.get("counts_file")
     data = (
-        # One byte more than allowed, so that the reader sees that a file is too large.
+        # One byte more than allowed, so that `read_counts` detects a file that is too large.
         upload.read(MAX_BYTES + 1)
         if upload and upload.filename
         else request.form.get("counts", "").encode()
@@ -117,7 +122,7 @@ def _wanted(survey: OpenedSurvey) -> Protection:
     return replace(
         direct,
         levels=_levels(),
-        # For rldp the secret is randomised with the rest, wherever it is ticked.
+        # For rldp `protect` adds the secret to these questions; otherwise it refuses it among them.
         together=tuple(name for name in direct.together if name != partner),
         secret=None if kind == "question" else field("name") or kind,
         other=partner,
@@ -129,7 +134,7 @@ def _wanted(survey: OpenedSurvey) -> Protection:
 
 
 def _levels() -> dict[str, Any]:
-    """Return the form's notion of a secret with its levels, as a survey file has them."""
+    """Return the form's notion for a secret with its levels, as a survey file writes them."""
     notion = field("notion") or "lip"
     if notion == "alip":
         return {"notion": notion, "epsilon_low": _side("low"), "epsilon_high": _side("high")}
@@ -141,14 +146,14 @@ def _levels() -> dict[str, Any]:
 
 
 def _nats(nats: str, factor: str) -> str:
-    """Return a level in nats, from whichever of the two fields the form's unit names."""
+    """Return a level in nats, from the field that belongs to the form's chosen unit."""
     return (
         editing.nats_of_factor(field(factor), factor) if field("unit") == "factor" else field(nats)
     )
 
 
 def _side(name: str) -> str:
-    """Return one of alip's levels in nats; left empty, that side is not promised."""
+    """Return the level of one side of alip in nats; "inf" for an empty field: no promise."""
     if not field(name):
         return "inf"
     return editing.nats_of_factor(field(name), name) if field("unit") == "factor" else field(name)

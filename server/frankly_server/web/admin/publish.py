@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publish page: background jobs, published versions with their certificates, embedding code."""
+"""Publish page with its background jobs and published versions, and the page of embedding code."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,6 +16,7 @@ from frankly_protocol.problems import Problem
 from frankly_server.services import Services
 from frankly_server.store import Record
 from frankly_server.surveys.devices import expected_form, is_unstated, warnings_of
+from frankly_server.surveys.form_notes import form_notes
 from frankly_server.surveys.jobs import published_by
 from frankly_server.surveys.live import expected_pending
 from frankly_server.surveys.published import regret_of
@@ -61,7 +62,7 @@ def _add_jobs(routes: APIBlueprint, services: Services) -> None:
     @routes.post("/surveys/<survey_id>/publish")
     @needs("admin")
     def publish(survey_id: str) -> Response:
-        # The person is read here: the job ends in a thread, where there is no request.
+        # The person is read here, because the job ends in a thread, where there is no request.
         survey, by = opened(services, survey_id), person()
 
         def recorder(version: int, status: str) -> Record:
@@ -110,7 +111,7 @@ def _home(
     form, unfit = None, None
     try:
         form = expected_form(survey.definition)
-    except InvalidInput as error:  # the draft may be older than the check that refuses it
+    except InvalidInput as error:  # the draft may have been saved before this check existed
         unfit = error
     # Newest first, as the page lists them.
     versions = [
@@ -122,12 +123,12 @@ def _home(
     cells = [len(question.choices) for question in survey.definition.strata]
     return show("publish.html", survey, "publish", refused, versions=versions, expected=form, unfit=unfit, ln_up=ln_up,
                 warnings=warnings_of(form) if form else (), is_unstated=is_unstated, cost_words=cost_words,
-                level_factors=level_factors, regret_of=regret_of,
+                level_factors=level_factors, regret_of=regret_of, form_notes=form_notes,
                 waiting=expected_pending(cells, survey.definition.step))  # fmt: skip
 
 
 def _calls(document: SurveyDocument) -> dict[str, Any]:
-    """Return the example arguments of `answer` in Python and JavaScript: all first choices."""
+    """Return example arguments of `answer` in Python and JavaScript: the first choice everywhere."""
     strata, token = _firsts(document.strata), document.token is not None
     python = [f"strata={strata}"] if document.strata else []
     web = [f"strata: {strata}"] if document.strata else []

@@ -55,7 +55,7 @@ def _add_list(routes: APIBlueprint, services: Services) -> None:
 
 
 def _first_draft() -> SurveyDefinition:
-    """Return the first draft, made from a template, a file or one question."""
+    """Return the first draft: from a template, a file or the form's one question."""
     how = field("how")
     if how == "template":
         return parse_definition(survey_templates.template(field("template")))
@@ -117,7 +117,7 @@ def _add_questions(routes: APIBlueprint, services: Services) -> None:
             draft["min_reports"] = field("min_reports")
             draft.pop("closes", None)
             if field("closes"):
-                # The form has a day: the survey closes at its end, UTC.
+                # The form has a date: the survey closes at the end of that day, UTC.
                 draft["closes"] = field("closes", 10) + "T23:59:59Z"
             if field("consent"):
                 draft["consent"] = (draft.get("consent") or {}) | {language: field("consent")}
@@ -145,7 +145,7 @@ def _add_file(routes: APIBlueprint, services: Services) -> None:
         survey, text = opened(services, survey_id), request.form.get("file", "")
 
         def act() -> str:
-            # Lone surrogates pass here: the parser refuses them as invalid UTF-8, with their line.
+            # Lone surrogates are encoded here, and the parser then refuses them as invalid UTF-8.
             definition = parse_definition(text.encode("utf-8", "surrogatepass"))
             if definition.name != survey.name:
                 message = (

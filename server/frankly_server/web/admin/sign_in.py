@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sign-in with a password, and a second factor if the account has one, or a passkey; sign-out."""
+"""Sign-in by passkey, or by password and the account's second factor; sign-out."""
 
 from apiflask import APIBlueprint
 from flask import Response, g, request
@@ -32,19 +32,19 @@ def add_to(routes: APIBlueprint, services: Services, door: Door) -> None:
 
 
 class _Entrance:
-    """What the ways in share: their pages, and the end of a sign-in."""
+    """Helper of all sign-in routes: it renders their pages and completes a sign-in."""
 
     def __init__(self, services: Services, door: Door) -> None:
         self.services, self.door = services, door
 
     def page(self, name: str, status: int = 200, **values: object) -> Response:
-        """Return a page that offers a passkey too."""
+        """Return a page that also offers to sign in with a passkey."""
         passkeys = self.services.passkeys
         passkey = passkeys.ask(g.token) if passkeys.available else None
         return render(name, status=status, passkey=passkey, **values)
 
     def refuse(self, name: str, refused: FranklyError, **values: object) -> Response:
-        """Return a page with the reason why it goes no further."""
+        """Return a page with the reason for a refused sign-in."""
         status = refused.problem.status if isinstance(refused, InvalidInput) else 429
         return self.page(name, status, error=refused, **values)
 
@@ -55,13 +55,13 @@ class _Entrance:
         return response
 
     def await_code(self, waits: SecondFactorNeeded) -> Response:
-        """Set the cookie of a sign-in that waits, and go to the second step."""
+        """Set the cookie of a sign-in that waits for a second factor, and go to that step."""
         response = self._leave_old(f"{PATH}/sign-in/code")
         self.door.await_code(response, waits.token)
         return response
 
     def _leave_old(self, path: str) -> Response:
-        # The cookie gets a new token, so that no one could end the old session later.
+        # The cookie is about to be replaced, and without it the old session cannot be signed out.
         if g.person is not None:
             self.services.accounts.sign_out(g.token)
         return go(path)
@@ -78,7 +78,7 @@ def _add_password(routes: APIBlueprint, entrance: _Entrance) -> None:
             signed = entrance.services.accounts.sign_in(
                 field("email"), request.form.get("password", ""), entrance.door.browser()
             )
-        # The password was right, but nothing is open yet.
+        # The password was right, but there is no session yet.
         except SecondFactorNeeded as waits:
             return entrance.await_code(waits)
         except FranklyError as refused:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers of the pages of one survey: access, state, draft and tabs."""
+"""Helpers for the pages of a survey: access, state, draft and tabs."""
 
 from dataclasses import dataclass
 from json import loads
@@ -40,7 +40,7 @@ class OpenedSurvey:
 
     @property
     def state(self) -> str:
-        """The displayed state, one word."""
+        """The state as one word for display."""
         return shown_state(self.summary, self.state_row)
 
     @property
@@ -54,7 +54,7 @@ class OpenedSurvey:
         return dict(loads(self.definition.to_json()))
 
     def path(self, tab: str = "") -> str:
-        """Return the address of one of its pages."""
+        """Return the path of one of the survey's pages."""
         return f"{PATH}/surveys/{self.id}" + (f"/{tab}" if tab else "")
 
 
@@ -71,7 +71,7 @@ def mine(services: Services) -> list[OpenedSurvey]:
     """Return every survey of the caller's organisation, by name."""
     state_rows, surveys = services.lifecycle.every(), []
     for row in services.surveys.list():
-        # A survey without a row of its own belongs to the main organisation and is open.
+        # A survey without a row in survey_states belongs to the main organisation and is open.
         state_row = state_rows.get(row.survey_id, SurveyStateRow(MAIN))
         if state_row.organisation == person().organisation:
             surveys.append(OpenedSurvey(row, state_row, services.surveys.draft(row.survey_id)))
@@ -79,18 +79,18 @@ def mine(services: Services) -> list[OpenedSurvey]:
 
 
 def store(services: Services, survey: OpenedSurvey, draft: Draft) -> None:
-    """Store an edited draft and record the change. Raises InvalidInput for an invalid draft."""
+    """Store an edited draft as `keep` does. Raises InvalidInput, also for an invalid draft."""
     keep(services, survey, parse_value(draft))
 
 
 def keep(services: Services, survey: OpenedSurvey, definition: SurveyDefinition) -> None:
-    """Store a definition as the survey's draft and record the change on the audit trail.
+    """Store a definition as the survey's draft and record the change in the audit trail.
 
     Raises InvalidInput for an invalid definition, and immutable if the draft has changed since the
     form was shown.
     """
-    # The form's `seen` is the digest of the draft it was made from: two tabs cannot overwrite each
-    # other's changes unnoticed.
+    # The form's `seen` is the digest of the draft that it shows. With it, changes in one tab cannot
+    # silently overwrite those in another.
     record = services.accounts.recorder(person(), "draft changed", survey.name)
     services.surveys.redefine(
         survey.id, definition, field("seen") or survey.definition.digest, record
@@ -104,10 +104,10 @@ def show(
     refused: InvalidInput | None = None,
     **values: Any,
 ) -> Response:
-    """Render a page of a survey; with a refusal, in its status."""
+    """Render a page of a survey; if a form was refused, with the refusal's HTTP status."""
     status = 200 if refused is None else refused.problem.status
-    # A corrected form is still based on the draft it was made from. After `immutable` the user knows
-    # of the newer draft, so that the next save may replace it.
+    # A refused form is still based on the draft that it showed. After `immutable` the page mentions
+    # the newer draft, so the next save may replace that one.
     uses_current = refused is None or refused.problem is Problem.IMMUTABLE
     base_digest = (
         survey.definition.digest if uses_current else field("seen") or survey.definition.digest
@@ -118,9 +118,12 @@ def show(
 
 
 def asked_block(survey: OpenedSurvey) -> str:
-    """Return the id of the block that the request names; the first block if it names none."""
+    """Return the id of the block that the request names, or of the first block if it names none.
+
+    Raises InvalidInput(survey_unknown) for any other name.
+    """
     ids = [block.id for block in survey.definition.blocks]
-    block_id = request.values.get("block", ids[0])
+    block_id = request.values.get("block", ids[0] if ids else "")
     if block_id not in ids:
         raise InvalidInput(Problem.SURVEY_UNKNOWN, "there is no such question", "block")
     return block_id

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The intake page: reports received, stop rule, and changes of a survey's state."""
+"""Intake page: reports received, stop rule, and changes of a survey's state."""
 
 import re
 from typing import Any
@@ -67,12 +67,12 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
 
 
 def _figures(services: Services, survey: OpenedSurvey) -> dict[str, Any]:
-    # `intake` reports an invalid target; the figures are then those of the usual one.
+    # `intake` reports an invalid target; the page then shows figures for the default target.
     try:
         target = _margin(request.values.get("target", _USUAL))
     except InvalidInput:
         target = _margin(_USUAL)
-    # The log knows published surveys only.
+    # Only published surveys are in the log.
     numbers = (
         {row.digest: row.n for row in services.log.audit(survey.id)}
         if survey.summary.version
@@ -92,7 +92,7 @@ def _figures(services: Services, survey: OpenedSurvey) -> dict[str, Any]:
 
 
 def _stop_rule(services: Services, survey: OpenedSurvey) -> tuple[int | None, str | None, str]:
-    """Return the form's number of reports, its margin, and a description for the audit trail."""
+    """Return the form's stop rule: number of reports, margin, and a text for the audit trail."""
     rule = field("rule")
     if rule == "never":
         return None, None, "none"

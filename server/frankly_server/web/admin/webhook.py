@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The webhook page: the address notified of a closed survey or a met target, and deliveries."""
+"""Webhook page: the URL that is notified of a closed survey or a met target, and the deliveries."""
 
 from apiflask import APIBlueprint
 from flask import Response
@@ -18,7 +18,7 @@ def add_to(routes: APIBlueprint, services: Services) -> None:
     def page(
         survey: OpenedSurvey, refused: InvalidInput | None = None, secret: str | None = None
     ) -> Response:
-        # tries : the first attempt, and one after each wait.
+        # `tries` is the number of attempts: the first, and one after each wait.
         return show("webhook.html", survey, "webhook", refused, hook=services.webhooks.of(survey.id),
                     hosts=sorted(services.webhooks.hosts), secret=secret, tries=len(WAITS_S) + 1)  # fmt: skip
 

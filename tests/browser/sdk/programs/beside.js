@@ -9,7 +9,7 @@ async ({payloads, folder}) => {
   setInterval(look, 4);
   const found = [];
   for (const payload of payloads) {
-    const bytes = bytesOf(payload), survey = readSurvey(bytes, await digestOf(bytes));
+    const bytes = bytesOf(payload), survey = await readSurvey(bytes, await digestOf(bytes));
     last = performance.now(), longest = 0;
     const began = performance.now();
     const said = await requireAllPrivate(survey, bytes).then(() => null, (e) => [e.code, e.field, e.said?.[0], String(e.said?.slice(1))]);

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 async ({kind, params, tape}) => {
-  const {KINDS} = await import("/sdk/mechanisms.js");
-  const mechanism = KINDS[kind].read(params, "m"), symbols = [];
-  for (let truth = 0; truth < mechanism.answers; truth++)
+  const [{KINDS}, agreement] = await Promise.all([import("/sdk/mechanisms.js"), import("/sdk/agreement.js")]);
+  const mechanism = (KINDS[kind] ?? agreement).read(params, "m"), symbols = [];
+  // The truth of a form is the position of every question's choice, the last question fastest.
+  const truths = params.choices
+    ? params.choices.reduce((all, n) => all.flatMap((head) => Array.from({length: n}, (_, x) => [...head, x])), [[]])
+    : [...Array(mechanism.answers).keys()];
+  for (const truth of truths)
     for (let u = 0; u < 2 ** tape; u++) {
       let left = tape, bits = u;
       try {

@@ -5,7 +5,7 @@ async ({payloads, keys, deltaCap = "0", preview = false}) => {
   const [canonical, documents, explaining, {Policy}, {budgetOf}] = await Promise.all(names.map((name) => import(`/sdk/${name}.js`)));
   const policy = new Policy({deltaCap});
   return Promise.all(payloads.map(async (text) => {
-    const bytes = canonical.bytesOf(text), survey = documents.readSurvey(bytes, await canonical.digestOf(bytes)), level = policy.level(survey);
+    const bytes = canonical.bytesOf(text), survey = await documents.readSurvey(bytes, await canonical.digestOf(bytes)), level = policy.level(survey);
     return String(explaining.explain(survey, level, keys, undefined, preview ? budgetOf(policy, survey, level, [], false) : undefined));
   }));
 }

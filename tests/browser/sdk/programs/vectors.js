@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 async ({file, vectors}) => {
-  const [canonical, dsse, documents, opening, keys, log, mechanisms, schema] = await Promise.all(
-    "canonical dsse documents opening keys log mechanisms schema".split(" ").map((name) => import(`/sdk/${name}.js`)));
+  const [canonical, dsse, documents, opening, keys, log, mechanisms, agreement] = await Promise.all(
+    "canonical dsse documents opening keys log mechanisms agreement".split(" ").map((name) => import(`/sdk/${name}.js`)));
   const bytes = canonical.bytesOf, verify = dsse.webcryptoVerify, unhex = canonical.unhex;
   const code = async (work) => { try { return [await work(), null, null]; } catch (e) { return [null, e.code ?? String(e), e.field ?? null]; } };
   const all = async (cases, work) => { const out = []; for (const one of cases) out.push(await code(() => work(one))); return out; };
@@ -17,7 +17,7 @@ async ({file, vectors}) => {
     }),
     documents: (v) => all(v.documents, async ({payload}) => {
       const digest = await canonical.digestOf(bytes(payload));
-      await documents.requireAllPrivate(documents.readSurvey(bytes(payload), digest));
+      await documents.requireAllPrivate(await documents.readSurvey(bytes(payload), digest));
       return digest;
     }),
     keys: (v) => all(v.cases, async (one) => {
@@ -33,7 +33,7 @@ async ({file, vectors}) => {
       return (await opening.accept(opening_, one.envelope === null ? new Uint8Array(dsse.MAX_ENVELOPE_BYTES + 1) : bytes(one.envelope), before ?? undefined, {publisher, log: null})).survey.digest;
     }),
     sampling: async (v) => ({
-      draws: v.mechanisms.map(({mechanism}) => mechanisms.KINDS[mechanism.kind].read(mechanism, "m")).map((m, i) =>
+      draws: v.mechanisms.map(({mechanism}) => (mechanisms.KINDS[mechanism.kind] ?? agreement).read(mechanism, "m")).map((m, i) =>
         v.mechanisms[i].draws.map(({truth, bits}) => {
           // A tape of random bits: one draw of many bits is that many small ones, from the lowest on.
           const tape = bits.map(([size, value]) => [size, BigInt("0x" + value)]);
@@ -46,7 +46,7 @@ async ({file, vectors}) => {
           return [symbol, tape.length];
         })),
       reports: await Promise.all(v.reports.map(async (one) => {
-        const survey = documents.readSurvey(bytes(one.document), await canonical.digestOf(bytes(one.document)));
+        const survey = await documents.readSurvey(bytes(one.document), await canonical.digestOf(bytes(one.document)));
         const given = JSON.parse(one.report);
         return [documents.reportLength(survey), canonical.textOf(documents.reportBytes(
           {doc: survey.digest, id: given.id, y: given.y, strata: one.strata, token: one.token}, documents.reportLength(survey)))];
@@ -69,7 +69,7 @@ async ({file, vectors}) => {
       path.reduce((at, key) => at[key], payload)[last] = one.value;
       const text = bytes(canonical.dumps(payload)), digest = await canonical.digestOf(text);
       if (digest !== one.digest) throw new Error("not the document of the vector");
-      await documents.requireAllPrivate(documents.readSurvey(text, digest));
+      await documents.requireAllPrivate(await documents.readSurvey(text, digest));
     }),
   };
   return runs[file](vectors);

@@ -183,3 +183,20 @@ def test_an_api_key_of_another_organisation_finds_no_survey(office: Office) -> N
         "another survey's": 404,
         "theirs": 404,
     }
+
+
+def test_a_key_is_made_for_surveys_of_ones_own_organisation_only(office: Office) -> None:
+    foreign, ours = office.client("foreign owner"), office.client("owner")
+    before = len(office.services.access.list())
+    for survey in (office.survey, "0" * 32, "no id"):
+        answer = send(foreign, "/admin/keys", role="analyst", label="theirs", survey=survey)
+        assert answer.status_code == 404, survey
+    assert len(office.services.access.list()) == before
+    answer = send(ours, "/admin/keys", role="analyst", label="ours", survey=office.survey)
+    assert answer.status_code == 201
+    (made,) = [key for key in office.services.access.list() if key.label == "ours"]
+    assert (made.role, made.organisation, list(made.surveys)) == (
+        "analyst",
+        "main",
+        [office.survey],
+    )

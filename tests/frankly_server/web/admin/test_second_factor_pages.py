@@ -37,7 +37,8 @@ def client(office: Office) -> FlaskClient:
 
 def set_up(client: FlaskClient) -> tuple[str, list[str]]:
     """Set TOTP up; return the secret and the recovery codes."""
-    assert send(client, "/admin/account/totp", password=PASSWORD).status_code == 303
+    begun = send(client, "/admin/account/totp", password=PASSWORD)
+    assert (begun.status_code, begun.headers["Location"]) == (303, "/admin/account")
     page = client.get("/admin/account").text
     secret = re.search(r"<pre data-copy>([A-Z2-7]{32})</pre>", page)
     assert secret

@@ -2,6 +2,7 @@
 """Cookies, forms and headers of the pages."""
 
 import hmac
+import re
 from pathlib import Path
 
 import pytest
@@ -73,10 +74,13 @@ def test_signing_out_ends_the_session(office: Office) -> None:
     client = office.client("owner")
     held = client.get_cookie("frankly_admin")
     assert held is not None
-    assert send(client, "/admin/sign-out").status_code == 303
+    answer = send(client, "/admin/sign-out")
+    assert answer.status_code == 303
+    # The next person at this browser finds no token, not even one that opens nothing.
+    assert client.get_cookie("frankly_admin") is None
+    [gone] = answer.headers.getlist("Set-Cookie")
+    assert gone.startswith("frankly_admin=; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=0;")
     assert office.services.accounts.person(held.value) is None
-    now = client.get_cookie("frankly_admin")
-    assert now is None or now.value != held.value, "the browser lets go of it"
     assert client.get("/admin/surveys").status_code == 303
 
 
@@ -164,3 +168,60 @@ def test_over_tls_the_cookies_are_secure() -> None:
         assert "Secure;" in cookie
         assert "Path=/;" in cookie + ";"
         assert "Domain" not in cookie
+
+
+@pytest.mark.parametrize("role", ["viewer", "analyst", "admin", "owner"])
+def test_a_colleague_gets_the_role_that_was_chosen_and_the_password_that_is_shown(
+    office: Office, role: str
+) -> None:
+    email = f"new-{role}@example.org"
+    owner, new = office.client("owner"), office.app.test_client()
+    answer = send(owner, "/admin/people", email=email, role=role)
+    assert answer.status_code == 201
+    trail = office.services.accounts.trail("main", None, 1)
+    assert (trail[0].actor, trail[0].subject) == ("owner@example.org", f"{email} ({role})")
+    (account,) = [one for one in office.services.accounts.list("main") if one.email == email]
+    assert (account.role, account.organisation) == (role, "main")
+    passwords = re.findall(r">([A-Za-z0-9_-]{16})<", answer.text)
+    assert len(passwords) == 1
+    sign_in = {"email": email, "password": passwords[0]}
+    assert send(new, "/admin/sign-in", **sign_in).status_code == 303
+    refused = send(owner, "/admin/people", email="other@example.org", role="king")
+    assert refused.status_code == 422
+
+
+def test_every_answer_has_these_headers_word_for_word(office: Office) -> None:
+    """A misspelt value is ignored by browsers without a word."""
+    expected = {
+        "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+        "X-Frame-Options": "DENY",
+    }
+    for client, path in (
+        (office.client("owner"), "/admin/people"),
+        (office.app.test_client(), "/admin/sign-in"),
+    ):
+        headers = client.get(path).headers
+        assert {name: headers[name] for name in expected} == expected
+
+
+def test_the_audit_trail_has_fifty_events_a_page_and_a_way_to_the_older_ones(
+    office: Office,
+) -> None:
+    owner = office.client("owner")
+    accounts = office.services.accounts
+    while len(accounts.trail("main", None, 101)) < 101:
+        office.client("viewer")
+    positions = [event.position for event in accounts.trail("main", None, 100)]
+    first = owner.get("/admin/audit").text
+    assert first.count("<tr>") == 1 + 50
+    assert f"before={positions[49]}" in first
+    after = owner.get(f"/admin/audit?before={positions[49]}").text
+    assert after.count("<tr>") == 1 + 50
+    everything = accounts.trail("main", None, 1000)
+    last = owner.get(f"/admin/audit?before={everything[-50].position}").text
+    assert last.count("<tr>") == 1 + 49
+    assert "before=" not in last

@@ -286,6 +286,41 @@ def test_a_webhook_is_set_on_an_allowed_host_only(
     assert trail[:2] == ["webhook removed", "webhook set"]
 
 
+@pytest.mark.parametrize("page", ["/admin/surveys/new", "questions"])
+def test_choices_that_look_alike_are_named_at_their_field(
+    desk: tuple[FlaskClient, str], page: str
+) -> None:
+    client, survey = desk
+    form = {"how": "question", "title": "x", "question": "Sure?", "choices": "Yes\n\u0423es"}
+    answer = send(client, page if page.startswith("/") else f"{survey}/{page}", **form)
+    text = html.unescape(answer.text)
+    assert answer.status_code == 422
+    assert "“Yes” and “\u0423es” of sure (en) look alike: “Yes” has U+0059 LATIN CAPITAL" in text
+    described, invalid = re.findall(
+        r'<textarea id="choices"[^>]*aria-describedby="([^"]*)"([^>]*)>', text
+    )[0]
+    assert described.split()[0] == "choices-error"
+    assert invalid == ' aria-invalid="true"'
+    assert re.search(r'id="choices-error">the choices “Yes” and', text)
+    # Other faults of the form stay at the top alone.
+    other = send(
+        client,
+        page if page.startswith("/") else f"{survey}/{page}",
+        **(form | {"choices": "A\nB", "question": ""}),
+    )
+    assert other.status_code == 422
+    assert "choices-error" not in other.text
+    assert "aria-invalid" not in other.text
+
+
+def test_doubtful_choices_are_a_warning_beside_the_publish_button(office: Office) -> None:
+    client = office.client("admin")
+    survey = begin(client, choices="Type O\nType 0").headers["Location"].removesuffix("/questions")
+    text = html.unescape(client.get(survey).text)
+    assert "“Type O” and “Type 0” of tired (en) look alike" in text
+    assert "cannot be published" not in text
+
+
 # (page of the draft, or an address; form) -> status
 BAD_FORMS: dict[str, tuple[str, dict[str, Any], int]] = {
     "no question": ("/admin/surveys/new", {"how": "question"}, 422),

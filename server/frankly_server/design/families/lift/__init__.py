@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watchdog mechanisms of the Lift paper, which blur only answers that break a lift bound.
+"""Watchdog mechanisms of the Lift paper, which change only answers that break a lift bound.
 
-From the coarsest to the finest: `complete_merging`, `merging`, `subset_rr`.
+`complete_merging` loses the most information, `merging` less and `subset_rr` the least.
 """

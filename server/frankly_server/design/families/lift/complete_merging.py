@@ -18,14 +18,15 @@ def watchdog(
 ) -> Table:
     """Return the mechanism as whole numbers, row = truth, rows summing to 2^48.
 
-    Every report meets the criterion. Merging the answers of high risk alone can break it, which the
-    paper overlooks: answers of low risk are then added, the safest first, until the merged report
-    meets the criterion (erratum 9.21). A single answer of high risk is never sent unchanged.
+    Every report meets the criterion. The merged report of the high-risk answers alone may break it,
+    which the paper overlooks; then answers of low risk are added, the safest first, until it meets
+    the criterion (erratum 9.21). So a single answer of high risk is never sent unchanged.
 
     Parameters
     ----------
     joint : counts N[s][x] of secrets and answers, every answer and secret with mass.
-    low_level, level : ratios (p, q) of the lower and the upper side, None where it is not promised.
+    low_level, level : ratios (p, q) of the lower and the upper side; None for a side without a
+        promise.
     measure, order : see `lift_criteria.criterion`.
 
     Raises

@@ -43,7 +43,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A prior and the criterion that every report must meet under it."""
+    """Prior, and the criterion that every report must meet under it."""
 
     prior: Prior
     criterion: Criterion
@@ -51,7 +51,8 @@ class Watched:
     _floats: FloatArray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # Frozen dataclass: derived fields are set once. Floats rank groups, integers decide.
+        # The dataclass is frozen, so derived fields are set this way. The float copy only ranks
+        # groups; the integers decide.
         object.__setattr__(self, "_columns", tuple(zip(*self.prior.joint, strict=True)))
         object.__setattr__(self, "_floats", np.array(self._columns, dtype=float))
 
@@ -64,13 +65,13 @@ class Watched:
         measure: Measure,
         order: int,
     ) -> "Watched":
-        """Check the input. Raises InvalidInput as `Prior` and `criterion` do."""
+        """Return the checked input. Raises InvalidInput as `Prior` and `criterion` do."""
         prior = Prior.from_rows(joint, "joint")
         prior.require_protection("joint")
         return cls(prior, criterion(prior.masses, low_level, level, measure, order))
 
     def secret_counts(self, group: Iterable[int]) -> list[int]:
-        """Return the secrets' counts among a group's answers, proportional to P(s, group)."""
+        """Return the count of each secret over a group's answers, proportional to P(s, group)."""
         return [sum(counts) for counts in zip(*(self._columns[x] for x in group), strict=True)]
 
     def keeps(self, group: Iterable[int]) -> bool:
@@ -78,22 +79,22 @@ class Watched:
         return self.criterion.holds(self.secret_counts(group))
 
     def split(self) -> tuple[list[int], list[int]]:
-        """Return the answers of low risk (may be sent unchanged) and of high risk  [Lift eq. 6]."""
+        """Return (answers that may be sent unchanged, answers of high risk)  [Lift eq. 6]."""
         low = [x for x in range(self.prior.answers) if self.keeps([x])]
         return low, [x for x in range(self.prior.answers) if x not in set(low)]
 
     def riskiest(self, answers: Sequence[int]) -> int:
-        """Return the answer of the largest risk; the first one of a tie."""
+        """Return the answer of the largest risk; in a tie the first one."""
         return answers[int(np.argmax(self.criterion.risks(self._floats[list(answers)])))]
 
     def safest(self, group: Group, candidates: Sequence[Group]) -> Group:
-        """Return the candidate of least risk together with `group`; the first one of a tie."""
+        """Return the candidate whose union with `group` has the least risk; in a tie the first."""
         candidate_index = np.repeat(
             np.arange(len(candidates)), [len(candidate) for candidate in candidates]
         )
         counts = np.tile(self._floats[list(group)].sum(axis=0), (len(candidates), 1))
-        # np.add.at accumulates repeated indices; `counts[candidate_index] += …` would add each only
-        # once.
+        # np.add.at adds repeated indices every time; `counts[candidate_index] += …` would add only
+        # one of them.
         np.add.at(
             counts,
             candidate_index,
@@ -104,9 +105,9 @@ class Watched:
     def repaired(self, alone: list[int], groups: list[Group]) -> Partition:
         """Return the partition with its last group enlarged until it meets the criterion.
 
-        Other groups are merged into it, the safest first  [Lift Algorithm 1, lines 12-14]. When
-        none is left, answers of low risk are merged into it, which the paper does not do. The loop
-        ends, because the report of all answers together has lift 1  [erratum 9.21].
+        Other groups are merged into it, the safest first  [Lift Algorithm 1, lines 12-14]. If none
+        is left, answers of low risk are merged into it, which the paper does not do. This ends at
+        the latest with all answers in one report, which has lift 1 (erratum 9.21).
         """
         if not groups:
             return Partition(tuple(alone), ())

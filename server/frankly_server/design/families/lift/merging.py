@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watchdog with subset merging: high-risk answers become several small reports.
+"""Watchdog with subset merging: high-risk answers are merged into several small groups.
 
-Lift, Algorithm 1, following the text of §4.1, with the risk of erratum 9.22.
+It is Algorithm 1 of the Lift paper as described in its §4.1, with the risk of erratum 9.22.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ def subsets(watched: Watched) -> Partition:
     """Return the answers sent unchanged, and the groups of Algorithm 1.
 
     A group starts with the riskiest answer (line 5). While it breaks the criterion (line 6), the
-    answer that makes its risk least is added (line 7). If the last group runs out of answers,
+    answer that gives it the least risk is added (line 7). If no answers remain for the last group,
     `Watched.repaired` enlarges it (lines 12-14).
     """
     low, high = watched.split()
@@ -39,8 +39,8 @@ def subsets(watched: Watched) -> Partition:
     while high:
         group: Group = (watched.riskiest(high),)
         high.remove(group[0])
-        # Stopping at the first group that meets the criterion keeps groups small, so more reports
-        # remain distinct.
+        # A group is closed as soon as it meets the criterion, so that groups stay small and more
+        # answers remain distinguishable.
         while high and not watched.keeps(group):
             (partner,) = watched.safest(group, [(x,) for x in high])
             high.remove(partner)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Best mixture of listed columns, rounded to integers that still pass a given test.
 
-`programme` and `quantise` do this for a whole prior and for claims that a document can hold. Here
-the test is any predicate on a column, such as the criterion of one group of answers.
+`programme` and `quantise` do this for claims that a document can hold. Here the test is any
+predicate on a column, such as the criterion of one group of answers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ ColumnTest = Callable[[Sequence[int]], bool]
 
 # Rows are scaled to 2^60 before rounding, beyond the 53 significant bits of a float.
 _FINE_BITS = 60
-# Gains up to this size are rounding noise of the logarithms: the constant mechanism is as good.
+# Gains up to this size are rounding errors of the logarithms: the constant mechanism is as good.
 _NO_INFORMATION = 1e-12
 # Far above the rounding error of a scaled row times a scaled ray; an exact test follows.
 _VIOLATION = 1e-9
@@ -29,12 +29,13 @@ _VIOLATION = 1e-9
 def best_mixture(columns: Sequence[Sequence[int]], joint: FloatArray) -> FloatArray:
     """Return the most informative mixture of `columns`, shape (answers, reports), row = truth.
 
-    Maximise Σ_j θ_j g(v_j) over θ ≥ 0 with Σ_j θ_j v_j = 1, g as in `gains`: a linear programme.
+    It maximises Σ_j θ_j g(v_j) over θ ≥ 0 with Σ_j θ_j v_j = 1, a linear programme; g as in
+    `gains`.
 
     Parameters
     ----------
-    columns : whole numbers ≥ 0, shape (n, answers), not all zero; the constant must be a mixture of
-        them.
+    columns : whole numbers ≥ 0, shape (n, answers), each with a positive entry; the constant column
+        must be a mixture of them.
     joint : P(k, x) over answers x and the outcome k of earlier reports, shape (k, answers), every
         answer with mass.
     """
@@ -49,12 +50,12 @@ def best_mixture(columns: Sequence[Sequence[int]], joint: FloatArray) -> FloatAr
 
 
 def lazy_rays(rows: Sequence[Sequence[int]], dimension: int) -> list[Ray]:
-    """Return the extreme rays of {q ≥ 0, r·q ≥ 0 for every row r}; fast if rows are many.
+    """Return the extreme rays of {q ≥ 0, r·q ≥ 0 for every row r}, fast for many rows.
 
-    Only few rows bound the cone. The method adds the rows that a ray breaks most until no row is
-    broken; the rays are then those of the whole cone.
+    Usually few of the rows bound the cone. So rays are computed from some rows, and the row that
+    each ray violates most is added, until no row is violated.
     """
-    # Rows and rays are integers of any size; scaled to 1, products compare with one tolerance.
+    # Rows and rays are integers of any size; scaled to 1, all products have the same tolerance.
     scaled = np.array([[r / max(map(abs, row)) for r in row] for row in rows]).reshape(
         -1, dimension
     )
@@ -69,7 +70,7 @@ def lazy_rays(rows: Sequence[Sequence[int]], dimension: int) -> list[Ray]:
             int(values[:, k].argmin()) for k in np.flatnonzero(np.any(values < -_VIOLATION, axis=0))
         }
         if not broken:
-            # The floats find no violation; only the exact products prove that there is none.
+            # No violation is found in floats; only the exact products prove that there is none.
             broken = {i for i, row in enumerate(rows) if any(_dot(row, ray) < 0 for ray in rays)}
         if not broken:
             return rays
@@ -100,25 +101,23 @@ def rounded_inside(
 ) -> Table | None:
     """Return integers near `rows` whose columns all pass the test; None if no η below suffices.
 
-    Every row sums to 2^bits.
-
-    Try (1−η)·Q + η·1uᵀ for η in 0, 2^-50, 2^-49, …, 2^-20, u being the distribution of the reports,
-    and return the first that passes (spec 2.4): a constant column is independent of the truth
-    and lies inside every notion.
+    Every row sums to 2^bits. The result is the first of (1−η)·Q + η·1uᵀ, for η in 0, 2^-50, 2^-49,
+    …, 2^-20, that passes (spec 2.4). u is the distribution of the reports; mixing in 1uᵀ moves a
+    table inside its notion, because constant columns do not depend on the truth.
 
     Parameters
     ----------
     rows : shape (answers, reports), row = truth, entries ≥ 0, every row sums to 1 up to float
         error.
     shares : counts of the answers, all positive.
-    keeps : decides about one column of whole numbers, exactly.
+    keeps : exact test of one column of whole numbers.
     """
     fine = [[int(v * 2.0**_FINE_BITS) for v in row] for row in rows.tolist()]
     expected = [
         sum(n * v for n, v in zip(shares, column, strict=True))
         for column in zip(*fine, strict=True)
     ]
-    # A report whose weights all truncate to 0 would be an empty column.
+    # A report whose weights all truncate to 0 is left out: its column would be empty.
     fine = [[v for v, e in zip(row, expected, strict=True) if e] for row in fine]
     mixture = [e for e in expected if e]
     for keep, mix in _mixing_weights():
@@ -147,7 +146,7 @@ def _row(
         for v, u in zip(row, mixture, strict=True)
     ]
     weights = [v // common for v in exact]
-    # The rows must sum to 2^bits exactly; the largest remainder changes the probabilities least.
+    # Rows must sum to 2^bits exactly; largest remainders change the probabilities least.
     by_remainder = sorted(range(len(row)), key=lambda y: (-(exact[y] % common), y))
     for y in by_remainder[: (1 << bits) - sum(weights)]:
         weights[y] += 1

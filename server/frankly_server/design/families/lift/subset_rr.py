@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Subset random response: the optimal random response within each small group of high-risk answers.
 
-Lift, Algorithm 2, following the text of §5.1, on the groups of Algorithm 1. The paper merges two
-groups if a group's polytope (25) is empty. The right condition is that (26) has no solution over
-it. It has one iff the merged group meets the levels, because every mechanism of the group averages
-to that one report (erratum 9.22). `merging.subsets` returns only such groups, so none is merged.
+It is Algorithm 2 of the Lift paper as described in its §5.1, on the groups of Algorithm 1. The
+paper merges two groups if a group's polytope (25) is empty. The right condition is that (26) has no
+solution over it. It has one iff the merged group meets the levels, because the reports of every
+mechanism of the group average to the merged report (erratum 9.22). `merging.subsets` returns only
+such groups, so no groups have to be merged here.
 
 For the averages (l1, chi2, alpha) the columns that meet a group's criterion form no polytope, and
-for the inverses of l1 and chi2 not even a convex set; the paper has no random response there. This
-implementation lists columns near the boundary and takes the best mixture of those. The result meets
-the criterion and is at least as informative as merging, but need not be the optimum.
+for the inverses of l1 and chi2 not even a convex set; the paper has no random response for them.
+Here columns near the boundary are listed, and their best mixture is used. The result meets the
+criterion and is at least as informative as merging, but need not be the optimum.
 """
 
 from collections.abc import Sequence
@@ -35,10 +36,10 @@ from frankly_server.design.notions.lift_criteria import (
 from frankly_server.design.tables.quantise import BITS
 
 MAX_LISTED = 6
-"""Largest group whose extreme columns are all listed: 0.1 s with 15 secrets."""
-# Levels of the ALIP cones whose rays start the search for averages, as multiples of level − 1.
+"""Largest size of a group whose extreme columns are all listed (0.1 s for 15 secrets)."""
+# For averages the search starts from the rays of ALIP cones with level − 1 multiplied by these.
 _WIDENING_FACTORS = (1, 2, 4, 8)
-# 40 halvings find the boundary to 2^-40; the exact rounding corrects the remainder.
+# 40 halvings find the boundary to 2^-40; rounding with the exact test corrects the remainder.
 _HALVINGS = 40
 _COLUMN_SCALE = 1e15
 
@@ -74,7 +75,7 @@ def _embedded(column: Sequence[int], group: Sequence[int], answers: int) -> list
 
 
 def _response(watched: Watched, group: Group, total: int) -> Table:
-    """Return a group's random response, one row per member; its merged report as a fallback."""
+    """Return a group's random response, one row per member, or its merged report as a fallback."""
     merged: Table = ((1 << BITS,),) * len(group)
     joint = [[row[x] for x in group] for row in watched.prior.joint]
     shares = [sum(column) for column in zip(*joint, strict=True)]
@@ -91,10 +92,11 @@ def _response(watched: Watched, group: Group, total: int) -> Table:
 
 
 def _columns(criterion: Criterion, joint: Joint) -> list[tuple[int, ...]]:
-    """Return columns that meet the criterion: all extreme ones, or some near the boundary.
+    """Return columns that meet the criterion.
 
-    Groups of few answers under a polyhedral criterion have all extreme columns listed. Columns near
-    the boundary are accurate to float error only; the exact rounding corrects that.
+    Under a polyhedral criterion these are all extreme columns, for groups of up to 6 answers. In
+    other cases they are some columns near the boundary, where float errors may put them outside;
+    rounding with the exact test corrects that.
     """
     answers = len(joint[0])
     rows = criterion.rows(joint)
@@ -126,7 +128,7 @@ def _widened(level: Level | None, factor: int) -> Level | None:
 
 
 def _shrunk_to_criterion(criterion: Criterion, joint: Joint, columns: FloatArray) -> FloatArray:
-    """Return each column, moved towards the constant until it meets the criterion."""
+    """Return each column, moved towards the constant column until it meets the criterion."""
     joint_counts = np.array(joint, dtype=float)
     counts, constant = columns @ joint_counts.T, joint_counts.sum(axis=1)
     low, high = np.zeros(len(columns)), np.ones(len(columns))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Independent Reporting: S and U pass through separate randomised responses.
 
-R¹ is ε₁-LDP on S and R² is δ₂-LDP on U. U reveals S only indirectly, so R² leaks only ε₂ ≤ δ₂ about
-S, and both responses together leak ε₁ + ε₂. The possible difference between P(·|s) and P(·|t)
-determines how far δ₂ may exceed ε₂: `ValueLeak`  [Robust §7; erratum 9.10, 9.13].
+The response on S is ε₁-LDP, the response on U is δ₂-LDP. U reveals S only indirectly, so the latter
+leaks only ε₂ ≤ δ₂ about S, and both together leak at most ε₁ + ε₂. The possible difference between
+P(·|s) and P(·|t) determines how far δ₂ may exceed ε₂: `ValueLeak`  [Robust §7; erratum 9.10, 9.13].
 """
 
 import math
@@ -22,8 +22,8 @@ from frankly_server.design.notions.balls import Ball
 from frankly_server.design.tables.quantise import Quantised, quantise
 from frankly_server.lazy import optimize
 
-# The objective has several maxima: the grid finds their neighbourhoods, and the best five are
-# refined.
+# The objective has several maxima: a grid of this many intervals finds their neighbourhoods, and
+# the best five points are refined.
 _GRID = 400
 _REFINED = 5
 _SCALE_BITS = 60
@@ -37,9 +37,9 @@ class ValueLeak:
 
     e^ε₂ = max (1 + (g−1)·high)/(1 + (g−1)·low) with g = e^δ₂.
 
-    high, low : upper bounds of P(u|s) and lower bounds of P(u|t), one pair for every (s, t, u) that
-        matters. Q(u|U) takes only the two values g and 1 (times a constant), so no sets of values
-        are needed.
+    high, low : upper bounds of P(u|s) and lower bounds of P(u|t), one pair for every s ≠ t and u. A
+        randomised response has only two probabilities, so P(report u | s) ∝ 1 + (g−1)·P(u|s)
+        depends on one value u alone, and sets of values need not be considered.
     """
 
     high: tuple[float, ...]
@@ -62,8 +62,8 @@ class ValueLeak:
     def of_ball(cls, ball: Ball) -> "ValueLeak":
         """Return the leakage over a ball (not in the paper).
 
-        Each P(u|s) is between its least and greatest value in the ball. The leakage is never larger
-        than by Theorem 5.
+        Each P(u|s) lies between its least and greatest value in the ball. The leakage is never
+        larger than that of Theorem 5.
         """
         secrets = range(len(ball.counts))
         return cls._of_intervals(
@@ -84,8 +84,8 @@ class ValueLeak:
 
     def delta2(self, eps2: float) -> float:
         """Return the largest δ₂ that leaks at most ε₂ about S; inf if U may be sent unchanged."""
-        # Solving the leakage for g gives g − 1 = (e^ε₂ − 1)/(high − e^ε₂·low); the largest
-        # denominator binds.
+        # Solving the leakage for g gives g − 1 = (e^ε₂ − 1)/(high − e^ε₂·low), which is smallest
+        # for the largest denominator.
         gap = float(np.max(np.array(self.high) - math.exp(eps2) * np.array(self.low)))
         if gap <= 0:
             return math.inf
@@ -102,7 +102,7 @@ class ValueLeak:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Independent Reporting and its construction: level eps1 on S and delta2 on U, in nats.
+    """Split of a level: randomised responses of level eps1 on S and delta2 on U, in nats.
 
     The promised level is eps1 + eps2; eps2 is the leakage about S by reporting U at delta2. With
     delta2 = math.inf, U is sent unchanged.
@@ -129,7 +129,7 @@ class Split:
 
 
 def distance_bound(ball: Ball) -> float:
-    """Return d = min(2, 2·max rad_s + max ‖P̂(·|s) − P̂(·|t)‖₁)  [Theorem 5, (62)]."""
+    """Return d = min(2, 2·max rad_s + max ‖P̂(·|s) − P̂(·|t)‖₁)  [Robust Thm 5, (62)]."""
     secrets = range(len(ball.counts))
     spreads = [ball.spread(s) for s in secrets]
     p = [ball.conditional(s) for s in secrets]
@@ -138,11 +138,12 @@ def distance_bound(ball: Ball) -> float:
 
 
 def best_split(joint: Sequence[Sequence[int]], epsilon: float, leak: ValueLeak) -> Split:
-    """Return the most informative split of ε  [(82)].
+    """Return the most informative split of ε  [Robust (82)].
 
-    Maximise I(X; GRR_ε₁(S), GRR_δ₂(U)) over ε₂ in [0, ε], ε₁ = ε − ε₂, δ₂ = leak.delta2(ε₂). The
-    programme has several maxima, and its best is usually at an end (erratum 9.10). So both ends, a
-    grid, and the point at which U may be sent unchanged are compared, and the best few are refined.
+    It maximises I(X; GRR_ε₁(S), GRR_δ₂(U)) over ε₂ in [0, ε], with ε₁ = ε − ε₂ and
+    δ₂ = leak.delta2(ε₂). There are several local maxima, and the best is usually at an end (erratum
+    9.10). So both ends, a grid, and the point at which U may be sent unchanged are compared, and
+    the best few are refined.
 
     joint : counts N[s][u] of the estimate.
     epsilon : nats, ≥ 0.
@@ -172,13 +173,13 @@ def weights(
 ) -> Quantised:
     """Return the split's mechanism in whole numbers, verified exactly against the claim.
 
-    A split made with `ValueLeak.of_bounds(claim.lower_bounds)` and ε = ln(level) fits its rldp
-    claim. Theorem 5 is about the ball, which lies inside the claim's polytope: its split may leak
-    more than ε over the polytope.
+    A split made with `ValueLeak.of_bounds(claim.lower_bounds)` and ε = ln(level) keeps its rldp
+    claim. A split by Theorem 5 may leak more than ε over the claim's polytope, because the theorem
+    is about the ball, which lies inside the polytope.
 
     Raises InvalidInput(mechanism_not_certified) if the claim does not hold.
     """
-    # rounding: the exact verifier in `quantise` decides if the claim holds, not these floats.
+    # rounding: not these floats but the exact verifier in `quantise` decides if the claim holds.
     rows = [[int(q * 2.0**_SCALE_BITS) for q in row] for row in split.short_table()]
     return quantise(rows, [claim], [n for row in joint for n in row], bits)
 
@@ -213,9 +214,10 @@ def _product(first: Matrix, second: Matrix) -> Matrix:
 
 
 def _information(P: Matrix, eps1: float, delta2: float) -> float:
-    """Return I(X;Y) = H(Y) − H(Y|X); (77) is the same number by the chain rule.
+    """Return I(X;Y) = H(Y) − H(Y|X), by the chain rule the same number as Robust (77).
 
-    All rows of a randomised response have the same entropy, and the two responses are independent.
+    All rows of a randomised response have the same entropy, and the two responses are independent
+    given X, so H(Y|X) is the sum of the entropies of two rows.
     """
     first, second = grr_rows(P.shape[0], eps1), grr_rows(P.shape[1], delta2)
     return _entropy(first.T @ P @ second) - _entropy(first[0]) - _entropy(second[0])

@@ -18,10 +18,10 @@ def secret_rr(
 ) -> DenseMechanism:
     """Return secret randomised response over answers (s, u), row-major, in whole numbers.
 
-    With E = p/q, the truth (s, u) sends itself with weight E, (s, u') with 1/E, and every answer
-    with another s with 1 [(58)]. The last two weights are rounded up and the truth takes the
-    remainder, so no ratio between different secrets exceeds p/q. This is E-RLDP over all
-    distributions, the claim rldp with `no_bounds`.
+    With E = p/q, the truth (s, u) is reported as itself with weight E, as another (s, u') with 1/E,
+    and as any answer with another s with 1 [Robust (58)]. The last two weights are rounded up and
+    the truth gets the remainder, so no ratio between different secrets exceeds p/q. This is RLDP at
+    level E over all distributions, the claim rldp with `no_bounds`.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def secret_rr(
 
 
 def no_bounds(secrets: int, values: int) -> Bounds:
-    """Return L = 0 for every answer: no distribution is excluded."""
+    """Return the bounds L = 0 for every answer, which exclude no distribution."""
     return (((0, 1),) * values,) * secrets
 
 

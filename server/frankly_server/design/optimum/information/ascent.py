@@ -11,7 +11,7 @@ from frankly_server.design.optimum.information.cone_base import ConeBase
 from frankly_server.design.optimum.information.gains import Gain
 from frankly_server.design.tables.linear import FloatArray
 
-# Gains below float rounding could make the search cycle between equal vertices.
+# Without this threshold, rounding errors could make the search cycle between equal vertices.
 _NO_GAIN = 1e-13
 _STEPS = 50
 
@@ -22,11 +22,12 @@ def climb(
     prices: FloatArray,
     start: FloatArray,
 ) -> tuple[FloatArray, float]:
-    """Maximise the linearised gain(t) − prices·t repeatedly; return (the last vertex, its worth).
+    """Return (vertex, worth) after repeated maximisation of the linearised gain(t) − prices·t.
 
     The tangent lies below the convex gain, so no step lowers the worth.
     """
-    t, value = start, -np.inf  # the start need not be a vertex, and may lie slightly outside
+    # The start need not be a vertex, and may lie slightly outside: any vertex replaces it.
+    t, value = start, -np.inf
     for _ in range(_STEPS):
         vertex = base.vertex(gain.slope(t) - prices)
         worth = worth_of(gain, prices, vertex)

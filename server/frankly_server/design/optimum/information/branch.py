@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Branch and bound: a certified bound of max Σ_x φ_x(t_x) − κ·t over the base (spec 1.6).
+"""Branch and bound: a certified bound of max Σ_x φ_x(t_x) − κ·t over a base (spec 1.6).
 
-φ_x(t) = w_x t ln(t/σ_x) is convex, so on a box it lies below its secant. The linear programme with
-secants in place of φ bounds the box from above. Boxes are split where a secant is farthest from its
-function. The reduced costs of a box's programme shrink it: a point that is δ off a bound is worth
-at most bound − |reduced|·δ. Proofs: docs/maths/generation.md, claims 4 to 6.
+κ are the prices. φ_x(t) = w_x t ln(t/σ_x) is convex, so on a box it lies below its secant, and the
+linear programme with secants in place of φ bounds the box from above. Boxes are split in the
+coordinate with the largest gap between secant and function. The reduced costs of a box's programme
+shrink it: a point at distance δ from the side that they favour is worth at most
+bound − |reduced|·δ. Proofs: docs/maths/generation.md, claims 4 to 6.
 """
 
 import heapq
@@ -21,17 +22,17 @@ from frankly_server.design.tables.linear import FloatArray
 # rounding: keeps boxes slightly larger than the duality argument requires
 _SAFETY = 1e-9
 _ENOUGH_COLUMNS = 8
-"""This many better columns end a search without a proof: better prices come first."""
-# A search that has found columns ends after this many boxes without a new one.
+"""A search ends without a proof once it has this many columns: they change the prices first."""
+# A search that has found a column ends after this many boxes without another one.
 _PATIENCE = 40
-# Local search starts at the points of this many boxes, later only at points that are worth more
+# Local search starts at the points of this many boxes, and later only at points that are worth more
 # than the tolerance.
 _SEARCHED_BOXES = 10
 
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """Open box: its bound, the point `t` that attains it, and the secants (slope, constant)."""
+    """Open box: its bound, the solution `t` of its programme, and the secants (slope, constant)."""
 
     bound: float
     low: FloatArray
@@ -51,17 +52,17 @@ def bound(
 ) -> tuple[FloatArray, float]:
     """Return columns worth more than `tolerance`, shape (n, a), and a bound of every worth.
 
-    The bound is `tolerance` itself if no column is worth more. It is larger if better columns were
-    found, or if time, memory or `boxes` ran out.
+    The bound is `tolerance` itself if that is proved for every column. It is larger if the search
+    ended early: with enough columns, or because time, memory or `boxes` ran out.
     """
     root = _box(base, gain, prices, tolerance, base.low, base.high)
-    # The counter in the tuples breaks ties, because boxes have no order.
+    # The counter in the tuples breaks ties of equal bounds, because boxes cannot be compared.
     heap: list[tuple[float, int, _Box]] = []
     if root is not None:
         heap.append((-root.bound, 0, root))
     columns: list[FloatArray] = []
     pushed = popped = last_success = 0
-    # An open box takes about 48·a + 400 bytes: five float arrays of length a, and the objects around them.
+    # An open box takes about 48·a + 400 bytes: five float arrays of length a and their overhead.
     max_open = max(1000, limits.memory * 1_000_000 // (48 * base.answers + 400))
     # Best first: when the search is cut short, the largest open bound bounds every column.
     while heap:
@@ -101,8 +102,8 @@ def _box(
     worth = support.bound + float(np.sum(constant))
     if worth <= tolerance:
         return None
-    # A point that matters is worth more than the tolerance, so it lies within room/|reduced| of the
-    # side that the reduced cost favours: the box shrinks to that.
+    # A point worth more than the tolerance lies within room/|reduced| of the side that the reduced
+    # cost favours, so the box shrinks to that part.
     room, reduced = worth - tolerance + _SAFETY, support.reduced
     span = room / np.maximum(np.abs(reduced), _SAFETY)
     at_low, at_high = reduced < -_SAFETY, reduced > _SAFETY
@@ -115,7 +116,7 @@ def _halves(
     gain: Information,
     box: _Box,
 ) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
-    """Split the box at `t`, in the coordinate with the largest gap between secant and function."""
+    """Split a box at its `t`, where the gap between a secant and its function is largest."""
     gaps = box.slope * box.t + box.constant - gain.terms(box.t)
     x = int(np.argmax(gaps))
     at = float(box.t[x])

@@ -2,11 +2,12 @@
 """Base of a cone, {v in the cone : p·v = 1}, as a polytope for linear programmes (spec 1.6).
 
 A column v of a mechanism is scaled to p·v = 1: v_x is the ratio of P(report | x) to P(report).
-The solver works in t = σ∘v. With σ = p these are the posterior P(x | y), so all lie in [0, 1].
+The solver works in t = σ∘v. With σ = p, t_x is the posterior P(x | y), which lies in [0, 1].
 
-Descriptions with auxiliary variables replace one row per pair of answers (docs/maths/generation.md,
-claim 8). ε-LDP of the answer is m ≤ v_x ≤ E·m with one more variable m. RLDP is U_s ≤ E·W_s' with
-U_s = Σ_u L_su v_su + (1 − Σ_u L_su)·M_s and m_s ≤ v_su ≤ M_s.
+Auxiliary variables make one row per pair of answers unnecessary (docs/maths/generation.md, claim
+8). ε-LDP of the answer is m ≤ v_x ≤ E·m with E = e^ε and one more variable m. RLDP is U_s ≤ E·W_s'
+with U_s = Σ_u L_su v_su + (1 − Σ_u L_su)·M_s, W_s the same with m_s in place of M_s, and
+m_s ≤ v_su ≤ M_s.
 """
 
 from dataclasses import dataclass, field
@@ -21,11 +22,12 @@ from frankly_server.design.notions.prior import Prior
 from frankly_server.design.tables.linear import FloatArray, Polytope, Support
 from frankly_server.lazy import sparse
 
-# σ = p would make rare answers smaller than the solver's absolute tolerances.
+# With σ = p alone, entries of rare answers would be smaller than the solver's absolute tolerances.
 _MIN_SCALE = 1e-6
-# Relative widening of the tightened bounds: covers float errors of the duality sums.
+# Relative widening of the tightened bounds; it covers float errors of the sums of weak duality.
 _LOOSE = 1e-9
-# Most answers for which `variance` gets explicit rows, and lower bounds are tightened.
+# Largest number of answers for which `variance` gets explicit rows, and largest number for which
+# lower bounds are tightened.
 _MAX_ROW_ANSWERS, _MAX_LOWER_ANSWERS = 45, 64
 _INFINITY = float("inf")
 
@@ -56,14 +58,13 @@ class ConeBase:
     answers : a.
     prior : p, shape (a,).
     scale : σ, shape (a,), positive; t = σ∘v.
-    polytope : over t, then the auxiliary variables; its bounds `high` are the largest values that
-        occur.
-    corners : for each answer x a column t with the largest t_x.
+    polytope : over t and then the auxiliary variables, with bounds `low` and `high` of every one.
+    corners : for each answer x, a column t with the largest t_x.
     """
 
     def __init__(self, cone: Cone, prior: Prior) -> None:
         self.cone = cone
-        self.rays = None  # rays are not listed here; `variance.column_base.Listed` holds them
+        self.rays = None  # not listed here; `variance.column_base.Listed` is the base with a list
         self.answers = a = cone.answers
         self.prior = prior.probabilities()
         self.scale = np.where(self.prior > 0, np.maximum(self.prior, _MIN_SCALE), 1.0 / a)
@@ -83,8 +84,9 @@ class ConeBase:
     def support(self, gain: FloatArray, low: FloatArray, high: FloatArray) -> Support | None:
         """Maximise gain·t over the base within [low, high]; return None if that is empty.
 
-        All of shape (answers,). The result holds a proven bound; its `x` and `reduced` are those of
-        t.
+        gain, low, high : shape (answers,).
+
+        The result holds a proven bound; its `x` and `reduced` have shape (answers,).
         """
         auxiliary = self.size - self.answers
         if not auxiliary:
@@ -105,11 +107,11 @@ class ConeBase:
         point = self.polytope.vertex(
             np.concatenate([gain, np.zeros(auxiliary)]) if auxiliary else gain
         )
-        # The constant column is a point of every base; it replaces a failure on extreme numbers.
+        # If the solver fails on extreme numbers, the constant column is a point of every base.
         return self.scale if point is None else point[: self.answers]
 
     def highest(self, c: FloatArray) -> float:
-        """Return an upper bound of c·v over the base, shape (answers,), by duality."""
+        """Return an upper bound of c·v over the base by duality; c of shape (answers,)."""
         support = self.support(c / self.scale, self.low, self.high)
         return float("inf") if support is None else support.bound
 
@@ -119,7 +121,7 @@ class ConeBase:
 
     @cached_property
     def rows(self) -> FloatArray | None:
-        """Rows of the cone, shape (m, answers), scaled to largest entry ±1; None for large a."""
+        """Rows of the cone, shape (m, answers), largest entry ±1; None for more than 45 answers."""
         # The number of rows grows with answers², see `Cone.rows`.
         if self.answers > _MAX_ROW_ANSWERS:
             return None
@@ -129,18 +131,18 @@ class ConeBase:
 
     @property
     def ratio(self) -> float | None:
-        """E if the only claim is ε-LDP of the answer, else None."""
+        """Ratio E = e^ε if the only claim is ε-LDP of the answer, else None."""
         only = self.cone.claims[0] if len(self.cone.claims) == 1 else None
         return _ratio(only.level) if only is not None and only.notion == "ldp" else None
 
     @property
     def low(self) -> FloatArray:
-        """Lower bounds of each t_x over the base."""
+        """Lower bound of each t_x over the base, shape (answers,)."""
         return self.polytope.low[: self.answers]
 
     @property
     def high(self) -> FloatArray:
-        """Upper bounds of each t_x over the base."""
+        """Upper bound of each t_x over the base, shape (answers,)."""
         return self.polytope.high[: self.answers]
 
     def _polytope(self, rows: _RowBuilder) -> Polytope:
@@ -162,17 +164,17 @@ class ConeBase:
     def _tighten(self) -> FloatArray:
         """Tighten the bounds of every variable, so that every dual bound is finite; return corners.
 
-        The bounds come from weak duality, not from the solver's vertices: with its tolerances those
-        would cut off rays where counts span many orders of magnitude. An auxiliary variable never
-        needs to exceed the largest v_x, because it represents an entry or an average of entries.
-        The corners are vertices with the largest t_x, one row for each x, shape (answers, answers);
-        a row is left out where the numbers are too extreme for the solver.
+        The bounds come from weak duality and not from the solver's vertices, whose tolerances would
+        cut off rays if counts span many orders of magnitude. An auxiliary variable never needs to
+        exceed the largest v_x, because it represents an entry or an average of entries. The corners
+        are vertices with the largest t_x, one row for each x, shape (answers, answers); a row is
+        left out if the numbers are too extreme for the solver.
         """
         a, polytope = self.answers, self.polytope
         units = np.eye(a, self.size)
         corners = [polytope.vertex(unit) for unit in units]
         high = polytope.high.copy()
-        # Without mass p·v = 1 does not bound v_x, but duality needs a finite bound: take a loose one.
+        # If answer x has no mass, p·v = 1 does not bound v_x; duality needs a finite, loose bound.
         for x, corner in enumerate(corners):
             if corner is not None and np.isinf(high[x]):
                 high[x] = 2 * float(corner[x]) + self.scale[x]
@@ -185,8 +187,8 @@ class ConeBase:
                 high[x] = np.fmin(
                     high[x], upper.bound * (1 + _LOOSE) + _LOOSE**2
                 )  # fmin ignores nan
-        # Lower bounds cost one more linear programme for each answer, and 0 is a valid one: they
-        # are tightened for few answers only.
+        # Tight lower bounds cost one more linear programme per answer, and 0 is always valid: they
+        # are computed for few answers only.
         for x, unit in enumerate(units if a <= _MAX_LOWER_ANSWERS else []):
             lower = polytope.farthest(-unit)
             if lower is not None:
@@ -197,7 +199,7 @@ class ConeBase:
 
 
 def _add_claim(rows: _RowBuilder, claim: Claim, prior: Prior) -> None:
-    """Add the rows of one claim, in v."""
+    """Add the rows of one claim, as coefficients of v and the auxiliary variables."""
     if claim.notion == "ldp":
         _add_answer_ldp(rows, claim)
     elif claim.notion == "rldp":
@@ -206,7 +208,8 @@ def _add_claim(rows: _RowBuilder, claim: Claim, prior: Prior) -> None:
         _add_two_sided(rows, claim)
     else:
         for row in rows_of(claim, rows.answers):
-            # Integer rows hold products of large counts, but the solver's tolerances are absolute.
+            # Integer rows hold products of large counts; the solver's absolute tolerances need
+            # entries of about 1.
             size = sum(map(abs, row)) / 2
             rows.add({x: r / size for x, r in enumerate(row) if r})
 
@@ -243,7 +246,7 @@ def _same_answers(claim: Claim, prior: Prior) -> bool:
 
 
 def _add_robust(rows: _RowBuilder, claim: Claim) -> None:
-    """Add U_s ≤ E·W_t for s ≠ t, with `diagonal` also for s = t; U, W: see the module."""
+    """Add U_s ≤ E·W_t for s ≠ t, with `diagonal` also for s = t (U and W: see the module)."""
     bounds, E = claim.lower_bounds or (), _ratio(claim.level)
     size = len(bounds[0])
     upper, lower = [], []
@@ -273,7 +276,7 @@ def _add_extreme(
     exact = [Fraction(n, d) for n, d in bounds]
     end, result = rows.variable(), rows.variable()
     for x in block:
-        # The auxiliary variable is at least every v_x of the block (side 1) or at most (side −1).
+        # `end` is M_s (side 1), at least every v_x of the block, or m_s (side −1), at most each.
         rows.add({end: side, x: -side})
     entries = {x: -side * float(L) for x, L in zip(block, exact, strict=True) if L}
     rows.add({result: side, end: -side * float(1 - sum(exact, Fraction(0))), **entries})

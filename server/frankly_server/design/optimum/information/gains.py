@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objectives that are sums over reports of a convex gain of the report's column (spec 1.6).
 
-Columns are given as t = σ∘v of a `ConeBase`, p·v = 1. Every gain here is sublinear, so that an
-optimum uses extreme rays only (docs/maths/generation.md, claim 1).
+Columns are given as t = σ∘v of a `ConeBase`, p·v = 1. Every gain here is sublinear, so some optimum
+uses extreme rays only (docs/maths/generation.md, claim 1).
 """
 
 from typing import Protocol
@@ -17,7 +17,7 @@ from frankly_server.lazy import special
 class Gain(Protocol):
     """Gain of a report per unit of its probability.
 
-    ceiling : upper bound of the total of any mechanism, private or not.
+    ceiling : upper bound of the total gain of any mechanism, private or not.
     """
 
     ceiling: float
@@ -34,7 +34,7 @@ class Gain(Protocol):
 class Information:
     """I(X; Y) = Σ_y θ_y Σ_x p_x v_x ln v_x, in nats  [Funnel Thm 3, Robust eq. 45].
 
-    It is separable in the answers, which `branch` relies on.
+    The gain is a sum over answers, which `branch` relies on.
     """
 
     def __init__(self, base: ConeBase) -> None:
@@ -42,12 +42,11 @@ class Information:
         self.scale = base.scale
         p = base.prior[base.prior > 0]
         self.ceiling = float(-np.sum(p * np.log(p)))
-        self._floor = (
-            1e-9 * self.scale
-        )  # the gradient is −∞ at t = 0, but a linear programme needs finite costs
+        # The gradient is −∞ at t = 0, but a linear programme needs finite costs.
+        self._floor = 1e-9 * self.scale
 
     def terms(self, t: FloatArray) -> FloatArray:
-        """Return the gain answer by answer, the same shape as t."""
+        """Return the terms of the gain, one per answer, in the shape of t."""
         return np.asarray(self.weight * special.xlogy(t, t / self.scale), dtype=np.float64)
 
     def values(self, T: FloatArray) -> FloatArray:
@@ -55,23 +54,24 @@ class Information:
         return np.asarray(special.xlogy(T, T / self.scale) @ self.weight, dtype=np.float64)
 
     def slope(self, t: FloatArray) -> FloatArray:
-        """Return the gradient, with a very negative but finite value where t = 0."""
+        """Return the gradient, with a large but finite negative value where t = 0."""
         return np.asarray(
             self.weight * (np.log(np.maximum(t, self._floor) / self.scale) + 1),
             dtype=np.float64,
         )
 
     def secant(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return (slope, constant) of the secants, which lie above each term on [low, high]."""
+        """Return (slope, constant) of a line above each term on [low, high], the secant."""
         at_low, width = self.terms(low), high - low
         rise = self.terms(high) - at_low
-        # Where the width is below rounding, its quotient would be noise: the tangent replaces it.
+        # On an interval as narrow as rounding errors the quotient would be noise. The slope at
+        # `high` is larger, so the line stays above the term.
         slope = np.where(width > 1e-13, rise / np.maximum(width, 1e-300), self.slope(high))
         return slope, at_low - slope * low
 
 
 class Guessing:
-    """1 − expected Hamming error: probability of a right best guess, Σ_y θ_y max_x p_x v_x."""
+    """Probability that the best guess is right, 1 − the Hamming error: Σ_y θ_y max_x p_x v_x."""
 
     ceiling = 1.0
 
@@ -84,6 +84,6 @@ class Guessing:
 
     def slope(self, t: FloatArray) -> FloatArray:
         """Return a subgradient: the gradient of the best guess's term."""
-        # Any maximiser gives a subgradient; argmax takes the first, so runs are reproducible.
+        # Any maximiser gives a subgradient; argmax returns the first, so runs are reproducible.
         best = int(np.argmax(self.weight * t))
         return np.where(np.arange(len(t)) == best, self.weight, 0.0)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Column generation: the optimum of a sum over reports without listing rays (spec 1.6).
 
-(1) start with good columns (2) the master programme finds the best mechanism made of them, and
-prices of the answers (3) pricing finds columns worth more than they cost, first by local search (4)
-then by branch and bound, which at the end proves that none is left. Prices λ and a bound τ of the
-worth of every column prove value ≤ Σλ + τ (docs/maths/generation.md, claim 2).
+(1) Start with good columns. (2) The master programme finds the best mechanism made of them, and
+prices λ of the answers. (3) Pricing finds columns with a positive worth, which is their gain less
+λ·v: first by local search, then by a method that bounds the worth of every column and at the end
+proves that none is left. If τ is that bound, no mechanism has a value above Σλ + τ
+(docs/maths/generation.md, claim 2).
 """
 
 from dataclasses import dataclass
@@ -17,25 +18,26 @@ from frankly_server.design.optimum.information.pricing import ColumnPricer
 from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray, MasterProgramme
 
-# Columns this close are treated as one: two would make the master programme ill-conditioned.
+# Columns this close are treated as equal: both would make the master programme ill-conditioned.
 _SAME_COLUMN = 1e-9
-# Local search keeps columns worth this share of the proof's tolerance.
+# Local search keeps columns worth more than this share of the proof's tolerance.
 _SEARCH_SHARE = 0.1
-# The gap is relative to the value, but a value near zero must not ask for a gap below float noise.
+# The gap is relative to the value, but at values near zero it must stay above float noise.
 _LEAST_VALUE = 1e-3
 _DIRECTIONS = 24
 _FIRST_PENALTY, _PENALTY_FACTOR = 5.0, 4.0
-"""First bound of an answer's price: ± 5 nats times its mass, which optimal prices rarely exceed."""
-# Penalties are raised to this multiple of the largest gain: below that gain the master programme
+"""An answer's price is first bounded by ±5 nats times its mass, which optimal prices rarely exceed;
+the bound of an answer that misses mass grows by the factor."""
+# Penalties are raised to this multiple of the largest gain: below the gain the master programme
 # would be unbounded (docs/maths/generation.md, claim 7).
 _MARGIN = 1.25
 _MISSING_TOLERANCE = 1e-9
 _PROOF_INTERVAL = 10  # rounds between proofs while new columns are found
 _CLIMBED_PROPOSALS = 4  # proposals from which local search starts
-# Weight of the best proof's prices in smoothed prices; largest number of answers at which branch
-# and bound is fast enough without smoothing or extra starts.
+# Weight of the best proof's prices in smoothed prices; largest number of answers for which neither
+# smoothing nor extra starts of the local search pay off.
 _SMOOTHING, _SMALL_ANSWERS = 0.8, 32
-# Largest numbers of boxes of a proof while new columns are still found, and of the last proof.
+# Largest number of boxes of a proof in a round that has found columns, and in any other round.
 _FEW_BOXES, _ALL_BOXES = 200, 10**9
 
 
@@ -44,7 +46,7 @@ class GeneratedMechanism:
     """Best mechanism made of the generated columns.
 
     columns : all generated columns, scaled to p·v = 1, shape (n, a).
-    theta : shape (n,), the expected share of each report.
+    theta : shape (n,), the probability of each report under the prior.
     value : the objective.
     bound : upper bound over all mechanisms of the cone.
     multipliers : λ, shape (a,), of the best proof: Σλ = bound and λ·v ≥ gain(v) for every column,
@@ -64,7 +66,7 @@ class _ColumnPool:
     def __init__(self, base: ConeBase, gain: Information | Guessing) -> None:
         self._base, self._gain = base, gain
         self.T = np.empty((0, base.answers))
-        # Penalties are proportional to mass; an answer without mass is treated as the rarest.
+        # Penalties are proportional to mass; an answer without mass gets that of the rarest.
         self._weights = np.where(base.prior > 0, base.prior, np.min(base.prior[base.prior > 0]))
         self._penalty = _FIRST_PENALTY
         self._master = MasterProgramme(np.ones(base.answers), self._penalty * self._weights)
@@ -73,7 +75,7 @@ class _ColumnPool:
     def add(self, T: FloatArray) -> int:
         """Add the columns that are new; return how many."""
         candidates, known_count = np.vstack([self.T, T]), len(self.T)
-        # Equal columns have equal projections onto a line: few need a comparison entry by entry.
+        # Equal columns have equal projections onto a line, so few pairs need a full comparison.
         projection = candidates @ np.linspace(0.5, 1.0, self._base.answers)
 
         def is_new(i: int) -> bool:
@@ -95,13 +97,13 @@ class _ColumnPool:
             self._master.penalise(np.maximum(self._master.penalty, self._penalty * self._weights))
 
     def solve(self) -> "_MasterSolution":
-        """Return the best mechanism made of the columns, and prices."""
+        """Return the best mechanism made of the columns, with the prices of the answers."""
         solution = self._master.solve()
         value = float(solution.x @ self._gain.values(self.T))
         return _MasterSolution(solution.x, -solution.dual, value, solution.missing)
 
     def raise_penalties(self, missing: FloatArray | None = None) -> None:
-        """Raise the penalties of answers that miss mass; without argument, forbid missing mass."""
+        """Raise the penalties of answers that miss mass; with None, forbid missing mass."""
         short = None if missing is None else np.abs(missing) > _MISSING_TOLERANCE
         factor = np.inf if short is None else np.where(short, _PENALTY_FACTOR, 1.0)
         self._master.penalise(self._master.penalty * factor)
@@ -146,7 +148,7 @@ def generate(
         rounds += 1
         # While mass is missing, the mixture is not a mechanism and has no value to report.
         value = solved.value if solved.complete else float("nan")
-        # `certified` compares the bound with the rounded mechanism: the proof aims at half of the gap.
+        # Half of the gap is left for rounding: `certified` looks at the rounded mechanism.
         tolerance = 0.5 * limits.gap * min(max(solved.value, _LEAST_VALUE), 1.0)
         limits.progress("search", value, proof.bound)
         added = (
@@ -172,7 +174,7 @@ def generate(
             )
             better = proof.improve(prices, max(0.0, priced.bound), base.prior)
             added += columns.add(priced.columns)
-            # Pricing at smoothed prices may find known columns only: the master's prices are next.
+            # If smoothed prices lead to known columns only, the master's prices are tried next.
             stuck = not added and not (
                 smooth and len(priced.columns) and (better or proof.smoothing)
             )
@@ -198,8 +200,8 @@ def generate(
 class _Proof:
     """Best bound so far and the prices λ that prove it, Σλ = bound.
 
-    centred : a proof has replaced the first guess.
-    smoothing : the next prices are smoothed.
+    centred : True once a proof has improved on the initial bound.
+    smoothing : True if the next prices are to be smoothed.
     """
 
     bound: float
@@ -210,8 +212,8 @@ class _Proof:
     def near(self, multipliers: FloatArray, prior: FloatArray) -> FloatArray:
         """Return smoothed prices between the master's and the best proof's (Wentges, 1997).
 
-        The master's prices oscillate while columns are few. A column that is worth more than its
-        price at smoothed prices is so at the master's prices too, or the bound improves
+        The master's prices oscillate while columns are few. A column of positive worth at smoothed
+        prices has a positive worth at the master's prices too, or else the bound improves
         (docs/maths/generation.md, claim 16).
         """
         if not self.centred or not self.smoothing:
@@ -220,7 +222,10 @@ class _Proof:
         return _SMOOTHING * lowered + (1 - _SMOOTHING) * multipliers
 
     def improve(self, prices: FloatArray, worth: float, prior: FloatArray) -> bool:
-        """Record prices that prove every column worth ≤ `worth`; return True if they are better."""
+        """Record prices at which no column is worth more than `worth`, if they improve the bound.
+
+        Returns True if they do.
+        """
         total = float(np.sum(prices)) + worth
         if total >= self.bound:
             return False
@@ -235,7 +240,10 @@ def _propose(
     least: float,
     limits: Limits,
 ) -> int:
-    """Add columns from the cone's structure and climbs from the best; return their number."""
+    """Add columns that the cone's structure suggests, and local optima near the best of them.
+
+    Returns the number of new columns.
+    """
     prices = solved.multipliers / pricer.base.scale
     proposed = pricer.proposals(prices, least)
     climbed = pricer.search(prices, proposed[:_CLIMBED_PROPOSALS], least, limits)
@@ -249,10 +257,10 @@ def _search(
     least: float,
     limits: Limits,
 ) -> int:
-    """Add columns found by local search from those in use; return their number.
+    """Add columns found by local search from those in use; return the number of new ones.
 
-    For many answers the search also starts between columns and in new directions. For few answers
-    branch and bound finds missing columns sooner.
+    With many answers the search also starts between columns and in new directions. With few
+    answers, branch and bound finds missing columns sooner.
     """
     base, prices = pricer.base, solved.multipliers / pricer.base.scale
     used = columns.T[solved.theta > 1e-12]
@@ -271,7 +279,7 @@ def _add_starts(
     starts: FloatArray | None,
     limits: Limits,
 ) -> None:
-    """Add given columns, the corner of each answer, and columns in spread directions."""
+    """Add the starts, the corner of each answer and, if local search is used, its results."""
     base = pricer.base
     no_prices = np.zeros(base.answers)
     if starts is not None:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pricing: search for columns with a large gain(t) − κ·t over the base, and a bound of its maximum.
 
-Local search (`ascent`) finds columns. Then the method for the cone bounds all of them: patterns for
-LDP of the answer (`answer_pricing`), parts for RLDP (`robust_pricing`), else branch and bound
-(`branch`).
+Local search (`ascent`) finds columns. Then a method that depends on the cone bounds all of them:
+patterns of entries for LDP of the answer (`answer_pricing`), one part per secret for RLDP
+(`robust_pricing`), branch and bound for other cones (`branch`). The Hamming error needs only a
+linear programme per answer.
 """
 
 from dataclasses import dataclass
@@ -33,11 +34,11 @@ class PricedColumns:
 
 
 class ColumnPricer:
-    """Pricing over one base with one gain, deterministic for a seed."""
+    """Pricing over one base with one gain; deterministic for a given seed."""
 
     def __init__(self, base: ConeBase, gain: Information | Guessing, seed: int) -> None:
         self.base, self.gain = base, gain
-        # Directions and mixtures come from a quasi-random sequence; this is the next index in it.
+        # The next index of the quasi-random sequence that directions and mixtures are taken from.
         self._sequence_index = seed
         informative = isinstance(gain, Information)
         self._robust = robust_pricing.of(base.cone, base.prior) if informative else None
@@ -61,7 +62,7 @@ class ColumnPricer:
         return self._proposals.columns(prices * self.base.scale, least) * self.base.scale
 
     def directions(self, prices: FloatArray, count: int) -> FloatArray:
-        """Return vertices in evenly spread directions away from high prices, shape (count, a)."""
+        """Return vertices in evenly spread directions that avoid high prices, shape (count, a)."""
         a = self.base.answers
         spread, avoid = (
             directions(self._sequence_index, count, a),
@@ -105,10 +106,10 @@ class ColumnPricer:
         limits: Limits,
         boxes: int,
     ) -> PricedColumns:
-        """Bound the worth of every column, down to `tolerance`.
+        """Return columns worth more than `tolerance`, and a bound of the worth of any column.
 
-        The search stops early once it has found columns worth more, after `boxes` boxes, or at the
-        limits.
+        The search may stop early, with a larger bound, once it has found such columns, after
+        `boxes` boxes of branch and bound, or at the limits.
         """
         if self._robust is not None:
             columns, bound = self._robust.best_columns(prices * self.base.scale, tolerance, limits)
@@ -117,7 +118,7 @@ class ColumnPricer:
             columns, bound = best_columns(
                 self.base.prior, self.base.ratio, prices * self.base.scale
             )
-            # `best_columns` returns the best patterns even if they are worth less than that.
+            # `best_columns` returns the best patterns even if they are not worth the tolerance.
             better = (
                 self.gain.values(columns * self.base.scale) - (columns * self.base.scale) @ prices
                 > tolerance
@@ -130,7 +131,7 @@ class ColumnPricer:
         return self._prove_by_guess(prices, tolerance)
 
     def _prove_by_guess(self, prices: FloatArray, tolerance: float) -> PricedColumns:
-        """Bound the guessing gain by a linear programme for each answer as the best guess."""
+        """Solve the pricing of `Guessing`: one linear programme for each answer as the guess."""
         columns, bound = [], -np.inf
         for x, weight in enumerate(self.base.prior / self.base.scale):
             gain_x = np.where(np.arange(self.base.answers) == x, weight, 0.0)

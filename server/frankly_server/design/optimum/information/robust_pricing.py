@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pricing of columns for information under RLDP alone: one part of a column per secret (spec 1.6).
 
-Scale a column so that the least W_s is 1, at the secret `last`, and let v be the least among the
-others. It is in the cone iff W_s ≥ v and U_s ≤ E for s ≠ last, W_last ≥ 1 and U_last ≤ E·v. So for
-fixed (last, v) the parts are independent, and the best columns have v at one of finitely many turns
-and every part at a corner. Their worth, A/z − ln z with A = Σ (p·q ln q − λ·q) and z = Σ p·q,
-couples the parts through z only, and for every slope β
+U_s and W_s are the largest and the smallest average of secret s's part, see
+`robust_pricing_blocks`. Scale a column to q whose least W_s is 1, at the secret `last`, and let v
+be the least W_s of the others. It is in the cone iff W_s ≥ v and U_s ≤ E for s ≠ last, W_last ≥ 1
+and U_last ≤ E·v. So for fixed (last, v) the parts are independent, and the best columns have v at
+one of finitely many values (turns) and every part at a corner. Their worth A/z − ln z, where
+A = Σ (p·q ln q − λ·q) and z = Σ p·q, couples the parts through z only, and for every slope β
 
     worth ≤ −1 − β − ln(−Σ_s max_q (A_s + β z_s)).
 
-Secrets are decided one by one, the most frequent first; the undecided ones are bounded together.
-Proofs: docs/maths/generation.md, claims 14 and 15.
+Branch and bound decides the parts of the secrets one by one, the most frequent secret first, and
+bounds the undecided parts together. Proofs: docs/maths/generation.md, claims 14 and 15.
 """
 
 from dataclasses import dataclass
@@ -31,17 +32,20 @@ _SLOPES = 24  # more slopes give a better bound per node, at a proportional cost
 _CHUNK = 1024
 _MAX_RETURNED = 200
 _UNDECIDED = -1
-# rounding: covers float errors of a few units in the last place over f ≥ 1e-4
+# rounding: covers float errors of a few units in the last place, divided by f ≥ 1e-4
 _SAFETY = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
 class _Nodes:
-    """Partial columns, decided for the first secrets in order; every array has length n.
+    """Partial columns, decided for the first secrets in order; every array has n rows.
 
-    chosen : the corners taken, shape (n, decided).
+    turn : index of v.
+    last : the secret of least W_s; −1 if it is undecided.
+    chosen : index of the corner of each decided secret, shape (n, decided).
     worth, mass : Σ A_s and Σ z_s of the decided secrets.
-    bound : upper bound of the worth of every completion, attained at the slope `slope`.
+    bound : upper bound of the worth of every completion.
+    slope : index of the slope with the best bound.
     """
 
     turn: IntArray
@@ -62,7 +66,7 @@ class _Nodes:
 
     @property
     def undecided(self) -> bool:
-        """True if some node has its first secret decided, but not yet which secret is the last."""
+        """True if the first secret is decided, and for some node the `last` secret is not."""
         return self.decided > 0 and bool(np.any(self.last == _UNDECIDED))
 
     def __len__(self) -> int:
@@ -76,13 +80,13 @@ class RobustPricing:
     """Search for the best columns at given prices, with a bound."""
 
     def __init__(self, corners: list[Corners], prior: FloatArray, *, diagonal: bool) -> None:
-        """Take the prior p of the answers, shape (secrets · values,)."""
+        """Create the pricing; prior : p of the answers, shape (secrets · values,)."""
         self.corners, self.prior = corners, prior
         self.order = np.argsort(-prior.reshape(len(corners), -1).sum(axis=1), kind="stable")
-        # With one threshold for all secrets the roles are equal: any secret may be the last.
+        # With one threshold for all secrets v = 1, so it makes no difference which secret is last.
         self.first_lasts = [int(self.order[0])] if diagonal else [int(self.order[0]), _UNDECIDED]
         least, most = (sum(c.reach[side] for c in corners) for side in (0, 1))
-        # The tangent at the scale z has slope β = −1 − ln z, and z lies between these masses.
+        # The bound is tight at β = −1 − ln z, and z lies between these masses.
         self.slopes = -1 - np.linspace(np.log(most), np.log(least), _SLOPES)
 
     def best_columns(
@@ -93,18 +97,19 @@ class RobustPricing:
     ) -> tuple[FloatArray, float]:
         """Return columns v worth more than `tolerance`, shape (n, a), and a bound of every worth.
 
-        multipliers : λ, shape (a,), the price of v_x. The bound is `tolerance` if no column is
-            worth more.
+        multipliers : λ, shape (a,); λ_x is the price of v_x.
+
+        The bound is `tolerance` if no column is worth more.
         """
         return _CornerSearch(self, multipliers, tolerance - _SAFETY).run(limits)
 
     def promising(self, multipliers: FloatArray, least: float) -> FloatArray:
-        """Return columns v worth more than `least` from a short search, best first; (n, a)."""
+        """Return columns v worth more than `least`, by a short search; shape (n, a)."""
         return _CornerSearch(self, multipliers, least).quick_columns()
 
 
 def of(cone: Cone, prior: FloatArray) -> RobustPricing | None:
-    """Return the pricing of a cone that is RLDP alone and small enough; None for other cones."""
+    """Return the pricing of a cone whose only claim is rldp, if it is small enough; else None."""
     if len(cone.claims) != 1 or cone.claims[0].notion != "rldp":
         return None
     corners = list_corners(cone.claims[0], prior)
@@ -115,10 +120,11 @@ def of(cone: Cone, prior: FloatArray) -> RobustPricing | None:
 
 @dataclass(frozen=True, slots=True)
 class _Completions:
-    """Best corners of the undecided secrets: Σ A and Σ z, by turn, last and slope.
+    """Sums over the best corners of the undecided secrets, by turn, last and slope.
 
-    worth, mass : shape (turns, secrets + 1, slopes); the place −1 is for an undecided last.
-    likeliest : the undecided secret that is best as the last, shape (turns, slopes).
+    worth, mass : Σ A and Σ z, shape (turns, secrets + 1, slopes); index −1 of the second axis is
+        for an undecided last.
+    likeliest : the secret that is best as an undecided last, shape (turns, slopes).
     """
 
     worth: FloatArray
@@ -152,12 +158,12 @@ class _CornerSearch:
         )
 
     def run(self, limits: Limits) -> tuple[FloatArray, float]:
-        """Expand all columns by one secret, then depth first, chunks of largest bound first."""
+        """Return (columns, bound): the roots first, then depth first by chunks of largest bound."""
         columns, top = np.empty((0, len(self.pricing.prior))), self.tolerance
         pending = [nodes for nodes in (self._roots(),) if len(nodes)]
         while pending and not len(columns) and not limits.out_of_time():
             nodes = pending.pop()
-            # Nodes are sorted by bound; a chunk at a time keeps the arrays of its children small.
+            # Nodes are sorted by bound. Expanding a chunk at a time keeps the arrays small.
             if nodes.decided and len(nodes) > _CHUNK:
                 pending.append(nodes[_CHUNK:])
                 nodes = nodes[:_CHUNK]
@@ -171,7 +177,7 @@ class _CornerSearch:
         return columns, worst + _SAFETY
 
     def quick_columns(self) -> FloatArray:
-        """Decide the first secret only, and complete the columns with the best corners."""
+        """Return the columns that have one secret decided and the best corners for the others."""
         roots = self._roots()
         if not len(roots):
             return np.empty((0, len(self.pricing.prior)))
@@ -185,7 +191,7 @@ class _CornerSearch:
         return self._promising(turn, last, np.empty((len(turn), 0), dtype=np.int64), zeros, zeros)
 
     def _children(self, nodes: _Nodes) -> _Nodes:
-        """Decide one more secret, or the last one; return open nodes, best bound first."""
+        """Decide one more secret's corner, or `last`; return open nodes, best bound first."""
         expanded = []
         for i in range(0, len(nodes), _CHUNK):
             chunk = nodes[i : i + _CHUNK]
@@ -205,7 +211,7 @@ class _CornerSearch:
         return self._promising(nodes.turn[parent], nodes.last[parent], chosen, worth, mass)
 
     def _with_last(self, nodes: _Nodes) -> _Nodes:
-        """Decide the last: one child for every secret except the first, if it is undecided."""
+        """Decide `last` where it is undecided: one child for every secret except the first."""
         candidates = self.order[1:]
         times = np.where(nodes.last == _UNDECIDED, len(candidates), 1)
         parent = np.repeat(np.arange(len(nodes)), times)
@@ -224,7 +230,7 @@ class _CornerSearch:
             + self.slopes * mass[:, None]
             + (completion.worth + self.slopes * completion.mass)[turn, last]
         )
-        # −D·e^β is largest where the bound −1 − β − ln(−D) is smallest.
+        # −D·e^β is largest at the slope for which the bound −1 − β − ln(−D) is smallest.
         promise = np.where(D < 0, -D * np.exp(self.slopes), 0.0)
         slope = np.argmax(promise, axis=1)
         index = np.arange(len(turn))
@@ -236,7 +242,7 @@ class _CornerSearch:
         return nodes[bound > self.tolerance]
 
     def _between(self, D: FloatArray, index: IntArray, slope: IntArray) -> FloatArray:
-        """Return the best bound for β between two slopes: a secant bounds the convex D."""
+        """Return the best bound for β between two slopes, with a secant above the convex D."""
         low = np.clip(slope, 0, len(self.slopes) - 2)
         beta, step = self.slopes[low], self.slopes[low + 1] - self.slopes[low]
         start = D[index, low]
@@ -258,7 +264,7 @@ class _CornerSearch:
             worth, mass = (self._totals(x, undecided) for x in (self.best_worth, self.best_mass))
             likeliest = np.zeros_like(self.best[0, :, 0])
             if self.secrets > 1:
-                # Not the first secret: it is the last only in separate roots.
+                # The roots where the first secret is the last are separate, so it is left out here.
                 value = (worth + self.slopes * mass)[:, self.order[1:]]
                 likeliest = self.order[1:][np.argmax(value, axis=1)]
             for x in (worth, mass):
@@ -273,7 +279,10 @@ class _CornerSearch:
         return sums
 
     def _columns(self, nodes: _Nodes) -> FloatArray:
-        """Return nodes completed by the best corners, above the tolerance; shape (n, a)."""
+        """Return columns worth more than the tolerance: nodes completed by the best corners.
+
+        Shape (n, a).
+        """
         completion = self._completion(nodes.decided)
         z = nodes.mass + completion.mass[nodes.turn, nodes.last, nodes.slope]
         worth = (nodes.worth + completion.worth[nodes.turn, nodes.last, nodes.slope]) / z - np.log(
@@ -281,7 +290,7 @@ class _CornerSearch:
         )
         selected = np.flatnonzero(worth > self.tolerance)
         selected = selected[np.argsort(-worth[selected], kind="stable")]
-        # One column per turn and last, the best of each.
+        # Only the best column for each turn and last, so that the returned columns differ.
         _, first = np.unique(
             nodes.turn[selected] * (self.secrets + 1) + nodes.last[selected],
             return_index=True,

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Corners of one secret's part of an RLDP column (docs/maths/generation.md, claim 14).
 
-With L the lower bounds of one secret, f = 1 − ΣL > 0, U(q) = L·q + f·max q and W(q) = L·q + f·min
-q, the part q of a column lies in {q ≥ 0 : W(q) ≥ lower side, U(q) ≤ upper side}. At a vertex every
-entry is m or M ≥ m, except at most one.
+With L the lower bounds of one secret and f = 1 − ΣL > 0, the largest and the smallest average of
+its part q of a column are U(q) = L·q + f·max q and W(q) = L·q + f·min q. The part lies in
+{q ≥ 0 : W(q) ≥ lower side, U(q) ≤ upper side}. At a vertex every entry except at most one is m or
+M ≥ m.
 """
 
 from dataclasses import dataclass
@@ -17,10 +18,10 @@ from numpy.typing import NDArray
 from frankly_server.design.tables.linear import FloatArray
 from frankly_server.lazy import special
 
-# Corners are computed by dividing by f, and columns by dividing by their mass: below these sizes
-# the float errors would exceed the safety margin of the bounds.
+# Corners are divided by f, and columns by their mass: below these sizes the float errors would
+# exceed the safety margin of the bounds.
 _MIN_FREE, _MIN_MASS = 1e-4, 1e-6
-# Corners grow with 2^values; larger tables are left to branch and bound.
+# The number of corners grows as 2^values; larger tables are left to general branch and bound.
 _MAX_VALUES, _MAX_ENTRIES = 8, 40_000_000
 
 
@@ -43,13 +44,13 @@ class SecretBlock:
     def at(
         self, inside: NDArray[np.bool_], lower_side: FloatArray, upper_side: FloatArray
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Return (two points per set T of values, M on T and m elsewhere; mask of existence).
+        """Return (two points per set T of values, M on T and m elsewhere; mask of existing ones).
 
-        inside : shape (v, n, k).
+        inside : the sets T, shape (v, n, k).
         lower_side, upper_side : shape (v,), 0 < lower ≤ upper.
 
-        Shapes of the results: (v, 2n, k) and (v, 2n). With w = L(T): if both sides can be tight, M
-        − m = (upper − lower)/f and m = lower − w·(M − m) ≥ 0, and there is no second point.
+        Shapes of the results: (v, 2n, k) and (v, 2n). With w = L(T): if both sides can be tight,
+        M − m = (upper − lower)/f and m = lower − w·(M − m) ≥ 0, and there is no second point.
         Otherwise m = 0; the upper side is tight at the first point, the lower side at the second.
         """
         w = inside @ self.lower
@@ -67,10 +68,10 @@ class SecretBlock:
         lower_side: FloatArray,
         upper_side: FloatArray,
     ) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Return (points that include all vertices, mask of existence); (v, n, k) and (v, n).
+        """Return (points that include all vertices, mask of those that exist).
 
-        These are the points of `at` for every T, and those with m = 0 where both sides are tight
-        and one more entry lies between 0 and M.
+        Shapes (v, n, k) and (v, n). These are the points of `at` for every T, and those with m = 0
+        at which both sides are tight and one more entry lies between 0 and M.
         """
         inside = self._inside
         points, present = self.at(
@@ -94,9 +95,10 @@ class SecretBlock:
         return points, present
 
     def turns(self, ratio: float, *, last: bool) -> FloatArray:
-        """Return the v in (1, E) where vertices appear or vanish.
+        """Return the v in (1, E) at which vertices of `corners(v, E)` appear or vanish.
 
-        Those of `corners(v, E)`; if `last`, those of `corners(1, E·v)`.
+        ratio : E.
+        last : consider the vertices of `corners(1, E·v)` instead.
         """
         w = self._inside @ self.lower
         w = w[w > 0]
@@ -106,11 +108,11 @@ class SecretBlock:
 
 @dataclass(frozen=True, slots=True)
 class Corners:
-    """Corners of one secret's part at every turn v, in both roles: not the last (0), the last (1).
+    """Corners of one secret's part at every turn v, in both roles: other secret (0), last (1).
 
     points : shape (2, turns, n, values).
     present : shape (2, turns, n), false for padding.
-    entropy, mass : p·q ln q and p·q of each point, the same shape.
+    entropy, mass : Σ p·q ln q and p·q of each point, shape (2, turns, n).
     """
 
     points: FloatArray
@@ -126,9 +128,9 @@ class Corners:
         ratio: float,
         prior: FloatArray,
     ) -> "Corners":
-        """List the corners for these turns; prior : p of the secret's answers, shape (values,)."""
+        """Return all corners at these turns; prior : p of the secret's answers, shape (values,)."""
         ones = np.ones_like(turns)
-        # both roles at once: not the last, then the last
+        # One call for both roles: first those of a secret that is not the last.
         points, present = block.corners(
             np.concatenate([turns, ones]),
             np.concatenate([ones, turns]) * ratio,
@@ -137,7 +139,7 @@ class Corners:
 
     @classmethod
     def listed(cls, points: FloatArray, present: NDArray[np.bool_], prior: FloatArray) -> "Corners":
-        """Take points of every turn as not the last, then as the last; shape (2·turns, n, k)."""
+        """Return corners from points of shape (2·turns, n, k), those of role 0 first."""
         shape = (2, len(points) // 2, points.shape[1])
         points, present = points.reshape(*shape, -1), present.reshape(shape)
         return cls(points, present, special.xlogy(points, points) @ prior, points @ prior)
@@ -149,7 +151,7 @@ class Corners:
 
 
 def list_corners(claim: Claim, prior: FloatArray) -> list[Corners] | None:
-    """Return the corners of an rldp claim by secret; None for too many corners or extreme numbers.
+    """Return the corners of an rldp claim by secret; None if too many or the numbers too extreme.
 
     prior : p of the answers, shape (secrets · values,).
     """
@@ -168,7 +170,7 @@ def list_corners(claim: Claim, prior: FloatArray) -> list[Corners] | None:
 
 
 def blocks_of(claim: Claim) -> list[SecretBlock] | None:
-    """Return the blocks of an rldp claim; None if ill-conditioned, or if no row couples them."""
+    """Return the blocks of an rldp claim; None if some f is tiny, or if the claim has no rows."""
     bounds = claim.lower_bounds or ()
     exact = [[Fraction(n, d) for n, d in row] for row in bounds]
     free = [float(1 - sum(row, Fraction(0))) for row in exact]

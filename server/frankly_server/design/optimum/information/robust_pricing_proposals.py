@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proposals of columns under RLDP with many values (docs/maths/generation.md, claim 16).
 
-The search is that of `robust_pricing`, for a few turns v only. At each secret it takes leading sets
-T of values, sorted by the gain of a value at M instead of m, per unit of its lower bound. It proves
-no bound.
+The search is that of `robust_pricing`, but with few turns v and few corners: for each secret,
+values are sorted by what they gain at M instead of m per unit of their lower bound, and only the
+leading sets T of that order are used. It proves no bound.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from frankly_server.design.optimum.information.robust_pricing_blocks import (
 from frankly_server.design.tables.linear import FloatArray
 from frankly_server.lazy import special
 
-# Turns, slopes and values of m that are tried for every secret.
+# Numbers of turns, slopes and values of m that are tried for every secret.
 _TURNS = 12
 _SLOPES, _LOWEST = 3, 5
 _TINY = 1e-9  # a lower bound of 0 would divide by zero
@@ -29,7 +29,7 @@ class Proposals:
     """Proposals of columns worth more than a threshold, for given prices."""
 
     def __init__(self, claim: Claim, blocks: list[SecretBlock], prior: FloatArray) -> None:
-        """Take the prior p of the answers, shape (secrets · values,)."""
+        """Create the search; prior : p of the answers, shape (secrets · values,)."""
         assert claim.level is not None  # noqa: S101
         self._ratio, self._blocks, self._prior = claim.level[0] / claim.level[1], blocks, prior
         self._diagonal = claim.diagonal
@@ -51,7 +51,7 @@ class Proposals:
         )
 
     def _corners(self, block: SecretBlock, p: FloatArray, prices: FloatArray) -> Corners:
-        """Return corners for promising sets of values, for every turn and both roles."""
+        """Return one secret's corners for promising sets of values, every turn and both roles."""
         ones = np.ones_like(self._turns)
         lower_side, upper_side = (
             np.concatenate([self._turns, ones]),
@@ -61,9 +61,8 @@ class Proposals:
         M = m + ((upper_side - lower_side) / block.free)[:, None]
         # Slopes β = −1 − ln z for scales z from 1 to E².
         slopes = -1 - np.log(self._ratio) * np.linspace(0.0, 2.0, _SLOPES)
-        worth = (p * (special.xlogy(M, M) - special.xlogy(m, m))[..., None])[
-            :, :, None
-        ]  # roles and turns, m, slopes, values
+        # Axes: roles and turns, m, slopes, values.
+        worth = (p * (special.xlogy(M, M) - special.xlogy(m, m))[..., None])[:, :, None]
         worth = worth - (prices - slopes[:, None] * p) * (M - m)[..., None, None]
         order = np.argsort(-worth / (block.lower + _TINY), axis=-1, kind="stable")
         rank = np.argsort(order, axis=-1, kind="stable").reshape(len(lower_side), -1, 1, len(p))
@@ -72,7 +71,7 @@ class Proposals:
 
 
 def of(cone: Cone, prior: FloatArray) -> Proposals | None:
-    """Return the proposals for a cone that is RLDP alone; None for other cones."""
+    """Return the proposals for a cone whose only claim is rldp; None for other cones."""
     if len(cone.claims) != 1 or cone.claims[0].notion != "rldp":
         return None
     blocks = blocks_of(cone.claims[0])

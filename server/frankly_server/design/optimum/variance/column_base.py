@@ -10,13 +10,14 @@ from frankly_server.design.tables.linear import FloatArray
 
 
 class ColumnBase(Protocol):
-    """Columns v of a mechanism, scaled to p·v = 1: a polytope around the constant column.
+    """Polytope of the columns v of mechanisms, scaled to p·v = 1; it contains the constant column.
 
     answers : a.
     prior : p, shape (a,), zeros allowed.
-    rows : shape (m, a), the cone is {v ≥ 0 : rows·v ≥ 0}; None if it needs further variables.
+    rows : shape (m, a), the cone is {v ≥ 0 : rows·v ≥ 0}; None if there are too many, or if `rays`
+        replace them.
     rays : all extreme points, shape (n, a), if they are known, else None.
-    ratio : E if the base is that of LDP of the answer at level ln E and nothing else, else None.
+    ratio : E if the only claim is LDP of the answer at level ln E, else None.
     """
 
     @property

@@ -22,7 +22,8 @@ from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
 
 RESERVED = (1e-7, 1e-6, 1e-5)
-"""Shares of a mechanism of full rank, which keep A regular; the first that converges is used."""
+"""Shares of a full-rank mechanism that is mixed in to keep A regular, tried in this order until the
+method converges."""
 
 
 def least_variance(
@@ -32,15 +33,14 @@ def least_variance(
 
     Parameters
     ----------
-    W : shape (t, a), the targets W·p; the identity for all shares; contrasts are rows too. Any
-        rank.
+    W : shape (t, a), of any rank; the targets are W·p, hence the identity for all shares.
     starts : columns v of the base to begin with, shape (k, a), such as those of an explicit
         mechanism.
 
     Returns
     -------
-    VarianceOptimum: value and bound are variances; `certificate.exact` is True if every vertex was
-        evaluated.
+    VarianceOptimum: value and bound are variances. `certificate.exact` is True if pricing covered
+        every vertex.
 
     Raises
     ------
@@ -62,8 +62,8 @@ def least_worst_variance(
 ) -> VarianceOptimum:
     """Minimise max_t [w_tᵀA(θ)⁻¹w_t − (w_t·p)²]; arguments and result as for `least_variance`.
 
-    The certificate is that of the total with targets √π_t·w_t for the weights π of a saddle point:
-    the worst variance is at least every weighted mean of the variances.
+    The worst variance is at least every weighted mean of the variances. So the certificate is that
+    of the total variance with targets √π_t·w_t, where π are the weights of a saddle point.
     """
     limits = limits or Limits()
     pricer = pricer_for(base, limits)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dual of the master programme, for targets that leave some directions open.
+"""Dual of the master programme, for targets of deficient rank.
 
-There A may be singular at the optimum, and Z = A⁻¹Wᵀ cannot be eliminated. The dual avoids the
-inverse: maximise 2 tr(WZ) − Σν subject to |Zᵀv_j|² ≤ ν·v_j + cost_j, with Z and ν free. Its
-logarithmic barrier is self-concordant (second-order cones), so Newton's method follows the central
-path from Z = 0; the weights are x_j = κ/slack_j.
+With such targets A may be singular at the optimum, so that Z = A⁻¹Wᵀ does not exist. The dual
+avoids the inverse: maximise 2 tr(WZ) − Σν subject to |Zᵀv_j|² ≤ ν·v_j + cost_j, with Z and ν free.
+Its logarithmic barrier is self-concordant (second-order cones), so Newton's method follows the
+central path from Z = 0 as the weight κ of the barrier falls; the primal weights are
+x_j = κ/slack_j.
 """
 
 from dataclasses import dataclass
@@ -17,9 +18,9 @@ from frankly_server.design.tables.linear import FloatArray
 _STEPS = 300
 # Relative duality gap to reach.
 _TOLERANCE = 1e-7
-# Relative duality gap that is accepted if rounding stops the progress.
+# Relative duality gap that is accepted if rounding prevents a smaller one.
 _STALLED_TOLERANCE = 2e-6
-# Reduction of κ per outer step.
+# Factor of κ from one central point to the next.
 _SHRINK = 0.2
 # Newton decrement below which an iterate is treated as central.
 _NEAR = 0.1
@@ -79,7 +80,7 @@ def maximise_dual(V: FloatArray, W: FloatArray, cost: FloatArray) -> DualOptimum
 def _newton(
     V: FloatArray, W: FloatArray, Z: FloatArray, x: FloatArray, slack: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Return the Newton step (dZ, dν) of the objective with its barrier, and the slope along it."""
+    """Return the Newton step (dZ, dν) of the objective with its barrier, and its rise along it."""
     n, a = V.shape
     t = len(W)
     # Gradients of the slacks with respect to ν and Z.
@@ -88,7 +89,7 @@ def _newton(
     M = (slopes.T * (x / slack)) @ slopes
     M[a:, a:] += 2 * np.kron(A, np.eye(t))
     gradient = np.concatenate([-np.ones(a), 2 * W.T.ravel()]) + slopes.T @ x
-    # The unknowns ν and Z have different units: unit diagonals improve the condition of M.
+    # The unknowns ν and Z have different units; a unit diagonal improves the condition of M.
     scale = 1 / np.sqrt(np.diag(M))
     step = scale * np.linalg.solve(M * scale[:, None] * scale, scale * gradient)
     return step[a:].reshape(a, t), step[:a], float(gradient @ step)
@@ -103,7 +104,10 @@ def _line_search(
     step: tuple[FloatArray, FloatArray],
     rise: float,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return (Z, ν, slack) after the longest step that stays feasible and goes uphill."""
+    """Return (Z, ν, slack) after a step, halved until it stays feasible and goes uphill.
+
+    Returns the same point if no step does.
+    """
     Z, nu, slack = at
     before = 2 * float(np.sum(W.T * Z)) - float(nu.sum()) + kappa * float(np.sum(np.log(slack)))
     length = 1.0

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frontier of information against variance, with bounds on both.
 
-For a price μ of the variance, maximise I − μ·variance; a certificate proves I − μ·variance ≤ B(μ)
-for every mechanism. Hence under a cap I ≤ min over the tried μ of B(μ) + μ·cap, and at information
-I the variance is ≥ max of (I − B(μ))/μ. Between two optima every mixture is a mechanism as well:
-its information is linear, its variance convex. The next μ is the slope between the neighbours of
-the target, until mixture and bound meet.
+For a price μ of the variance, I − μ·variance is maximised, and a certificate proves that
+I − μ·variance ≤ B(μ) for every mechanism. Hence a mechanism whose variance is at most a cap has
+I ≤ B(μ) + μ·cap, and one of information I has variance ≥ (I − B(μ))/μ, for every price μ tried.
+Mixtures of two optima are mechanisms too: their information is linear in the share, their variance
+convex. The next μ is the slope between the two optima next to the target, until their mixture meets
+the bound.
 """
 
 from collections.abc import Callable
@@ -30,7 +31,7 @@ from frankly_server.design.optimum.variance.reports import balanced
 from frankly_server.design.tables.limits import Limits
 from frankly_server.design.tables.linear import FloatArray
 
-# At the ends one quantity is worth a million times the other, so the other only breaks ties.
+# At the ends of the curve one quantity has a millionth of the weight of the other: it breaks ties.
 _LOW_PRICE = 1e-6
 _HIGH_PRICE = 1e6
 _REFINEMENTS = 40
@@ -38,11 +39,12 @@ _REFINEMENTS = 40
 
 @dataclass(frozen=True)
 class FrontierMechanism:
-    """A mechanism on the frontier, report j being θ_j times column j.
+    """Mechanism near the frontier; report j is θ_j times column j.
 
     information : nats.
-    variance : total of the targets at n = 1 and truth p.
-    information_bound : no mechanism with at most this variance has more information.
+    variance : total variance of the targets at n = 1 and truth p.
+    information_bound : no mechanism with at most this variance (or at most the cap, if there is
+        one) has more information.
     variance_bound : no mechanism with at least this information has less variance.
     exact : as in `VarianceCertificate`.
     """
@@ -80,8 +82,8 @@ def information_under_cap(
 
     Returns
     -------
-    FrontierMechanism with variance ≤ cap; `information_bound` is for the cap. The variance is below the
-        cap if even the most informative mechanism stays below.
+    FrontierMechanism with variance ≤ cap; it is below the cap only if even the most informative
+        mechanism found stays below.
 
     Raises
     ------
@@ -106,13 +108,13 @@ def frontier(
 
     Parameters
     ----------
-    points : number of points, at least 2. At the ends a unit of one quantity is worth a millionth
-        of the other, in units of the least variance and its information; the most informative
-        mechanism itself may have infinite variance.
+    points : number of points, at least 2. The last one maximises information with a tiny price on
+        the variance, because the most informative mechanism may have infinite variance.
 
     Returns
     -------
-    list of FrontierMechanism: information and variance increase; one point if the ends coincide.
+    list of FrontierMechanism, by increasing information and variance; a single one if both ends
+        have the same information.
     """
     curve = _Curve(base, W, starts, limits or Limits())
     curve.ends()
@@ -123,7 +125,7 @@ def frontier(
 
 
 class _Curve:
-    """The optima found so far, by increasing information and variance."""
+    """Curve of the optima found so far, by increasing information and variance."""
 
     def __init__(
         self, base: ColumnBase, W: FloatArray, starts: FloatArray | None, limits: Limits
@@ -136,15 +138,15 @@ class _Curve:
         self.points: list[_PricedOptimum] = []
 
     def ends(self) -> None:
-        """Find both ends, at prices where variance or information practically decides alone."""
+        """Add both ends, at prices where either variance or information outweighs the other."""
         objective = Objective(self._W, self._base.prior)
         first = self._optimum(objective)
         variance = max(first.value, 1e-300)
         unit = max(self._information(first), 1e-6) / variance
         for price in (_HIGH_PRICE * unit, _LOW_PRICE * unit):
             self._solve(price)
-        # The curve ends at the least variance itself; its neighbour's bound holds for every
-        # mechanism.
+        # The curve begins at the least variance itself. The price and the bound of its neighbour
+        # remain valid, because the bound holds for every mechanism.
         end = self.points[0]
         information, variance = self._information(first), self._variance(first.columns, first.theta)
         if variance < end.variance:
@@ -199,7 +201,7 @@ class _Curve:
         self._limits.progress("frontier", information, -optimum.bound + price * variance)
 
     def _refined(self, below: _PricedOptimum, above: _PricedOptimum) -> bool:
-        """Add the optimum between two neighbours; False if there is none, or time is up."""
+        """Add the optimum between two neighbours; return False if there is none, or at a limit."""
         rise, gain = above.variance - below.variance, above.information - below.information
         if (
             self._limits.out_of_time()
@@ -209,7 +211,7 @@ class _Curve:
         ):
             return False
         price = gain / rise
-        # A slope equal to one of the two prices would give the same optimum again.
+        # A price equal to that of a neighbour would only give the same optimum again.
         if not above.price * (1 + 1e-9) < price < below.price * (1 - 1e-9):
             return False
         self._solve(price)
@@ -218,7 +220,7 @@ class _Curve:
     def _around(
         self, target: float, measure: Callable[[_PricedOptimum], float]
     ) -> tuple[_PricedOptimum, _PricedOptimum]:
-        """Return the neighbours of a target; beyond an end, the last point twice."""
+        """Return the points on either side of a target; beyond an end, the last point twice."""
         above = [point for point in self.points if measure(point) > target]
         below = [point for point in self.points if measure(point) <= target]
         first = below[-1] if below else above[0]
@@ -231,8 +233,8 @@ class _Curve:
         low, high = 0.0, 1.0
         if self._variance(*_mixed(below, above, high)) <= cap:
             return _mixed(below, above, high)
-        # The variance is convex in the share and meets the cap once; 60 halvings reach the last
-        # digit.
+        # The variance is convex in the share, so it reaches the cap once; 60 halvings exhaust the
+        # digits of a float.
         for _ in range(60):
             share = 0.5 * (low + high)
             if self._variance(*_mixed(below, above, share)) <= cap:
@@ -274,7 +276,7 @@ def _share(low: float, high: float, target: float) -> float:
 def _mixed(
     below: _PricedOptimum, above: _PricedOptimum, share: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return (columns, θ) of the mechanism that takes the second with probability `share`."""
+    """Return (columns, θ) of the mechanism that uses `above` with probability `share`."""
     if share in (0.0, 1.0) or below is above:
         chosen = above if share == 1.0 else below
         return chosen.columns, chosen.theta

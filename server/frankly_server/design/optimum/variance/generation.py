@@ -2,9 +2,9 @@
 """Column generation for the variance (spec 1.6).
 
 (1) Start with columns in many directions. (2) The convex master programme finds the best mechanism
-made of them, and its prices Z = A⁻¹Wᵀ and ν. (3) Pricing finds columns worth more than their price
-ν·v and adds them. (4) Repeat until there is none, or time is up. Then ν, raised by the largest
-worth that a column may have, proves a bound.
+made of them, and the prices Z = A⁻¹Wᵀ and ν. (3) Pricing finds columns that are worth more than
+their price ν·v. (4) Repeat with them until there are none, or time is up. Then ν, raised by the
+largest excess that a column may have, proves a bound.
 """
 
 from collections.abc import Callable
@@ -32,11 +32,11 @@ from frankly_server.design.tables.linear import FloatArray, lp
 NEGLIGIBLE = 1e-9
 # Relative distance below which two columns are treated as equal.
 _SAME = 1e-9
-# Share of a mechanism of full rank, which keeps A regular.
+# Share of a full-rank mechanism that is mixed in to keep A regular.
 _RESERVED_SHARE = 1e-7
-# Total starting weight that is spread over all columns, so that new ones start above 0.
+# Part of the starting weights that is spread over all columns, so that new ones start above 0.
 _FRESH = 0.01
-# Least interior weight, times the number of columns.
+# Smallest interior weight that is accepted, times the number of columns.
 _MIN_INTERIOR = 0.02
 _MASTER_TOLERANCE = 1e-10
 _ROUNDS = 200
@@ -44,11 +44,11 @@ _ROUNDS = 200
 
 @dataclass(frozen=True)
 class VarianceOptimum:
-    """The best mechanism found: report j is θ_j times column j.
+    """Best mechanism found; report j is θ_j times column j.
 
     columns : shape (n, a), p·v = 1.
     theta : shape (n,), positive, Σ θ_j v_j = 1.
-    value : attained by this mechanism.
+    value : value of the objective of this mechanism.
     bound : no mechanism has a smaller value, as `certificate` proves.
     """
 
@@ -61,12 +61,13 @@ class VarianceOptimum:
 
 @dataclass(frozen=True)
 class VarianceMasterOptimum:
-    """The best mechanism over the present columns.
+    """Best mechanism over the present columns.
 
-    value : reported value, F minus `offset`.
-    prices : they prove that no mechanism has a value below `prices.bound()` minus `offset`, once no
-        column exceeds them.
-    scale : reference of a relative gap.
+    theta : weights of the columns, shape (n,).
+    value : value of the objective, from which `offset`, the constant sampling term, is subtracted.
+    prices : once no column is worth more than its price, they prove that no mechanism has a value
+        below `prices.bound()` minus `offset`.
+    scale : number that a gap is relative to.
     """
 
     theta: FloatArray
@@ -79,9 +80,9 @@ class VarianceMasterOptimum:
 class VarianceMaster:
     """Columns found so far, without duplicates, and the convex programme over them.
 
-    If the targets leave directions open, A may become singular at the optimum. Then the dual is
-    solved instead, and a share η = 1e-7 of a mechanism of full rank is mixed in. It costs at most
-    that share: f((1−η)A₁ + ηA₂) ≤ f(A₁)/(1−η).
+    If the rank of the targets is deficient, A may become singular at the optimum. Then the dual is
+    solved instead, and a share η = 1e-7 of a full-rank mechanism is mixed in. It costs no more than
+    about that share, since f((1−η)A₁ + ηA₂) ≤ f(A₁)/(1−η) for f(A) = tr(W A⁻¹ Wᵀ).
     """
 
     def __init__(self, base: ColumnBase, starts: FloatArray | None = None) -> None:
@@ -97,8 +98,8 @@ class VarianceMaster:
     def _interior_weights(self) -> FloatArray:
         """Add columns until a mechanism uses all of them; return its weights, shape (n,).
 
-        Maximise t with Σ (θ_j + t) v_j = 1, θ ≥ 0. If t is tiny, the dual λ has λ·v ≥ 0 on all
-        columns but not on 1, which lies inside the base: a column in direction −λ is missing.
+        Maximise t with Σ (θ_j + t) v_j = 1, θ ≥ 0. If t is tiny, the dual λ separates the columns
+        from the constant column 1, which lies inside the base: a column in direction −λ is missing.
         """
         for _ in range(10 * self._base.answers):
             n, column_sum = len(self.V), self.V[1:].sum(axis=0)
@@ -108,8 +109,8 @@ class VarianceMaster:
             if t * n > _MIN_INTERIOR or not self.add(self._base.maximise(optimum.dual)[None]):
                 if t <= 0:
                     break
-                # Half of the weight goes to column 0, the constant column, which is inside the
-                # base.
+                # Column 0, the constant column, has half of the weight, because `optimum` left it
+                # out of the sum.
                 theta = optimum.x[:n] + np.append(0.0, np.full(n - 1, t))
                 return np.asarray(0.5 * theta + 0.5 * (np.arange(n) == 0))
         raise not_solved()
@@ -130,7 +131,7 @@ class VarianceMaster:
     def solve(self, objective: Objective) -> VarianceMasterOptimum:
         """Return the optimum over the present columns.
 
-        Its value is the variance, minus the information if `informative`.
+        Its value is the variance, minus the information if `objective.informative`.
 
         Raises InvalidInput(optimiser_limit) if the method does not converge, for example because no
         mechanism of the cone makes all targets estimable.
@@ -155,9 +156,9 @@ class VarianceMaster:
         )
 
     def _full_rank_optimum(self, W: FloatArray, cost: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return (θ, ν) of the optimum, starting near the last one, then from the default start.
+        """Return (θ, ν) of the optimum, from a start near the last one or else the default start.
 
-        Columns are scaled to a largest entry of 1 at every answer; otherwise entries differ by as
+        The entries of each answer are scaled to a maximum of 1, because otherwise they differ as
         much as the shares do.
         """
         scale = 1 / np.max(self.V, axis=0)
@@ -172,8 +173,8 @@ class VarianceMaster:
 
     def start(self) -> FloatArray:
         """Return positive starting weights, shape (n,)."""
-        # The last optimum has zero weights, where an interior method stalls; the centre keeps it
-        # inside.
+        # The last optimum has zero weights, at which an interior-point method stalls; mixing in the
+        # interior weights avoids that.
         return (
             0.5 * self._padded(self._theta)
             + 0.5 * self._padded(self._centre)
@@ -186,7 +187,7 @@ class VarianceMaster:
         return balanced(self.V, theta)
 
     def reserved(self, share: float) -> FloatArray:
-        """Return a share of a mechanism of full rank, shape (n,)."""
+        """Return the weights of a full-rank mechanism times `share`, shape (n,)."""
         return share * self._full_rank_weights() if share else np.zeros(len(self.V))
 
     def _full_rank_weights(self) -> FloatArray:
@@ -218,8 +219,8 @@ def generate(
 
     Returns
     -------
-    VarianceOptimum; value − bound is at most gap·scale unless time ran out or the certificate is
-        not `exact`.
+    VarianceOptimum; value − bound is usually at most gap·scale, unless time ran out or the
+        certificate is not `exact`.
 
     Raises
     ------
@@ -229,7 +230,7 @@ def generate(
     best: tuple[float, VarianceCertificate] | None = None
     solved = solve(master)
     if not pricer.exact:
-        # The relaxation comes first, while there is time: its bound does not depend on the columns.
+        # The relaxation comes first, while there is time: its bound does not need all good columns.
         best = _better_bound(
             best,
             relaxed_certificate(base, solved.prices, moments(master.V, solved.theta), limits),

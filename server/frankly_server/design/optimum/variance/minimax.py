@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mechanism with the least maximum of the variance over plausible truths, with its proof.
 
-As in `generation`, but the price of a column depends on the least favourable mixture q̄ of the
-truths, which changes between rounds. (1) The saddle point over the present columns gives θ, the
-weights π and ν. (2) The base at q̄ = Σ π_i q_i prices columns and proves a bound at these weights.
-(3) Repeat until value and bound meet, no new column is found, or time is up.
+The method is that of `generation`, except that the price of a column depends on the least
+favourable mixture q̄ of the truths q_i, which changes between rounds. (1) The saddle point over the
+present columns gives their weights θ, the weights π of the truths, and the prices ν. (2) Pricing
+over the base at q̄ = Σ π_i q_i finds columns and proves a bound at these π. (3) Repeat until value
+and bound meet, no new column is found, or time is up.
 """
 
 from collections.abc import Callable
@@ -38,7 +39,7 @@ from frankly_server.design.tables.linear import FloatArray
 _ROUNDS = 200
 _GAP_SHARE = 0.5
 _MIN_WEIGHT = 1e-9
-"""Least weight of a truth, so that the decoder's prior has mass on every answer."""
+"""Smallest weight of a truth, so that the decoder's prior has mass on every answer."""
 
 BaseAt = Callable[[FloatArray], ColumnBase]
 """Base of the cone with columns scaled to q̄·v = 1, for a distribution q̄ of shape (a,).
@@ -49,10 +50,10 @@ Its `prior` may be q̄ rounded to 1e-12.
 
 @dataclass(frozen=True)
 class Minimax:
-    """The best mechanism found, its columns scaled to q̄·v = 1.
+    """Best mechanism found, with columns scaled to q̄·v = 1.
 
-    optimum : value and bound are the largest variance over the truths; the decoder is the one for
-        q̄.
+    optimum : its value is the largest variance over the truths with the decoder for q̄; its bound
+        holds for all mechanisms and unbiased decoders.
     weights : π, shape (m,).
     decoder_prior : q̄ = Σ π_i q_i, as rounded by the base, shape (a,).
     """
@@ -64,7 +65,7 @@ class Minimax:
 
 @dataclass(frozen=True)
 class _Round:
-    """The saddle point over the present columns; V and θ scaled to q̄·v = 1."""
+    """Saddle point over the present columns, with V and θ scaled to q̄·v = 1."""
 
     base: ColumnBase
     V: FloatArray
@@ -96,7 +97,7 @@ def least_variance_over(
         extreme.
     """
     limits = limits or Limits()
-    # The master keeps one scale for its columns, while q̄ changes from round to round.
+    # The columns of the master keep the scale of this centre, while q̄ changes from round to round.
     centre = truths.points.mean(axis=0)
     master = VarianceMaster(
         base_at(centre), None if starts is None else starts / (starts @ centre)[:, None]
@@ -144,7 +145,7 @@ def _saddle(
     for share in RESERVED:
         reserved = master.reserved(share)
         payoff = WorstTruth(V, W, truths, reserved)
-        # The last weights are close to the new ones; uniform weights are the fallback.
+        # The previous weights are usually close to the new ones; uniform weights are the fallback.
         for weights in (
             0.5 * start_weights + 0.5 / len(start_weights),
             np.full(len(start_weights), 1 / len(start_weights)),

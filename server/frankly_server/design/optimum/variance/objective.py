@@ -13,7 +13,7 @@ from frankly_server.lazy import special
 class Objective:
     """F = tr(W A⁻¹ Wᵀ), minus I(X; Y) in nats if `informative`.
 
-    W : shape (t, a); its scale includes the price of the variance.
+    W : shape (t, a), the targets; multiplied by √μ if the variance has a price μ.
     """
 
     W: FloatArray
@@ -23,9 +23,9 @@ class Objective:
     def gains(self, V: FloatArray, looser: float = 0.0) -> FloatArray:
         """Return each column's information per unit of θ, Σ_x p_x v_x ln v_x, shape (n, a) → (n,).
 
-        looser : δ if columns may have entries down to −δ. Then (v+δ) ln(v+δ) + δ ln(1/δ) replaces v
-            ln v: it is convex for v ≥ −δ and never below v ln v for v ≥ 0, because v ln v − (v+δ)
-            ln(v+δ) falls as v grows.
+        looser : δ if columns may have entries down to −δ. Then (v+δ) ln(v+δ) + δ ln(1/δ) replaces
+            v ln v. It is convex for v ≥ −δ and never below v ln v for v ≥ 0, because
+            v ln v − (v+δ) ln(v+δ) falls as v grows.
         """
         if not self.informative:
             return np.zeros(len(V))
@@ -41,7 +41,7 @@ class Objective:
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices Z, ν of columns. They prove a bound if no column of the base has a positive `worth`.
+    """Prices Z, ν of columns, which prove a bound if no column of the base has a positive `worth`.
 
     Z : shape (a, t).
     nu : shape (a,).
@@ -65,13 +65,13 @@ class Prices:
         return np.asarray(rise, dtype=np.float64)
 
     def raised(self, largest_worth: float) -> "Prices":
-        """Return prices with no positive worth if none exceeds `largest_worth` now."""
+        """Return prices at which no worth is positive, if none exceeds `largest_worth` at these."""
         return Prices(self.objective, self.Z, self.nu + largest_worth * self.objective.prior)
 
     def bound(self) -> float:
         """Return the lower bound of F that these prices prove if no column has a positive worth.
 
-        It is 2 tr(WZ) − Σν. Without the information it is (tr WZ)²/Σν, the same bound at the best
+        It is 2 tr(WZ) − Σν or, without the information, (tr WZ)²/Σν: the same bound for the best
         multiple of Z.
         """
         trace, total = float(np.sum(self.objective.W.T * self.Z)), float(np.sum(self.nu))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pricing of all 2^a columns of LDP of the answer, as products of two halves."""
+"""Pricing of all 2^a columns of LDP of the answer, each combined from two halves."""
 
 from collections.abc import Iterator
 
@@ -11,22 +11,22 @@ from frankly_server.lazy import special
 
 # The number of patterns doubles with each answer; 2^22 are four million.
 MOST_ANSWERS = 22
-# Half of the answers: both factors have at most 2^11 rows, and a batch of the product fits into
+# Half of MOST_ANSWERS: either half has at most 2^11 patterns, and a batch of combinations fits into
 # memory.
 _INNER = 11
 _BLOCK = 512
 
 
 def _patterns(count: int, ratio: float) -> FloatArray:
-    """Return all columns over `count` answers, shape (2^count, count)."""
+    """Return all patterns of 1 and E over `count` answers, shape (2^count, count)."""
     bits = np.arange(2**count)[:, None] >> np.arange(count) & 1
     return np.where(bits == 1, ratio, 1.0)
 
 
 def blocks(prices: Prices, ratio: float) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield (the largest worths, their columns v with p·v = 1), the best of every 2^11 patterns.
+    """Yield (worths, columns v with p·v = 1) of the best pattern in each block of up to 2^11.
 
-    All patterns are evaluated, so the largest of these worths is the largest of the base.
+    All patterns are evaluated, so the largest of these worths is the largest on the base.
     """
     p = prices.objective.prior
     split = min(len(p), _INNER)

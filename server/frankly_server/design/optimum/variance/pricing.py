@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pricing: the columns of largest worth g(v) + |Zᵀv|² − ν·v, a convex function of v, over the base.
+"""Pricing: search for the columns of largest worth g(v) + |Zᵀv|² − ν·v over the base.
 
-If the base can be listed, every vertex is evaluated and the largest worth is known exactly.
-Otherwise a local search finds columns (maximise the linearised worth, repeat), and `proof` bounds
-the worth of any column that it missed.
+g is the information of a column, and the worth is convex in v, so a vertex has the largest. If the
+vertices can be listed, all are evaluated. Otherwise a local search maximises the linearised worth
+again and again, and `proof` bounds the worth of the columns that it missed.
 """
 
 from typing import Protocol
@@ -26,8 +26,8 @@ _SAME = 1e-7
 class VariancePricer(Protocol):
     """Search for the columns of largest worth.
 
-    exact : True if the returned worth is the largest on the whole base; False if it is only the
-        largest found.
+    exact : True if no column of the base has a larger worth than the returned one; False if it is
+        only the largest found.
     route : name of the method, in one word.
     """
 
@@ -54,8 +54,7 @@ def pricer_for(base: ColumnBase, limits: Limits, seed: int = 0) -> VariancePrice
         )
     if base.rows is not None:
         generic = directions(seed, 1, base.answers)[0]
-        # The list takes at most the memory limit (in MB): 32 bytes per entry, for the list and the
-        # arrays computed from it.
+        # The list and the arrays computed from it take 32 bytes per entry; the limit is in MB.
         max_vertices = min(MAX_VERTICES, limits.memory * 1_000_000 // (32 * base.answers))
         V = vertices(base.rows, base.prior, generic, max_vertices, limits.out_of_time)
         if V is not None:
@@ -78,7 +77,7 @@ class _Rays:
 
 
 class _Patterns:
-    """Pricer of LDP of the answer: all patterns of 1 and E."""
+    """Pricer of LDP of the answer, over all patterns of 1 and E."""
 
     exact, route = True, "patterns"
 
@@ -91,8 +90,8 @@ class _Patterns:
         best = np.argsort(-worth, kind="stable")[: _columns_per_round(V.shape[1])]
         columns = V[best]
         if len(V) < len(best) * 4:
-            # Every 2^11 patterns yield one column: with few answers, add neighbours of the best
-            # columns.
+            # `blocks` keeps only the best column of each block of 2^11 patterns. With few answers
+            # that is too few, so neighbours of the best columns are added.
             columns = self._around(columns[: max(1, len(columns) // 4)], prices)
         return columns, float(worth[best[0]])
 
@@ -113,7 +112,7 @@ class _Patterns:
 
 
 class _Vertices:
-    """Pricer over all vertices of a slightly larger polytope, with nearby ones of the base."""
+    """Pricer over all vertices of a slightly larger polytope; it returns the base's near them."""
 
     exact, route = True, "vertices"
 
@@ -123,14 +122,14 @@ class _Vertices:
     def price(self, prices: Prices, _used: FloatArray, /) -> tuple[FloatArray, float]:
         worth = prices.worth(self._V, LOOSER)
         best = np.argsort(-worth, kind="stable")[: _columns_per_round(self._base.answers)]
-        # A loosened vertex lies outside the base by up to 2e-9 and must not enter a mechanism; the
-        # vertex of the base in the same direction may.
+        # A vertex of the larger polytope lies outside the base by up to 2e-9 and must not enter a
+        # mechanism; the vertex of the base in the same direction may.
         columns = [self._base.maximise(prices.slope(np.maximum(v, 0.0))) for v in self._V[best]]
         return np.array(columns), float(worth[best[0]])
 
 
 class _LocalSearch:
-    """Local search from many starts, the same ones for the same seed."""
+    """Local search from many starts, which are the same for the same seed."""
 
     exact, route = False, "search"
 
@@ -158,7 +157,7 @@ class _LocalSearch:
         return columns[np.argsort(-prices.worth(columns), kind="stable")], largest_worth
 
     def _starts(self, prices: Prices, used: FloatArray) -> list[FloatArray]:
-        """Return directions: eigenvectors of ZZᵀ, slopes at used columns, and further vectors."""
+        """Return directions: eigenvectors of ZZᵀ, slopes at used columns, evenly spread ones."""
         a = self._base.answers
         # The worth grows fastest along the leading eigenvectors of its quadratic part.
         _, vectors = np.linalg.eigh(prices.Z @ prices.Z.T)
@@ -171,7 +170,7 @@ class _LocalSearch:
         v = self._base.maximise(direction)
         worth = float(prices.worth(v[None])[0])
         for _ in range(_STEPS):
-            # The worth is convex, so a maximum of its tangent never lowers it.
+            # The worth is convex, so at a maximum of its tangent it is no smaller.
             following = self._base.maximise(prices.slope(v))
             next_worth = float(prices.worth(following[None])[0])
             if next_worth <= worth + 1e-13 * abs(worth):

@@ -21,8 +21,8 @@ class VarianceCertificate:
     """Proof that no mechanism of the cone has a smaller F than `bound`.
 
     prices : Z and ν with g(v) + |Zᵀv|² ≤ ν·v on the base.
-    exact : True if every vertex of the base was evaluated; False if a relaxation proves it, and
-        `bound` may be well below the optimum.
+    exact : True if the prices were checked on every vertex of the base; False if a relaxation
+        proves the bound, which may then be far below the optimum.
     route : rays, patterns, vertices, counts (all of them exact), products or directions.
     """
 
@@ -39,18 +39,18 @@ class VarianceCertificate:
 def exact_certificate(
     prices: Prices, largest_worth: float, pricer: VariancePricer
 ) -> VarianceCertificate:
-    """Return the certificate if an exact pricer found no column worth more than `largest_worth`."""
+    """Return the certificate of an exact pricer whose largest worth is `largest_worth`."""
     rounding = _ROUNDING * float(np.abs(prices.nu).sum())
     return VarianceCertificate(prices.raised(largest_worth + rounding), pricer.exact, pricer.route)
 
 
 def prove(base: ColumnBase, prices: Prices, A: FloatArray, limits: Limits) -> VarianceCertificate:
-    """Return a valid certificate from any Z and ν, optimal or not; the best that the base allows.
+    """Return the best certificate that the base allows, from any Z and ν, optimal or not.
 
     Parameters
     ----------
-    A : shape (a, a), that of some mechanism of the base. If rays cannot be listed, the products of
-        the rows of the cone choose their own Z and ν, starting from A.
+    A : shape (a, a), the A(θ) of some mechanism of the base. If vertices cannot be listed, the
+        relaxation chooses its own Z and ν, starting from A.
     """
     pricer = pricer_for(base, limits)
     if pricer.exact:
@@ -62,7 +62,7 @@ def prove(base: ColumnBase, prices: Prices, A: FloatArray, limits: Limits) -> Va
 def relaxed_certificate(
     base: ColumnBase, prices: Prices, A: FloatArray, limits: Limits
 ) -> VarianceCertificate:
-    """Return the best certificate that needs no list of columns."""
+    """Return the best of the certificates that need no list of columns."""
     certificates = [_identity_bound(base, prices.objective), _secant_bound(base, prices)]
     if base.rows is not None and affordable(len(base.rows), base.answers):
         objective = prices.objective
@@ -77,11 +77,11 @@ def relaxed_certificate(
 
 
 def _identity_bound(base: ColumnBase, objective: Objective) -> VarianceCertificate:
-    """Return the bound that no mechanism beats, not even one that sends the answer itself.
+    """Return the bound that holds even for the mechanism that sends the answer itself.
 
-    v = Σ_x p_x v_x·(e_x/p_x) is an average where p_x > 0, so by convexity |Zᵀv|² ≤ Σ_x p_x v_x
-    |Z_x/p_x|², and g(v) ≤ Σ_x p_x v_x ln h_x with h_x the largest v_x. Z = diag(p)Wᵀ; answers with
-    p_x = 0 get Z_x = 0.
+    v is an average of the columns e_x/p_x with weights p_x v_x, so by convexity
+    |Zᵀv|² ≤ Σ_x p_x v_x |Z_x/p_x|². Also g(v) ≤ Σ_x p_x v_x ln h_x with h_x the largest v_x. Here
+    Z = diag(p)Wᵀ, so that answers with p_x = 0 have Z_x = 0.
     """
     p, W = base.prior, objective.W
     nu = p * np.sum(W**2, axis=0)
@@ -91,13 +91,13 @@ def _identity_bound(base: ColumnBase, objective: Objective) -> VarianceCertifica
 
 
 def _secant_bound(base: ColumnBase, prices: Prices) -> VarianceCertificate:
-    """Raise ν by a bound of the largest worth, from a secant along each axis of ZZᵀ.
+    """Return the certificate with ν raised by a bound of the largest worth.
 
-    w² ≤ (l + u)w − lu where l ≤ w ≤ u makes the worth linear, and a linear function has a known
-    maximum.
+    Along each eigenvector of ZZᵀ the square is bounded by its secant, w² ≤ (l + u)w − lu for
+    l ≤ w ≤ u. The sum of the secants is linear, and `highest` bounds it.
     """
     p, Z = base.prior, prices.Z
-    # On the base centring changes |Zᵀv|² by a linear function only, and it shortens the intervals.
+    # On the base, centring changes |Zᵀv|² by a linear function only, and shortens the intervals.
     centred = Z - np.outer(p, Z.sum(axis=0))
     shift = Z.sum(axis=0)
     linear = 2 * Z @ shift - prices.nu
@@ -114,7 +114,7 @@ def _secant_bound(base: ColumnBase, prices: Prices) -> VarianceCertificate:
 
 
 def _largest_entries(base: ColumnBase) -> FloatArray:
-    """Return an upper bound of each v_x on the base; p_x v_x ≤ p·v = 1 is one."""
+    """Return an upper bound of each v_x on the base: 1/p_x (since p·v = 1), or a smaller one."""
     p = base.prior
     return np.array(
         [

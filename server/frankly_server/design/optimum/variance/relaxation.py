@@ -2,12 +2,12 @@
 """Bound without a list of rays, from the products of a cone's inequalities on A(θ) = Σ θ_v v vᵀ.
 
 Let the rows r_k satisfy r_k·v ≥ 0 on the cone (v ≥ 0 included). Then every mechanism has A·p = 1
-and r_kᵀA r_l is never negative. The best f over *all* such matrices A is a convex programme with
-a(a+1)/2 variables, for any number of rays. Its multipliers Y ≥ 0 prove a bound: for Z = A⁻¹Wᵀ they
-give |Zᵀv|² + Σ Y_kl (r_k·v)(r_l·v) = (ν·v)(p·v), hence |Zᵀv|² ≤ ν·v on the base. The float solution
-meets that equation up to a remainder, which is added to ν, so the bound holds at every iterate.
+and r_kᵀA r_l ≥ 0. To minimise tr(W A⁻¹ Wᵀ) − information over *all* such matrices A is a convex
+programme with a(a+1)/2 variables, for any number of rays. Its multipliers Y ≥ 0 prove a bound: for
+Z = A⁻¹Wᵀ they give |Zᵀv|² + Σ Y_kl (r_k·v)(r_l·v) = (ν·v)(p·v), hence |Zᵀv|² ≤ ν·v on the base. In
+floats that equation has a remainder, which is added to ν, so the bound holds at every iterate.
 
-The information enters by a quadratic above each p_x v ln v: see `_Curves`.
+The information enters through a quadratic upper bound of each p_x v ln v: see `_Curves`.
 """
 
 from collections.abc import Callable
@@ -48,8 +48,8 @@ class _Curves:
 
     v ln v has a negative third derivative, so Hermite interpolation at l, c, c lies above it for
     every v ≥ l ≥ 0. Among all distributions of v ≥ l with mean 1 and second moment s, the one on
-    {l, c}, c = (s − l)/(1 − l), has the largest mean of v ln v. The quadratic tangent at this c
-    attains that mean, so c follows A_xx = s.
+    {l, c} with c = (s − l)/(1 − l) has the largest mean of v ln v. The quadratic tangent at this c
+    attains that mean, so c is computed from the second moment s = A_xx.
     """
 
     low: FloatArray
@@ -67,13 +67,13 @@ class _Curves:
         return np.maximum((s - self.low) / (1 - self.low), self.low + 1e-9)
 
     def second(self, s: FloatArray) -> FloatArray:
-        """Return dγ/ds by a central difference; its error steers the method but not the bound."""
+        """Return dγ/ds by a central difference; its error affects the steps but not the bound."""
         h = 1e-5 * s
         return (self.at(s + h)[2] - self.at(s - h)[2]) / (2 * h)
 
 
 class _MomentProgramme:
-    """Convex programme over symmetric A, as the vector x of its upper triangle."""
+    """Convex programme over symmetric A; the vector x holds its upper triangle."""
 
     def __init__(
         self, rows: FloatArray, p: FloatArray, W: FloatArray, curves: _Curves | None
@@ -125,8 +125,8 @@ class _MomentProgramme:
         if self.curves is not None:
             s, d = x[self.diagonal], self.diagonal
             gradient[d] -= self.p * self.curves.at(s)[2]
-            # Only the convex part of the curvature is used: the Newton matrix must stay positive
-            # definite.
+            # Only the convex part of the curvature is used, because Cholesky's factorisation needs
+            # a positive definite Newton matrix.
             hessian[d, d] -= np.minimum(self.p * self.curves.second(s), 0.0)
         return gradient, hessian
 
@@ -161,28 +161,27 @@ def relax(
     low: FloatArray | None = None,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> Relaxed:
-    """Minimise tr(W A⁻¹ Wᵀ) − information over all A that the products allow; prove the bound.
+    """Return the bound of tr(W A⁻¹ Wᵀ) − information over all A that the products allow.
 
     Parameters
     ----------
     rows : shape (m, a), r·v ≥ 0 on the cone, in addition to v ≥ 0.
     p : shape (a,).
     W : shape (t, a).
-    start : shape (a, a), A of some mechanism, positive definite after mixing with the constant
-        mechanism.
-    high : shape (a,), no v_x of the base is larger.
-    low : shape (a,), no v_x is smaller; None leaves out the information.
+    start : shape (a, a), the A of some mechanism, positive definite.
+    high : shape (a,), upper bounds of v_x on the base.
+    low : shape (a,), lower bounds of v_x on the base; None leaves out the information.
     out_of_time : called between steps.
     """
     curves = None if low is None else _Curves(np.clip(low, 0.0, 0.999))
     moments = _MomentProgramme(rows, p, W, curves)
-    # The constant mechanism has A = 1 everywhere and satisfies every product strictly.
-    # Mixing it in makes A positive definite and every product strict, which the barrier needs.
+    # The constant mechanism has A = 1 everywhere and satisfies every product strictly. Mixed with
+    # it, `start` does so too, which the barrier needs.
     A = 0.9 * start + 0.1
     x = A[moments.i, moments.j]
     s = moments.H @ x
     size = abs(moments.value(x))
-    # Products s∘y start at a tenth of the objective: close enough for the first Newton steps.
+    # The products s∘y start with a sum of a tenth of the objective.
     kappa = 0.1 * size / len(s)
     y, dual = kappa / s, np.zeros(len(p))
     best = moments.proof(x, y, high)
@@ -195,11 +194,11 @@ def relax(
         proof = moments.proof(x, y, high)
         best = proof if proof.bound > best.bound else best
         value = moments.value(x)
-        # The information can make the value vanish: then the gap is relative to the start's size.
+        # The information can make the value vanish; the gap is then relative to the initial value.
         if value - best.bound <= _RELATIVE_GAP * max(abs(value), 1e-3 * size) or out_of_time():
             break
-        # A long step shows that the path is followed well: the target may fall tenfold; after a
-        # short one it is halved, so that the iterate can catch up.
+        # After a long step the iterate is near the central path, and κ may fall tenfold. After a
+        # short one it is only halved, so that the iterate can catch up.
         kappa = (0.1 if length > 0.7 else 0.5) * float(s @ y) / len(s)
     return best
 
@@ -250,7 +249,7 @@ def _longest(v: FloatArray, dv: FloatArray) -> float:
 
 
 def affordable(rows: int, answers: int) -> bool:
-    """Return True if the products of the rows with v ≥ 0 are few enough to be worth the time."""
+    """Return True if the products of all rows with those of v ≥ 0 are few enough to compute."""
     return answers * (answers + rows) * answers * (answers + 1) // 2 <= _MAX_ENTRIES
 
 

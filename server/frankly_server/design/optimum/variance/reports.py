@@ -9,8 +9,7 @@ from frankly_server.design.tables.linear import FloatArray
 
 def balanced(V: FloatArray, theta: FloatArray) -> FloatArray:
     """Return θ with Σ θ_j v_j = 1, changed as little as possible relative to itself."""
-    # One step is exact except for rounding; the next ones remove the error of an ill-conditioned
-    # system.
+    # One step is exact up to rounding; two more remove the error of an ill-conditioned system.
     for _ in range(3):
         missing = 1 - theta @ V
         theta = theta + theta * (V @ np.linalg.lstsq((V.T * theta) @ V, missing, rcond=None)[0])
@@ -22,8 +21,8 @@ def thinned(
 ) -> tuple[NDArray[np.intp], FloatArray]:
     """Remove reports while features[:, reports]·θ stays the same (Carathéodory).
 
-    At most as many reports remain as there are features. With all products v_i·v_j among the
-    features, A(θ) stays the same, and with it the variance and the rows (A·p = 1).
+    At most as many reports remain as there are features. If all products v_i·v_j are among the
+    features, A(θ) stays the same, and with it the variance and the row sums (A·p = 1).
     """
     limit = len(features)
     while len(reports) > limit:

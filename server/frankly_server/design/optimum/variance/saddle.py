@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Saddle points over given columns: min over θ of max over π of F(θ, π), Σπ = 1.
 
-F is convex in θ and concave in π, the weights of the cases (targets or truths) whose maximum is
-minimised. They also prove a bound: any π gives max_π F ≥ F(θ, π), whose minimum over θ is an
-ordinary problem. A primal-dual Newton method finds θ and π together.
+π are the weights of the cases (targets or truths) whose maximum is minimised; F is convex in θ and
+concave in π. Any π proves a bound, because max_π F ≥ F(θ, π), and the minimum of the latter over θ
+is an ordinary problem. A primal-dual Newton method finds θ and π together.
 """
 
 from dataclasses import dataclass, replace
@@ -17,13 +17,13 @@ from frankly_server.design.tables.linear import FloatArray
 _STEPS = 150
 # Relative tolerance to reach.
 _TOLERANCE = 1e-9
-# Relative tolerance that is accepted if rounding stops the progress.
+# Relative tolerance that is accepted if rounding prevents a smaller one.
 _STALLED_TOLERANCE = 1e-7
 # Share of the way to the boundary that a step may go.
 _TO_BOUNDARY = 0.95
-# Reduction of the complementarity gap per step.
+# Factor by which a step reduces the complementarity gap, after a long step.
 _CENTRING = 0.15
-# Least ratio of a complementary product to the mean of all products.
+# Smallest ratio of a complementary product to the mean of all products.
 _CENTRAL = 1e-3
 
 
@@ -46,7 +46,7 @@ class Payoff(Protocol):
 
 @dataclass(frozen=True)
 class SaddlePoint:
-    """A saddle point over given columns.
+    """Saddle point over given columns.
 
     x : shape (n,).
     dual : ν, shape (a,).
@@ -62,10 +62,12 @@ class SaddlePoint:
 
 @dataclass(frozen=True)
 class _SaddleIterate:
-    """A primal-dual iterate.
+    """Primal-dual iterate.
 
-    x, z ≥ 0, shape (n,); ν, shape (a,); level s; π, q ≥ 0, shape (t,), with q the gap between the
-    level and ∂F/∂π.
+    x, z : shape (n,), positive; z are the slacks of x.
+    nu : ν, shape (a,).
+    level : the maximum over the cases.
+    pi, q : π and the gap between the level and ∂F/∂π, shape (t,), positive.
     """
 
     x: FloatArray
@@ -90,15 +92,15 @@ class _SaddleIterate:
 
 
 class _Saddle:
-    """The programme with its residuals and Newton steps."""
+    """Saddle-point programme with its residuals and Newton steps."""
 
     def __init__(self, payoff: Payoff, V: FloatArray, rhs: FloatArray) -> None:
         self.payoff, self.V, self.rhs = payoff, V, rhs
 
     def start(self, x: FloatArray, pi: FloatArray) -> _SaddleIterate:
-        """Return a first iterate, ν fitted to the columns in use by least squares.
+        """Return a first iterate, with ν fitted to the gradient by least squares.
 
-        Any other ν leaves a large gradient, which takes many steps to remove.
+        An arbitrary ν would leave a large gradient, which takes many steps to remove.
         """
         gradient, f = self.payoff.slopes(x, pi)
         level = float(f.max() + 0.1 * np.abs(f).max())
@@ -113,7 +115,7 @@ class _Saddle:
         )
 
     def residuals(self, at: _SaddleIterate) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-        """Return what must vanish: gradient, row sums, levels, Σπ − 1."""
+        """Return (gradient, row sums, levels, Σπ − 1), all zero at the saddle point."""
         gradient, f = self.payoff.slopes(at.x, at.pi)
         gradient = gradient + self.V @ at.nu - at.z
         return gradient, self.V.T @ at.x - self.rhs, f - at.level + at.q, float(at.pi.sum()) - 1
@@ -121,7 +123,7 @@ class _Saddle:
     def with_exact_gaps(self, at: _SaddleIterate) -> _SaddleIterate:
         """Return the iterate with q recomputed from the levels.
 
-        F is curved, so a Newton step leaves the linearised q slightly wrong.
+        F is curved, so the linearised q of a Newton step is slightly wrong.
         """
         return replace(at, q=at.level - self.payoff.slopes(at.x, at.pi)[1])
 
@@ -141,8 +143,8 @@ class _Saddle:
     def step(self, at: _SaddleIterate, mu: float) -> _SaddleIterate:
         """Return the Newton step towards x∘z = π∘q = μ.
 
-        Unknowns are dx, dν, dπ and the change of the level. x is scaled by (x/z)^½, which keeps the
-        system well conditioned.
+        The unknowns are dx, dν, dπ and the change of the level. x is scaled by (x/z)^½, which keeps
+        the system well conditioned.
         """
         xx, cross, curved = self.payoff.curvatures(at.x, at.pi)
         gradient, rows, levels, total = self.residuals(at)
@@ -234,7 +236,7 @@ def _advance(saddle: _Saddle, at: _SaddleIterate, mu: float) -> tuple[_SaddleIte
 
 
 def _central(at: _SaddleIterate) -> bool:
-    # Products far below their mean let a coordinate reach 0 too early, where steps become tiny.
+    # If a product is far below the mean, its coordinate reaches 0 too early and steps become tiny.
     products = np.concatenate([at.x * at.z, at.pi * at.q])
     return bool(products.min() >= _CENTRAL * products.mean())
 

@@ -15,12 +15,12 @@ def fractions(first: int, count: int, dimensions: int) -> FloatArray:
     The steps are powers of 1/φ with φ^(d+1) = φ + 1, the golden ratio for d = 1.
     """
     phi = 2.0
-    # Fixed-point iteration for φ; it contracts, so 60 steps reach the last digit.
+    # Fixed-point iteration for φ; it is a contraction, and 60 steps suffice for all digits.
     for _ in range(60):
         phi = (1 + phi) ** (1 / (dimensions + 1))
     steps = phi ** -np.arange(1.0, dimensions + 1)
     points = (0.5 + np.arange(first + 1, first + count + 1)[:, None] * steps) % 1.0
-    # ndtri is infinite at 0 and 1.
+    # `directions` applies ndtri, which is infinite at 0 and 1.
     return np.asarray(np.clip(points, 1e-9, 1 - 1e-9), dtype=np.float64)
 
 

@@ -2,8 +2,9 @@
 """Optimum for equally likely answers under LDP of the answer: a mixture of subset selections.
 
 Averaging a mechanism over all permutations of the answers does not raise a convex objective with
-the same symmetry. So A = λ(1 − J/a) + J with J all ones, and for Z = A⁻¹Wᵀ and ν ∝ p the worth of a
-column depends only on its number k of entries E: a − 1 numbers prove the bound, for any a.
+the same symmetry. So there is an optimum with A = λ(I − J/a) + J, where all entries of J are 1. For
+Z = A⁻¹Wᵀ and ν ∝ p, the worth of a column depends only on the number k of its entries E: the a − 1
+worths for k = 1 … a − 1 prove the bound.
 """
 
 from itertools import combinations
@@ -19,14 +20,14 @@ from frankly_server.design.optimum.variance.spread import fractions
 from frankly_server.design.tables.linear import FloatArray
 from frankly_server.lazy import optimize
 
-# Each subset is a report; beyond this number, shifts of a few subsets need fewer reports.
+# Each subset is a report. Beyond this number, cyclic shifts of a few subsets give fewer reports.
 _MAX_SUBSETS = 1000
 _EQUAL = 1e-12
 _ROUNDING = 1e-13
 
 
 def applies(base: ColumnBase, objective: Objective) -> bool:
-    """Return True if base and objective are the same under every permutation of the answers."""
+    """Return True if the base is that of LDP and all permutations of the answers are symmetries."""
     K, p = objective.W.T @ objective.W, base.prior
     off = K[~np.eye(len(p), dtype=bool)]
     constant_parts = (np.ptp(values) <= 1e-12 * np.abs(K).max() for values in (np.diag(K), off))
@@ -41,9 +42,9 @@ def applies(base: ColumnBase, objective: Objective) -> bool:
 
 
 def optimum(base: ColumnBase, objective: Objective) -> VarianceOptimum:
-    """Return the optimum, exactly bounded; value and bound are F minus |Wp|².
+    """Return the optimum with an exact certificate; |Wp|² is subtracted from value and bound.
 
-    Call it only if `applies` is True.
+    `applies` must be True.
     """
     a, ratio = base.answers, base.ratio or 1.0
     V = _by_count(a, ratio)
@@ -86,7 +87,7 @@ def _mixture(curvature: FloatArray, gains: FloatArray, weight: float) -> FloatAr
     with np.errstate(divide="ignore", invalid="ignore"):
         level = np.sqrt(-weight * rise / gain)
         share = np.clip(np.nan_to_num((level - curvature[i]) / rise, nan=0.0), 0.0, 1.0)
-    # Compare the ends of each pair as well: if the stationary point lies outside, an end is best.
+    # The ends of each pair are compared too: if the stationary point lies outside, an end is best.
     i, j = np.tile(i, 3), np.tile(j, 3)
     share = np.concatenate([share, np.zeros(len(share)), np.ones(len(share))])
     values = (
@@ -102,11 +103,11 @@ def _mixture(curvature: FloatArray, gains: FloatArray, weight: float) -> FloatAr
 
 
 def balanced_subsets(a: int, k: int) -> tuple[FloatArray, FloatArray]:
-    """Return k-subsets of a answers, and weights of sum 1, that cover all pairs equally often.
+    """Return k-subsets of a answers, with weights of sum 1, that cover all pairs equally often.
 
-    All subsets if they are few; otherwise cyclic shifts of evenly spread ones. A set of shifts
-    covers a pair according to the pair's distance alone, and non-negative least squares mixes the
-    sets so that all distances are covered equally often.
+    These are all subsets if they are few, and otherwise the cyclic shifts of evenly spread ones.
+    How often the shifts of one subset cover a pair depends only on the distance of the pair.
+    Non-negative least squares weights the subsets so that all distances are covered equally often.
 
     Returns
     -------
@@ -129,7 +130,7 @@ def balanced_subsets(a: int, k: int) -> tuple[FloatArray, FloatArray]:
         weights, residual = optimize.nnls(system, target)
         if residual < _EQUAL * count:
             break
-        # Too few seeds to cover all distances equally often: take more of the sequence.
+        # With too few subsets not all distances can be covered equally often: use more of them.
         count *= 2
     used = np.flatnonzero(weights > 0)
     inside = np.vstack([np.roll(seeds[used], d, axis=1) for d in range(a)])

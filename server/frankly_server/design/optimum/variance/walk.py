@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Enumeration of all vertices of a base by a walk along its edges, many vertices at a time.
+"""Enumeration of all vertices around a base by a walk along edges, many vertices at a time.
 
-Every inequality is first loosened by its own tiny amount. The loosened polytope contains the base,
-so a bound of a convex function over its vertices holds on the base. It is also simple: a vertex is
-the set of its a − 1 tight inequalities and has exactly a − 1 edges. The graph of a polytope is
+Every inequality is first loosened by a different tiny amount. The loosened polytope contains the
+base, so a bound of a convex function over its vertices holds on the base. It is also simple: each
+vertex has a − 1 tight inequalities, which identify it, and a − 1 edges. The graph of a polytope is
 connected, so walking along every edge of every vertex reaches all vertices. The walk gives up if
-two inequalities meet too closely to decide which comes first.
+two inequalities are so close along an edge that it cannot decide which comes first.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from frankly_server.design.optimum.variance.spread import fractions
 from frankly_server.design.tables.linear import FloatArray
 
 LOOSER = 2e-9
-"""Largest loosening of an inequality, at the scale where it is 1 for the constant column."""
+"""Largest loosening of an inequality whose left side is scaled to 1 at the constant column."""
 # Two inequalities closer than this along an edge cannot be ordered in doubles.
 _APART = 1e-14
 # Largest number of entries of a batch's arrays, which bounds the memory.
@@ -40,13 +40,14 @@ def vertices(
     ----------
     rows : shape (m, a), scaled here to 1 at the constant column where that is positive.
     p : shape (a,).
-    start : a generic cost vector of shape (a,); the walk to the first vertex increases this cost.
+    start : generic vector of shape (a,), the direction of the walk to the first vertex.
     max_vertices : the walk gives up beyond this number.
     out_of_time : called between batches.
 
     Returns
     -------
-    shape (n, a), or None: too many vertices, unbounded, too degenerate, or out of time.
+    shape (n, a); None if there are too many vertices, the polytope is unbounded or too degenerate,
+    or time is up.
     """
     walk = _Walk(rows, p)
     first = walk.first(start)
@@ -77,7 +78,7 @@ def vertices(
 
 
 class _Walk:
-    """The loosened polytope {R·v ≥ −δ, p·v = 1}."""
+    """Loosened polytope {R·v ≥ −δ, p·v = 1}, with δ in `offset`."""
 
     def __init__(self, rows: FloatArray, p: FloatArray) -> None:
         a = len(p)
@@ -90,7 +91,10 @@ class _Walk:
         self.offset = 0.5 * LOOSER * (1 + fractions(0, len(R), 1)[:, 0])
 
     def first(self, cost: FloatArray) -> NDArray[np.int16] | None:
-        """Return a vertex's tight rows, reached from the constant column along `cost`."""
+        """Return the tight rows of a vertex, reached from the constant column in direction `cost`.
+
+        Returns None if the polytope is unbounded in that direction.
+        """
         v = np.ones(len(self.p))
         tight: list[int] = []
         for _ in range(len(self.p) - 1):
@@ -111,7 +115,10 @@ class _Walk:
         return np.sort(np.array(tight, dtype=np.int16))
 
     def neighbours(self, tight: NDArray[np.int16]) -> tuple[FloatArray, NDArray[np.int16]] | None:
-        """Return (vertices with these tight rows, tight rows of all neighbours), or None."""
+        """Return (vertices with these tight rows, tight rows of all their neighbours).
+
+        Returns None if rounding errors could make the list incomplete.
+        """
         n, d = tight.shape
         B = np.empty((n, d + 1, d + 1))
         B[:, 0], B[:, 1:] = self.p, self.R[tight]
@@ -122,7 +129,7 @@ class _Walk:
         V = inverse[:, :, 0] - np.einsum("nij,nj->ni", inverse[:, :, 1:], self.offset[tight])
         slack = V @ self.R.T + self.offset
         np.put_along_axis(slack, tight.astype(np.intp), np.inf, axis=1)
-        # Column k of the inverse leaves tight row k and keeps all others tight: it is an edge.
+        # Column k of the inverse is an edge: along it only tight row k does not stay tight.
         edges = inverse[:, :, 1:]
         edges = edges / np.abs(edges).max(axis=1, keepdims=True)
         speed = np.matmul(self.R, edges)  # (n, rows, d)

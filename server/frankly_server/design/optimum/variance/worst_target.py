@@ -7,12 +7,12 @@ from frankly_server.design.tables.linear import FloatArray
 
 
 class WorstTarget:
-    """F for A = fixed + Σ x_j v_j v_jᵀ.
+    """Payoff F for A = fixed + Σ x_j v_j v_jᵀ.
 
     V : shape (n, a).
     W : shape (t, a).
-    c : shape (t,).
-    fixed : shape (a, a), positive definite, so that A stays regular at x = 0.
+    c : shape (t,), the sampling terms (w_t·p)².
+    fixed : shape (a, a), positive definite, so that A is regular even at x = 0.
     """
 
     def __init__(self, V: FloatArray, W: FloatArray, c: FloatArray, fixed: FloatArray) -> None:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comforts, and passkeys, which browsers offer to scripts only: all else works without this file.
+// Conveniences, and passkeys, which browsers offer only to scripts. The rest works without this file.
 "use strict";
 
-// A job's page follows its job, and opens the survey again when it is over.
+// A job's page polls its job, and reloads when the job has ended.
 const job = document.querySelector("[data-job]");
 if (job) {
   const words = job.querySelector("[role=status]");
@@ -18,14 +18,14 @@ if (job) {
       }
       words.textContent = told.detail ? `Designing ${told.detail}: ${told.done} of ${told.total} done.` : words.textContent;
     } catch {
-      words.textContent = "The server does not answer; trying again.";
+      words.textContent = "The server does not respond; trying again.";
     }
     setTimeout(follow, 700);
   };
   setTimeout(follow, 500);
 }
 
-// A button beside each text that is meant to be copied.
+// A copy button after each text that is meant to be copied.
 for (const text of document.querySelectorAll("pre[data-copy]")) {
   const button = document.createElement("button");
   button.type = "button";
@@ -44,7 +44,7 @@ for (const text of document.querySelectorAll("pre[data-copy]")) {
   text.after(button);
 }
 
-// A form with a passkey: the browser's answer goes into a field, and the form is sent as any other.
+// A form with a passkey: the browser's credential goes into a field, and the form is sent as usual.
 const toBytes = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0));
 const toText = (buffer) =>
   btoa(String.fromCharCode(...new Uint8Array(buffer))).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");

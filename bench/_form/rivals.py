@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What others do with a form under one total ε: variances at n = 1 under even shares, in closed form.
+
+A question is (choices, importance); values are Σ importance · variance of all its shares.
+"""
+
+from collections.abc import Sequence
+from math import exp, log, prod, sqrt
+
+import numpy as np
+from scipy.optimize import minimize
+
+Question = tuple[int, float]
+
+
+def alone(choices: int, epsilon: float) -> float:
+    """Subset selection with the best size [Ye and Barg 2018]; GRR is size 1."""
+    ratio = exp(epsilon)
+    return min(_subset(choices, size, ratio) for size in range(1, choices))
+
+
+def _subset(choices: int, size: int, ratio: float) -> float:
+    step = (ratio - 1) / (1 + (ratio - 1) * size / choices)
+    return (choices - 1) ** 2 * choices / (step**2 * size * (choices - size))
+
+
+def split(questions: Sequence[Question], epsilon: float) -> float:
+    """Separate blocks: ε is divided among the questions, as well as possible."""
+
+    def value(logits: np.ndarray) -> float:
+        shares = np.exp(logits - logits.max())
+        shares /= shares.sum()
+        return sum(
+            importance * alone(k, float(share) * epsilon)
+            for (k, importance), share in zip(questions, shares, strict=True)
+        )
+
+    if len(set(questions)) == 1:
+        return value(np.zeros(len(questions)))
+    # Proportional to the cube root of what a question costs at a small level: there the optimum.
+    start = np.log([(importance * (k - 1) ** 2 * k) ** (1 / 3) for k, importance in questions])
+    found = minimize(value, start, method="Nelder-Mead", options={"maxiter": 400 * len(questions)})
+    return min(value(start), float(found.fun))
+
+
+def sampled(questions: Sequence[Question], epsilon: float) -> float:
+    """One question, drawn with the best chances (Neyman allocation), answered at the whole ε."""
+    return sum(sqrt(importance * alone(k, epsilon)) for k, importance in questions) ** 2
+
+
+def together(questions: Sequence[Question], epsilon: float) -> float | None:
+    """All joint answers as one question, by subset selection; None above 256 joint answers."""
+    cells = prod(k for k, _ in questions)
+    if cells > 256:
+        return None
+    information = (cells - 1) / alone(cells, epsilon)
+    return sum(importance * (k - 1) * cells / k / information for k, importance in questions)
+
+
+def fake_data(questions: Sequence[Question], epsilon: float) -> float:
+    """RS+FD with GRR: one question at an amplified level, uniform fakes for the others [Arcolezi et al. 2021]."""
+    m, total = len(questions), 0.0
+    for k, importance in questions:
+        amplified = log(m * (exp(epsilon) - 1) + 1)
+        p = exp(amplified) / (exp(amplified) + k - 1)
+        q = (1 - p) / (k - 1)
+        rate = (q + (p - q) / k + (m - 1) / k) / m
+        total += importance * k * m**2 * rate * (1 - rate) / (p - q) ** 2
+    return total
+
+
+def means(points: int, epsilon: float) -> dict[str, float]:
+    """The mean of an even answer on a grid of [−1, 1]: Duchi et al. 2018, PM and HM of Wang et al. 2019."""
+    second = float((np.linspace(-1, 1, points) ** 2).mean())
+    ratio, root = exp(epsilon), exp(epsilon / 2)
+    duchi = ((ratio + 1) / (ratio - 1)) ** 2
+    piecewise = second / (root - 1) + (root + 3) / (3 * (root - 1) ** 2) + second
+    if epsilon > 0.61:
+        hybrid = (root + 3) / (3 * root * (root - 1)) + (ratio + 1) ** 2 / (root * (ratio - 1) ** 2)
+        hybrid += second
+    else:
+        hybrid = duchi
+    return {"Duchi": duchi, "PM": piecewise, "HM": hybrid}
+
+
+def distribution(points: int, epsilon: float) -> dict[str, float]:
+    """The distribution function of an even ordinal answer, by GRR and by subset selection."""
+    rows = np.tril(np.ones((points, points)))[:-1]
+    spread = np.trace(rows @ (np.eye(points) - 1 / points) @ rows.T)
+    ratio = exp(epsilon)
+    return {
+        name: spread * _subset(points, size, ratio) / (points - 1)
+        for name, size in (("GRR", 1), ("subset selection", _best(points, ratio)))
+    }
+
+
+def _best(choices: int, ratio: float) -> int:
+    return min(range(1, choices), key=lambda size: _subset(choices, size, ratio))

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the same questions cost without a form: separate blocks, or one question drawn at random.
+
+Both are the best of their kind over the covers that the designer of forms tries, at the same total
+level and for the same objective (docs/maths/forms.md).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import exp
+from typing import Final
+
+import numpy as np
+
+from frankly_server.design.form.allocation import allocate
+from frankly_server.design.form.components import Draw, Sketch
+from frankly_server.design.form.problem import FormProblem, Pairs
+from frankly_server.design.form.request import FormRequest, check
+from frankly_server.design.form.units import PartClass, pair_classes, question_classes
+from frankly_server.design.tables.linear import FloatArray
+
+_STEPS: Final = (0.1, 0.02, 0.004, 0.0008)
+"""Shares of a level that are moved from some questions to others, one after the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeparateBlocks:
+    """The objective with a block for every question, and the level of each in nats; they sum to ε."""
+
+    value: float
+    levels: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OneQuestion:
+    """The objective if one question, or one wanted pair, is drawn and asked at the whole level.
+
+    chances : of each question to be asked.
+    """
+
+    value: float
+    chances: tuple[float, ...]
+
+
+def separate_blocks(request: FormRequest) -> SeparateBlocks:
+    """Return the value of separate blocks at the best split of the level.
+
+    A wanted pair is estimated from two independent reports: its table is the product of two.
+    Raises InvalidInput for a request that makes no sense, naming the field.
+    """
+    check(request)
+    number = len(request.questions)
+    # Covers are tried for the level that a question has, not for the form's.
+    at_their_level = replace(request, epsilon=request.epsilon / number, cross_tables=())
+    blocks = _Blocks.of(request, question_classes(at_their_level))
+    best = min(
+        (blocks.split(start) for start in (np.ones(number), blocks.proportional())),
+        key=lambda found: found[0],
+    )
+    return SeparateBlocks(best[0], tuple(float(level) for level in best[1]))
+
+
+def one_question(request: FormRequest) -> OneQuestion:
+    """Return the value of drawing one question with the best chances (Neyman allocation).
+
+    Wanted pairs are drawn as one question, because nothing else tells them.
+    Raises InvalidInput for a request that makes no sense, naming the field.
+    """
+    check(request)
+    paired = frozenset(i for pair in request.cross_tables for i in pair)
+    classes = (*question_classes(request, paired), *pair_classes(request))
+    problem = FormProblem(classes, Pairs({}), exp(float(request.epsilon)))
+    sketches = [
+        Sketch(((g, Draw(1, c)),), 1)
+        for g, entry in enumerate(classes)
+        for c in range(len(entry.covers))
+    ]
+    infos = [problem.information(sketch) for sketch in sketches]
+    found = allocate(problem.units, infos, request.limits)
+    chances = np.zeros(len(request.questions))
+    for sketch, chance in zip(sketches, found.chances, strict=True):
+        ((g, _),) = sketch.structure
+        for members in classes[g].members:
+            chances[list(members)] += chance / classes[g].size
+    value = found.value + sum(unit.constant for unit in problem.units)
+    return OneQuestion(value, tuple(float(chance) for chance in chances))
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """Questions as blocks of their own: groups that share a level, and the wanted pairs of them.
+
+    group : of every question. Questions of one group are alike, and are in equally many pairs.
+    """
+
+    classes: tuple[PartClass, ...]
+    class_of: tuple[int, ...]
+    group: tuple[int, ...]
+    pairs: Mapping[tuple[int, int], int]
+    epsilon: Fraction
+
+    @classmethod
+    def of(cls, request: FormRequest, classes: Sequence[PartClass]) -> "_Blocks":
+        """Return the blocks of a request whose questions have these classes."""
+        number = len(request.questions)
+        place = {members[0]: g for g, entry in enumerate(classes) for members in entry.members}
+        pairs_of = [sum(i in pair for pair in request.cross_tables) for i in range(number)]
+        keys = [(place[i], pairs_of[i]) for i in range(number)]
+        names = sorted(set(keys))
+        group = tuple(names.index(key) for key in keys)
+        numbers: dict[tuple[int, int], int] = {}
+        for a, b in request.cross_tables:
+            pair = (min(group[a], group[b]), max(group[a], group[b]))
+            numbers[pair] = numbers.get(pair, 0) + 1
+        return cls(tuple(classes), tuple(g for g, _ in names), group, numbers, request.epsilon)
+
+    def proportional(self) -> FloatArray:
+        """Return the split that is best if every variance falls with the square of its level."""
+        value = self._parts(np.full(len(self.class_of), float(self.epsilon) / len(self.group)))
+        return np.array([np.cbrt(value[g]) for g in self.group])
+
+    def split(self, start: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and the levels of all questions, improved from a start."""
+        counts = np.bincount(self.group).astype(np.float64)
+        sums = np.bincount(self.group, weights=start)
+        shares = sums / sums.sum()  # of all questions of a group together
+        value = self._value(shares, counts)
+        for step in _STEPS:
+            is_better = True
+            while is_better:
+                is_better = False
+                for g in range(len(shares)):
+                    for h in range(len(shares)):
+                        moved = shares.copy()
+                        moved[g] += step * shares[h]
+                        moved[h] -= step * shares[h]
+                        tried = self._value(moved, counts) if g != h else value
+                        if tried < value * (1 - 1e-9):
+                            shares, value, is_better = moved, tried, True
+        levels = shares * float(self.epsilon) / counts
+        return value, levels[list(self.group)]
+
+    def _value(self, shares: FloatArray, counts: FloatArray) -> float:
+        levels = shares * float(self.epsilon) / counts
+        total = float(self._parts(levels) @ counts)
+        traces = [self._best(g, level)[1] for g, level in enumerate(levels)]
+        for (g, h), number in self.pairs.items():
+            squares = (
+                float((self.classes[self.class_of[i]].unit.shares ** 2).sum()) for i in (g, h)
+            )
+            total += number * (traces[g] * traces[h] - next(squares) * next(squares))
+        return total
+
+    def _parts(self, levels: FloatArray) -> FloatArray:
+        """Return importance · variance of one question of every group."""
+        return np.array([self._best(g, level)[0] for g, level in enumerate(levels)])
+
+    def _best(self, g: int, level: float) -> tuple[float, float]:
+        """Return the least variance of a group's question at a level, and tr I⁻¹ of its table."""
+        entry, ratio = self.classes[self.class_of[g]], exp(level)
+        found = []
+        for cover in entry.covers:
+            mean = 1 + (ratio - 1) * cover.inside
+            inverse = entry.unit.inverse(
+                cover.information(entry.unit.shares, ratio / mean, 1 / mean)
+            )
+            value = (entry.unit.value(inverse) + entry.unit.constant) / entry.size
+            found.append((value, float(np.trace(inverse))))
+        return min(found)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Components of a form as floats: how much a report drawn by one says about every unit.
+
+A structure says how many parts of each class are drawn, with which cover and score; its thresholds
+are all tried. Given that a part is shown, its set s has the chance q(s)·α if it holds the truth and
+q(s)·β if not, whatever the other answers (docs/maths/forms.md).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from frankly_server.design.form.covers import Candidate
+from frankly_server.design.form.units import PartClass
+from frankly_server.design.tables.linear import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Parts of one class in a component: their number, cover (place in the class) and score."""
+
+    pick: int
+    cover: int
+    score: int = 1
+
+
+Structure = tuple[tuple[int, Draw], ...]
+"""(class, draw) of every class that is drawn, by class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A component before its chance is known."""
+
+    structure: Structure
+    threshold: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Laws:
+    """Laws of a structure for every threshold t = 1, 2, …, along the last axis.
+
+    agree, other : α and β by class. both : for two classes, or twice one, the factors if both sets
+    hold the truth, the first only, the second only, and none.
+    """
+
+    agree: Mapping[int, FloatArray]
+    other: Mapping[int, FloatArray]
+    mean: FloatArray
+    tails: Mapping[int, FloatArray]
+
+
+def laws(classes: Sequence[PartClass], structure: Structure, ratio: float) -> Laws:
+    """Return α and β of every class for every threshold.
+
+    ratio : agree/disagree.
+    """
+    slots = [
+        (g, draw.score, classes[g].covers[draw.cover].inside, draw.pick) for g, draw in structure
+    ]
+    most = sum(score * pick for _, score, _, pick in slots)
+    mean = 1 + (ratio - 1) * _reaching(_law(tuple((s, p, n) for _, s, p, n in slots)), most)[1:]
+    agree, other, tails = {}, {}, {}
+    for place, (g, score, _, _) in enumerate(slots):
+        remaining = tuple((s, p, n - (i == place)) for i, (_, s, p, n) in enumerate(slots))
+        tail = _reaching(_law(remaining), most)
+        thresholds = np.arange(1, most + 1)
+        agree[g] = (1 + (ratio - 1) * tail[np.maximum(thresholds - score, 0)]) / mean
+        other[g] = (1 + (ratio - 1) * tail[thresholds]) / mean
+        tails[g] = tail
+    return Laws(agree, other, mean, tails)
+
+
+def pair_factors(
+    classes: Sequence[PartClass], structure: Structure, ratio: float, pair: tuple[int, int]
+) -> FloatArray:
+    """Return the factors of a pair's sets, shape (4, thresholds).
+
+    In order: both sets hold the truth, only the first does, only the second, none.
+    """
+    draws = dict(structure)
+    every = tuple(
+        (draw.score, classes[g].covers[draw.cover].inside, draw.pick) for g, draw in structure
+    )
+    others = tuple(
+        (score, inside, pick - pair.count(g))
+        for (g, _), (score, inside, pick) in zip(structure, every, strict=True)
+    )
+    most = sum(score * pick for score, _, pick in every)
+    tail, mean = _reaching(_law(others), most), 1 + (ratio - 1) * _reaching(_law(every), most)[1:]
+    first, second = (draws[g].score for g in pair)
+    thresholds = np.arange(1, most + 1)
+    return np.array(
+        [
+            (1 + (ratio - 1) * tail[np.maximum(thresholds - score, 0)]) / mean
+            for score in (first + second, first, second, 0)
+        ]
+    )
+
+
+def pair_information(
+    first: Candidate, second: Candidate, factors: FloatArray,
+    shares: FloatArray,
+) -> FloatArray:  # fmt: skip
+    """Return QᵀD⁻¹Q over the joint answers of two parts that a report shows together.
+
+    factors : the four of `pair_factors` at one threshold.
+    """
+    both, one, other, none = factors
+    a, b = first.member[:, None, :, None], second.member[None, :, None, :]
+    law = none + (one - none) * a + (other - none) * b + (both - one - other + none) * a * b
+    law = law.reshape(len(first.chance) * len(second.chance), -1)
+    weights = np.outer(first.chance, second.chance).reshape(-1) / (law @ shares)
+    result: FloatArray = (law * weights[:, None]).T @ law
+    return result
+
+
+@lru_cache(maxsize=65536)
+def _law(slots: tuple[tuple[int, float, int], ...]) -> tuple[float, ...]:
+    """Return the chances of every total score of slots (score, chance of agreeing, number)."""
+    law = np.ones(1)
+    for score, inside, number in slots:
+        step = np.zeros(score + 1)
+        step[0], step[score] = 1 - inside, inside
+        for _ in range(number):
+            law = np.convolve(law, step)
+    return tuple(law.tolist())
+
+
+def _reaching(law: tuple[float, ...], most: int) -> FloatArray:
+    """Return the chance of a score of at least 0, 1, …, most."""
+    tail = np.zeros(most + 2)
+    tail[: len(law)] = np.cumsum(np.array(law)[::-1])[::-1]
+    return tail[: most + 1]

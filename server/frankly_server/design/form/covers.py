@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Candidate covers of a part: random sets that cover every answer equally often (docs/maths/forms.md).
+
+Sets of one size suit shares. A one-question optimum at a level E' has columns in {c, cE'}, and the
+answers with cE' are the sets of a cover: its rows sum to 1, so every answer is covered equally often
+(plug-in theorem).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import sha256
+from itertools import count
+from math import comb, exp
+from typing import Final
+
+import numpy as np
+from frankly_protocol.audit import Claim, level_for
+from frankly_protocol.errors import FranklyError
+from frankly_protocol.mechanisms import DenseMechanism
+from frankly_protocol.mechanisms.agreement import Cover
+
+from frankly_server.design.api.engine import DesignRequest, design
+from frankly_server.design.notions.prior import Prior
+from frankly_server.design.tables.limits import Limits
+from frankly_server.design.tables.linear import FloatArray
+
+MOST_SETS: Final = 1024
+"""Largest number of sets of a candidate: tables of a part have 4096 columns over all components."""
+_SCALE: Final = (
+    1 << 20
+)  # whole weights of listed sets: finer ones change a variance by less than 1e-5
+_MOST_OPTIMISED: Final = 16
+"""Largest number of answers for which the one-question optimum is searched."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A cover with its figures as floats: `member[s][x]`, `chance[s]` of each set, and `inside`."""
+
+    cover: Cover
+    member: FloatArray
+    chance: FloatArray
+    inside: float
+
+    @classmethod
+    def of(cls, cover: Cover) -> "Candidate":
+        """Return the candidate of a cover."""
+        member = np.array(
+            [[mask >> x & 1 for x in range(cover.answers)] for mask in cover.masks],
+            dtype=np.float64,
+        )
+        weights = np.array(cover.weights, dtype=np.float64)
+        total = cover.inside + cover.outside
+        return cls(cover, member, weights / weights.sum(), cover.inside / total)
+
+    def spread(self, shares: FloatArray) -> float | None:
+        """Return the eigenvalue v of the covariance of membership, v·(I − 11ᵀ/k).
+
+        Exact for all sets of one size under an even prior, close for sets that cover pairs almost
+        evenly; None for other covers and priors.
+        """
+        sizes_of_sets = self.member.sum(axis=1)
+        k = len(shares)
+        if np.ptp(sizes_of_sets) or np.ptp(shares) > 1e-12:
+            return None
+        size = float(sizes_of_sets[0])
+        return size * (k - size) / (k * (k - 1))
+
+    def information(self, shares: FloatArray, agree: float, other: float) -> FloatArray:
+        """Return QᵀD⁻¹Q, shape (answers, answers), of the table q(s)·(agree or other).
+
+        D holds the chances of the reports if the answers are distributed as `shares`.
+        """
+        law = self.member * (agree - other) + other
+        weights = self.chance / (law @ shares)
+        result: FloatArray = (law * weights[:, None]).T @ law
+        return result
+
+
+def sizes(answers: int, epsilon: float) -> list[int]:
+    """Return the sizes of sets to try."""
+    most = [size for size in range(1, answers) if comb(answers, size) <= MOST_SETS]
+    if answers <= 8:
+        return most
+    best = round(answers / (1 + exp(epsilon)))
+    return sorted({size for size in most if size <= max(3, best + 1)})
+
+
+def candidates(
+    answers: int, prior: Sequence[int], targets: FloatArray, epsilon: float,
+    limits: Limits, *, are_shares: bool,
+) -> list[Candidate]:  # fmt: skip
+    """Return covers for a part with these targets (rows over its answers).
+
+    epsilon : the level of the whole form, an upper bound of a single part's.
+    """
+    found = [Cover(answers, size) for size in sizes(answers, epsilon)]
+    if not found:
+        found = [Cover(answers, 1)]
+    is_even = len(set(prior)) == 1
+    best = round(answers / (1 + exp(epsilon)))
+    if are_shares and best > 1 and comb(answers, best) > MOST_SETS:
+        found.append(rotations(answers, best))
+    if not (are_shares and is_even):
+        found += ordered(answers)
+        if answers <= _MOST_OPTIMISED:
+            for level in {round(epsilon, 2), round(epsilon / 2, 2)}:
+                plugged = optimum(prior, targets, level, limits)
+                found += [] if plugged is None else [plugged]
+    unique = {(cover.size, cover.listed): cover for cover in found}
+    return [Candidate.of(cover) for cover in unique.values()]
+
+
+def ordered(answers: int) -> Iterator[Cover]:
+    """Yield covers by cuts of a scale: the middle cut, and all cuts with one weight."""
+    full, middle = (1 << answers) - 1, answers // 2
+    for cuts in ([middle], range(1, answers)):
+        lower = [(1 << cut) - 1 for cut in cuts]
+        masks = {mask: 1 for low in lower for mask in (low, full ^ low)}
+        if len(masks) > 1:
+            yield Cover(answers, None, tuple(masks.items()))
+
+
+def rotations(answers: int, size: int) -> Cover:
+    """Return the rotations of some sets of this size, chosen so that pairs are covered evenly.
+
+    Every answer lies in `size` rotations of each set. Even pairs make the table as informative as
+    that of all sets of the size, of which there may be too many to list.
+    """
+    turns = range(answers)
+    masks: set[int] = set()
+    covered, numbers = np.zeros(answers), count()
+    while len(masks) + answers <= MOST_SETS // 2:
+        # Each set is the one of 50 that makes the differences within all sets most even.
+        choices = [_scattered(answers, size, next(numbers)) for _ in range(50)]
+        spreads = [covered + _differences(chosen, answers) for chosen in choices]
+        best = min(range(len(choices)), key=lambda i: float((spreads[i][1:] ** 2).sum()))
+        turned = {sum(1 << (x + turn) % answers for x in choices[best]) for turn in turns}
+        # A set that is its own rotation, or one taken before, would come twice.
+        if len(turned) == answers and not turned & masks:
+            masks |= turned
+            covered = spreads[best]
+    return Cover(answers, None, tuple((mask, 1) for mask in sorted(masks)))
+
+
+def _scattered(answers: int, size: int, number: int) -> tuple[int, ...]:
+    """Return a scattered set of positions, the same for the same arguments."""
+    # Not random numbers: the design of a survey must be reproducible.
+    digests = [sha256(f"{answers} {size} {number} {x}".encode()).digest() for x in range(answers)]
+    return tuple(sorted(range(answers), key=digests.__getitem__)[:size])
+
+
+def _differences(chosen: tuple[int, ...], answers: int) -> FloatArray:
+    """Return how often each difference, modulo the number of answers, occurs within a set."""
+    places = np.array(chosen)
+    return np.bincount(
+        ((places[:, None] - places[None, :]) % answers).reshape(-1), minlength=answers
+    ).astype(np.float64)
+
+
+def optimum(
+    prior: Sequence[int], targets: FloatArray, epsilon: float, limits: Limits
+) -> Cover | None:
+    """Return the cover of the one-question optimum at `epsilon` nats; None if none is found."""
+    if epsilon < 0.02 or limits.out_of_time():
+        return None
+    rows = tuple(tuple(Fraction(float(v)).limit_denominator(10**6) for v in row) for row in targets)
+    level = level_for(Fraction(round(epsilon * 100), 100))
+    request = DesignRequest(
+        prior=Prior.from_rows([list(prior)]),
+        claims=(Claim("ldp", level),),
+        targets=rows,
+        accept_unidentifiable=True,
+        limits=Limits(gap=1e-3, out_of_time=limits.out_of_time),
+    )
+    try:
+        designed = design(request).mechanism
+    except FranklyError:
+        return None
+    return _uniform(designed) if isinstance(designed, DenseMechanism) else None
+
+
+def _uniform(table: DenseMechanism) -> Cover | None:
+    """Return the sets of a two-valued table with whole weights, made exactly uniform by single answers."""
+    weights: dict[int, int] = {}
+    for column in zip(*table.weights, strict=True):
+        low, high = min(column), max(column)
+        if high <= 2 * low and high - low < low >> 20:
+            continue  # a constant column tells nothing
+        middle = (low + high) / 2
+        mask = sum(1 << x for x, w in enumerate(column) if w > middle)
+        weights[mask] = weights.get(mask, 0) + low * _SCALE // table.denominator
+    weights = {mask: weight for mask, weight in weights.items() if weight}
+    coverage = [
+        sum(weight for mask, weight in weights.items() if mask >> x & 1)
+        for x in range(table.answers)
+    ]
+    for x, covered in enumerate(coverage):
+        if covered < max(coverage):
+            weights[1 << x] = weights.get(1 << x, 0) + max(coverage) - covered
+    if not 2 <= len(weights) <= MOST_SETS:
+        return None
+    return Cover(table.answers, None, tuple(sorted(weights.items())))

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Design of forms: one level for many questions, the least variance of what is wanted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from frankly_protocol.audit import level_for
+from frankly_protocol.mechanisms import AgreementMechanism
+from frankly_protocol.mechanisms.agreement import Component, Pool
+
+from frankly_server.design.form.bounds import lower_bound
+from frankly_server.design.form.problem import FormProblem, Pairs
+from frankly_server.design.form.request import FormRequest, check
+from frankly_server.design.form.search import Found, search
+from frankly_server.design.form.units import pair_classes, question_classes
+
+BITS: Final = 48
+
+
+@dataclass(frozen=True, slots=True)
+class FormDesign:
+    """A form's mechanism and its figures, at n = 1 and the priors' shares.
+
+    value : Σ importance · variance over questions (the variances of a question's targets added up)
+    and wanted pairs (all cells added up). bound : no mechanism of this level has a smaller value.
+    variances, pair_variances : of each question and wanted pair, None for what the design does not
+    tell.
+    """
+
+    mechanism: AgreementMechanism
+    value: float
+    bound: float
+    variances: tuple[float, ...]
+    pair_variances: tuple[float, ...]
+
+    @property
+    def excess(self) -> float:
+        """How far the value is above the best possible at most, as a share."""
+        return self.value / self.bound - 1
+
+
+def design_form(request: FormRequest) -> FormDesign:
+    """Return the best form found within the limits; its level is exact.
+
+    Raises InvalidInput for a request that makes no sense, naming the field.
+    """
+    check(request)
+    level = level_for(request.epsilon)
+    ratio = level[0] / level[1]  # rounding: the search only; the mechanism has the whole numbers
+    alternatives = [_apart(request, ratio)]
+    if request.cross_tables:
+        alternatives.append(_grouped(request, ratio))
+    found = min(alternatives, key=lambda one: one.value)
+    return _designed(request, level, found)
+
+
+def _apart(request: FormRequest, ratio: float) -> Found:
+    """Return the best form whose parts are single questions."""
+    classes = tuple(question_classes(request))
+    pairs = Pairs.of(classes, request.cross_tables)
+    return search(FormProblem(classes, pairs, ratio), request.limits)
+
+
+def _grouped(request: FormRequest, ratio: float) -> Found:
+    """Return the best form in which every wanted pair is a part of its own."""
+    paired = frozenset(i for pair in request.cross_tables for i in pair)
+    classes = (*question_classes(request, paired), *pair_classes(request))
+    return search(FormProblem(classes, Pairs({}), ratio), request.limits)
+
+
+def _designed(request: FormRequest, level: tuple[int, int], found: Found) -> FormDesign:
+    parts = tuple(members for entry in found.problem.classes for members in entry.members)
+    firsts = np.cumsum([0, *(entry.size for entry in found.problem.classes)])
+    chances = _whole(found.allocation.chances)
+    components = tuple(
+        Component(
+            chance,
+            sketch.threshold,
+            tuple(
+                Pool(
+                    tuple(range(int(firsts[g]), int(firsts[g + 1]))),
+                    draw.pick,
+                    found.problem.classes[g].covers[draw.cover].cover,
+                    draw.score,
+                )
+                for g, draw in sketch.structure
+            ),
+        )
+        for chance, sketch in zip(chances, found.sketches, strict=True)
+    )
+    ratio = level[0] / level[1]
+    mechanism = AgreementMechanism(
+        BITS,
+        level[0],
+        level[1],
+        tuple(question.choices for question in request.questions),
+        parts,
+        components,
+    )
+    variances = tuple(_variances(request, found))
+    return FormDesign(
+        mechanism,
+        found.value,
+        lower_bound(request, ratio, variances),
+        variances,
+        tuple(_pair_variances(request, found)),
+    )
+
+
+def _whole(chances: Sequence[float] | np.ndarray) -> list[int]:
+    """Return whole numbers proportional to chances that sum to 2^48, each at least 1."""
+    total = 1 << BITS
+    numbers = [max(1, int(Fraction(float(chance)) * total)) for chance in chances]
+    numbers[int(np.argmax(chances))] += total - sum(numbers)
+    return numbers
+
+
+def _variances(request: FormRequest, found: Found) -> list[float]:
+    """Return the variance of each question's targets, from the part that tells them."""
+    values = [float("nan")] * len(request.questions)
+    # The units of the classes come first.
+    for entry, inverse in zip(found.problem.classes, found.allocation.inverses, strict=False):
+        for members in entry.members:
+            for place, number in enumerate(members):
+                question = request.questions[number]
+                rows = np.array([[float(v) for v in row] for row in question.targets])
+                if len(members) == 2:
+                    other = request.questions[members[1 - place]].choices
+                    rows = (
+                        np.repeat(rows, other, axis=1) if place == 0 else np.tile(rows, (1, other))
+                    )
+                own = float(np.einsum("tx,xz,tz->", rows, inverse, rows))
+                own -= float(((rows @ entry.unit.shares) ** 2).sum())
+                if np.isnan(values[number]):
+                    values[number] = own
+    return values
+
+
+def _pair_variances(request: FormRequest, found: Found) -> list[float]:
+    """Return the variance of all cells of each wanted pair."""
+    by_pair: dict[frozenset[int], float] = {}
+    place = {m: g for g, entry in enumerate(found.problem.classes) for m in entry.members}
+    inverses = found.allocation.inverses
+    for u, (pair, unit) in enumerate(found.problem.pairs.units.items(), len(found.problem.classes)):
+        value = (unit.value(inverses[u]) + unit.constant) / unit.weight
+        for a, b in request.cross_tables:
+            if sorted((place[a,], place[b,])) == sorted(pair):
+                by_pair[frozenset((a, b))] = value
+    for entry, inverse in zip(found.problem.classes, inverses, strict=False):
+        for members in entry.members:
+            if len(members) == 2:
+                by_pair[frozenset(members)] = float(
+                    np.trace(inverse) - (entry.unit.shares**2).sum()
+                )
+    return [by_pair[frozenset(pair)] for pair in request.cross_tables]

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Request to the designer of forms: questions, what is wanted of them, one level for all."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms.agreement import MAX_CHOICES, MAX_QUESTIONS
+from frankly_protocol.mechanisms.base import MAX_ANSWERS
+from frankly_protocol.problems import Problem
+
+from frankly_server.design.tables.limits import Limits
+from frankly_server.design.tables.linear import FloatArray
+
+WANTED: Final = ("shares", "mean", "distribution", "contrast")
+
+
+@dataclass(frozen=True, slots=True)
+class FormQuestion:
+    """One question of a form.
+
+    prior : positive counts of its choices, 2 to 64; the design is best for these shares.
+    wanted : one of WANTED. scores : the numbers of a mean or of a contrast, one for each choice.
+    importance : factor of the question's variance in the objective, above 0.
+    """
+
+    prior: tuple[int, ...]
+    wanted: str = "shares"
+    scores: tuple[Fraction, ...] | None = None
+    importance: Fraction = Fraction(1)
+
+    @property
+    def choices(self) -> int:
+        """The number of choices."""
+        return len(self.prior)
+
+    @property
+    def targets(self) -> tuple[tuple[Fraction, ...], ...]:
+        """The rows W over the choices whose variances are minimised."""
+        size = self.choices
+        if self.wanted in ("mean", "contrast"):
+            return (self.scores or (),)
+        if self.wanted == "distribution":
+            return tuple(
+                tuple(Fraction(int(x <= cut)) for x in range(size)) for cut in range(size - 1)
+            )
+        return tuple(tuple(Fraction(int(x == z)) for x in range(size)) for z in range(size))
+
+
+@dataclass(frozen=True, slots=True)
+class FormRequest:
+    """Questions that share one level.
+
+    epsilon : nats, for all answers together. cross_tables : pairs of positions of questions whose
+    joint shares are wanted too, each with the importance 1.
+    """
+
+    questions: tuple[FormQuestion, ...]
+    epsilon: Fraction
+    cross_tables: tuple[tuple[int, int], ...] = ()
+    limits: Limits = field(default_factory=Limits)
+
+
+def check(request: FormRequest) -> None:
+    """Raise InvalidInput, naming the field, unless the request makes sense."""
+    if not 1 <= len(request.questions) <= MAX_QUESTIONS:
+        raise _invalid(f"a form has 1 to {MAX_QUESTIONS} questions", "questions")
+    for i, question in enumerate(request.questions):
+        _check_question(question, f"questions[{i}]")
+    total = sum(question.choices for question in request.questions)
+    if total > MAX_CHOICES:
+        detail = f"a form has at most {MAX_CHOICES} choices in all, this one has {total}"
+        raise _invalid(f"{detail}: ask fewer questions, or merge choices", "questions")
+    for j, pair in enumerate(request.cross_tables):
+        where, places = f"cross_tables[{j}]", range(len(request.questions))
+        if len(set(pair)) != 2 or not all(i in places for i in pair):
+            raise _invalid("name two different questions", where)
+        first, second = (request.questions[i].choices for i in pair)
+        if first * second > MAX_ANSWERS:
+            raise _invalid(f"a joint table has at most {MAX_ANSWERS} cells", where)
+    if len({frozenset(pair) for pair in request.cross_tables}) < len(request.cross_tables):
+        raise _invalid("name a pair once", "cross_tables")
+
+
+def _check_question(question: FormQuestion, where: str) -> None:
+    if not 2 <= question.choices <= 64 or not all(type(n) is int and n > 0 for n in question.prior):
+        raise _invalid("give 2 to 64 positive counts, one for each choice", f"{where}.prior")
+    if question.wanted not in WANTED:
+        raise _invalid(f"choose one of {', '.join(WANTED)}", f"{where}.wanted")
+    needs_scores = question.wanted in ("mean", "contrast")
+    if needs_scores != (question.scores is not None) or (
+        needs_scores and len(set(question.scores or ())) < 2
+    ):
+        detail = "a mean or a contrast needs different numbers for the choices, and others none"
+        raise _invalid(detail, f"{where}.scores")
+    if question.scores is not None and len(question.scores) != question.choices:
+        raise _invalid("give one number for each choice", f"{where}.scores")
+    if question.importance <= 0:
+        raise _invalid("the importance must be above 0", f"{where}.importance")
+
+
+def shares_of(prior: tuple[int, ...]) -> FloatArray:
+    """Return the prior as shares."""
+    return np.array([n / sum(prior) for n in prior])
+
+
+def _invalid(detail: str, field_name: str) -> InvalidInput:
+    return InvalidInput(Problem.FIELD_TYPE, detail, field_name)

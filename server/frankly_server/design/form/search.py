@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Search for the components of a form: column generation with exact thresholds and local moves.
+
+Each round prices structures at the current allocation and adds those that would improve it. Within
+one class of questions every structure is priced; otherwise moves of one class at a time are tried.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from frankly_server.design.form.allocation import Allocation, allocate
+from frankly_server.design.form.components import Draw, Sketch, Structure
+from frankly_server.design.form.pricing import Pricer
+from frankly_server.design.form.problem import FormProblem
+from frankly_server.design.form.units import PartClass
+from frankly_server.design.tables.limits import Limits
+from frankly_server.design.tables.linear import FloatArray
+
+_GAIN: Final = 1e-6
+"""Smallest relative gain in price for which a component is added."""
+_LEAST_CHANCE: Final = 1e-5
+_ADDED: Final = 6  # structures added per round: more make the allocation slow
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """The components found, with their allocation."""
+
+    problem: FormProblem
+    sketches: tuple[Sketch, ...]
+    allocation: Allocation
+
+    @property
+    def value(self) -> float:
+        """The weighted sum of variances at n = 1."""
+        return self.allocation.value + sum(unit.constant for unit in self.problem.units)
+
+
+def search(problem: FormProblem, limits: Limits) -> Found:
+    """Return the best components found; at least those that draw a single part."""
+    return _Search(problem, limits).run()
+
+
+class _Search:
+    def __init__(self, problem: FormProblem, limits: Limits) -> None:
+        self._problem, self._limits = problem, limits
+
+    def run(self) -> Found:
+        sketches = [
+            Sketch(((g, Draw(1, c)),), 1)
+            for g, entry in enumerate(self._problem.classes)
+            for c in range(len(entry.covers))
+        ]
+        for pair in self._problem.pairs.units:
+            sketches += self._with_both(pair)
+        infos = [self._problem.information(sketch) for sketch in sketches]
+        allocation = allocate(self._problem.units, infos, self._limits)
+        chances = allocation.chances
+        while not self._limits.out_of_time():
+            sketches, infos, chances = _kept(sketches, infos, chances)
+            known = set(sketches)
+            better = [
+                sketch
+                for price, sketch in self._priced(allocation, sketches)
+                if price > allocation.value * (1 + _GAIN) and sketch not in known
+            ][:_ADDED]
+            if not better:
+                break
+            sketches += better
+            infos += [self._problem.information(sketch) for sketch in better]
+            share = 0.2
+            start = np.concatenate(
+                [chances * (1 - share), np.full(len(better), share / len(better))]
+            )
+            improved = allocate(self._problem.units, infos, self._limits, start)
+            is_done = improved.value > allocation.value * (1 - _GAIN)
+            allocation, chances = improved, improved.chances
+            if is_done:
+                break
+        sketches, infos, chances = _kept(sketches, infos, chances, _LEAST_CHANCE)
+        allocation = allocate(self._problem.units, infos, self._limits, chances)
+        return Found(self._problem, tuple(sketches), allocation)
+
+    def _with_both(self, pair: tuple[int, int]) -> Iterator[Sketch]:
+        """Yield components that inform about a pair: two parts, both of which must agree."""
+        g, h = pair
+        for c in range(len(self._problem.classes[g].covers)):
+            if g == h:
+                yield Sketch(((g, Draw(2, c)),), 2)
+            else:
+                c_other = min(c, len(self._problem.classes[h].covers) - 1)
+                yield Sketch(((g, Draw(1, c)), (h, Draw(1, c_other))), 2)
+
+    def _priced(
+        self, allocation: Allocation, sketches: Sequence[Sketch]
+    ) -> list[tuple[float, Sketch]]:
+        """Return (price, component), the dearest first."""
+        pricer = Pricer(self._problem, allocation)
+        if len(self._problem.classes) == 1:
+            structures = self._all_of_one_class()
+        else:
+            structures = self._moved(pricer, [sketch.structure for sketch in sketches])
+        priced = []
+        for structure in structures:
+            price, threshold = pricer.best(structure)
+            priced.append((price, Sketch(structure, threshold)))
+        priced.sort(key=lambda entry: -entry[0])
+        return priced
+
+    def _all_of_one_class(self) -> list[Structure]:
+        (entry,) = self._problem.classes
+        return [
+            ((0, Draw(pick, c)),)
+            for pick in range(1, entry.most + 1)
+            for c in range(len(entry.covers))
+        ]
+
+    def _moved(self, pricer: Pricer, starts: Sequence[Structure]) -> list[Structure]:
+        """Return structures that no move of one class improves, from several starts."""
+        everything: Structure = ()
+        for g, entry in enumerate(self._problem.classes):
+            if not self._problem.meets(everything, g):
+                everything = _with(everything, g, Draw(entry.most, len(entry.covers) // 2))
+        ranked = sorted(set(starts), key=lambda s: -pricer.best(s)[0])
+        ends: dict[Structure, None] = {}
+        for start in [*ranked[:4], everything]:
+            structure = start
+            while not self._limits.out_of_time():
+                price = pricer.best(structure)[0]
+                moved = max(self._moves(structure), key=lambda s: pricer.best(s)[0])
+                if pricer.best(moved)[0] <= price * (1 + 1e-9):
+                    break
+                structure = moved
+            ends[structure] = None
+        return list(ends)
+
+    def _moves(self, structure: Structure) -> Iterator[Structure]:
+        draws = dict(structure)
+        for g, entry in enumerate(self._problem.classes):
+            draw = draws.get(g)
+            if draw is None:
+                if not self._problem.meets(structure, g):
+                    new = (Draw(1, c, score) for c in _tried(entry) for score in (1, 2))
+                    yield from (_with(structure, g, added) for added in new)
+                continue
+            for pick in {draw.pick - 1, draw.pick + 1, entry.most} - {draw.pick}:
+                if 1 <= pick <= entry.most:
+                    yield _with(structure, g, replace(draw, pick=pick))
+            if draw.pick == 1 and len(draws) > 1:
+                yield tuple((h, d) for h, d in structure if h != g)
+            for c in (draw.cover - 1, draw.cover + 1):
+                if 0 <= c < len(entry.covers):
+                    yield _with(structure, g, replace(draw, cover=c))
+            yield _with(structure, g, replace(draw, score=3 - draw.score))
+
+
+def _with(structure: Structure, g: int, draw: Draw) -> Structure:
+    return tuple(sorted({**dict(structure), g: draw}.items(), key=lambda entry: entry[0]))
+
+
+def _tried(entry: PartClass) -> list[int]:
+    """Return the covers to try first; the others are reached by moves from these."""
+    last = len(entry.covers) - 1
+    return list(range(last + 1)) if last < 4 else sorted({0, 1, last // 2, last})
+
+
+def _kept(
+    sketches: Sequence[Sketch], infos: Sequence[dict[int, FloatArray]], chances: FloatArray,
+    least: float = 1e-9,
+) -> tuple[list[Sketch], list[dict[int, FloatArray]], FloatArray]:  # fmt: skip
+    places = [i for i, chance in enumerate(chances) if chance > least]
+    kept = chances[places]
+    return [sketches[i] for i in places], [infos[i] for i in places], kept / kept.sum()

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Units of a form's objective: classes of equal questions, and pairs of them.
+
+Equal questions have the same prior, targets and importance; they share a pool, so that a component
+needs no name for each of them.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from frankly_server.design.form.covers import Candidate, candidates
+from frankly_server.design.form.request import FormQuestion, FormRequest, shares_of
+from frankly_server.design.tables.linear import FloatArray
+
+_RIDGE: Final = 1e-13
+"""Added to an information matrix, relative to its trace: targets outside its range get a huge variance."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unit:
+    """Answers whose table several reports inform about, and the variance that counts.
+
+    shares : the prior. targets : rows W; `weight` · tr(W I⁻¹ Wᵀ) is added up, I the information.
+    """
+
+    shares: FloatArray
+    targets: FloatArray
+    weight: float
+
+    @property
+    def constant(self) -> float:
+        """Part of the variance that no design changes: −Σ (W p)²."""
+        return -self.weight * float(((self.targets @ self.shares) ** 2).sum())
+
+    def inverse(self, information: FloatArray) -> FloatArray:
+        """Return I⁻¹."""
+        size = len(information)
+        ridge = _RIDGE * np.trace(information) / size * np.eye(size)
+        inverse: FloatArray = np.linalg.inv(information + ridge)
+        return inverse
+
+    def value(self, inverse: FloatArray) -> float:
+        """Return weight · tr(W I⁻¹ Wᵀ)."""
+        return self.weight * float(np.einsum("tx,xz,tz->", self.targets, inverse, self.targets))
+
+    def price(self, inverse: FloatArray) -> FloatArray:
+        """Return G = weight · I⁻¹WᵀW I⁻¹: information M lowers the value by tr(G M)."""
+        spread = inverse @ self.targets.T
+        return self.weight * spread @ spread.T
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartClass:
+    """Parts that are alike: questions, or groups of two.
+
+    members : the questions of each part. unit : of one of them, its weight for all together.
+    """
+
+    members: tuple[tuple[int, ...], ...]
+    unit: Unit
+    covers: tuple[Candidate, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of parts."""
+        return len(self.members)
+
+    @property
+    def questions(self) -> frozenset[int]:
+        """The questions of all parts."""
+        return frozenset(question for part in self.members for question in part)
+
+    @property
+    def most(self) -> int:
+        """The largest number of parts that a component may draw: parts that share questions, one."""
+        return self.size if len(self.questions) == sum(map(len, self.members)) else 1
+
+
+def question_classes(
+    request: FormRequest, without: frozenset[int] = frozenset()
+) -> list[PartClass]:
+    """Return the classes of single questions, except those in `without`."""
+    groups: dict[FormQuestion, list[int]] = {}
+    for i, question in enumerate(request.questions):
+        if i not in without:
+            groups.setdefault(question, []).append(i)
+    return [
+        _class(tuple((i,) for i in places), *_own(question, len(places)), request)
+        for question, places in groups.items()
+    ]
+
+
+def pair_classes(request: FormRequest) -> list[PartClass]:
+    """Return the classes of wanted pairs, each pair a part of its own.
+
+    The shares of a question count at the first pair that holds it.
+    """
+    groups: dict[tuple[FormQuestion | bool, ...], list[tuple[int, int]]] = {}
+    counted: set[int] = set()
+    for a, b in sorted(sorted(pair) for pair in request.cross_tables):
+        key = (request.questions[a], request.questions[b], a in counted, b in counted)
+        groups.setdefault(key, []).append((a, b))
+        counted |= {a, b}
+    classes = []
+    for (*_, skip_first, skip_second), members in groups.items():
+        pair = tuple(request.questions[i] for i in members[0])
+        prior = tuple(a * b for a in pair[0].prior for b in pair[1].prior)
+        rows = [np.eye(len(prior))]
+        for place, skipped in enumerate((skip_first, skip_second)):
+            if not skipped:
+                lifted = _lifted(_matrix(pair[place]), pair[1 - place].choices, first=place == 0)
+                rows.append(lifted * np.sqrt(float(pair[place].importance)))
+        unit = Unit(shares_of(prior), np.vstack(rows), float(len(members)))
+        classes.append(_class(tuple(members), unit, prior, are_shares=True, request=request))
+    return classes
+
+
+def _own(question: FormQuestion, number: int) -> tuple[Unit, tuple[int, ...], bool]:
+    unit = Unit(shares_of(question.prior), _matrix(question), number * float(question.importance))
+    return unit, question.prior, question.wanted == "shares"
+
+
+def _class(
+    members: tuple[tuple[int, ...], ...], unit: Unit, prior: tuple[int, ...], are_shares: bool,
+    request: FormRequest,
+) -> PartClass:  # fmt: skip
+    found = candidates(
+        len(prior), prior, unit.targets, float(request.epsilon), request.limits,
+        are_shares=are_shares,
+    )  # fmt: skip
+    return PartClass(members, unit, tuple(found))
+
+
+def _matrix(question: FormQuestion) -> FloatArray:
+    return np.array([[float(v) for v in row] for row in question.targets])
+
+
+def _lifted(targets: FloatArray, other: int, *, first: bool) -> FloatArray:
+    """Return rows over joint answers from rows over those of one of two questions."""
+    return np.repeat(targets, other, axis=1) if first else np.tile(targets, (1, other))

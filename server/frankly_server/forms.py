@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of agreement blocks as blocks of their own, for counting and estimating (docs/maths/forms.md).
+
+The part of a report that shows some parts of a form has a law that depends on the answers to these
+alone (spec 1.10). So the reports that show a part are reports of an ordinary table.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+from math import comb, lcm, prod
+from typing import Any, Final, cast
+
+from frankly_protocol.audit import stated_ceiling
+from frankly_protocol.blocks import Block
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import AgreementMechanism, DenseMechanism, Mechanism
+from frankly_protocol.mechanisms.agreement import Component, Pool
+from frankly_protocol.mechanisms.base import MAX_ANSWERS, MAX_REPORTS
+from frankly_protocol.problems import Problem
+
+_MOST_CACHED: Final = 64
+_counted: Final[dict[str, tuple[Block, ...]]] = {}  # by digest; documents never change
+
+
+@dataclass(frozen=True, slots=True)
+class PartTable(DenseMechanism):
+    """Law of what reports show of some parts of a form, among the reports that show all of them.
+
+    Q(y|x) = weights[x][y] / total, for joint answers x of the parts, row-major in their order.
+
+    parts : positions in the form. starts : (component, number of its first column), increasing;
+    within a component the columns are row-major over the sets of the parts.
+    """
+
+    total: int = 1
+    form: AgreementMechanism | None = None
+    parts: tuple[int, ...] = ()
+    starts: tuple[tuple[int, int], ...] = ()
+
+    # The weights are exact, whatever their sum: nothing is drawn from this table.
+    def __post_init__(self) -> None:
+        """Check nothing: the table follows from a checked mechanism."""
+
+    @property
+    def denominator(self) -> int:
+        """The sum of every row."""
+        return self.total
+
+    def column(self, symbol: Sequence[int]) -> int | None:
+        """Return the column of a report on the form, None if it does not show all the parts."""
+        form = cast("AgreementMechanism", self.form)
+        sets = {part: (pool, number) for pool, part, number in form.drawn(symbol)}
+        if not sets.keys() >= set(self.parts):
+            return None
+        return self.column_of(symbol[0], [sets[part][1] for part in self.parts])
+
+    def column_of(self, component: int, sets: Sequence[int]) -> int:
+        """Return the column of a component and the number of each part's set."""
+        number = 0
+        for size, place in zip(self._sizes(component), sets, strict=True):
+            number = number * size + place
+        return dict(self.starts)[component] + number
+
+    def shown(self, column: int) -> tuple[int, tuple[int, ...]]:
+        """Return the component and the number of each part's set of a column."""
+        component, start = max((c, s) for c, s in self.starts if s <= column)
+        number, sets = column - start, []
+        for size in reversed(self._sizes(component)):
+            number, place = divmod(number, size)
+            sets.append(place)
+        return component, tuple(reversed(sets))
+
+    def _sizes(self, component: int) -> list[int]:
+        """Return the number of sets of each part's cover in a component."""
+        form = cast("AgreementMechanism", self.form)
+        pools = _pools_of(form.components[component], self.parts) or ()
+        return [len(pool.cover.masks) for pool in pools]
+
+
+@lru_cache(maxsize=256)
+def part_table(form: AgreementMechanism, parts: tuple[int, ...]) -> PartTable:
+    """Return the table of the reports that show all these parts.
+
+    Raises InvalidInput: not_identifiable if no report shows them together or a question is in two
+    of them, unsupported for a table of more than 256 answers or 4096 columns.
+    """
+    holders = [
+        (number, component, pools)
+        for number, component in enumerate(form.components)
+        if (pools := _pools_of(component, parts)) is not None
+    ]
+    if not are_told_together(form, parts):
+        detail = "no report of this survey tells these questions together: ask for each alone"
+        raise InvalidInput(Problem.NOT_IDENTIFIABLE, detail, "targets")
+    sizes = [form.answers_of(part) for part in parts]
+    columns = sum(prod(len(pool.cover.masks) for pool in pools) for _, _, pools in holders)
+    if prod(sizes) > MAX_ANSWERS or columns > MAX_REPORTS:
+        detail = (
+            "there are too many joint answers to estimate at once: ask for fewer questions together"
+        )
+        raise InvalidInput(Problem.UNSUPPORTED, detail, "targets")
+    shown = [component.chance * _drawn_chance(component, parts) for _, component, _ in holders]
+    starts, laws, start = [], [], 0
+    for (number, component, pools), chance in zip(holders, shown, strict=True):
+        starts.append((number, start))
+        start += prod(len(pool.cover.masks) for pool in pools)
+        law = _law(form, component, pools, sizes)
+        laws.append([[chance / sum(shown) * value for value in row] for row in law])
+    rows = [[value for row in across for value in row] for across in zip(*laws, strict=True)]
+    total = lcm(*(value.denominator for row in rows for value in row))
+    weights = tuple(
+        tuple(value.numerator * (total // value.denominator) for value in row) for row in rows
+    )
+    return PartTable(form.bits, weights, total, form, parts, tuple(starts))
+
+
+def chance_shown(form: AgreementMechanism, parts: Sequence[int]) -> Fraction:
+    """Return the chance that a report shows all these parts."""
+    return sum(
+        (
+            component.chance * _drawn_chance(component, parts)
+            for component in form.components
+            if _pools_of(component, parts) is not None
+        ),
+        Fraction(0),
+    ) / (1 << form.bits)
+
+
+def counted_blocks(document: SurveyDocument) -> tuple[Block, ...]:
+    """Return what is counted by itself, in order: every block, and after an agreement block its parts.
+
+    The block itself is counted too, as the number of its reports.
+    """
+    if not any(isinstance(block.mechanism, AgreementMechanism) for block in document.blocks):
+        return document.blocks
+    # Two threads may both compute the blocks; the results are equal, so no lock is needed.
+    if document.digest not in _counted:
+        if len(_counted) >= _MOST_CACHED:
+            _counted.clear()
+        _counted[document.digest] = _with_parts(document)
+    return _counted[document.digest]
+
+
+def _with_parts(document: SurveyDocument) -> tuple[Block, ...]:
+    return tuple(unit for block in document.blocks for unit in (block, *part_blocks(block)))
+
+
+def estimated_blocks(document: SurveyDocument) -> list[tuple[Block, Fraction]]:
+    """Return the counted blocks that estimates are made of, each with the share of reports that show it."""
+    return [
+        (part, chance_shown(mechanism.form, mechanism.parts))
+        if isinstance(mechanism, PartTable) and mechanism.form is not None
+        else (part, Fraction(1))
+        for part in counted_blocks(document)
+        if not isinstance(mechanism := part.mechanism, AgreementMechanism)
+    ]
+
+
+def are_told_together(form: AgreementMechanism, parts: tuple[int, ...]) -> bool:
+    """Return True if some reports show all these parts, and no question is in two of them."""
+    questions = [question for part in parts for question in form.parts[part]]
+    return len(set(questions)) == len(questions) and any(
+        _pools_of(component, parts) is not None for component in form.components
+    )
+
+
+def counted_symbols(
+    mechanisms: Sequence[Mechanism | AgreementMechanism], symbols: Sequence[Any]
+) -> list[Any]:
+    """Return a report's symbol of every counted block; None for parts that it does not show.
+
+    mechanisms : of `counted_blocks`. symbols : one for each block of the document.
+    """
+    remaining = iter(symbols)
+    form_symbol: Any = None
+    counted: list[Any] = []
+    for mechanism in mechanisms:
+        if isinstance(mechanism, PartTable):
+            counted.append(mechanism.column(form_symbol))
+            continue
+        form_symbol = next(remaining)
+        counted.append(form_symbol)
+    return counted
+
+
+def part_blocks(block: Block) -> tuple[Block, ...]:
+    """Return a block for each part of an agreement block, none for other kinds."""
+    return tuple(_part_blocks(block))
+
+
+def _part_blocks(block: Block) -> Iterator[Block]:
+    form = block.mechanism
+    if not isinstance(form, AgreementMechanism):
+        return
+    priors, start = [], 0
+    for choices in form.choices:
+        priors.append(block.design_prior[start : start + choices])
+        start += choices
+    for number, part in enumerate(form.parts):
+        table = part_table(form, (number,))
+        questions = tuple(block.questions[question] for question in part)
+        yield replace(
+            block,
+            questions=questions,
+            mechanism=table,
+            design_prior=tuple(map(prod, product(*(priors[question] for question in part)))),
+            ceiling=stated_ceiling(table),
+        )
+
+
+def _pools_of(component: Component, parts: Sequence[int]) -> tuple[Pool, ...] | None:
+    """Return the pool of each part, None if the component cannot draw all of them."""
+    pools = [next((p for p in component.pools if part in p.parts), None) for part in parts]
+    known = tuple(pool for pool in pools if pool is not None)
+    is_possible = all(known.count(pool) <= pool.pick for pool in known)
+    return known if len(known) == len(parts) and is_possible else None
+
+
+def _drawn_chance(component: Component, parts: Sequence[int]) -> Fraction:
+    chance = Fraction(1)
+    for pool in component.pools:
+        wanted, size = len(set(parts) & set(pool.parts)), len(pool.parts)
+        chance *= Fraction(comb(size - wanted, pool.pick - wanted), comb(size, pool.pick))
+    return chance
+
+
+def _law(
+    form: AgreementMechanism, component: Component, pools: Sequence[Pool], sizes: Sequence[int]
+) -> list[list[Fraction]]:
+    """Return, for each joint answer, the chance of every combination of sets of the parts."""
+    slots = list(component.slots)
+    places: list[int] = []
+    for pool in pools:
+        places.append(next(j for j, p in enumerate(slots) if p is pool and j not in places))
+    mean = Fraction(form.mean_weight(component), component.totals[0])
+    # By score, as the law depends on the answers through the score alone.
+    factors = [
+        (form.disagree + (form.agree - form.disagree) * component.reaching(places, score)) / mean
+        for score in range(sum(pool.score for pool in pools) + 1)
+    ]
+    totals = prod(pool.cover.inside + pool.cover.outside for pool in pools)
+    drawn = list(product(*(range(len(pool.cover.masks)) for pool in pools)))
+    bases = [
+        Fraction(prod(p.cover.weights[i] for p, i in zip(pools, sets, strict=True)), totals)
+        for sets in drawn
+    ]
+    values = [[base * factor for factor in factors] for base in bases]
+    return [
+        [
+            by_score[
+                sum(
+                    pool.score * (pool.cover.masks[number] >> x & 1)
+                    for pool, number, x in zip(pools, sets, answers, strict=True)
+                )
+            ]
+            for sets, by_score in zip(drawn, values, strict=True)
+        ]
+        for answers in product(*map(range, sizes))
+    ]

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests of `frankly design --json` with a form: many questions under one level (spec 1.10)."""
+
+from typing import Any
+
+from frankly_server.design.form import FormDesign, FormRequest, design_form
+from frankly_server.design.form.comparisons import one_question, separate_blocks
+from frankly_server.design.tables.limits import Limits
+from frankly_server.forms import chance_shown
+from frankly_server.requests.form_fields import FormFields
+from frankly_server.requests.measure import finite
+from frankly_server.told import excess_in_words, joint_tables_in_words, told_pairs
+
+
+def design_form_json(form: FormFields, limits: Limits) -> dict[str, Any]:
+    """Design a form from a JSON request: {"form": …}, and perhaps limits.
+
+    Keys of `form`: questions, each with choices (their number, or expected counts), wanted (shares,
+    mean, distribution, contrast), scores or contrast, and importance; epsilon, nats for all answers
+    together; cross_tables, pairs of positions.
+    Keys of the response: kind, bits, params, level [p, q]; value and bound of the objective at
+    n = 1, and excess, how far the value is above the best possible at most; questions and
+    cross_tables, each with its variance at n = 1 and the share of reports that show it;
+    joint_tables, the pairs that can be estimated; separate_blocks and one_question, what the same
+    questions cost without a form; notes, sentences.
+
+    Raises InvalidInput, naming the field.
+    """
+    request = form.request(form.epsilon, limits)
+    designed = design_form(request)
+    mechanism, told = designed.mechanism, told_pairs(designed.mechanism)
+    blocks, one = separate_blocks(request), one_question(request)
+    has_bound = designed.bound > 0
+    body = {
+        "kind": mechanism.kind,
+        "bits": mechanism.bits,
+        "params": mechanism.params_json(),
+        "level": [mechanism.agree, mechanism.disagree],
+        "value": designed.value,
+        "bound": designed.bound if has_bound else None,
+        "excess": designed.excess if has_bound else None,
+        "questions": [
+            finite({"variance": variance, "shown": shown_share(designed, (i,))})
+            for i, variance in enumerate(designed.variances)
+        ],
+        "cross_tables": [
+            {"questions": list(pair)}
+            | finite({"variance": variance, "shown": shown_share(designed, pair)})
+            for pair, variance in zip(request.cross_tables, designed.pair_variances, strict=True)
+        ],
+        "joint_tables": [list(pair) for pair in told],
+        "separate_blocks": {"value": blocks.value, "levels": list(blocks.levels)},
+        "one_question": {"value": one.value, "chances": list(one.chances)},
+        "notes": _notes(designed, request, told),
+    }
+    return finite(body)
+
+
+def shown_share(designed: FormDesign, questions: tuple[int, ...]) -> float:
+    """Return the share of reports from which estimates about these questions are made."""
+    return float(chance_shown(designed.mechanism, parts_about(designed, questions)))
+
+
+def parts_about(designed: FormDesign, questions: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the parts from which questions are estimated, as `analysis` chooses them.
+
+    One part with all of them is preferred, the smallest; else one for each.
+    """
+    parts = designed.mechanism.parts
+    by_size = sorted(range(len(parts)), key=lambda part: len(parts[part]))
+    for part in by_size:
+        if set(questions) <= set(parts[part]):
+            return (part,)
+    return tuple(
+        next(part for part in by_size if question in parts[part]) for question in questions
+    )
+
+
+def _notes(designed: FormDesign, request: FormRequest, told: list[tuple[int, int]]) -> list[str]:
+    names = [str(i) for i in range(len(request.questions))]
+    notes = [joint_tables_in_words(told, names)] if len(names) > 1 else []
+    if designed.bound > 0:
+        notes.append(excess_in_words(designed.value, designed.bound))
+    # The comparisons come last, so they are the first to suffer from a limit.
+    if request.limits.out_of_time():
+        notes.append("The time ran out: a longer search may lower each value, also without a form.")
+    return notes

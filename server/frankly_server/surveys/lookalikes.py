@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Confusable choices of one question: labels with equal skeletons [UTS 39, section 4] (ADR 0025).
+
+A pair is **refused** if no reader could tell it apart: the labels differ in invisible characters
+or repeated marks only, or in characters of different scripts (Latin Y, Cyrillic У). It is
+**doubtful**, which is a warning, if the characters belong to one writing system ("O" and "0",
+"modern" and "modem"): such labels may be meant, and often a font or the other words separate them.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from typing import Final, Protocol
+
+from frankly_server.surveys.fields import folded
+
+# Default_Ignorable_Code_Point of Unicode 15.1, without its private or unassigned specials.
+_INVISIBLE: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+_BLANK_BRAILLE: Final = "\u2800"  # a symbol by its category, but as blank as a space
+_REPEATED: Final = re.compile(r"(.)\1+", re.DOTALL)
+_UNSCRIPTED: Final = frozenset({"COMMON", "INHERITED", "Unknown"})
+# Scripts that one text mixes [UTS 39, section 5.1]. Not Bopomofo, which has no letter that looks
+# like Han, and not Latin, whose letters beside those of another script are what UTS 39 warns of.
+_SYSTEMS: Final = (
+    frozenset({"HAN", "HIRAGANA", "KATAKANA"}),
+    frozenset({"HAN", "HANGUL"}),
+)
+_MAX_LISTED: Final = 4
+
+
+class LabelledChoice(Protocol):
+    """A choice of a survey file or of a document."""
+
+    @property
+    def label(self) -> Mapping[str, str]:
+        """A text for each language."""
+        ...
+
+
+class LabelledQuestion(Protocol):
+    """A question of a survey file or of a document."""
+
+    @property
+    def id(self) -> str:
+        """The question's id."""
+        ...
+
+    @property
+    def choices(self) -> Sequence[LabelledChoice]:
+        """The choices in their order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Lookalike:
+    """Two choices of a question whose labels in `language` are confusable.
+
+    is_refused : True if no reader could tell them apart.
+    """
+
+    question: str
+    language: str
+    first: str
+    second: str
+    is_refused: bool
+
+    def __str__(self) -> str:
+        """Return the pair with the code points that differ, a clause without a full stop."""
+        return (
+            f"the choices “{self.first}” and “{self.second}” of {self.question} ({self.language}) "
+            f"look alike: {code_points(self.first, self.second)}"
+        )
+
+
+def lookalikes(question: LabelledQuestion) -> Iterator[Lookalike]:
+    """Yield every confusable pair of a question's choices, each pair of labels once."""
+    pairs = set()
+    for language in question.choices[0].label:
+        labels = [choice.label[language] for choice in question.choices if language in choice.label]
+        forms = [_forms(label) for label in labels]
+        for (a, of_a), (b, of_b) in combinations(zip(labels, forms, strict=True), 2):
+            if (a, b) not in pairs and any(map(str.__eq__, of_a, of_b)):
+                pairs.add((a, b))
+                yield Lookalike(question.id, language, a, b, _is_hopeless(a, b))
+
+
+def skeleton(text: str) -> str:
+    """Return the skeleton of UTS 39 (internalSkeleton, without reordering bidirectional text).
+
+    The characters are mapped to prototypes by the standard's table, which one pass reduces.
+    """
+    prototypes = _prototypes()
+    return _nfd("".join(prototypes.get(char, char) for char in _nfd(_INVISIBLE.sub("", text))))
+
+
+def code_points(first: str, second: str) -> str:
+    """Return the characters that only one of two labels has, by code point and name.
+
+    If both have the same characters, the beginnings of both in full.
+    """
+    texts = []
+    for label, other in ((first, second), (second, first)):
+        chars = [char for char in dict.fromkeys(label) if char not in other]
+        if chars or set(first) == set(second):
+            listed = ", ".join(map(_named, (chars or label)[:_MAX_LISTED]))
+            more = ", …" if len(chars or label) > _MAX_LISTED else ""
+            texts.append(f"“{label}” has {listed}{more}")
+    return "; ".join(texts)
+
+
+def _forms(label: str) -> tuple[str, str, str]:
+    """Return three forms of a label, of which confusable labels share at least one.
+
+    The first covers what the table leaves to compatibility forms, such as full-width digits. The
+    last compares labels of different case: capitals and small letters must both look alike, because
+    Γ looks like no Y although γ looks like y.
+    """
+    text = _visible(label)
+    both_cases = f"{skeleton(text.lower())}\n{skeleton(text.upper())}"
+    return folded(text), skeleton(text), both_cases
+
+
+def _is_hopeless(first: str, second: str) -> bool:
+    visible_first, visible_second = _visible(first), _visible(second)
+    if folded(visible_first) == folded(visible_second):
+        return True
+    # Characters of one label only; both may have the same characters at other places.
+    differing = set(visible_first) ^ set(visible_second)
+    scripts = _scripts(differing or set(visible_first))
+    return len(scripts) > 1 and not any(scripts <= system for system in _SYSTEMS)
+
+
+def _visible(label: str) -> str:
+    """Return the decomposed label without invisible characters, repeated marks and extra spacing."""
+    text = _nfd(_INVISIBLE.sub("", label.replace(_BLANK_BRAILLE, " ")))
+    # A mark drawn twice at one place looks like one; other characters may repeat.
+    text = _REPEATED.sub(lambda m: m[1] if unicodedata.category(m[1]) == "Mn" else m[0], text)
+    return " ".join(text.split())
+
+
+@cache
+def _prototypes() -> Mapping[str, str]:
+    """Return the table of UTS 39: each confusable character with its prototype."""
+    # Imported at the first label, because it reads a megabyte of JSON.
+    from confusable_homoglyphs.confusables import confusables_data  # noqa: PLC0415
+
+    # The library lists pairs under both of their members; a prototype may have several characters.
+    # Only a prototype has more than one partner. Of two that have each other alone, the first one
+    # in the data is the one that the standard maps. Marks of direction surround Arabic and Hebrew.
+    prototypes: dict[str, str] = {}
+    for entry, partners in confusables_data.items():
+        char = entry.replace("\u200e", "")
+        partner = _nfd(partners[0]["c"].replace("\u200e", ""))
+        if len(char) == 1 and len(partners) == 1 and prototypes.get(partner) != char:
+            prototypes[char] = partner
+    return prototypes
+
+
+def _scripts(chars: set[str]) -> set[str]:
+    from confusable_homoglyphs.categories import alias  # noqa: PLC0415 - as above
+
+    return {alias(char) for char in chars} - _UNSCRIPTED
+
+
+def _named(char: str) -> str:
+    return f"U+{ord(char):04X} {unicodedata.name(char, '')}".rstrip()
+
+
+def _nfd(text: str) -> str:
+    return unicodedata.normalize("NFD", text)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a form tells, from its mechanism alone, and the sentences that say it."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import ceil
+from typing import Final
+
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import AgreementMechanism
+
+from frankly_server import rational
+from frankly_server.forms import part_table
+
+_MOST_NAMED: Final = 8
+
+
+def told_pairs(form: AgreementMechanism) -> list[tuple[int, int]]:
+    """Return the pairs of questions whose joint table can be estimated."""
+    pairs = combinations(range(len(form.choices)), 2)
+    known: dict[tuple[object, ...], bool] = {}  # pairs that are drawn alike are told alike
+    told = []
+    for pair in pairs:
+        parts = _parts_of(form, pair)
+        alike = (*(form.choices[i] for i in pair), len(parts), *_pools(form, parts))
+        if alike not in known:
+            known[alike] = any(tells_every_cell(form, group) for group in parts)
+        if known[alike]:
+            told.append(pair)
+    return told
+
+
+def excess_in_words(value: float, bound: float) -> str:
+    """Return how far a form's variance is above the best possible at most, rounded up."""
+    # rounding: certificates inform about the design; no privacy decision reads them.
+    percent = ceil((value / bound - 1) * 1000) / 10
+    return f"The variance of what is wanted is at most {percent:g} % above the best possible."
+
+
+def joint_tables_in_words(told: Sequence[tuple[int, int]], names: Sequence[str]) -> str:
+    """Return which joint tables of these questions a form tells."""
+    every = len(names) * (len(names) - 1) // 2
+    if not told:
+        return "It tells no joint table of two questions: name those you want in cross_tables."
+    if len(told) == every:
+        return "It tells the joint table of any two questions."
+    tables = [" × ".join(names[i] for i in pair) for pair in told[:_MOST_NAMED]]
+    unnamed = len(told) - len(tables)
+    listed = ", ".join(tables) + (f" and {unnamed} more" if unnamed else "")
+    return f"It tells the joint tables of {listed}, and of no other two questions."
+
+
+def _parts_of(form: AgreementMechanism, pair: tuple[int, int]) -> tuple[tuple[int, ...], ...]:
+    """Return the groups of parts that hold both questions: each part with both, or one part each."""
+    whole = [part for part, questions in enumerate(form.parts) if set(pair) <= set(questions)]
+    if whole:
+        return tuple((part,) for part in whole)
+    single = [form.parts.index((question,)) for question in pair if (question,) in form.parts]
+    return (tuple(single),) if len(single) == len(pair) else ()
+
+
+def _pools(
+    form: AgreementMechanism, groups: tuple[tuple[int, ...], ...]
+) -> tuple[tuple[int | None, ...], ...]:
+    """Return, for every component and part, the pool that draws it."""
+    return tuple(
+        tuple(
+            next((i for i, pool in enumerate(component.pools) if part in pool.parts), None)
+            for component in form.components
+        )
+        for parts in groups
+        for part in parts
+    )
+
+
+def tells_every_cell(form: AgreementMechanism, parts: tuple[int, ...]) -> bool:
+    """Return True if every cell of the joint table of these parts can be estimated."""
+    try:
+        table = part_table(form, parts)
+    except InvalidInput:
+        return False
+    return rational.least_rank(table.weights) == table.answers

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of a survey whose questions are a form: protection, margins and trial of all of them together."""
+
+from typing import Any
+
+from flask import Response
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import InvalidInput
+
+from frankly_server.forms import estimated_blocks
+from frankly_server.services import Services
+from frankly_server.surveys.form_notes import form_notes
+from frankly_server.surveys.preview import margin_points, planned
+from frankly_server.surveys.trial import drafted, rehearse
+from frankly_server.web.admin.survey_page import OpenedSurvey, show
+
+
+def form_page(
+    services: Services, survey: OpenedSurvey, tab: str, answers: dict[str, str] | None = None
+) -> Response:
+    """Render a tab for a form; `answers` are made up, for a trial report."""
+    values: dict[str, Any] = {"form": survey.definition.form, "given": answers or {}, "rehearsal": None,
+                             "notes": (), "margins": (), "points": margin_points(None)}  # fmt: skip
+    try:
+        document = drafted(survey.definition, services.surveys.now(), services.settings.public_url)
+        values["notes"] = [note for block in document.blocks for note in form_notes(block)]
+        if tab == "margins":
+            values["margins"] = _margins(document, values["points"])
+        if answers is not None:
+            values["rehearsal"] = rehearse(document, answers)
+    except InvalidInput as refused:
+        return show("form.html", survey, tab, refused, **values)
+    return show("form.html", survey, tab, **values)
+
+
+def _margins(
+    document: SurveyDocument, points: tuple[int, ...]
+) -> list[tuple[str, list[float | None]]]:
+    """Return, for every part, the questions' ids and the expected margin at each number of reports."""
+    rows = []
+    for block, share in estimated_blocks(document):
+        plan = planned(block.numbered_mechanism, block.design_prior)
+        name = " × ".join(question.id for question in block.questions)
+        margins = [
+            None if plan is None or n * share < 1 else plan.margin(int(n * share)) for n in points
+        ]
+        rows.append((name, margins))
+    return rows

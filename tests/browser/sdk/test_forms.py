@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A form of twelve questions in the browser: opened, answered and sent as one report; large forms, read in time."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from frankly_protocol.blocks import Choice, Question
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.mechanisms import AgreementMechanism
+from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
+from playwright.sync_api import Browser, Page
+
+from tests.browser.sdk.conftest import WATCH
+from tests.browser.sdk.wire import Wire
+from tests.frankly_protocol.audit.test_work import LARGE_FORMS
+from tests.frankly_protocol.every_kind import form_block
+from tests.frankly_protocol.samples import NOW, survey
+
+AT = NOW.timestamp() * 1000
+FREQUENCY = ("Never", "Less than once a month", "About once a week", "Nearly every day")
+YES_NO = ("No", "Yes")
+TOPICS = (
+    "drink alcohol", "smoke", "use cannabis", "take sleeping pills", "gamble for money", "skip a meal to lose weight",
+)  # fmt: skip
+ACTS = (
+    "driven after drinking", "lost money that you needed", "been in a fight", "missed work because of a hangover",
+    "borrowed money from friends", "hidden a debt from your family",
+)  # fmt: skip
+HABITS = AgreementMechanism(
+    48,
+    27,
+    10,
+    (4,) * 6 + (2,) * 6,
+    tuple((i,) for i in range(12)),
+    (
+        Component(
+            3 << 46,
+            3,
+            (Pool(tuple(range(6)), 4, Cover(4, 2)), Pool(tuple(range(6, 12)), 3, Cover(2, 1))),
+        ),
+        Component(
+            1 << 46,
+            1,
+            (Pool(tuple(range(6)), 2, Cover(4, 1)), Pool(tuple(range(6, 12)), 1, Cover(2, 1))),
+        ),
+    ),
+)
+PAGE = b"""<!doctype html><html lang=en><meta name=viewport content="width=device-width, initial-scale=1">
+<title>A form</title><style>
+:root { color-scheme: light dark }
+body { margin: 1rem; font: 1rem/1.5 sans-serif; background: light-dark(#fff, #111) }
+main { max-width: 42rem; margin: auto }
+</style><main></main>"""
+SHOW = """async ([link, at]) => {
+  const {FranklySurvey} = await import("/sdk/element.js"), survey = new FranklySurvey();
+  survey.options = {now: () => at, spreadMs: 0};
+  survey.setAttribute("link", link);
+  document.querySelector("main").append(survey);
+}"""
+
+
+def habits() -> SurveyDocument:
+    """A survey of twelve questions about habits, all in one form."""
+    block = form_block(HABITS, "habits")
+    texts = [f"How often do you {topic}?" for topic in TOPICS]
+    texts += [f"In the last 12 months, have you {act}?" for act in ACTS]
+    questions = tuple(
+        Question(
+            f"habits-{i}",
+            {"en": text},
+            tuple(
+                Choice(f"c{k}", {"en": label})
+                for k, label in enumerate(FREQUENCY if i < 6 else YES_NO)
+            ),
+        )
+        for i, text in enumerate(texts)
+    )
+    return replace(survey(replace(block, questions=questions)), title={"en": "Health and habits"})
+
+
+def serious(page: Page) -> list[str]:
+    violations = Axe().run(page).response["violations"]
+    return [one["id"] for one in violations if one["impact"] in ("serious", "critical")]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1280, "dark")])
+def test_a_form_is_opened_answered_and_sent_as_one_report(
+    browser: Browser, wire: Wire, tmp_path: Path, width: int, scheme: Any
+) -> None:
+    wire.pages["/form.html"] = PAGE
+    document = habits()
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    context.add_init_script(WATCH)
+    page = context.new_page()
+    page.goto(f"{wire.origin}/form.html")
+    page.evaluate(SHOW, [wire.publish(document), AT])
+    page.get_by_role("button").wait_for()
+    assert page.get_by_role("radiogroup").count() == 12
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.screenshot(path=str(tmp_path / f"form-{width}.png"), full_page=True)
+    headline = page.locator("[part=promise]").inner_text()
+    assert (
+        "Whoever guesses one of your answers from the random result alone is right at" in headline
+    )
+    page.locator("summary").click()
+    words = page.locator("[part=explanation]").inner_text()
+    assert "Your device picks 3 to 7 of these 12 questions at random" in words
+    assert re.search(r"×2\.7\d* as likely as any other", words)
+    assert '"y":[[<7 to 15 numbers: a component, then parts and their sets>]]' in words
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.screenshot(path=str(tmp_path / f"explained-{width}.png"), full_page=True)
+    assert serious(page) == []
+    page.locator("summary").click()
+    for i in range(11):
+        page.locator(f"input[name=habits-{i}]").nth(i % 2).check()
+    page.get_by_role("button").click()  # the last question says that it is missing
+    assert page.locator(".error:not(:empty)").count() == 1
+    assert wire.posted == []
+    page.screenshot(path=str(tmp_path / f"missing-{width}.png"), full_page=True)
+    page.locator("input[name=habits-11]").nth(1).check()
+    page.get_by_role("button").click()
+    page.get_by_text("Thank you.").wait_for()
+    (body,) = wire.posted
+    (symbol,) = json.loads(body)["y"]
+    form = document.blocks[0].mechanism
+    assert isinstance(form, AgreementMechanism)
+    assert form.check_symbol(symbol) == tuple(symbol)
+    assert len(body) == next(iter(wire.documents.values())).report_length
+    assert "/sdk/agreement.js" in [path for path, _ in wire.requests]
+    assert page.evaluate("violations") == []
+    context.close()
+
+
+READ = """async (text) => {
+  const [{bytesOf, digestOf}, {readSurvey, requireAllPrivate}] =
+    await Promise.all(["canonical", "documents"].map((name) => import(`/sdk/${name}.js`)));
+  const bytes = bytesOf(text), digest = await digestOf(bytes), started = performance.now();
+  const survey = await readSurvey(bytes, digest);
+  await requireAllPrivate(survey);
+  return [performance.now() - started, survey.blocks.map(({mechanism}) => mechanism.cells)];
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGE_FORMS)
+def test_large_forms_are_read_and_verified_in_two_seconds(page: Page, name: str) -> None:
+    document = survey(form_block(LARGE_FORMS[name]))
+    took, cells = page.evaluate(READ, document.payload().decode())
+    assert cells == [LARGE_FORMS[name].cells]
+    assert took < 2000
+
+
+def test_blocks_that_are_no_list_are_refused_by_name(page: Page) -> None:
+    body = json.loads(survey().payload()) | {"blocks": {"some": 1}}
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    refused = page.evaluate(f"(text) => ({READ})(text).catch((e) => [e.code, e.field])", text)
+    assert refused == ["document_schema", "blocks"]

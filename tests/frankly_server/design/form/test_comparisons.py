@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparisons of forms: separate blocks and one question, against closed forms and the table of the demand."""
+
+from fractions import Fraction
+from itertools import product
+from math import exp, sqrt
+
+import pytest
+from frankly_protocol.errors import InvalidInput
+from frankly_server.design.form import FormQuestion, FormRequest
+from frankly_server.design.form.comparisons import one_question, separate_blocks
+
+
+def asked(*choices: int) -> tuple[FormQuestion, ...]:
+    return tuple(FormQuestion((1,) * number) for number in choices)
+
+
+def total(k: int, epsilon: float) -> float:
+    """The least total variance of k shares under ε-LDP at equal shares: subset selection of the best size."""
+    E = exp(epsilon)
+    found = []
+    for d in range(1, k):
+        inside = d * E / (d * E + k - d)  # the chance that the set holds the truth
+        other = inside * (d - 1) / (k - 1) + (1 - inside) * d / (k - 1)
+        # Of one answer in the set: present with the chance d/k at equal shares.
+        found.append(k * (d / k) * (1 - d / k) / (inside - other) ** 2)
+    return min(found)
+
+
+# (choices of the questions, ε, separate blocks, one question)
+KNOWN = [
+    ((2,) * 3, "2", 14.51, 7.76),
+    ((5,) * 10, "1", 13090, 1223),
+    ((5,) * 10, "2", 3223, 254.2),
+    ((5,) * 10, "4", 789, 95.6),
+    ((5,) * 10, "6", 348, 82.0),
+    ((2,) * 15, "2", 1693, 194),
+    ((2,) * 15, "4", 427, 121),
+    ((2,) * 15, "6", 193, 114),
+    ((4,) * 20, "2", 18030, 793),
+    ((4,) * 20, "4", 4530, 346),
+]
+
+
+@pytest.mark.parametrize(("choices", "epsilon", "blocks", "one"), KNOWN)
+def test_equal_questions_cost_what_is_known(
+    choices: tuple[int, ...], epsilon: str, blocks: float, one: float
+) -> None:
+    request = FormRequest(asked(*choices), Fraction(epsilon))
+    apart, drawn = separate_blocks(request), one_question(request)
+    assert apart.value == pytest.approx(blocks, rel=5e-3)
+    assert drawn.value == pytest.approx(one, rel=5e-3)
+    number = len(choices)
+    assert apart.levels == pytest.approx([float(epsilon) / number] * number)
+    assert drawn.chances == pytest.approx([1 / number] * number)
+    assert apart.value == pytest.approx(number * total(choices[0], float(epsilon) / number))
+
+
+def test_the_best_split_beats_every_split_of_a_grid() -> None:
+    request = FormRequest(asked(5, 2, 3), Fraction(2))
+    found = separate_blocks(request)
+    steps = [0.02 * i for i in range(1, 99)]
+    grid = min(
+        total(5, a * 2) + total(2, b * 2) + total(3, (1 - a - b) * 2)
+        for a, b in product(steps, steps)
+        if a + b < 0.99
+    )
+    assert sum(found.levels) == pytest.approx(2)
+    assert found.value <= grid * (1 + 1e-9)
+    own = sum(total(k, level) for k, level in zip((5, 2, 3), found.levels, strict=True))
+    assert found.value == pytest.approx(own)
+
+
+def test_one_question_is_drawn_by_neyman_allocation() -> None:
+    """At equal shares the total variance of question i is c_i/π_i: it is least at π ∝ √c_i."""
+    request = FormRequest(asked(5, 2), Fraction(1))
+    found = one_question(request)
+    roots = [sqrt(total(k, 1)) for k in (5, 2)]
+    assert found.chances == pytest.approx([root / sum(roots) for root in roots], rel=1e-3)
+    assert found.value == pytest.approx(sum(roots) ** 2, rel=1e-6)
+    assert found.value == pytest.approx(25.27, rel=1e-3)
+
+
+def test_importance_moves_level_and_chances() -> None:
+    questions = (FormQuestion((1, 1), importance=Fraction(4)), FormQuestion((1, 1)))
+    request = FormRequest(questions, Fraction(2))
+    levels, chances = separate_blocks(request).levels, one_question(request).chances
+    assert levels[0] > levels[1]
+    assert chances[0] == pytest.approx(2 / 3, rel=1e-3)
+
+
+def test_pairs_are_told_by_two_blocks_or_drawn_as_one_question() -> None:
+    request = FormRequest(asked(2, 3), Fraction(2), ((0, 1),))
+    apart, drawn = separate_blocks(request), one_question(request)
+    a, b = (total(k, level) for k, level in zip((2, 3), apart.levels, strict=True))
+    joint = (a + 1 / 2) * (b + 1 / 3) - 1 / 6
+    assert apart.value == pytest.approx(a + b + joint)
+    # The pair is one question of six choices; its shares and those of both questions count.
+    assert drawn.chances == pytest.approx((1, 1))
+
+
+def test_a_request_that_makes_no_sense_is_refused() -> None:
+    request = FormRequest((), Fraction(1))
+    for compare in (separate_blocks, one_question):
+        with pytest.raises(InvalidInput) as caught:
+            compare(request)
+        assert caught.value.field == "questions"

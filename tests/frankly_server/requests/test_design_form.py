@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms in the machine interface: what `frankly design --json` answers, and faults at their field."""
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from frankly_protocol.audit import Claim, require_private
+from frankly_protocol.canonical import parse_json
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import AgreementMechanism
+from frankly_server.design.form import FormQuestion, FormRequest, design_form
+from frankly_server.forms import chance_shown, part_table
+from frankly_server.requests.design import design_json
+from frankly_server.told import excess_in_words, told_pairs
+
+FIVE = {"choices": 5}
+MEAN = {"choices": 3, "wanted": "mean", "scores": [0, 1, 2]}
+FORM: dict[str, Any] = {
+    "questions": [{"choices": 2}, {"choices": [3, 2, 1]}, {**MEAN, "importance": "2.5"}],
+    "epsilon": "2",
+    "cross_tables": [[0, 1]],
+}
+
+
+def asked(form: Any, **more: Any) -> Any:
+    read = parse_json(json.dumps({"form": form, **more}).encode(), decimals=True)
+    return json.loads(json.dumps(design_json(read)))
+
+
+def test_a_form_is_designed_as_in_python() -> None:
+    answer = asked(FORM)
+    request = FormRequest(
+        (
+            FormQuestion((1, 1)),
+            FormQuestion((3, 2, 1)),
+            FormQuestion((1, 1, 1), "mean", tuple(map(Fraction, range(3))), Fraction(5, 2)),
+        ),
+        Fraction(2),
+        ((0, 1),),
+    )
+    designed = design_form(request)
+    assert answer["params"] == json.loads(json.dumps(designed.mechanism.params_json()))
+    assert (answer["kind"], answer["bits"]) == ("agreement", 48)
+    assert answer["value"] == designed.value
+    assert [entry["variance"] for entry in answer["questions"]] == list(designed.variances)
+    assert [entry["variance"] for entry in answer["cross_tables"]] == list(designed.pair_variances)
+    assert answer["joint_tables"] == [list(pair) for pair in told_pairs(designed.mechanism)]
+    weights = (1, 1, 2.5)
+    total = sum(w * v for w, v in zip(weights, designed.variances, strict=True))
+    assert answer["value"] == pytest.approx(total + sum(designed.pair_variances))
+
+
+def test_the_level_is_that_of_the_whole_form() -> None:
+    answer = asked(FORM)
+    mechanism = AgreementMechanism.from_params(answer["params"])
+    require_private(mechanism, Claim("ldp", tuple(answer["level"])))
+    assert Fraction(*answer["level"]) == Fraction(mechanism.agree, mechanism.disagree)
+
+
+def test_ten_questions_cost_a_twelfth_of_separate_blocks() -> None:
+    answer = asked({"questions": [FIVE] * 10, "epsilon": "2"})
+    assert answer["value"] == pytest.approx(254.2, rel=5e-3)
+    assert answer["separate_blocks"]["value"] == pytest.approx(3223, rel=5e-3)
+    assert answer["one_question"]["value"] == pytest.approx(254.2, rel=5e-3)
+    assert answer["excess"] == pytest.approx(answer["value"] / answer["bound"] - 1)
+    assert 0 < answer["excess"] < 0.1
+    assert answer["joint_tables"] == []
+    assert [entry["shown"] for entry in answer["questions"]] == pytest.approx([0.1] * 10)
+    first, second = answer["notes"]
+    assert "name those you want in cross_tables" in first
+    assert second == excess_in_words(answer["value"], answer["bound"])
+
+
+def test_the_shares_that_show_a_question_are_those_of_its_part() -> None:
+    answer = asked(FORM)
+    mechanism = AgreementMechanism.from_params(answer["params"])
+    for i, entry in enumerate(answer["questions"]):
+        part = next(p for p, members in enumerate(mechanism.parts) if i in members)
+        assert entry["shown"] == pytest.approx(float(chance_shown(mechanism, (part,))))
+
+
+def test_what_is_told_has_full_rank() -> None:
+    """The rank is that of the law of two parts, drawn together: computed here from floats."""
+    numpy = pytest.importorskip("numpy")
+    answer = asked({"questions": [{"choices": 2}] * 4, "epsilon": "4"})
+    mechanism = AgreementMechanism.from_params(answer["params"])
+    assert answer["joint_tables"]
+    for pair in answer["joint_tables"]:
+        table = part_table(mechanism, tuple(pair))
+        law = numpy.array([[float(w / table.total) for w in row] for row in table.weights])
+        assert numpy.linalg.matrix_rank(law, tol=1e-9) == 4
+
+
+def test_no_bound_is_no_excess() -> None:
+    answer = asked({"questions": [MEAN], "epsilon": "1"})
+    if answer["bound"] is None:
+        assert answer["excess"] is None
+        assert answer["notes"] == []
+    else:
+        assert answer["excess"] >= -1e-9
+
+
+def test_a_search_that_ran_out_of_time_says_so() -> None:
+    form = {"questions": [FIVE] * 3, "epsilon": "1"}
+    read = parse_json(json.dumps({"form": form}).encode(), decimals=True)
+    short, whole = design_json(read, stopped=lambda: True), asked(form)
+    assert short["level"] == whole["level"]
+    assert short["value"] >= whole["value"] * (1 - 1e-9)
+    assert any("time ran out" in note for note in short["notes"])
+    assert not any("time ran out" in note for note in whole["notes"])
+
+
+def test_limits_are_read_as_those_of_any_design() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        asked(FORM, limits={"seconds": 0})
+    assert (caught.value.code, caught.value.field) == ("field_type", "limits.seconds")
+
+
+Q = "form.questions[0]"
+BAD: dict[str, tuple[dict[str, Any], str, str]] = {
+    "no questions": ({"questions": []}, "field_type", "form.questions"),
+    "101 questions": ({"questions": [{"choices": 2}] * 101}, "field_type", "form.questions"),
+    "too many choices": ({"questions": [{"choices": 64}] * 32}, "field_type", "form.questions"),
+    "questions left out": ({"questions": None}, "field_type", "form.questions"),
+    "no level": ({"epsilon": None}, "field_missing", "form.epsilon"),
+    "a level of 0": ({"epsilon": "0"}, "eps_out_of_range", "form.epsilon"),
+    "a level of 50": ({"epsilon": "50"}, "eps_out_of_range", "form.epsilon"),
+    "one choice": ({"questions": [{"choices": 1}]}, "choices_count", f"{Q}.choices"),
+    "65 choices": ({"questions": [{"choices": 65}]}, "choices_count", f"{Q}.choices"),
+    "choices as a word": ({"questions": [{"choices": "five"}]}, "choices_count", f"{Q}.choices"),
+    "choices as true": ({"questions": [{"choices": True}]}, "choices_count", f"{Q}.choices"),
+    "choices left out": ({"questions": [{}]}, "field_missing", f"{Q}.choices"),
+    "a count of 0": ({"questions": [{"choices": [1, 0]}]}, "field_type", f"{Q}.choices"),
+    "an unknown wish": ({"questions": [{**FIVE, "wanted": "median"}]}, "field_type", f"{Q}.wanted"),
+    "a mean without scores": ({"questions": [{**FIVE, "wanted": "mean"}]}, "field_missing", f"{Q}.scores"),
+    "a contrast without numbers": (
+        {"questions": [{**FIVE, "wanted": "contrast"}]}, "field_missing", f"{Q}.contrast",
+    ),
+    "too few scores": ({"questions": [{**MEAN, "scores": [0, 1]}]}, "field_type", f"{Q}.scores"),
+    "equal scores": ({"questions": [{**MEAN, "scores": [1, 1.0, "1"]}]}, "field_type", f"{Q}.scores"),
+    "scores for nothing": ({"questions": [{"choices": 2, "scores": [0, 1]}]}, "unsupported", f"{Q}.scores"),
+    "no importance": ({"questions": [{**FIVE, "importance": 0}]}, "field_type", f"{Q}.importance"),
+    "an unknown field": ({"questions": [{**FIVE, "colour": 1}]}, "field_unknown", f"{Q}.colour"),
+    "a pair of one": ({"cross_tables": [[1, 1]]}, "field_type", "form.cross_tables[0]"),
+    "an unknown question": ({"cross_tables": [[0, 7]]}, "field_type", "form.cross_tables[0]"),
+    "a pair of three": ({"cross_tables": [[0, 1, 2]]}, "field_type", "form.cross_tables[0]"),
+    "a pair twice": ({"cross_tables": [[0, 1], [1, 0]]}, "field_type", "form.cross_tables"),
+    "a pair too large": (
+        {"questions": [{"choices": 17}, {"choices": 16}], "cross_tables": [[0, 1]]},
+        "field_type", "form.cross_tables[0]",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_faults_name_their_field(name: str) -> None:
+    changes, code, field = BAD[name]
+    with pytest.raises(InvalidInput) as caught:
+        asked({**FORM, **changes})
+    assert (caught.value.code, caught.value.field) == (code, field)
+    assert len(caught.value.detail) > 8
+
+
+def test_a_form_takes_no_fields_of_other_designs() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        asked(FORM, prior={"joint": [[1, 1]]})
+    assert (caught.value.code, caught.value.field) == ("field_unknown", "prior")
+    assert caught.value.detail == "this field does not belong to a form"
+
+
+def test_no_value_is_repeated() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        asked({**FORM, "questions": [{"choices": "my-secret-number", "wanted": "my-secret-wish"}]})
+    assert "secret" not in str(caught.value)

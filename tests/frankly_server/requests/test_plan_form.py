@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of forms: margins are those of the parts at their share of the reports, and any two give the third."""
+
+import json
+from typing import Any
+
+import pytest
+from frankly_protocol.canonical import parse_json
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.mechanisms import AgreementMechanism
+from frankly_server.estimate.decoder import shares
+from frankly_server.estimate.planner import Plan, Setting
+from frankly_server.forms import chance_shown, part_table
+from frankly_server.requests.design import design_json
+from frankly_server.requests.plan import plan_json, plan_within
+
+FIVE = {"choices": 5}
+TEN = {"questions": [FIVE] * 10, "epsilon": "2"}
+MEAN = {"choices": 3, "wanted": "mean", "scores": [0, 1, 2]}
+MIXED: dict[str, Any] = {
+    "questions": [{"choices": 2}, {"choices": [3, 2, 1]}, MEAN],
+    "epsilon": "2",
+    "cross_tables": [[0, 1]],
+}
+
+
+def without_level(form: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in form.items() if key != "epsilon"}
+
+
+def read(obj: Any) -> Any:
+    return parse_json(json.dumps(obj).encode(), decimals=True)
+
+
+def plan(form: Any = TEN, **asked: Any) -> Any:
+    return json.loads(json.dumps(plan_json(read({"form": form, **asked}), lambda: 0.0)))
+
+
+def test_a_margin_is_that_of_the_part_at_its_share_of_the_reports() -> None:
+    found = plan(MIXED, solve_for="margin", n=4000)
+    form = AgreementMechanism.from_params(design_json(read({"form": MIXED}))["params"])
+    priors = {0: (1, 1), 1: (3, 2, 1)}
+    for i, prior in priors.items():
+        if (i,) not in form.parts:
+            continue
+        part = form.parts.index((i,))
+        share = chance_shown(form, (part,))
+        own = Plan(part_table(form, (part,)), shares(len(prior)), prior, Setting())
+        assert found["margins"][i] == pytest.approx(own.margin(float(4000 * share)))
+        assert found["shown"][i] == pytest.approx(float(share))
+    (pair,) = found["cross_tables"]
+    assert pair["questions"] == [0, 1]
+    assert 0 < pair["margin"] < 1
+    assert found["margin"] == max(found["margins"])
+    assert (found["n"], found["epsilon"], found["regret"]) == (4000, "2", None)
+
+
+def test_reports_are_the_least_that_give_the_margin() -> None:
+    found = plan(solve_for="n", margin=0.03)
+    assert found["margin"] <= 0.03
+    assert plan(solve_for="margin", n=found["n"] - 1)["margin"] > 0.03
+    assert plan(solve_for="margin", n=found["n"])["margins"] == found["margins"]
+    assert [point["n"] for point in found["curve"]][2] == found["n"]
+
+
+def test_the_level_is_the_least_that_gives_the_margin() -> None:
+    n = plan(solve_for="n", margin=0.03)["n"]
+    found = plan(without_level(TEN), solve_for="epsilon", n=n, margin=0.03)
+    assert found["epsilon"] == "2.000"
+    less = plan({**TEN, "epsilon": "1.999"}, solve_for="margin", n=n)
+    assert less["margin"] > 0.03
+
+
+def test_every_question_may_have_a_margin_of_its_own() -> None:
+    first = {**FIVE, "margin": 0.02}
+    found = plan({"questions": [first, FIVE], "epsilon": "2"}, solve_for="n", margin=0.1)
+    assert found["margins"][0] <= 0.02
+    alone = plan({"questions": [first, {**FIVE, "margin": 0.1}], "epsilon": "2"}, solve_for="n")
+    assert alone["n"] == found["n"]
+
+
+def test_settings_are_those_of_any_plan() -> None:
+    n = 5000
+    usual = plan(solve_for="margin", n=n)
+    careful = plan(solve_for="margin", n=n, method="chebyshev", level=0.9, response_rate=0.5)
+    assert careful["margin"] > usual["margin"]
+    assert (careful["method"], careful["level"], careful["invited"]) == ("chebyshev", 0.9, 2 * n)
+    half = plan(solve_for="margin", n=n, subgroup=0.5)
+    assert half["margin"] == pytest.approx(usual["margin"] * 2**0.5, rel=1e-9)
+    of_all = plan(solve_for="margin", n=n, population=n)
+    assert of_all["margin"] < usual["margin"]
+
+
+def test_everybody_may_be_too_few() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        plan(solve_for="n", margin=0.001, population=1000)
+    assert (caught.value.code, caught.value.field) == ("unsupported", "margin")
+    with pytest.raises(InvalidInput) as caught:
+        plan(without_level(TEN), solve_for="epsilon", margin=0.001, n=10)
+    assert (caught.value.code, caught.value.field) == ("unsupported", "margin")
+
+
+def test_a_stopped_search_still_plans() -> None:
+    asked = read({"form": TEN, "solve_for": "margin", "n": 1000})
+    times = iter(range(10**6))
+    found = plan_within(asked, lambda: float(next(times)), 0.5)
+    assert found["margin"] > 0
+
+
+OWN = {"questions": [{**FIVE, "margin": 0.1}, FIVE], "epsilon": "2"}
+BAD: dict[str, tuple[dict[str, Any], str, str]] = {
+    "no margin": ({"solve_for": "n"}, "field_missing", "margin"),
+    "a margin for some": ({"form": OWN, "solve_for": "n"}, "field_missing", "margin"),
+    "no reports": ({"solve_for": "margin"}, "field_missing", "n"),
+    "no reports for a level": (
+        {"form": without_level(TEN), "solve_for": "epsilon", "margin": 0.1}, "field_missing", "n",
+    ),
+    "0 reports": ({"solve_for": "margin", "n": 0}, "counts_invalid", "n"),
+    "no level": ({"form": without_level(TEN), "solve_for": "n", "margin": 0.1}, "field_missing", "form.epsilon"),
+    "a level to solve for": ({"solve_for": "epsilon", "n": 9, "margin": 0.1}, "unsupported", "form.epsilon"),
+    "reports to solve for": ({"solve_for": "n", "n": 9, "margin": 0.1}, "unsupported", "n"),
+    "a margin to solve for": ({"solve_for": "margin", "n": 9, "margin": 0.1}, "unsupported", "margin"),
+    "a question's margin to solve for": (
+        {"form": OWN, "solve_for": "margin", "n": 9}, "unsupported", "form.questions[0].margin",
+    ),
+    "a level beside the form": ({"solve_for": "n", "margin": 0.1, "epsilon": "1"}, "field_unknown", "epsilon"),
+    "targets": ({"solve_for": "n", "margin": 0.1, "targets": "shares"}, "field_unknown", "targets"),
+    "a frontier": ({"solve_for": "n", "margin": 0.1, "frontier": 3}, "field_unknown", "frontier"),
+    "a mechanism too": (
+        {"solve_for": "n", "margin": 0.1, "weights": [[3, 1], [1, 3]], "bits": 2}, "field_unknown", "bits",
+    ),
+    "a margin of 0": (
+        {"form": {"questions": [{**FIVE, "margin": 0}]}, "solve_for": "n"},
+        "field_type", "form.questions[0].margin",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_faults_name_their_field(name: str) -> None:
+    asked, code, field = BAD[name]
+    with pytest.raises(InvalidInput) as caught:
+        plan(**{"form": TEN, **asked})
+    assert (caught.value.code, caught.value.field) == (code, field)

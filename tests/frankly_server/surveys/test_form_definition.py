@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forms in survey files: every fault names its field and the way out."""
+
+import copy
+from typing import Any
+
+import pytest
+from frankly_protocol.errors import InvalidInput
+from frankly_server.surveys import SurveyDefinition
+from frankly_server.surveys.definition import parse_value
+
+from tests.frankly_server.surveys.samples import value
+
+
+def question(name: str, choices: int = 3, **fields: Any) -> dict[str, Any]:
+    """A question of a form as a file holds it: texts only."""
+    listed = [{"id": f"c{i}", "label": {"en": f"Choice {i}"}} for i in range(choices)]
+    return {"id": name, "text": {"en": f"{name}?"}, "choices": listed, **fields}
+
+
+SOUND: dict[str, Any] = {
+    "name": "health",
+    "title": {"en": "Health"},
+    "languages": ["en"],
+    "budget": "2",
+    "form": {
+        "questions": [
+            question("smoke", 2),
+            question("drink", importance="2.5", expected=["3", "2", "1"]),
+            question("mood", wanted="mean", scores=["-1", "0", "1"]),
+            question("sleep", wanted="distribution"),
+            question("gap", wanted="contrast", contrast=["1", "0", "-1"]),
+        ],
+        "cross_tables": [["smoke", "drink"]],
+    },
+}
+BLOCK = value()["blocks"][0]
+
+
+def bent(changes: dict[tuple[Any, ...], Any]) -> Any:
+    """The sound file with some paths replaced; None removes a field."""
+    found = copy.deepcopy(SOUND)
+    for path, new in changes.items():
+        target: Any = found
+        for part in path[:-1]:
+            target = target[part]
+        if new is None:
+            target.pop(path[-1], None)
+        else:
+            target[path[-1]] = new
+    return found
+
+
+def test_a_sound_file_is_read_and_comes_back_the_same() -> None:
+    definition = parse_value(SOUND)
+    assert definition.form is not None
+    assert definition.form_epsilon == "2"
+    assert definition.form.questions[2].scores == ("-1", "0", "1")
+    assert definition.form.questions[1].expected == (3, 2, 1)
+    again = SurveyDefinition.from_json(definition.to_json())
+    assert again == definition
+    assert again.digest == definition.digest
+
+
+def test_a_form_stands_beside_blocks() -> None:
+    definition = parse_value(
+        bent({("blocks",): [BLOCK], ("form", "epsilon"): "1", ("budget",): "3"})
+    )
+    assert definition.parts == ("affair", "form")
+    assert definition.form_epsilon == "1"
+
+
+FORM, QUESTIONS, TABLES = ("form",), ("form", "questions"), ("form", "cross_tables")
+MOOD, GAP, DRINK = (*QUESTIONS, 2), (*QUESTIONS, 4), (*QUESTIONS, 1)
+# what is changed; code and field of the refusal, and a part of the way out
+BAD: dict[str, tuple[dict[tuple[Any, ...], Any], str, str, str]] = {
+    "neither form nor blocks": ({FORM: None}, "field_missing", "form", "give blocks, a form, or both"),
+    "no questions at all": ({QUESTIONS: None}, "field_missing", "form.questions", "missing"),
+    "an empty list": ({QUESTIONS: []}, "definition_invalid", "form.questions", "1 to 100 questions"),
+    "101 questions": (
+        {QUESTIONS: [question(f"q{i}", 2) for i in range(101)]},
+        "definition_invalid", "form.questions", "1 to 100 questions, this one has 101",
+    ),
+    "2,048 choices": (
+        {QUESTIONS: [question(f"q{i}", 64) for i in range(32)]},
+        "choices_count", "form.questions", "ask fewer questions, or merge choices",
+    ),
+    "one choice": ({(*DRINK, "choices"): question("x", 1)["choices"]}, "choices_count",
+                   "form.questions[1].choices", "2 to 64"),
+    "a mean without scores": (
+        {(*MOOD, "scores"): None}, "field_missing", "form.questions[2].scores", "one number for each choice",
+    ),
+    "a contrast without numbers": (
+        {(*GAP, "contrast"): None}, "field_missing", "form.questions[4].contrast", "one number for each choice",
+    ),
+    "too few scores": (
+        {(*MOOD, "scores"): ["1", "2"]}, "definition_invalid", "form.questions[2].scores", "3 in all: these are 2",
+    ),
+    "too many expected counts": (
+        {(*DRINK, "expected"): ["1"] * 4}, "definition_invalid", "form.questions[1].expected", "3 in all: these are 4",
+    ),
+    "an expected count of 0": (
+        {(*DRINK, "expected"): ["1", "0", "2"]}, "field_type", "form.questions[1].expected[1]", "whole number from 1",
+    ),
+    "equal scores": (
+        {(*MOOD, "scores"): ["1", "1.0", "1"]}, "definition_invalid", "form.questions[2].scores", "all equal",
+    ),
+    "a word as a score": (
+        {(*MOOD, "scores"): ["1", "two", "3"]}, "field_type", "form.questions[2].scores[1]", "number",
+    ),
+    "an unknown wish": ({(*MOOD, "wanted"): "median"}, "definition_invalid", "form.questions[2].wanted", "shares"),
+    "no importance": ({(*DRINK, "importance"): "0"}, "field_type", "form.questions[1].importance", "above 0"),
+    "an unknown field": ({(*DRINK, "weight"): "1"}, "field_unknown", "form.questions[1].weight", "spelling"),
+    "an unknown question": (
+        {TABLES: [["smoke", "tea"]]}, "definition_invalid", "form.cross_tables", "smoke, drink, mood, sleep, gap",
+    ),
+    "a pair of one question": (
+        {TABLES: [["smoke", "smoke"]]}, "definition_invalid", "form.cross_tables", "two different questions",
+    ),
+    "a pair of three": (
+        {TABLES: [["smoke", "drink", "mood"]]}, "definition_invalid", "form.cross_tables[0]", "2 items",
+    ),
+    "a pair twice": (
+        {TABLES: [["smoke", "drink"], ["drink", "smoke"]]},
+        "definition_invalid", "form.cross_tables", "in either order",
+    ),
+    "a pair too large": (
+        {QUESTIONS: [question("a", 17), question("b", 16)], TABLES: [["a", "b"]]},
+        "choices_count", "form.cross_tables", "leave out the pair, or merge choices",
+    ),
+    "a level of 0": ({("form", "epsilon"): "0"}, "eps_out_of_range", "form.epsilon", "0.01"),
+    "beside blocks without a level": ({("blocks",): [BLOCK]}, "field_missing", "form", "an epsilon of its own"),
+    "a block called form": (
+        {("blocks",): [{**BLOCK, "id": "form"}], ("form", "epsilon"): "1"},
+        "definition_invalid", "form", "another id",
+    ),
+    "a budget above the largest level": (
+        {("budget",): "10.5"}, "field_missing", "form", "an epsilon of at most 10, or lower the budget",
+    ),
+    "one id in a block and in the form": (
+        {("blocks",): [BLOCK], ("form", "epsilon"): "1", (*QUESTIONS, 0, "id"): "affair", TABLES: None},
+        "definition_invalid", "", "two questions are called affair",
+    ),
+    "two questions of one name": (
+        {(*QUESTIONS, 0, "id"): "drink", TABLES: None}, "definition_invalid", "", "two questions are called drink",
+    ),
+    "a text of one language missing": (
+        {("languages",): ["en", "de"], ("title",): {"en": "Health", "de": "Gesundheit"}},
+        "definition_invalid", "", "smoke needs a text in each of en, de",
+    ),
+    "a label of one language missing": (
+        {(*QUESTIONS,): [{**question("a", 2), "text": {"en": "a?", "de": "a?"}}], TABLES: None,
+         ("languages",): ["en", "de"], ("title",): {"en": "Health", "de": "Gesundheit"}},
+        "definition_invalid", "", "the label of a.c0 needs a text in each of en, de",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_faults_name_their_field_and_the_way_out(name: str) -> None:
+    changes, code, field, way = BAD[name]
+    with pytest.raises(InvalidInput) as refused:
+        parse_value(bent(changes))
+    assert (refused.value.code, refused.value.field or "") == (code, field)
+    assert way in refused.value.detail
+
+
+def test_faults_of_several_questions_are_told_at_once() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse_value(bent({(*MOOD, "scores"): None, (*DRINK, "expected"): ["1"]}))
+    message = str(refused.value)
+    assert "form.questions[1].expected" in message
+    assert "form.questions[2].scores" in message
+    assert "blocks" not in message
+
+
+def test_an_epsilon_of_its_own_may_be_below_the_budget() -> None:
+    definition = parse_value(bent({("budget",): "12", ("form", "epsilon"): "2"}))
+    assert definition.form_epsilon == "2"

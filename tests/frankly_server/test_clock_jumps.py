@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server's clock jumps by a day and is set right: no lock and no refusal lasts, and messages say what to do."""
+
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from frankly_protocol.errors import InvalidInput
+from frankly_protocol.trust import prove_chain
+from frankly_server.accounts import Passwords
+from frankly_server.keys.rotation import Rotation, RotationChange
+from frankly_server.services import Services
+from frankly_server.settings import Settings
+from frankly_server.store import Database
+from frankly_server.store.jobs import JobRow
+from frankly_server.surveys import parse_definition
+
+from tests.frankly_server.accounts.people import CHEAP, PASSWORD, Hands, code, refused
+from tests.frankly_server.samples import body
+from tests.frankly_server.surveys.samples import FILE
+
+DAY_S = 24 * 3600
+EMAIL = "ada@example.org"
+
+
+@pytest.fixture
+def clock() -> Hands:
+    return Hands()
+
+
+@pytest.fixture
+def services(fresh_database: Database, tmp_path: Path, clock: Hands) -> Services:
+    """Services over a migrated database; keys of a week ago, an account, a draft."""
+    services = Services(Settings(home=tmp_path), fresh_database, clock, Passwords(CHEAP))
+    clock.wait(-7 * DAY_S)
+    services.keys.init()
+    clock.wait(7 * DAY_S)
+    services.accounts.create("main", EMAIL, "owner", PASSWORD)
+    services.surveys.apply(parse_definition(FILE.encode()))
+    return services
+
+
+def test_a_lock_of_a_clock_that_was_ahead_ends_with_it(services: Services, clock: Hands) -> None:
+    clock.wait(DAY_S)
+    for _ in range(5):
+        refused(services.accounts.sign_in, EMAIL, "wrong")
+    refused(services.accounts.sign_in, EMAIL, PASSWORD)
+    clock.wait(-DAY_S)
+    assert services.accounts.sign_in(EMAIL, PASSWORD).person.email == EMAIL
+    # One of the right time holds for its minute, and no longer after the clock went back by seconds.
+    for _ in range(5):
+        refused(services.accounts.sign_in, EMAIL, "wrong")
+    clock.wait(-30)
+    refused(services.accounts.sign_in, EMAIL, PASSWORD)
+    clock.wait(90)
+    assert services.accounts.sign_in(EMAIL, PASSWORD).person.email == EMAIL
+
+
+def test_a_lock_of_the_second_factor_ends_too(services: Services, clock: Hands) -> None:
+    person = services.accounts.sign_in(EMAIL, PASSWORD).person
+    services.second_factors.begin_totp(person, PASSWORD)
+    secret = services.second_factors.state(person).new_secret
+    assert secret is not None
+    services.second_factors.confirm_totp(person, code(secret, int(clock.now().timestamp())))
+
+    def waiting() -> str:
+        with pytest.raises(Exception, match="second factor") as waits:
+            services.accounts.sign_in(EMAIL, PASSWORD)
+        return str(waits.value.token)  # type: ignore[attr-defined]
+
+    clock.wait(DAY_S)
+    token = waiting()
+    for _ in range(5):
+        refused(services.second_factors.finish, token, "000000")
+    refused(services.second_factors.finish, token, code(secret, int(clock.now().timestamp())))
+    clock.wait(-DAY_S + 60)
+    now = code(secret, int(clock.now().timestamp()))
+    assert services.second_factors.finish(waiting(), now).person.email == EMAIL
+
+
+def test_sessions_end_early_or_late_but_end(services: Services, clock: Hands) -> None:
+    token = services.accounts.sign_in(EMAIL, PASSWORD).token
+    clock.wait(DAY_S)
+    assert services.accounts.person(token) is None
+    ahead = services.accounts.sign_in(EMAIL, PASSWORD).token
+    clock.wait(-DAY_S)
+    assert services.accounts.person(ahead) is not None
+    clock.wait(DAY_S + 9 * 3600)
+    assert services.accounts.person(ahead) is None
+
+
+def test_a_job_of_a_clock_that_was_ahead_holds_up_nothing(services: Services, clock: Hands) -> None:
+    """Its process died; with the clock right again, it would look young for a day."""
+    survey = services.surveys.list()[0].survey_id
+    clock.wait(DAY_S)
+    updated = f"{clock.now():%Y-%m-%dT%H:%M:%SZ}"
+    with services.database.transaction("a job") as tx:
+        tx.jobs.add(JobRow("ab" * 16, survey, "running", 0, 1, "", updated))
+    assert refused(services.jobs.start, survey).code == "immutable"
+    clock.wait(-DAY_S)
+    assert services.jobs.get(survey, "ab" * 16).state == "failed"
+    job = services.jobs.start(survey)
+    deadline = time.monotonic() + 60
+    while services.jobs.get(survey, job).state == "running":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert services.jobs.get(survey, job).state == "done"
+
+
+def test_keys_made_by_a_clock_that_was_ahead(
+    services: Services, clock: Hands, tmp_path: Path
+) -> None:
+    clock.wait(DAY_S)
+    services.keys.init(force=True)
+    clock.wait(-DAY_S)
+    problem = refused(services.check_start)
+    assert "the keys are valid from" in problem.detail
+    assert "set the clock right; if it is, sign a new version with `frankly keys rotate`" in (
+        problem.detail
+    )
+    assert Rotation(services.keys, clock).propose(RotationChange()).in_force
+    services.check_start()
+    assert prove_chain(services.keys.chain(), None, clock.now()).keys.version == 2
+
+
+def test_a_survey_published_by_a_clock_that_was_ahead(services: Services, clock: Hands) -> None:
+    clock.wait(DAY_S)
+    ahead = services.surveys.publish("habits")
+    clock.wait(-DAY_S)
+    (warning,) = [text for text in services.surveys.hindrances("habits") if "dated" in text]
+    assert "Set the clock right; if it is right, publish again" in warning
+    again = services.surveys.publish("habits")
+    assert (again.status, again.version) == ("published", ahead.version + 1)
+    assert not [text for text in services.surveys.hindrances("habits") if "dated" in text]
+    assert services.surveys.publish("habits").status == "unchanged"
+
+
+def test_reports_of_a_clock_that_is_behind_are_early_not_refused(
+    services: Services, clock: Hands
+) -> None:
+    """Devices keep a report that is too early; they erase one that is refused."""
+    published = services.surveys.publish("habits")
+    (document,) = services.surveys.versions("habits")
+    report = body(document, 0, 0)
+    clock.wait(-DAY_S)
+    with pytest.raises(InvalidInput) as early:
+        services.intake.accept(published.survey_id, report)
+    assert early.value.code == "too_early"
+    assert 0 < early.value.retry_after_s <= DAY_S  # type: ignore[attr-defined]
+    clock.wait(DAY_S)
+    assert services.intake.accept(published.survey_id, report).status == "accepted"
+    # A day ahead and back: it is stored once, whatever the clock says.
+    for seconds in (DAY_S, -DAY_S):
+        clock.wait(seconds)
+        assert services.intake.accept(published.survey_id, report).status == "duplicate"
+    assert clock.now() + timedelta(days=1) < document.closes

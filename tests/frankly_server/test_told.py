@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joint tables that a form tells: those whose law has full rank, by enumeration of whole reports."""
+
+from fractions import Fraction
+from itertools import combinations, product
+from math import lcm, prod
+from random import Random
+
+import pytest
+from frankly_protocol.mechanisms import AgreementMechanism
+from frankly_server import rational
+from frankly_server.told import excess_in_words, joint_tables_in_words, told_pairs
+
+from tests.frankly_protocol.audit.definitions import agreement_table
+from tests.frankly_protocol.audit.worlds import agreement as random_form
+from tests.frankly_protocol.mechanisms.test_agreement import EQUAL, FORM
+
+FORMS = [
+    FORM,
+    EQUAL,
+    *(random_form(Random(seed), sizes) for seed in range(10) for sizes in ((2, 3), (2, 2, 2))),
+]
+
+
+def is_told(form: AgreementMechanism, pair: tuple[int, int]) -> bool:
+    """Whether the reports that show the pair, as one part or as two, tell every cell of its table."""
+    law = agreement_table(form)
+    truths = list(product(*map(range, form.choices)))
+    whole = [p for p, questions in enumerate(form.parts) if set(pair) <= set(questions)]
+    single = [form.parts.index((i,)) for i in pair if (i,) in form.parts]
+    groups: list[tuple[int, ...]] = [(p,) for p in whole]
+    if not groups and len(single) == 2:
+        groups = [tuple(single)]
+    for parts in groups:
+        asked = sorted({i for part in parts for i in form.parts[part]})
+        # What a report shows of other parts is left out: it depends on their answers too.
+        shown: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+        for y in law:
+            sets = dict(zip(y[1::2], y[2::2], strict=True))
+            if set(parts) <= set(sets):
+                shown.setdefault((y[0], *(sets[part] for part in parts)), []).append(y)
+        rows: dict[tuple[int, ...], list[Fraction]] = {}
+        for number, truth in enumerate(truths):
+            row = [sum((law[y][number] for y in ys), Fraction(0)) for ys in shown.values()]
+            rows.setdefault(tuple(truth[i] for i in asked), row)
+        total = lcm(*(value.denominator for row in rows.values() for value in row))
+        weights = [[int(value * total) for value in row] for row in rows.values()]
+        if shown and rational.rank(weights) == prod(form.choices[i] for i in asked):
+            return True
+    return False
+
+
+@pytest.mark.parametrize("form", FORMS, ids=range(len(FORMS)))
+def test_told_are_the_pairs_whose_cells_reports_tell_apart(form: AgreementMechanism) -> None:
+    expected = [pair for pair in combinations(range(len(form.choices)), 2) if is_told(form, pair)]
+    assert told_pairs(form) == expected
+
+
+NAMES = [f"q{i}" for i in range(6)]
+EVERY = list(combinations(range(6), 2))
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ([], "It tells no joint table of two questions: name those you want in cross_tables."),
+        (EVERY, "It tells the joint table of any two questions."),
+        ([(0, 1)], "It tells the joint tables of q0 × q1, and of no other two questions."),
+        (EVERY[:10], "and 2 more, and of no other two questions."),
+    ],
+)
+def test_tables_are_told_in_words(told: list[tuple[int, int]], words: str) -> None:
+    assert joint_tables_in_words(told, NAMES).endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("value", "percent"), [(1.0, "0 %"), (1.0001, "0.1 %"), (1.25, "25 %"), (3.0, "200 %")]
+)
+def test_the_excess_is_rounded_up(value: float, percent: str) -> None:
+    assert f"at most {percent} above" in excess_in_words(value, 1.0)

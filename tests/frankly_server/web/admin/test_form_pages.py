@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of a survey with a form, alone and beside a block: every page is shown, and questions can be changed."""
+
+import re
+from pathlib import Path
+
+import pytest
+from frankly_server.surveys import parse_definition
+
+from tests.frankly_server.web.admin.office import Office, make_office, send
+
+FORM = (
+    "form:\n  questions:\n"
+    "    - {id: smoke, text: {en: smoke asked}, choices: [{id: no, label: {en: N}}, {id: yes, label: {en: Y}}]}\n"
+    "    - {id: drink, text: {en: drink asked}, choices: [{id: no, label: {en: N}}, {id: yes, label: {en: Y}}]}\n"
+    "    - id: mood\n      text: {en: mood asked}\n      wanted: mean\n      scores: [1, 2, 3]\n"
+    "      choices: [{id: low, label: {en: L}}, {id: mid, label: {en: M}}, {id: high, label: {en: H}}]\n"
+    "  cross_tables: [[smoke, drink]]\n"
+)
+BLOCK = (
+    "blocks:\n  - id: other\n    notion: ldp\n    epsilon: 1\n    questions:\n"
+    "    - {id: other, text: {en: other asked}, choices: [{id: no, label: {en: N}}, {id: yes, label: {en: Y}}]}\n"
+)
+HEAD = "name: {}\ntitle: {{en: A form}}\nlanguages: [en]\nbudget: {}\nmin_reports: 50\n"
+SURVEYS = {
+    "alone": HEAD.format("alone", 2) + FORM,
+    "beside": HEAD.format("beside", 3) + BLOCK + FORM + "  epsilon: 2\n",
+}
+TABS = (
+    "questions",
+    "protection",
+    "margins",
+    "try",
+    "",
+    "file",
+    "embed",
+    "intake",
+    "estimates",
+    "webhook",
+    "versions/1",
+    "estimates/download?format=csv",
+)
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
+    made = make_office(tmp_path_factory.mktemp("forms"))
+    for file in SURVEYS.values():
+        definition = parse_definition(file.encode())
+        made.services.surveys.apply(definition)
+        made.services.surveys.publish(definition.name)
+    return made
+
+
+def _id(office: Office, name: str) -> str:
+    return next(row.survey_id for row in office.services.surveys.list() if row.name == name)
+
+
+@pytest.mark.parametrize("name", SURVEYS)
+@pytest.mark.parametrize("tab", TABS)
+def test_every_page_is_shown(office: Office, name: str, tab: str) -> None:
+    page = office.client("owner").get(f"/admin/surveys/{_id(office, name)}/{tab}".rstrip("/"))
+    assert page.status_code in (200, 302, 303, 409), page.text
+    assert "went wrong" not in page.text
+
+
+def test_pages_of_a_form_say_what_it_is(office: Office) -> None:
+    owner, path = office.client("owner"), f"/admin/surveys/{_id(office, 'alone')}"
+    questions = owner.get(f"{path}/questions").text
+    assert "Form of 3 questions" in questions
+    assert "Wanted: the mean" in questions
+    protection = owner.get(f"{path}/protection").text
+    assert "One level for all answers together" in protection
+    assert (
+        "It tells the joint tables of smoke × drink, and of no other two questions." in protection
+    )
+    margins = owner.get(f"{path}/margins").text
+    assert re.search(r"mood</th>\s*<td[^>]*>±", margins)
+    published = owner.get(path).text
+    assert "Each report is about" in published
+
+
+def test_made_up_answers_give_a_report(office: Office) -> None:
+    answers = {"q-smoke": "yes", "q-drink": "no", "q-mood": "mid"}
+    path = f"/admin/surveys/{_id(office, 'alone')}/try"
+    page = send(office.client("owner"), path, what="form", **answers)
+    assert page.status_code == 200
+    assert "This would leave, and nothing else" in page.text
+    missing = send(office.client("owner"), path, what="form", **{"q-smoke": "yes"})
+    assert missing.status_code == 422
+
+
+def test_questions_of_a_form_can_be_added_and_removed(tmp_path: Path) -> None:
+    office = make_office(tmp_path)
+    office.services.surveys.apply(parse_definition(SURVEYS["alone"].encode()))
+    owner, path = office.client("owner"), f"/admin/surveys/{_id(office, 'alone')}/questions"
+    added = send(owner, path, question="Happy?", choices="No\nYes")
+    assert added.status_code in (302, 303), added.text
+    removed = send(owner, f"{path}/smoke/remove")
+    assert removed.status_code in (302, 303), removed.text
+    definition = office.services.surveys.draft(_id(office, "alone"))
+    assert definition.form is not None
+    assert [question.id for question in definition.form.questions] == ["drink", "mood", "happy"]
+    assert definition.form.cross_tables == ()
+    assert (definition.blocks, definition.budget) == ((), "2")
+    unknown = send(owner, f"{path}/smoke/remove")
+    assert unknown.status_code == 404
+    office.services.close()
