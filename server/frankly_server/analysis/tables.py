@@ -115,7 +115,7 @@ def blocks_of(document: SurveyDocument, questions: Sequence[Question]) -> Blocks
 
 
 def _estimable(document: SurveyDocument) -> list[tuple[int, Block]]:
-    """Return the counted blocks that estimates are made of; of a form these are its parts."""
+    """Return (position, block) of the counted blocks that can be estimated; of a form, its parts."""
     return [
         (position, block)
         for position, block in enumerate(counted_blocks(document))
@@ -124,7 +124,7 @@ def _estimable(document: SurveyDocument) -> list[tuple[int, Block]]:
 
 
 def _is_untold(document: SurveyDocument, questions: Sequence[Question]) -> bool:
-    """Return True if these questions are parts of one form that does not tell their joint table."""
+    """Return True if a form holds several of these questions and cannot estimate their joint table."""
     if len(questions) == 1:
         return False
     blocks = counted_blocks(document)

@@ -194,7 +194,7 @@ class FormQuestionDefinition(Wanted, QuestionDefinition):
     """A question of a form, and what is wanted of it.
 
     expected : expected counts of the choices, in their order; the design is best for these shares,
-    and estimates are unbiased whatever the true ones are. See `Wanted` for the other fields.
+    and estimates are unbiased for any true shares. See `Wanted` for the other fields.
     """
 
     expected: tuple[Whole, ...] | None = None
@@ -226,7 +226,7 @@ def _form_questions(
 
 
 class FormDefinition(ClosedModel):
-    """Questions with one level together, whatever their number; the design is chosen for what is wanted.
+    """Questions that share one level; the design is chosen for what is wanted of them.
 
     epsilon : the level of all answers together, in nats; by default the survey's budget, in a
     survey without blocks. cross_tables : pairs of questions whose joint table is wanted; another

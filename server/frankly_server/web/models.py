@@ -182,8 +182,8 @@ class EstimateRow(_shape_of(rows.Estimate)):  # type: ignore[misc]  # made from 
 class QuestionEstimates(Shape):
     """One question or table; without rows while `n` is below `needed`.
 
-    n : the reports that tell it; of a form, those in which the device drew the question. received :
-    all reports of the same versions and group.
+    n : the reports that the estimate uses; of a form, those in which the device drew the question.
+    received : all reports of the same versions and group.
     """
 
     id: str

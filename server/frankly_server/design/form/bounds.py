@@ -4,16 +4,15 @@
 For shares under even priors: with u_i the posterior of question i minus 1/k_i, an unbiased estimator
 has Σ_i c_i/J_i as its least value, where J_i = E‖u_i‖² and c_i = importance · ((k_i−1)/k_i)². For any
 weights ω ≥ 0 this is at least (Σ √(c_i ω_i))² / I, I the largest Σ ω_i‖u_i‖² of a report's column.
-Columns have two values, 1 and E, on a set of measure μ. Two bounds on I:
+A column has the value E on a set of measure μ and 1 elsewhere. Two bounds on I:
 
 - Parseval: Σ_i k_i‖u_i‖² ≤ ((E−1)/(1+(E−1)μ))² · μ(1−μ).
 - Entropy: Σ_i KL(posterior_i) ≤ KL(posterior) for an even prior, also after a constant below 1 is
-  taken off the column, and ‖u‖² ≤ ψ(KL).
+  subtracted from the column, and ‖u‖² ≤ ψ(KL).
 
-At each μ the smaller counts, and I is the largest over μ.
+At each μ the smaller of the two is used, and the bound on I is the largest over μ.
 
-Questions with other targets or priors count by what they would need alone at the whole level; of
-these no bound is claimed here, so they count as 0.
+For questions with other targets or priors no bound is claimed: they count as 0.
 """
 
 from collections.abc import Sequence
@@ -26,16 +25,17 @@ from frankly_server.design.form.request import FormRequest
 from frankly_server.design.tables.linear import FloatArray
 
 _INTERVALS: Final = 1500
-"""Intervals of ln(1 + (E−1)μ); the loss is at most ε/1500 nats of entropy."""
+"""Number of intervals of ln(1 + (E−1)μ); they loosen the bound by at most ε/1500 nats of entropy."""
 _POINTS: Final = 4000
 _OFFSETS: Final = 40
-_SAFE: Final = 1 - 1e-9  # rounding of the float arithmetic above
+_SAFE: Final = 1 - 1e-9  # rounding: covers the errors of the float arithmetic
 
 
 def lower_bound(request: FormRequest, ratio: float, variances: Sequence[float]) -> float:
-    """Return a value that no mechanism of this level is below.
+    """Return a lower bound on the value of every mechanism of this level.
 
-    ratio : agree/disagree. variances : of the questions in some design, for good weights ω.
+    ratio : agree/disagree. variances : of the questions in a design, from which the weights ω are
+    computed; any weights give a valid bound, and those of the best design the largest.
     """
     counted = [
         (question.choices, float(question.importance), variance)
@@ -72,7 +72,7 @@ def _information(k: FloatArray, weights: FloatArray, ratio: float) -> float:
         duals += number * np.maximum(gains.max(axis=1), 0)
     offsets = 1 - np.geomspace(1e-6, 1, _OFFSETS)
     low, high = ends[:-1], ends[1:]
-    # In these terms N = 1 + (E−1)μ runs over the intervals [low, high].
+    # N = 1 + (E−1)μ runs over the intervals [low, high].
     per_offset = []
     for offset in offsets:
         entropy_most = np.maximum(
@@ -96,7 +96,7 @@ def _level_one(low: FloatArray, high: FloatArray, ratio: float) -> FloatArray:
 
 
 def _linear(N: FloatArray, offset: float, ratio: float) -> FloatArray:
-    """Return Σ of value · ln value over a column less `offset`, with N = 1 + (E−1)μ before."""
+    """Return the mean of v · ln v over the values v of a column less `offset`; N is the column's mean."""
     share = (N - 1) / (ratio - 1)
     low = 1 - offset
     result: FloatArray = share * (ratio - offset) * np.log(ratio - offset) + (
@@ -107,14 +107,14 @@ def _linear(N: FloatArray, offset: float, ratio: float) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def _psi(choices: int) -> tuple[FloatArray, FloatArray]:
-    """Return points (KL, ‖posterior − even‖²) above the graph of ψ, by laws of two values.
+    """Return points (KL, ‖posterior − even‖²) above the graph of ψ, from posteriors with two values.
 
-    Each point pairs the smaller KL of two neighbours with the larger square, so that nothing
-    between them lies above.
+    Each point pairs the smaller KL of two neighbours on the graph with the larger square, so that
+    the graph between them lies below it.
     """
     entropies, squares = [], []
     for size in range(1, choices):
-        # `size` choices share the mass t ≥ size/k evenly, the others the rest.
+        # `size` choices share the mass t ≥ size/k evenly, and the others share the remainder.
         t = np.linspace(size / choices, 1, _POINTS)
         rest = choices - size
         with np.errstate(divide="ignore", invalid="ignore"):
