@@ -45,8 +45,8 @@ class Answer:
         """Return the answers as one choice id for each of `questions`, or the error.
 
         Numbers become the choice of their range, and ticked boxes a yes or no for every box. A
-        question that a rule skips gets the choice that says so, whatever was given for it. The
-        error lists the valid values.
+        question that a rule skips gets the choice that says so, even if another is given for
+        it. The error lists the valid values.
         """
         if self._given is None:
             return UnknownChoice(None, list(questions), _SHAPE)

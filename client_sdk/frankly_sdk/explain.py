@@ -200,8 +200,8 @@ def _guess_sentence(mechanism: AnyMechanism, guess: Fraction, blind: Fraction) -
 def _guesses(mechanism: AnyMechanism) -> tuple[Fraction, Fraction]:
     """Return the chances that the best guess is right, from the symbol and without it.
 
-    All answers are taken as equally likely. For the agreement kind, the guess is at the question of
-    which a symbol tells most.
+    All answers are taken as equally likely. For the agreement kind, the guess is at the question about
+    which a symbol reveals most.
     """
     if not isinstance(mechanism, AgreementMechanism):
         return mechanism.guess, Fraction(1, mechanism.answers)

@@ -94,7 +94,7 @@ def part_table(form: AgreementMechanism, parts: tuple[int, ...]) -> PartTable:
         for number, component in enumerate(form.components)
         if (pools := _pools_of(component, parts)) is not None
     ]
-    if not are_told_together(form, parts):
+    if not are_shown_together(form, parts):
         detail = "no report of this survey tells these questions together: ask for each alone"
         raise InvalidInput(Problem.NOT_IDENTIFIABLE, detail, "targets")
     sizes = [form.answers_of(part) for part in parts]
@@ -161,7 +161,7 @@ def estimated_blocks(document: SurveyDocument) -> list[tuple[Block, Fraction]]:
     ]
 
 
-def are_told_together(form: AgreementMechanism, parts: tuple[int, ...]) -> bool:
+def are_shown_together(form: AgreementMechanism, parts: tuple[int, ...]) -> bool:
     """Return True if some reports show all these parts, and no question is in two of them."""
     questions = [question for part in parts for question in form.parts[part]]
     return len(set(questions)) == len(questions) and any(

@@ -149,7 +149,7 @@ RULES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("which designs a form is compared with", "frankly_server.design.form.comparisons:separate_blocks"),
         ("the margins of a planned form", "frankly_server.requests.plan_form:plan_form"),
         ("how the parts of a form are counted", "frankly_server.forms:counted_blocks"),
-        ("which joint tables a form can estimate", "frankly_server.told:told_pairs"),
+        ("which joint tables a form can estimate", "frankly_server.joint_tables:estimable_pairs"),
     ),
     "Accounts and access": (
         ("the order of roles, and their rights", "frankly_server.accounts.roles:ROLES"),

@@ -7,9 +7,9 @@ from frankly_server.design.form import FormDesign, FormRequest, design_form
 from frankly_server.design.form.comparisons import one_question, separate_blocks
 from frankly_server.design.tables.limits import Limits
 from frankly_server.forms import chance_shown
+from frankly_server.joint_tables import estimable_pairs, excess_in_words, joint_tables_in_words
 from frankly_server.requests.form_fields import FormFields
 from frankly_server.requests.measure import finite
-from frankly_server.told import excess_in_words, joint_tables_in_words, told_pairs
 
 
 def design_form_json(form: FormFields, limits: Limits) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def design_form_json(form: FormFields, limits: Limits) -> dict[str, Any]:
     """
     request = form.request(form.epsilon, limits)
     designed = design_form(request)
-    mechanism, told = designed.mechanism, told_pairs(designed.mechanism)
+    mechanism, pairs = designed.mechanism, estimable_pairs(designed.mechanism)
     blocks, one = separate_blocks(request), one_question(request)
     has_bound = designed.bound > 0
     body = {
@@ -48,10 +48,10 @@ def design_form_json(form: FormFields, limits: Limits) -> dict[str, Any]:
             | finite({"variance": variance, "shown": shown_share(designed, pair)})
             for pair, variance in zip(request.cross_tables, designed.pair_variances, strict=True)
         ],
-        "joint_tables": [list(pair) for pair in told],
+        "joint_tables": [list(pair) for pair in pairs],
         "separate_blocks": {"value": blocks.value, "levels": list(blocks.levels)},
         "one_question": {"value": one.value, "chances": list(one.chances)},
-        "notes": _notes(designed, request, told),
+        "notes": _notes(designed, request, pairs),
     }
     return finite(body)
 
@@ -76,9 +76,9 @@ def parts_about(designed: FormDesign, questions: tuple[int, ...]) -> tuple[int, 
     )
 
 
-def _notes(designed: FormDesign, request: FormRequest, told: list[tuple[int, int]]) -> list[str]:
+def _notes(designed: FormDesign, request: FormRequest, pairs: list[tuple[int, int]]) -> list[str]:
     names = [str(i) for i in range(len(request.questions))]
-    notes = [joint_tables_in_words(told, names)] if len(names) > 1 else []
+    notes = [joint_tables_in_words(pairs, names)] if len(names) > 1 else []
     if designed.bound > 0:
         notes.append(excess_in_words(designed.value, designed.bound))
     # The comparisons are computed last, so a time limit affects them first.

@@ -288,7 +288,7 @@ class RegretFigures(Shape):
 
 
 class PlanResult(Shape):
-    """A plan; its margin holds whatever the true shares are, as closely as `method` does."""
+    """A plan; its margin holds for any true shares, as closely as `method` does."""
 
     solve_for: Literal["n", "epsilon", "margin"]
     n: int = Field(description="Number of reports.")
