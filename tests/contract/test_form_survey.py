@@ -14,6 +14,7 @@ from frankly_protocol.clock import FixedClock
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
+from frankly_sdk.answer import Answer, Given
 from frankly_server.analysis import Analysis, encode
 from frankly_server.estimate.margins import METHODS
 from frankly_server.joint_tables import estimable_pairs
@@ -26,42 +27,94 @@ from tests.frankly_protocol.samples import NOW
 from tests.frankly_server.samples import released, row
 
 DEVICES = 3000
-YES_NO = ("no", "yes")
-SIZES: dict[str, tuple[str, ...]] = {
-    "smoke": YES_NO,
-    "drink": ("never", "rarely", "often"),
-    "drugs": YES_NO,
-    "debt": YES_NO,
-    "vote": ("left", "middle", "right", "none"),
-    "income": ("low", "mid", "high"),
-    "age": ("young", "old"),
-    "mood": ("m0", "m1", "m2", "m3", "m4"),
-    "pain": tuple(f"p{i}" for i in range(7)),
+FILE = """\
+name: health
+title: {en: Health}
+languages: [en]
+budget: 3
+min_reports: 50
+form:
+  cross_tables: [[smoke, drink]]
+  questions:
+    - {id: smoke, type: yes-no, text: {en: "Do you smoke?"}}
+    - id: drink
+      text: {en: "How often do you drink?"}
+      choices: [{id: never, label: {en: Never}}, {id: rarely, label: {en: Rarely}}, {id: often, label: {en: Often}}]
+    - {id: debt, type: yes-no, text: {en: "Are you in debt?"}, expected: [80, 20]}
+    - id: age
+      type: number
+      text: {en: "How old are you?"}
+      ranges: [18, 30, 45, 60]
+      no_answer: true
+    - id: stop
+      type: scale
+      text: {en: "How hard would it be to stop smoking?"}
+      choices:
+        - {id: easy, label: {en: Easy}, score: 0}
+        - {id: mixed, label: {en: In between}, score: 1}
+        - {id: hard, label: {en: Hard}, score: 2}
+      ask_if: {question: smoke, choices: ["yes"]}
+      not_applicable: true
+    - id: mood
+      type: scale
+      text: {en: "How was your week?"}
+      wanted: mean
+      choices:
+        - {id: m0, label: {en: Bad}, score: 0}
+        - {id: m1, label: {en: Fair}, score: 1}
+        - {id: m2, label: {en: Good}, score: 2}
+        - {id: m3, label: {en: Splendid}, score: 3}
+    - id: pain
+      text: {en: "How much pain did you have?"}
+      wanted: distribution
+      choices: [{id: p0, label: {en: None}}, {id: p1, label: {en: Little}}, {id: p2, label: {en: Some}},
+                {id: p3, label: {en: Much}}, {id: p4, label: {en: Unbearable}}]
+    - id: trust
+      text: {en: "Do you trust your doctor?"}
+      wanted: contrast
+      contrast: [-1, 0, 1]
+      choices: [{id: "no", label: {en: "No"}}, {id: some, label: {en: Somewhat}}, {id: "yes", label: {en: "Yes"}}]
+    - id: drugs
+      type: multi
+      importance: 2
+      text: {en: "Which did you take this year?"}
+      boxes: [{id: weed, label: {en: Weed}}, {id: pills, label: {en: Pills}}, {id: other, label: {en: Other}}]
+      no_answer: true
+    - {id: work, type: yes-no, text: {en: "Do you have work?"}, not_applicable: true}
+    - id: vote
+      text: {en: "How did you vote?"}
+      choices: [{id: left, label: {en: Left}}, {id: middle, label: {en: Middle}}, {id: right, label: {en: Right}}]
+      no_answer: true
+    - id: move
+      text: {en: "Will you move?"}
+      choices: [{id: stay, label: {en: Stay}}, {id: maybe, label: {en: Maybe}}, {id: go, label: {en: Go}}]
+"""
+PLAIN = {
+    "debt": ("no", "yes"),
+    "mood": ("m0", "m1", "m2", "m3"),
+    "pain": ("p0", "p1", "p2", "p3", "p4"),
     "trust": ("no", "some", "yes"),
-    "work": YES_NO,
+    "work": ("yes", "no", "not-applicable"),
+    "vote": ("left", "middle", "right", "no-answer"),
     "move": ("stay", "maybe", "go"),
 }
-EXTRAS = {
-    "drugs": "      importance: 2\n",
-    "debt": "      expected: [80, 20]\n",
-    "mood": "      wanted: mean\n      scores: [0, 1, 2, 3, 4]\n",
-    "pain": "      wanted: distribution\n",
-    "trust": "      wanted: contrast\n      contrast: [-1, 0, 1]\n",
-}
 
 
-def _file() -> str:
-    lines = [
-        "name: health\ntitle: {en: Health}\nlanguages: [en]\nbudget: 3\nmin_reports: 50\n"
-        "form:\n  cross_tables: [[smoke, drink]]\n  questions:\n"
-    ]
-    for name, choices in SIZES.items():
-        listed = ", ".join(f"{{id: {c}, label: {{en: {c}}}}}" for c in choices)
-        lines.append(
-            f"    - id: {name}\n      text: {{en: '{name}?'}}\n      choices: [{listed}]\n"
-        )
-        lines.append(EXTRAS.get(name, ""))
-    return "".join(lines)
+def made_up(rng: Random) -> dict[str, Given]:
+    """Answers of one person, as an app passes them. Those who smoke drink more often."""
+    given: dict[str, Given] = {
+        name: rng.choices(choices, weights=range(len(choices), 0, -1))[0]
+        for name, choices in PLAIN.items()
+    }
+    given["smoke"] = rng.choices(("no", "yes"), weights=(2, 1))[0]
+    weights = (1, 2, 5) if given["smoke"] == "yes" else (3, 2, 1)
+    given["drink"] = rng.choices(("never", "rarely", "often"), weights=weights)[0]
+    given["age"] = "no-answer" if rng.random() < 0.1 else rng.randint(18, 90)
+    if given["smoke"] == "yes":
+        given["stop"] = rng.choice(("easy", "mixed", "hard"))
+    boxes = [name for name in ("weed", "pills", "other") if rng.random() < 0.25]
+    given["drugs"] = ["no-answer"] if rng.random() < 0.1 else boxes
+    return given
 
 
 @dataclass(frozen=True)
@@ -81,23 +134,19 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
     clock = FixedClock(NOW)
     settings = Settings(home=home, public_url="https://ask.example")
     surveys = Surveys(settings, database, Keyring(home / "keys", clock), clock)
-    surveys.apply(parse_definition(_file().encode()))
+    surveys.apply(parse_definition(FILE.encode()))
     published = surveys.publish("health")
     document = SurveyDocument.from_envelope(surveys.envelope(published.survey_id))
     rng, truths, rows = Random(3), Counter[Any](), []
     (block,) = document.blocks
     for _ in range(DEVICES):
-        answers = {
-            name: rng.choices(choices, weights=range(len(choices), 0, -1))[0]
-            for name, choices in SIZES.items()
-        }
-        # Those who smoke drink more often: the joint table is not a product.
-        if answers["smoke"] == "yes":
-            answers["drink"] = rng.choices(SIZES["drink"], weights=(1, 2, 5))[0]
-        truths.update((name, choice) for name, choice in answers.items())
-        truths["smoke", answers["smoke"], "drink", answers["drink"]] += 1
+        settled = Answer(made_up(rng)).settled(document.questions)
+        assert isinstance(settled, Answer)
+        chosen = settled.revealed()
+        truths.update(chosen.items())
+        truths["smoke", chosen["smoke"], "drink", chosen["drink"]] += 1
         mechanism: Any = block.mechanism
-        symbol = mechanism.symbol_json(mechanism.sample(block.truth(answers), rng.getrandbits))
+        symbol = mechanism.symbol_json(mechanism.sample(settled.row(block), rng.getrandbits))
         rows.append(
             replace(row(symbol, document=document.digest), survey=document.survey, strata="")
         )
@@ -130,15 +179,15 @@ def test_shares_lie_within_their_margins(asked: Asked, method: str) -> None:
             true = asked.truths[question["id"], one["choice"]] / DEVICES
             outside += not one["low"] <= true <= one["high"]
             total += 1
-    assert total == sum(map(len, SIZES.values()))
-    # 39 cells at 95 %, some of which depend on each other: 6 or more outside has a chance below 2 %.
+    assert total == sum(len(question.choices) for question in asked.document.questions.values())
+    # 46 cells at 95 %, some of which depend on each other: 6 or more outside has a chance below 2 %.
     assert outside < 6
 
 
 def test_what_was_wanted_is_told(asked: Asked) -> None:
     targets = {
-        "mood": {"mean": {f"m{i}": i for i in range(5)}},
-        "pain": {f"up to {cut}": {f"p{i}": 1 for i in range(cut + 1)} for cut in range(6)},
+        "mood": {"mean": {f"m{i}": i for i in range(4)}},
+        "pain": {f"up to {cut}": {f"p{i}": 1 for i in range(cut + 1)} for cut in range(4)},
         "trust": {"contrast": {"no": -1, "yes": 1}},
     }
     result = asked.analysis.estimates(asked.document.survey, targets=targets)
@@ -158,7 +207,7 @@ def test_the_wanted_table_is_told_and_no_other(asked: Asked) -> None:
         smoke, drink = one["choice"].split(" × ")
         true = asked.truths["smoke", smoke, "drink", drink] / DEVICES
         assert abs(one["estimate"] - true) < 4 * one["se"]
-    names = list(SIZES)
+    names = list(asked.document.questions)
     form = asked.document.blocks[0].mechanism
     assert isinstance(form, AgreementMechanism)
     told = estimable_pairs(form)

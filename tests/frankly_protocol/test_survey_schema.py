@@ -2,6 +2,7 @@
 """The published JSON Schema accepts the documents that devices accept, as far as a schema can decide."""
 
 import json
+import re
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,6 +15,7 @@ from frankly_protocol.errors import FranklyError
 from frankly_protocol.mechanisms import BLOCK_KINDS
 from jsonschema import Draft202012Validator
 
+from tests.frankly_protocol.asked import FAULTS, Edit, asked
 from tests.frankly_protocol.every_kind import documents
 from tests.frankly_protocol.test_documents import put
 from tests.frankly_protocol.test_every_kind import BAD, ONE, mutated
@@ -26,6 +28,8 @@ BEYOND = {"weights", "privacy"}
 """Reasons of refusal that rest on sums, on shapes that must agree, or on the claims: outside a schema's reach."""
 NAMES = (["low", "mid"], "low", "absent", "a\u202eb")
 """Values at fault for an unknown name or an unsafe character: outside a schema's reach too."""
+EDITED = {field for _, field in FAULTS if re.search(r"\.(role|from|score|unless|ask_if)$", field)}
+"""Fields of a single value; that fields agree with each other is outside a schema's reach."""
 FORMAL = [case for case in BAD if case[3] not in BEYOND and case[2] not in NAMES]
 
 
@@ -48,6 +52,17 @@ def test_every_document_fits(name: str) -> None:
     VALIDATOR.validate(
         json.loads(documents()[name].payload()) if name == "everything" else ONE[name]
     )
+
+
+def test_a_document_that_asks_in_every_way_fits() -> None:
+    VALIDATOR.validate(json.loads(asked().payload()))
+
+
+@pytest.mark.parametrize("edit", [edit for edit, field in FAULTS if field in EDITED])
+def test_a_way_of_answering_that_is_refused_for_its_form_does_not_fit(edit: Edit) -> None:
+    body = json.loads(asked().payload())
+    edit(body)
+    assert not VALIDATOR.is_valid(body)
 
 
 @pytest.mark.parametrize(("name", "path", "value", "reason", "field"), FORMAL)

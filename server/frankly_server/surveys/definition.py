@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Survey definitions: the strict data model of survey files. Nothing is designed or stored here."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import product
 from math import prod
@@ -31,20 +31,22 @@ from frankly_server.requests.fields import (
     Epsilon,
     Flag,
     Slug,
-    Whole,
     custom,
 )
-from frankly_server.requests.wanted import Wanted, require_one_each
+from frankly_server.surveys.asked import (
+    FormItem,
+    FormQuestionDefinition,
+    QuestionDefinition,
+    require_asked,
+)
 from frankly_server.surveys.fields import (
     Budget,
     Language,
     LocalisedText,
     Moment,
     Reports,
-    folded,
 )
 from frankly_server.surveys.known import PriorDefinition, in_strata_order
-from frankly_server.surveys.lookalikes import code_points
 from frankly_server.surveys.notions import NotionDefinition, StatedLevels
 from frankly_server.surveys.truths import TruthsDefinition
 from frankly_server.surveys.yaml import read_yaml, write_yaml
@@ -60,58 +62,6 @@ _MIN_STEPS_PER_CELL: Final = 5
 About half a step of each cell is pending at any time. With fewer reports per cell, that would be
 more than a tenth of them.
 """
-
-
-class ChoiceDefinition(ClosedModel):
-    """One choice of a question."""
-
-    id: Slug
-    label: LocalisedText
-
-
-def _choices(choices: tuple[ChoiceDefinition, ...]) -> tuple[ChoiceDefinition, ...]:
-    if not 2 <= len(choices) <= 64:
-        raise custom(
-            Problem.CHOICES_COUNT,
-            f"a question has 2 to 64 choices, this one has {len(choices)}",
-        )
-    _no_collision([("id", choice.id, choice.id) for choice in choices])
-    # SurveyDefinition checks that every text has every language.
-    for language in choices[0].label:
-        _no_collision(
-            [
-                ("label", c.label[language], folded(c.label[language]))
-                for c in choices
-                if language in c.label
-            ]
-        )
-    return choices
-
-
-def _no_collision(named: Iterable[tuple[str, str, str]]) -> None:
-    name_by_normal: dict[str, str] = {}
-    for label_kind, name, normal in named:
-        if normal in name_by_normal:
-            first = name_by_normal[normal]
-            # Labels that look the same may differ in characters that a page does not show.
-            difference = f": {code_points(first, name)}" if first != name else ""
-            message = (
-                f"the {label_kind}s “{first}” and “{name}” look the same{difference}; change one"
-            )
-            raise custom(Problem.CHOICES_COLLIDE, message)
-        name_by_normal[normal] = name
-
-
-class QuestionDefinition(ClosedModel):
-    """A question with 2 to 64 choices."""
-
-    id: Slug
-    text: LocalisedText
-    choices: Annotated[
-        tuple[ChoiceDefinition, ...],
-        AfterValidator(_choices),
-        Field(json_schema_extra={"minItems": 2, "maxItems": 64}),
-    ]
 
 
 class BlockDefinition(StatedLevels, DesignChoices):
@@ -190,32 +140,19 @@ class BlockDefinition(StatedLevels, DesignChoices):
             )
 
 
-class FormQuestionDefinition(Wanted, QuestionDefinition):
-    """A question of a form, and what is wanted of it.
-
-    expected : expected counts of the choices, in their order; the design is best for these shares,
-    and estimates are unbiased for any true shares. See `Wanted` for the other fields.
-    """
-
-    expected: tuple[Whole, ...] | None = None
-
-    @field_validator("expected")
-    @classmethod
-    def _one_count_for_each_choice(
-        cls, expected: tuple[int, ...] | None, info: ValidationInfo
-    ) -> tuple[int, ...] | None:
-        if expected is not None:
-            require_one_each(expected, info)
-        return expected
-
-
 def _form_questions(
     questions: tuple[FormQuestionDefinition, ...],
 ) -> tuple[FormQuestionDefinition, ...]:
     if not 1 <= len(questions) <= MAX_QUESTIONS:
         message = f"a form has 1 to {MAX_QUESTIONS} questions, this one has {len(questions)}"
         raise custom(Problem.DEFINITION_INVALID, message)
-    total = sum(len(question.choices) for question in questions)
+    items = [item for question in questions for item in question.items]
+    if len(items) > MAX_QUESTIONS:
+        message = (
+            f"a form has at most {MAX_QUESTIONS} questions and boxes, this one has {len(items)}"
+        )
+        raise custom(Problem.DEFINITION_INVALID, message)
+    total = sum(len(item.choices) for item in items)
     if total > MAX_CHOICES:
         message = (
             f"a form has at most {MAX_CHOICES} choices in all, this one has {total}: "
@@ -241,6 +178,11 @@ class FormDefinition(ClosedModel):
     ]
     cross_tables: Annotated[tuple[tuple[Slug, Slug], ...], Field(max_length=60)] = ()
 
+    @property
+    def items(self) -> tuple[FormItem, ...]:
+        """What is randomised: every question, or each of its boxes."""
+        return tuple(item for question in self.questions for item in question.items)
+
     @field_validator("cross_tables")
     @classmethod
     def _of_two_questions(
@@ -248,7 +190,8 @@ class FormDefinition(ClosedModel):
     ) -> tuple[tuple[str, str], ...]:
         if "questions" not in info.data:  # wrong questions have errors of their own
             return pairs
-        sizes = {question.id: len(question.choices) for question in info.data["questions"]}
+        items = (item for question in info.data["questions"] for item in question.items)
+        sizes = {item.id: len(item.choices) for item in items}
         for pair in pairs:
             if len(set(pair)) < 2 or not set(pair) <= set(sizes):
                 message = f"a pair is two different questions of the form: {', '.join(sizes)}"
@@ -413,18 +356,27 @@ class SurveyDefinition(ClosedModel):
         return default if self.release_step is None else self.release_step
 
     @property
-    def questions(self) -> tuple[QuestionDefinition, ...]:
+    def questions(self) -> tuple[QuestionDefinition | FormItem, ...]:
         """Every question: those of the blocks, of the form, then the public strata."""
         return (*self.drawn_questions, *self.strata)
 
     @property
-    def drawn_questions(self) -> tuple[QuestionDefinition, ...]:
+    def drawn_questions(self) -> tuple[QuestionDefinition | FormItem, ...]:
         """The questions that are randomised: those of the blocks, then those of the form."""
-        form_questions = () if self.form is None else self.form.questions
         in_blocks = (question for block in self.blocks for question in block.questions)
-        return (*in_blocks, *form_questions)
+        return (*in_blocks, *(() if self.form is None else self.form.items))
 
-    def _texts(self) -> Iterable[tuple[str, dict[str, str]]]:
+    @property
+    def places(self) -> Iterable[tuple[str, QuestionDefinition | FormItem]]:
+        """The path in a file and the question, of all that is randomised."""
+        for i, block in enumerate(self.blocks):
+            for k, question in enumerate(block.questions):
+                yield f"blocks[{i}].questions[{k}]", question
+        for k, asked in enumerate(() if self.form is None else self.form.questions):
+            for item in asked.items:
+                yield f"form.questions[{k}]", item
+
+    def _texts(self) -> Iterable[tuple[str, Mapping[str, str]]]:
         yield "title", self.title
         if self.consent is not None:
             yield "consent", self.consent
@@ -436,7 +388,9 @@ class SurveyDefinition(ClosedModel):
     def to_json(self) -> str:
         """Return the definition as canonical JSON, without fields that have their defaults."""
         # So that adding an optional field to the format does not change old digests.
-        return canonical.dumps(self.model_dump(mode="json", exclude_defaults=True)).decode("utf-8")
+        return canonical.dumps(
+            self.model_dump(mode="json", exclude_defaults=True, by_alias=True)
+        ).decode("utf-8")
 
     def to_yaml(self) -> bytes:
         """Return the definition as a survey file, which `parse_definition` reads back."""
@@ -505,6 +459,8 @@ def parse_value(value: Any) -> SurveyDefinition:
         definition = SurveyDefinition.model_validate(value)
     except ValidationError as error:
         raise invalid(faults_of(error, Problem.DEFINITION_INVALID)) from None
+    public = [(f"strata[{k}]", question) for k, question in enumerate(definition.strata)]
+    require_asked(definition.places, public, definition.languages)
     return definition.model_copy(
         update={"blocks": tuple(_in_order(definition, i) for i in range(len(definition.blocks)))}
     )

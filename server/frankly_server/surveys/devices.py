@@ -76,12 +76,8 @@ def expected_form(definition: SurveyDefinition) -> ExpectedForm:
 
 def require_distinct(definition: SurveyDefinition) -> None:
     """Raise InvalidInput(choices_collide) if no reader could distinguish two choices (ADR 0025)."""
-    places = [(q, f"strata[{k}]") for k, q in enumerate(definition.strata)]
-    for i, block in enumerate(definition.blocks):
-        places += [(q, f"blocks[{i}].questions[{k}]") for k, q in enumerate(block.questions)]
-    form_questions = () if definition.form is None else definition.form.questions
-    places += [(q, f"form.questions[{k}]") for k, q in enumerate(form_questions)]
-    for question, place in places:
+    strata = ((f"strata[{k}]", question) for k, question in enumerate(definition.strata))
+    for place, question in (*strata, *definition.places):
         for pair in lookalikes(question):
             if pair.is_refused:
                 message = f"{pair}. Type one of them again on one keyboard, or change its words"

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from frankly_protocol import canonical
 from frankly_protocol.audit import Claim, exp_lower, level_for, ln_up, stated_ceiling
-from frankly_protocol.blocks import Block, Certificate, Choice, Promise, Question
+from frankly_protocol.blocks import Block, Certificate, Promise
 from frankly_protocol.documents import SurveyDocument
 from frankly_protocol.errors import DocumentRejected, InvalidInput
 from frankly_protocol.mechanisms import AgreementMechanism
@@ -21,12 +21,11 @@ from frankly_server.design.form import FormDesign, FormQuestion, FormRequest, de
 from frankly_server.design.tables.limits import Limits
 from frankly_server.estimate.identifiable import answers_of, in_words
 from frankly_server.faults import named
+from frankly_server.surveys.asked import FormItem
 from frankly_server.surveys.definition import (
     FORM_ID,
     BlockDefinition,
     FormDefinition,
-    FormQuestionDefinition,
-    QuestionDefinition,
     SurveyDefinition,
 )
 from frankly_server.surveys.devices import expected_form, require_stated
@@ -116,10 +115,10 @@ def draft_form(form: FormDefinition, epsilon: str, limits: Limits) -> DraftedFor
     mechanism = designed.mechanism
     block = Block(
         id=FORM_ID,
-        questions=tuple(_question(question) for question in form.questions),
+        questions=tuple(item.for_devices() for item in form.items),
         mechanism=mechanism,
         promises=(Promise(Claim("ldp", level_for(Fraction(epsilon)))),),
-        design_prior=tuple(n for question in form.questions for n in _expected_counts(question)),
+        design_prior=tuple(n for item in form.items for n in item.expected),
         ceiling=stated_ceiling(mechanism),
         mechanism_name=AgreementMechanism.kind,
         certificate=Certificate("variance", _decimal(designed.value), _decimal(designed.bound)),
@@ -129,27 +128,24 @@ def draft_form(form: FormDefinition, epsilon: str, limits: Limits) -> DraftedFor
 
 def form_request(form: FormDefinition, epsilon: str, limits: Limits) -> FormRequest:
     """Return the designer's request for a form."""
-    places = {question.id: i for i, question in enumerate(form.questions)}
+    places = {item.id: i for i, item in enumerate(form.items)}
     return FormRequest(
-        questions=tuple(_form_question(question) for question in form.questions),
+        questions=tuple(_form_question(item) for item in form.items),
         epsilon=Fraction(epsilon),
         cross_tables=tuple((places[a], places[b]) for a, b in form.cross_tables),
         limits=limits,
     )
 
 
-def _form_question(question: FormQuestionDefinition) -> FormQuestion:
+def _form_question(item: FormItem) -> FormQuestion:
+    question = item.question
     numbers = {"mean": question.scores, "contrast": question.contrast}.get(question.wanted)
     return FormQuestion(
-        prior=_expected_counts(question),
+        prior=item.expected,
         wanted=question.wanted,
         scores=None if numbers is None else tuple(map(Fraction, numbers)),
         importance=Fraction(question.importance),
     )
-
-
-def _expected_counts(question: FormQuestionDefinition) -> tuple[int, ...]:
-    return question.expected or (1,) * len(question.choices)
 
 
 def draft_document(
@@ -180,7 +176,7 @@ def draft_document(
             min_reports=definition.min_reports,
             release_every=definition.release_every,
             release_step=definition.step,
-            strata=tuple(_question(question) for question in definition.strata),
+            strata=tuple(question.for_devices() for question in definition.strata),
             blocks=tuple(drafted.block for drafted in blocks),
             token=definition.tokens.rule if definition.tokens else None,
         )
@@ -296,7 +292,7 @@ def draft_block(block: BlockDefinition, field: str, limits: Limits) -> DraftedBl
     )
     drafted = Block(
         id=block.id,
-        questions=tuple(_question(question) for question in block.questions),
+        questions=tuple(question.for_devices() for question in block.questions),
         mechanism=designed.mechanism,
         promises=promises,
         design_prior=designed.decoder_prior,
@@ -322,11 +318,6 @@ def _unidentifiable(block: Block) -> str:
 def _some(sentences: Sequence[str]) -> str:
     unlisted = len(sentences) - _MAX_LISTED
     return "; ".join(sentences[:_MAX_LISTED]) + (f"; and {unlisted} more" if unlisted > 0 else "")
-
-
-def _question(question: QuestionDefinition) -> Question:
-    choices = tuple(Choice(choice.id, choice.label) for choice in question.choices)
-    return Question(question.id, question.text, choices)
 
 
 def _decimal(value: float) -> str:

@@ -15,8 +15,9 @@ from frankly_protocol.errors import InvalidInput
 from frankly_protocol.problems import Problem
 
 from frankly_server.design.families import Explicit
+from frankly_server.surveys.asked import QuestionDefinition
 from frankly_server.surveys.csv_prior import CountTable
-from frankly_server.surveys.definition import BlockDefinition, QuestionDefinition
+from frankly_server.surveys.definition import BlockDefinition
 from frankly_server.surveys.editing import Draft, block_of, slug, with_budget
 from frankly_server.surveys.fields import folded
 

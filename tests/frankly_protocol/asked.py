@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A form that asks in every way of spec 3.5, and faults of such documents; both SDKs read them."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from frankly_protocol.audit import Claim, level_for, stated_ceiling
+from frankly_protocol.blocks import Block
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.mechanisms import AgreementMechanism
+from frankly_protocol.mechanisms.agreement import Component, Cover, Pool
+from frankly_protocol.promises import Promise
+from frankly_protocol.questions import AskIf, Box, Choice, Question
+
+from tests.frankly_protocol.samples import question, survey
+from tests.frankly_protocol.test_documents import put
+
+AGE = Question(
+    "age",
+    {"en": "How old are you?"},
+    (
+        Choice("young", {"en": "18–29"}, low=18),
+        Choice("middle", {"en": "30–59"}, low=30),
+        Choice("old", {"en": "60 or more"}, low=60),
+        Choice("silent", {"en": "Prefer not to say"}, role="no_answer"),
+    ),
+)
+WORK = question("work", "no", "yes")
+STRESS = Question(
+    "stress",
+    {"en": "How stressful is your work?"},
+    (
+        Choice("calm", {"en": "calm"}, score=Fraction(-1)),
+        Choice("mixed", {"en": "mixed"}, score=Fraction(0)),
+        Choice("hard", {"en": "hard"}, score=Fraction(1)),
+        Choice("none", {"en": "Does not apply"}, role="not_applicable"),
+    ),
+    ask_if=AskIf("work", ("yes",)),
+)
+
+
+def box(of: str, name: str, role: str | None = None, rule: AskIf | None = None) -> Question:
+    """One box of the question `of`."""
+    text, label = {"en": f"Which {of}?"}, {"en": name}
+    plain = question(f"{of}-{name}", "no", "yes")
+    return Question(
+        plain.id, {"en": f"Which {of}? {name}"}, plain.choices, Box(of, text, label, role), rule
+    )
+
+
+_IF_HARD = AskIf("stress", ("mixed", "hard"))
+SIGNS = (
+    box("signs", "sleep", rule=_IF_HARD),
+    box("signs", "pain", rule=_IF_HARD),
+    box("signs", "untold", "no_answer", _IF_HARD),
+    box("signs", "skipped", "not_applicable", _IF_HARD),
+)
+DRUGS = (box("drugs", "beer"), box("drugs", "weed"))
+QUESTIONS = (AGE, WORK, STRESS, *SIGNS, *DRUGS)
+
+
+def form(*questions: Question, epsilon: str = "2") -> Block:
+    """A block of the agreement kind that draws one of its questions."""
+    level = level_for(Fraction(epsilon))
+    sizes = tuple(len(one.choices) for one in questions)
+    chances = [(1 << 48) // len(sizes)] * len(sizes)
+    chances[0] += (1 << 48) - sum(chances)
+    mechanism = AgreementMechanism(
+        48,
+        *level,
+        sizes,
+        tuple((i,) for i in range(len(sizes))),
+        tuple(
+            Component(chance, 1, (Pool((i,), 1, Cover(size, 1), 1),))
+            for i, (chance, size) in enumerate(zip(chances, sizes, strict=True))
+        ),
+    )
+    return Block(
+        "form",
+        questions,
+        mechanism,
+        (Promise(Claim("ldp", level)),),
+        (1,) * sum(sizes),
+        stated_ceiling(mechanism),
+        "agreement",
+        None,
+    )
+
+
+def asked(*questions: Question) -> SurveyDocument:
+    """A survey of these questions; by default it asks in every way."""
+    return survey(form(*(questions or QUESTIONS)))
+
+
+_AT = {one.id: i for i, one in enumerate(QUESTIONS)}
+Edit = Callable[[dict[str, Any]], object]
+
+
+def _fault(name: str, path: str, value: Any, field: str | None = None) -> tuple[Edit, str]:
+    """An edit of a question and the field that the error names, by default what is edited.
+
+    In `field`, @ stands for the question's path.
+    """
+    edit = put(f"blocks.0.questions.{_AT[name]}.{path}", value)
+    named = "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in path.split("."))
+    return edit, (field or "@" + named).replace("@", f"blocks[0].questions[{_AT[name]}]")
+
+
+FAULTS: list[tuple[Edit, str]] = [
+    _fault("age", "choices.3.role", "refused"),
+    _fault("age", "choices.3.role", None),
+    _fault("age", "choices.3.from", 90, "@.choices"),
+    _fault("age", "choices.3.score", "1", "@.choices"),
+    _fault("age", "choices.2.role", "no_answer", "@.choices"),
+    _fault("age", "choices.1.from", ..., "@.choices"),
+    _fault("age", "choices.1.from", 18, "@.choices"),
+    _fault("age", "choices.1.from", "30"),
+    _fault("age", "choices.1.from", True),
+    _fault("age", "choices.1.from", None),
+    _fault("stress", "choices.0.score", 1),
+    _fault("stress", "choices.0.score", "-0"),
+    _fault("stress", "choices.0.score", "1.0"),
+    _fault("stress", "choices.0.score", "01"),
+    _fault("stress", "choices.0.score", "1e3"),
+    _fault("stress", "choices.0.score", ..., "@.choices"),
+    _fault("stress", "choices.3.role", ..., "@.choices"),
+    _fault("stress", "choices.3.role", "no_answer", "stress"),
+    _fault("stress", "ask_if.question", "stress", "stress"),
+    _fault("stress", "ask_if.question", "signs-sleep", "stress"),
+    _fault("stress", "ask_if.question", "absent", "stress"),
+    _fault("stress", "ask_if.choices", ["maybe"], "stress"),
+    _fault("stress", "ask_if.choices", []),
+    _fault("stress", "ask_if.choices", ["yes", "yes"]),
+    _fault("stress", "ask_if.choices", "yes"),
+    _fault("stress", "ask_if", None),
+    _fault("stress", "ask_if.unless", "yes"),
+    _fault("signs-pain", "box.of", "other", "@.id"),
+    _fault("signs-pain", "id", "signs-", "@.id"),
+    _fault("signs-pain", "id", "pain", "@.id"),
+    _fault("signs-pain", "box.text.en", "Other text?", "signs"),
+    _fault("signs-pain", "box.label", {"fr": "douleur"}, "@.box.label.en"),
+    _fault("signs-pain", "box.role", "other"),
+    _fault("signs-pain", "box.role", "no_answer", "signs"),
+    _fault("signs-pain", "ask_if", ..., "signs"),
+    _fault("signs-pain", "choices.0.id", "off", "@.choices"),
+    _fault("signs-pain", "choices.1.role", "no_answer", "@.choices"),
+    _fault("signs-skipped", "box.role", ..., "signs"),
+]
+"""Edits of the document that a device refuses for its form, and the field that it names."""
+
+NONE = ("no", "no", "no", "yes")
+SETTLED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
+    (
+        {"age": 44, "work": "yes", "stress": "hard", "signs": ["pain", "sleep"], "drugs": []},
+        ("middle", "yes", "hard", "yes", "yes", "no", "no", "no", "no"),
+    ),
+    ({"age": "old", "work": "no", "drugs": ["weed"]}, ("old", "no", "none", *NONE, "no", "yes")),
+    (
+        {"age": "silent", "work": "yes", "stress": "calm", "drugs-beer": "yes", "drugs-weed": "no"},
+        ("silent", "yes", "calm", *NONE, "yes", "no"),
+    ),
+    # What is given for a skipped question does not count.
+    (
+        {"age": 18, "work": "no", "stress": "hard", "signs": ["pain"], "drugs": []},
+        ("young", "no", "none", *NONE, "no", "no"),
+    ),
+    (
+        {"age": 18, "work": "yes", "stress": "mixed", "signs": ["untold"], "drugs": []},
+        ("young", "yes", "mixed", "no", "no", "yes", "no", "no", "no"),
+    ),
+]
+"""Answers, and the choice of every question that they stand for."""
+
+_GOOD = SETTLED[0][0]
+UNSETTLED: list[tuple[dict[str, Any], str | None]] = [
+    (_GOOD | {"age": 17}, "age"),
+    (_GOOD | {"age": "44"}, "age"),
+    (_GOOD | {"age": True}, "age"),
+    (_GOOD | {"age": 44.5}, "age"),
+    (_GOOD | {"work": 1}, "work"),
+    (_GOOD | {"stress": None}, "stress"),
+    (_GOOD | {"signs": ["canary"]}, "signs"),
+    (_GOOD | {"signs": "pain"}, "signs"),
+    (_GOOD | {"signs": [1]}, "signs"),
+    (_GOOD | {"signs": {"pain": True}}, "signs"),
+    (_GOOD | {"signs": ["pain", "untold"]}, "signs"),
+    (_GOOD | {"signs": ["untold", "skipped"]}, "signs"),
+    (_GOOD | {"drugs-beer": "no"}, "drugs"),
+    (_GOOD | {"canary": "yes"}, None),
+    ({name: value for name, value in _GOOD.items() if name != "signs"}, "signs-sleep"),
+    ({name: value for name, value in _GOOD.items() if name != "work"}, "work"),
+]
+"""Answers that are refused, and the question that the error names."""

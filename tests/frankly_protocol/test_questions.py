@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ways of answering in a signed document (spec 3.5): what is read, and what is refused by field."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from frankly_protocol import canonical
+from frankly_protocol.documents import SurveyDocument
+from frankly_protocol.errors import DocumentRejected
+from frankly_protocol.questions import Choice, Question, decimal_text
+
+from tests.frankly_protocol.asked import (
+    AGE,
+    DRUGS,
+    FAULTS,
+    QUESTIONS,
+    SIGNS,
+    WORK,
+    Edit,
+    asked,
+    form,
+)
+from tests.frankly_protocol.samples import question, survey
+
+
+def test_a_document_that_asks_in_every_way_is_read_as_it_was_written() -> None:
+    document = asked()
+    document.require_private()
+    again = SurveyDocument.parse(document.payload())
+    assert again == document
+    assert tuple(again.questions.values()) == QUESTIONS
+
+
+def test_plain_questions_have_no_new_fields() -> None:
+    body = json.loads(survey(form(WORK)).payload())
+    (plain,) = body["blocks"][0]["questions"]
+    assert set(plain) == {"id", "text", "choices"}
+    assert all(set(choice) == {"id", "label"} for choice in plain["choices"])
+
+
+@pytest.mark.parametrize(("edit", "field"), FAULTS, ids=[str(i) for i in range(len(FAULTS))])
+def test_faults_are_refused_by_field(edit: Edit, field: str) -> None:
+    body = json.loads(asked().payload())
+    edit(body)
+    with pytest.raises(DocumentRejected) as caught:
+        SurveyDocument.parse(canonical.dumps(body))
+    assert (caught.value.reason, caught.value.field) == ("schema", field)
+
+
+OTHERS: list[tuple[tuple[Question, ...], str]] = [
+    ((SIGNS[0], WORK, *SIGNS[1:]), "signs-sleep"),
+    ((DRUGS[0], WORK, DRUGS[1]), "drugs"),
+    ((question("drugs", "no", "yes"), *DRUGS), "drugs"),
+    ((*DRUGS, question("drugs", "no", "yes")), "drugs"),
+    ((replace(DRUGS[0], box=replace(DRUGS[0].box, role="no_answer")),), "drugs"),  # type: ignore[type-var]
+]
+
+
+@pytest.mark.parametrize(("questions", "field"), OTHERS)
+def test_boxes_stand_together_and_one_is_an_answer(
+    questions: tuple[Question, ...], field: str
+) -> None:
+    with pytest.raises(DocumentRejected) as caught:
+        survey(form(*questions))
+    assert (caught.value.reason, caught.value.field) == ("schema", field)
+
+
+def test_a_public_question_has_plain_choices_only() -> None:
+    body = json.loads(asked().payload())
+    for one in (AGE, DRUGS[0]):
+        body["strata"] = [replace(one, id="region-x").to_json() | {"id": "region"}]
+        if one.box:
+            body["strata"][0]["id"] = "drugs-x"
+        with pytest.raises(DocumentRejected) as caught:
+            SurveyDocument.parse(canonical.dumps(body))
+        assert (caught.value.reason, caught.value.field) == ("schema", "strata[0]")
+
+
+@pytest.mark.parametrize(
+    ("number", "choice"),
+    [
+        (-5, None),
+        (17, None),
+        (18, "young"),
+        (29, "young"),
+        (30, "middle"),
+        (60, "old"),
+        (10**9, "old"),
+    ],
+)
+def test_a_number_is_the_choice_of_its_range(number: int, choice: str | None) -> None:
+    assert AGE.of_number(number) == choice
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "2.5", "-0.000001", "999999999.999999", "10"])
+def test_a_score_keeps_its_text(text: str) -> None:
+    data: dict[str, Any] = {"id": "a", "label": {"en": "a"}, "score": text}
+    choice = Choice.from_json(data, "", ("en",))
+    assert choice.to_json() == data
+    assert choice.score is not None
+    assert decimal_text(choice.score) == text
